@@ -1,0 +1,161 @@
+/*
+ * estimate.c - how full, how wrong, how many, how much in common: from the bits, with standard errors
+ *
+ * S. J. Swamidass and P. Baldi, "Mathematical Correction for Fingerprint Similarity Measures to Improve Chemical Retrieval",
+ * J. Chem. Inf. Model. 47(3), 2007. An intersection is |A| + |B| - |A or B|, three counts of the same sort: the bits that two
+ * filters have in common are more than those of their common keys, and would say too many.
+ */
+#include "combine.h"
+
+#include <math.h>
+
+enum { SAMPLE_BYTES = 16 << 20, SAMPLE_PIECE = 64 << 10 };
+
+struct blm_value blm_keys_of_census(const struct blm_part *part, const struct blm_census *c, bool *ret_saturated)
+{
+	double cells = fmin((double)c->bytes * 8 / part->shape.cell_bits, (double)part->shape.cells);
+	struct blm_value keys = { 0 };
+
+	*ret_saturated = (double)c->ones >= cells;
+	if (*ret_saturated)	/* as many as all cells but one would say: the least that it can be */
+		keys.value = part->kind->keys_of(&part->shape, (cells - 1) / cells, &keys.error);
+	else
+		keys.value = part->kind->keys_of(&part->shape, (double)c->ones / cells, &keys.error);
+	return keys;
+}
+
+double blm_rate_of_parts(const struct blm_view *view, const struct blm_census *census)
+{
+	double no = 1;
+
+	for (unsigned i = 0; i < view->parts; i++)
+		no *= 1 - view->part[i].kind->rate_of(&view->part[i].shape, &census[i]);
+	return view->parts == 1 ? view->part[0].kind->rate_of(&view->part[0].shape, &census[0]) : 1 - no;
+}
+
+/* A sample: pieces at even distances, from the first to the last, as many as make SAMPLE_BYTES. */
+static void sample(const struct blm_part *part, struct blm_census *to)
+{
+	uint64_t pieces = SAMPLE_BYTES / SAMPLE_PIECE, last = part->shape.bytes - SAMPLE_PIECE;
+
+	for (uint64_t i = 0; i < pieces; i++) {
+		uint64_t at = (uint64_t)((double)last * (double)i / (double)(pieces - 1)) / 64 * 64;
+
+		part->kind->census(part, part->bytes + at, SAMPLE_PIECE, to);
+	}
+}
+
+/*
+ * The error of a share that was counted in a sample: the cells of a sample are about independent draws from all cells,
+ * without putting back.
+ */
+static double sample_error(double share, double cells_read, double cells)
+{
+	return cells_read >= cells ? 0 : sqrt(share * (1 - share) / cells_read * (1 - cells_read / cells));
+}
+
+static void add_part(const struct blm_view *view, unsigned i, const struct blm_census *c, struct blm_estimate *to)
+{
+	const struct blm_part *part = &view->part[i];
+	double cells = (double)part->shape.cells, read = fmin((double)c->bytes * 8 / part->shape.cell_bits, cells);
+	double fill = (double)c->ones / read, fill_error = sample_error(fill, read, cells), aside, ignored;
+	bool saturated;
+	struct blm_value keys = blm_keys_of_census(part, c, &saturated);
+
+	/* the sample's own error on top: how far the answer moves when the fill does */
+	aside = fill_error > 0 && fill + fill_error < 1 ? part->kind->keys_of(&part->shape, fill + fill_error, &ignored) - keys.value : 0;
+	to->keys.value += keys.value;
+	to->keys.error = hypot(to->keys.error, hypot(keys.error, aside));
+	to->saturated |= saturated && c->bytes >= part->shape.bytes;
+	to->sampled_bytes += c->bytes;
+	to->fill.value += fill * cells;
+	to->fill.error = hypot(to->fill.error, fill_error * cells);
+	/* of x^k, relative: k times that of x */
+	if (fill > 0)
+		to->rate.error = hypot(to->rate.error, part->kind->rate_of(&part->shape, c) * part->shape.probes * fill_error / fill);
+}
+
+BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_estimate *ret)
+{
+	const struct blm_view *view = current_view(f);
+	struct blm_estimate e = { 0 };
+	struct blm_census *census = calloc(view->parts, sizeof(*census));
+	double cells = 0;
+	int r = 0;
+
+	if (!census)
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
+		const struct blm_part *part = &view->part[i];
+
+		if (!part->kind->census)
+			r = blm_cannot(view, f, "tell how many keys it holds", BLM_CAN_ESTIMATE);
+		else if (exact || part->shape.bytes <= SAMPLE_BYTES)
+			r = blm_combined_census(&view, 1, BLM_UNION, i, &census[i]);
+		else
+			sample(part, &census[i]);
+		if (r == 0) {
+			add_part(view, i, &census[i], &e);
+			cells += (double)part->shape.cells;
+		}
+	}
+	if (r == 0) {
+		e.fill.value /= cells;
+		e.fill.error /= cells;
+		e.rate.value = blm_rate_of_parts(view, census);
+		*ret = e;
+	}
+	free(census);
+	return r;
+}
+
+/* ---- Two filters ---- */
+
+static struct blm_value ratio(struct blm_value a, struct blm_value b)
+{
+	struct blm_value q = { .value = b.value > 0 ? a.value / b.value : 0 };
+
+	if (b.value > 0)
+		q.error = hypot(a.error / b.value, q.value * b.error / b.value);
+	return q;
+}
+
+BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret)
+{
+	const struct blm_view *view[2] = { current_view(a), current_view(b) };
+	struct blm_comparison c = { 0 };
+	struct blm_value *sizes[3] = { &c.a, &c.b, &c.both };
+	struct blm_census *census = NULL;
+	double ones[3] = { 0 };
+	int r = blm_same_template(a, b);
+
+	if (r == 0 && !view[0]->part[0].kind->census)
+		r = blm_cannot(view[0], a, "tell how many keys it holds", BLM_CAN_ESTIMATE);
+	if (r == 0 && !(census = malloc(sizeof(*census))))
+		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.shown);
+	for (unsigned i = 0; r == 0 && i < view[0]->parts; i++)
+		for (int which = 0; r == 0 && which < 3; which++) {
+			bool saturated;
+			struct blm_value keys;
+
+			memset(census, 0, sizeof(*census));
+			r = blm_combined_census(which == 1 ? view + 1 : view, which == 2 ? 2 : 1, BLM_UNION, i, census);
+			if (r < 0)
+				break;
+			keys = blm_keys_of_census(&view[0]->part[i], census, &saturated);
+			sizes[which]->value += keys.value;
+			sizes[which]->error = hypot(sizes[which]->error, keys.error);
+			ones[which] += (double)census->ones;
+			c.saturated |= saturated;
+		}
+	free(census);
+	if (r < 0)
+		return r;
+	/* the three errors are alike and far from independent; added up as if they were, they bound the truth from above */
+	c.common.value = fmax(0, c.a.value + c.b.value - c.both.value);
+	c.common.error = hypot(hypot(c.a.error, c.b.error), c.both.error);
+	c.jaccard = ratio(c.common, c.both);
+	c.tanimoto.value = ones[2] > 0 ? (ones[0] + ones[1] - ones[2]) / ones[2] : 0;
+	*ret = c;
+	return 0;
+}

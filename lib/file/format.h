@@ -1,0 +1,187 @@
+/*
+ * format.h - the bytes of a filter's file
+ *
+ * The structs of format-spec.md; if you change one, change the other. All numbers are little-endian. The first five pages
+ * are the header:
+ *
+ *	page 0	struct blm_constant	written once, under one checksum
+ *	page 1	struct blm_part_entry[64]	append-only, each under a checksum of its own
+ *	page 2	struct blm_live		what changes: one thing a cache line
+ *	page 3	struct blm_record[2]	name and labels, in two alternating slots
+ *	page 4	struct blm_stripe[64]	the count of keys, striped
+ *
+ * then come the parts. No lock and no address ever lies in the file: a copy of it made at any moment is a good filter.
+ */
+#ifndef BLM_FILE_FORMAT_H
+#define BLM_FILE_FORMAT_H
+
+#include "base.h"
+
+#define BLM_MAGIC "BLOOMERY"
+
+enum {
+	BLM_FORMAT_VERSION = 1,
+	BLM_PAGE = 4096,
+	BLM_HEADER_BYTES = 5 * BLM_PAGE,	/* where the first part may begin */
+	BLM_PARTS_MAX = 64,
+	BLM_STRIPES = 64,
+	BLM_ARGS = 8,
+	BLM_PART_ALIGN = 64,
+	BLM_HUGE_PAGE = 2 << 20,		/* parts larger than this are aligned to it */
+	BLM_FORMAT_SEEDS = 256,
+	BLM_FORMAT_NAME = 256,
+	BLM_FORMAT_LABELS = 1536,
+};
+
+/* may_ignore and must_understand: none are assigned. flags: */
+enum {
+	BLM_FLAG_SPARSE = 1 << 0,
+	BLM_FLAG_SEALED = 1 << 1,
+};
+
+/* What makes two filters combinable: all of it, and the template id is a hash of it (up to the last seed in use). */
+struct blm_template_fields {
+	uint32_t kind;
+	uint32_t family;
+	uint32_t index_rule;		/* 0: the family's own; none else is assigned */
+	uint32_t bit_order;		/* 0: bit j is bit j % 8 of byte j / 8; none else is assigned */
+	uint64_t cells;
+	uint32_t probes;
+	uint32_t cell_bits;
+	uint64_t tweak;
+	uint8_t key_id[8];		/* keyed families; else 0 */
+	uint64_t args[BLM_ARGS];	/* each kind's own; else 0 */
+	uint64_t reserved;
+	uint32_t seed_count;
+	uint32_t reserved2;
+	uint64_t seeds[BLM_FORMAT_SEEDS];
+};
+
+struct blm_constant {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t must_understand;
+	uint64_t may_ignore;
+	uint8_t uuid[16];
+	uint64_t created;		/* nanoseconds since 1970, UTC */
+	uint64_t capacity;
+	uint64_t rate;			/* bits of an IEEE 754 double */
+	uint8_t template_id[16];
+	uint64_t flags;
+	uint8_t reserved[32];
+	struct blm_template_fields template;
+	uint8_t reserved2[BLM_PAGE - 2304 - 8];
+	uint64_t check;			/* XXH3-64 of all before it */
+};
+
+static_assert(offsetof(struct blm_constant, uuid) == 32, "format-spec.md, Page 0");
+static_assert(offsetof(struct blm_constant, template_id) == 72, "format-spec.md, Page 0");
+static_assert(offsetof(struct blm_constant, template) == 128, "format-spec.md, Page 0");
+static_assert(offsetof(struct blm_constant, template.args) == 176, "format-spec.md, Page 0");
+static_assert(offsetof(struct blm_constant, template.seeds) == 256, "format-spec.md, Page 0");
+static_assert(offsetof(struct blm_constant, check) == 4088, "format-spec.md, Page 0");
+static_assert(sizeof(struct blm_constant) == BLM_PAGE, "format-spec.md, Page 0");
+
+struct blm_part_entry {
+	uint64_t offset;		/* in the file: a multiple of 64, of 2 MiB where bytes is larger than that */
+	uint64_t bytes;			/* a multiple of 64 */
+	uint64_t cells;
+	uint32_t probes;
+	uint32_t cell_bits;
+	uint32_t kind;			/* of this part: that of the filter, or what a composite kind is made of */
+	uint32_t role;			/* composite kinds' own; else 0 */
+	uint64_t capacity;
+	uint64_t rate;			/* bits of a double */
+	uint64_t check;			/* XXH3-64 of all before it, seeded with the number of the entry + the uuid's first 8 bytes */
+};
+static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 1");
+
+/* state: who may be adding to this file, and whether it still is the filter. See replace.h for the protocol. */
+enum blm_state {
+	BLM_LIVE = 0,
+	BLM_REPLACING = 1,	/* somebody is making a new file of this one; or died of it */
+	BLM_REPLACED = 2,	/* the name leads to another file; or the replacer died, or this is a copy */
+	BLM_DROPPED = 3,	/* the name leads nowhere; or the dropper died, or this is a copy */
+};
+
+/* One sync. Valid if its check is right; of two valid ones the one with the greater sequence is the last. */
+struct blm_sync_record {
+	uint64_t sequence;		/* from 1; slot = sequence % 2 */
+	uint64_t epoch;			/* all changes of epochs up to this one are on disk */
+	uint64_t keys;			/* the count at that time */
+	uint64_t time;			/* nanoseconds since 1970, UTC */
+	uint64_t reserved[3];
+	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+};
+static_assert(sizeof(struct blm_sync_record) == 64, "format-spec.md, Page 2");
+
+/* A word that many write, alone in its cache line. */
+struct blm_line {
+	uint64_t word;
+	uint64_t reserved[7];
+};
+
+/*
+ * What changes. Each word's protocol:
+ *
+ *   parts    how many entries of the part table are in use. Written by whoever holds the grow lock, store-release, after
+ *            the entry and the part's bytes are complete; readers load-acquire and never look past it.
+ *   state    enum blm_state. Written under the replace lock only; read by every call, acquire, no lock. See replace.h.
+ *   epoch    the current epoch, from 1. Written by whoever holds the sync lock: epoch + 1, before it writes back. Read by writers.
+ *   written  the last epoch in which somebody changed the data. Writers raise it (compare-and-swap, only if it is less
+ *            than the epoch) before they change data, and after a full fence again if the epoch went on in between. So: a
+ *            change that a write-back of epoch e missed was made after epoch became e + 1, and its writer stores e + 1 before
+ *            it says "added". The filter is dirty where written > the epoch of the last valid sync record.
+ *   boot     a number made from the boot id of the machine on which `written` was raised last; not 0. Written, relaxed,
+ *            after `written` was raised: who opens a dirty file with another boot number knows that a power cut or a crash
+ *            of the machine, not of a process, came between. All writers of one boot write the same value.
+ *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1, in a new file only or
+ *            before the first bit of a union in place.
+ *   sync     two slots, written under the sync lock by plain stores, the older one first overwritten: a reader that finds
+ *            a slot half-written sees a wrong check and takes the other.
+ */
+struct blm_live {
+	struct blm_line parts;
+	struct blm_line state;
+	struct blm_line epoch;
+	struct blm_line written;
+	struct blm_line boot;
+	struct blm_line inexact;
+	struct blm_sync_record sync[2];
+	uint8_t reserved[BLM_PAGE - 8 * 64];
+};
+static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 2");
+static_assert(offsetof(struct blm_live, sync) == 384, "format-spec.md, Page 2");
+
+/* The name under which a store knows the file, so that a lost catalog can be made again. Slots as for sync. */
+struct blm_record {
+	uint64_t sequence;		/* from 1; slot = sequence % 2 */
+	uint32_t name_bytes;		/* 0: no store's */
+	uint32_t labels_bytes;
+	uint8_t name[BLM_FORMAT_NAME];
+	uint8_t labels[BLM_FORMAT_LABELS];
+	uint8_t reserved[2048 - 16 - BLM_FORMAT_NAME - BLM_FORMAT_LABELS - 8];
+	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+};
+static_assert(sizeof(struct blm_record) == 2048, "format-spec.md, Page 3");
+
+/*
+ * One of the stripes of the count. Writers add to one that their thread chose (fetch_add, relaxed), after the bits are
+ * set; the count is the sum of all. A kill between bits and count leaves it one batch short.
+ */
+struct blm_stripe {
+	uint64_t keys;			/* adds that changed the filter */
+	uint64_t reserved[7];
+};
+
+struct blm_header {
+	struct blm_constant constant;
+	struct blm_part_entry part[BLM_PARTS_MAX];
+	struct blm_live live;
+	struct blm_record record[2];
+	struct blm_stripe stripe[BLM_STRIPES];
+};
+static_assert(sizeof(struct blm_header) == BLM_HEADER_BYTES, "format-spec.md, Layout");
+
+#endif

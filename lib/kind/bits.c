@@ -1,0 +1,31 @@
+/* bits.c - OR and AND of kinds whose cells are bits */
+#include "kind/bits.h"
+#include "kind/kind.h"
+
+/*
+ * Into data that others write to: the lines that lack nothing, most of them in a union done before, are only read; in the
+ * others each lacking word takes one atomic OR.
+ */
+static void unite_shared(const struct blm_part *part, uint8_t *dst, const uint8_t *src, size_t bytes)
+{
+	size_t at = 0;
+
+	while ((at = part->simd->next_missing(dst, src, at, bytes)) < bytes) {
+		for (size_t i = at; i < at + 64; i += 8)
+			bits_set((uint64_t *)(dst + i), load_acquire((const uint64_t *)(src + i)), false);
+		at += 64;
+	}
+}
+
+void blm_bits_unite(const struct blm_part *part, void *dst, const void *src, size_t bytes)
+{
+	if (part->alone)
+		part->simd->or_words(dst, src, bytes);
+	else
+		unite_shared(part, dst, src, bytes);
+}
+
+void blm_bits_intersect(const struct blm_part *part, void *dst, const void *src, size_t bytes)
+{
+	part->simd->and_words(dst, src, bytes);
+}

@@ -1,0 +1,65 @@
+/*
+ * bits.h - setting bits that many processes share, for the kinds whose cells are bits
+ *
+ * Bits go only from 0 to 1, and only by atomic OR on the 64-bit word they lie in; that is the whole protocol. A word is
+ * loaded first and left alone where it lacks nothing, so that keys which are there already dirty no cache line. A process
+ * killed between two words leaves a key half-added, which nobody was told of: it is found or not, and adding it again
+ * completes it.
+ */
+#ifndef BLM_KIND_BITS_H
+#define BLM_KIND_BITS_H
+
+#include "base.h"
+
+/* The bits of one key in one word. */
+struct blm_bits {
+	uint64_t *word;
+	uint64_t mask;
+};
+
+/* Set them. Returns those that were 0 before. Acquire and release: who sees the bit sees what its setter did before. */
+static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
+{
+	uint64_t missing = mask & ~load_acquire(word);
+
+	if (!missing)
+		return 0;
+	if (alone) {
+		*word |= htole64(missing);
+		return missing;
+	}
+	return missing & ~le64toh(__atomic_fetch_or(word, htole64(missing), __ATOMIC_ACQ_REL));
+}
+
+/*
+ * bits_claim() - set the bits of one key, and learn whether this caller was the first
+ * @bits:  the key's words in an order that is the same for all who claim it, no word twice
+ * @lacks: room for count flags
+ *
+ * The decider is the last word that is seen to lack a bit. All lacking words are completed in order, and the claim is won
+ * if and only if this caller's OR on the decider changed it. At most one caller wins: if A's decider is a, B's is b, and a
+ * comes before b in the order, then A saw b complete before its step on a, so B had completed a before that, and A's step
+ * on a changes nothing; if a is b, only one OR changes it. Nobody wins only if another key's bits, or a caller that died
+ * after its step on the decider, completed it.
+ */
+static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
+{
+	size_t decider = count;
+	bool won = false;
+
+	for (size_t i = 0; i < count; i++) {
+		lacks[i] = bits[i].mask & ~load_acquire(bits[i].word);
+		if (lacks[i])
+			decider = i;
+	}
+	for (size_t i = 0; i <= decider && i < count; i++)
+		if (lacks[i])
+			won = bits_set(bits[i].word, bits[i].mask, alone);
+	return won;
+}
+
+struct blm_part;
+void blm_bits_unite(const struct blm_part *part, void *dst, const void *src, size_t bytes);
+void blm_bits_intersect(const struct blm_part *part, void *dst, const void *src, size_t bytes);
+
+#endif

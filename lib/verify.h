@@ -1,0 +1,23 @@
+/* verify.h - checking one filter's view, for verify.c and repair.c */
+#ifndef BLM_VERIFY_H
+#define BLM_VERIFY_H
+
+#include "filter.h"
+
+/* Who is told of findings, and how many there were. */
+struct blm_findings {
+	void (*tell)(void *context, const struct blm_finding *found);
+	void *context;
+	int found, repaired;
+};
+
+void blm_found(struct blm_findings *to, const char *file, bool repaired, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* All that can be checked of an open filter by itself. */
+void blm_verify_view(const struct blm_view *view, const char *file, struct blm_findings *to);
+
+/* Is this what opening a damaged filter fails with, rather than a missing file or right? */
+bool blm_is_damage(int err);
+
+#endif

@@ -1,0 +1,54 @@
+/* why.c - errors in words */
+#include "base.h"
+#include "bloomery.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char text[1024];
+
+int blm_fail(int err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	for (char *c = text; *c; c++)	/* names and paths are other people's bytes: one line, no escapes */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return err;
+}
+
+BLM_API const char *blm_why(void)
+{
+	return text;
+}
+
+BLM_API const char *blm_strerror(int err)
+{
+	static const struct { int err; const char *words; } ours[] = {
+		{ EBADMSG, "not a Bloomery file, or its header does not add up" },
+		{ EPROTONOSUPPORT, "made by a newer version, or with a feature that this one does not know" },
+		{ ENODATA, "shorter than its header says" },
+		{ EOPNOTSUPP, "this kind of filter cannot do that" },
+		{ EMEDIUMTYPE, "the filters come from different templates" },
+		{ EXFULL, "the filter is full" },
+		{ ENOKEY, "the secret key of this filter is missing" },
+		{ ESTALE, "the filter was dropped" },
+		{ EUCLEAN, "damaged, or needs rebuilding" },
+		{ EBUSY, "locked by somebody else for too long" },
+	};
+
+	if (err < 0)
+		err = -err;
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (ours[i].err == err)
+			return ours[i].words;
+	return strerror(err);
+}
+
+BLM_API const char *blm_version(void)
+{
+	return BLM_VERSION;
+}
