@@ -1,0 +1,62 @@
+/* cmd_compare.c - bloomery compare: how many keys two filters hold, and how many of them are the same */
+#include "after.h"
+#include "describe.h"
+#include "json.h"
+
+static void print(const struct blm_comparison *c)
+{
+	print_value("keys in A        ", &c->a, "");
+	print_value("keys in B        ", &c->b, "");
+	print_value("in A or B        ", &c->both, "");
+	print_value("in A and B       ", &c->common, "");
+	print_value("Jaccard          ", &c->jaccard, "");
+	print_value("Tanimoto of bits ", &c->tanimoto, "");
+	if (c->saturated)
+		puts("saturated: a filter is full, so the numbers are lower bounds");
+}
+
+static void print_json(const struct blm_comparison *c)
+{
+	json_begin();
+	json_value("a", &c->a);
+	json_value("b", &c->b);
+	json_value("union", &c->both);
+	json_value("intersection", &c->common);
+	json_value("jaccard", &c->jaccard);
+	json_value("tanimoto", &c->tanimoto);
+	json_bool("saturated", c->saturated);
+	json_end();
+}
+
+static int run(int count, char **operands)
+{
+	struct blm_filter *f[2];
+	struct blm_comparison c;
+	int code = open_all(f, operands, 2, false, BLM_STORE_READ), r;
+
+	if (code != DONE)
+		return code;
+	r = blm_compare(f[0], f[1], &c);
+	if (r < 0)
+		code = fail(r);
+	else if (json)
+		print_json(&c);
+	else
+		print(&c);
+	close_all(f, 2);
+	return code;
+}
+
+static const struct opt *const options[] = { json_option, key_option, store_option, NULL };
+
+const struct command cmd_compare = {
+	.name = "compare",
+	.group = ON_SETS,
+	.summary = "estimate the sizes of A, B, their union and intersection, and their likeness",
+	.operands = "A B",
+	.least = 2, .most = 2,
+	.notes = "Each number comes with its standard error. The filters must be of one template.",
+	.example = "bloomery compare monday tuesday --json",
+	.options = options,
+	.run = run,
+};

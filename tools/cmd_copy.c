@@ -1,0 +1,22 @@
+/* cmd_copy.c - bloomery copy: a full copy of a filter */
+#include "after.h"
+#include "params.h"
+
+static int run(int count, char **operands)
+{
+	return after(operands[0], operands[1], params.mode, blm_copy);
+}
+
+static const struct opt *const options[] = { mode_option, key_option, store_option, NULL };
+
+const struct command cmd_copy = {
+	.name = "copy",
+	.group = ON_FILTERS,
+	.summary = "make B a full copy of A",
+	.operands = "A B",
+	.least = 2, .most = 2,
+	.notes = "Others may go on adding to A; what they add in the meantime may or may not be in B.",
+	.example = "bloomery copy seen ./seen.blm",
+	.options = options,
+	.run = run,
+};

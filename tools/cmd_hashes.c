@@ -1,0 +1,36 @@
+/* cmd_hashes.c - bloomery hashes: the hash families there are */
+#include "command.h"
+#include "json.h"
+
+static int run(int count, char **operands)
+{
+	struct blm_hash_info hash;
+
+	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++) {
+		if (!json) {
+			printf("%-14s %3u bits%s  %s\n", hash.name, hash.bits, hash.keyed ? ", keyed" : "       ", hash.summary);
+			continue;
+		}
+		json_begin();
+		json_text("name", hash.name);
+		json_text("summary", hash.summary);
+		json_count("id", hash.id);
+		json_count("bits", hash.bits);
+		json_bool("keyed", hash.keyed);
+		json_end();
+	}
+	return DONE;
+}
+
+static const struct opt *const options[] = { json_option, NULL };
+
+const struct command cmd_hashes = {
+	.name = "hashes",
+	.group = ON_PAPER,
+	.summary = "list the hash families",
+	.operands = "",
+	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic kind.",
+	.example = "bloomery hashes --json",
+	.options = options,
+	.run = run,
+};

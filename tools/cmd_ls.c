@@ -1,0 +1,71 @@
+/* cmd_ls.c - bloomery ls: the filters of a store, from its catalog alone */
+#include "describe.h"
+#include "numbers.h"
+#include "place.h"
+#include "values.h"
+
+static bool detailed;
+static const struct opt own_options[] = {
+	{ 'l', "long", NULL, "kind, keys, capacity, rate, size and time as well", set_flag, &detailed },
+	{ 0 }
+};
+
+struct seen {
+	uint64_t filters, damaged;
+};
+
+static void show_long(const struct blm_info *i)
+{
+	printf("%-10s %12llu %12llu %9s %10s  %s  %s\n", i->kind, (unsigned long long)i->keys, (unsigned long long)i->capacity,
+	       show_rate(i->rate), show_bytes(i->bytes), show_time(i->created), i->name);
+}
+
+static int show(void *context, const struct blm_info *info, int err)
+{
+	struct seen *seen = context;
+
+	seen->filters++;
+	if (err < 0) {
+		seen->damaged++;
+		say("%s: its record in the catalog is damaged; 'bloomery verify --repair' mends it", info->name);
+	} else if (json) {
+		describe_json(&(struct description){ .info = info });
+	} else if (detailed) {
+		show_long(info);
+	} else {
+		puts(info->name);
+	}
+	return ferror(stdout);
+}
+
+static int run(int count, char **operands)
+{
+	struct seen seen = { 0 };
+	struct blm_store *store;
+	int code = find_store(&store, BLM_STORE_READ), r;
+
+	if (code != DONE)
+		return code;
+	if (detailed && !json)
+		printf("%-10s %12s %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate", "size", "created", "name");
+	r = blm_store_list(store, count ? operands[0] : NULL, show, &seen);
+	if (r < 0)
+		return fail(r);
+	if (seen.damaged)
+		return FAILED;
+	return count && !seen.filters ? NO : DONE;
+}
+
+static const struct opt *const options[] = { own_options, json_option, store_option, NULL };
+
+const struct command cmd_ls = {
+	.name = "ls",
+	.group = ON_STORES,
+	.summary = "list the filters of the store, or those whose names match a pattern",
+	.operands = "[PATTERN]",
+	.least = 0, .most = 1,
+	.notes = "No filter is opened: the catalog knows, and its count of keys is that of the last sync. Exit 1 if none matches.",
+	.example = "bloomery ls 'crawl-*' -l",
+	.options = options,
+	.run = run,
+};

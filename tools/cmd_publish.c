@@ -1,0 +1,38 @@
+/* cmd_publish.c - bloomery publish: put a copy of a filter into the store, in one step for everyone else */
+#include "params.h"
+
+static int run(int count, char **operands)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+	int code, r;
+
+	if (is_path(operands[1]))
+		return misuse("publish: '%s' has a '/', but what is published gets a name in the store; 'bloomery copy' makes files",
+			      operands[1]);
+	code = open_filter(&f, operands[0], false, 0);
+	if (code != DONE)
+		return code;
+	code = find_store(&store, BLM_STORE_CREATE);
+	if (code == DONE) {
+		r = blm_store_publish(store, operands[1], f, params.mode);
+		if (r < 0)
+			code = fail(r);
+	}
+	blm_close(f);
+	return code;
+}
+
+static const struct opt *const options[] = { mode_option, key_option, store_option, NULL };
+
+const struct command cmd_publish = {
+	.name = "publish",
+	.group = ON_STORES,
+	.summary = "put a copy of a filter into the store under a name, in place of what had it",
+	.operands = "F NAME",
+	.least = 2, .most = 2,
+	.notes = "One step for everyone else: readers and writers of NAME go over to the new filter at their next call.",
+	.example = "bloomery publish ./new.blm seen",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,21 @@
+/* cmd_template.c - bloomery template: an empty filter that combines with another */
+#include "after.h"
+#include "params.h"
+
+static int run(int count, char **operands)
+{
+	return after(operands[0], operands[1], params.mode, blm_template);
+}
+
+static const struct opt *const options[] = { mode_option, key_option, store_option, NULL };
+
+const struct command cmd_template = {
+	.name = "template",
+	.group = ON_FILTERS,
+	.summary = "make an empty filter B with the parameters of A, so that the two combine",
+	.operands = "A B",
+	.least = 2, .most = 2,
+	.example = "bloomery template seen tonight",
+	.options = options,
+	.run = run,
+};

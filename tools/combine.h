@@ -1,0 +1,11 @@
+/* combine.h - union and intersect */
+#ifndef BLOOMERY_COMBINE_H
+#define BLOOMERY_COMBINE_H
+
+#include "command.h"
+
+extern const struct opt combine_options[];
+
+int combine(enum blm_op op, size_t count, char **names);	/* Return: an exit code, with a message */
+
+#endif

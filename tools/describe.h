@@ -1,0 +1,22 @@
+/* describe.h - what a filter is, for people and as JSON */
+#ifndef BLOOMERY_DESCRIBE_H
+#define BLOOMERY_DESCRIBE_H
+
+#include "command.h"
+
+struct description {
+	const struct blm_info *info;
+	const char *path;			/* NULL: it has a name in a store */
+	const struct blm_estimate *estimate;	/* NULL: nobody looked, or the kind cannot tell */
+};
+
+void describe(const struct description *d);
+void print_value(const char *label, const struct blm_value *value, const char *note);
+void print_abilities(unsigned can);
+const char *ability(unsigned can, size_t i);	/* the i-th command that such a filter takes; NULL past the last */
+
+void describe_json(const struct description *d);
+void json_value(const char *name, const struct blm_value *value);	/* NAME, and NAME_error */
+void json_abilities(unsigned can);	/* the field `can`, and `forgets` */
+
+#endif

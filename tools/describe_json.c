@@ -1,0 +1,96 @@
+/* describe_json.c - what a filter is, as JSON */
+#include "describe.h"
+#include "json.h"
+#include "numbers.h"
+
+void json_abilities(unsigned can)
+{
+	json_open("can");
+	for (size_t i = 0; ability(can, i); i++)
+		json_text(NULL, ability(can, i));
+	json_close();
+	json_bool("forgets", can & BLM_FORGETS);
+}
+
+void json_value(const char *name, const struct blm_value *value)
+{
+	char error[64];
+
+	json_real(name, value->value);
+	snprintf(error, sizeof(error), "%s_error", name);
+	json_real(error, value->error);
+}
+
+static void json_estimate(const struct blm_estimate *e)
+{
+	static const char *const names[] = { "fill", "predicted_rate", "estimate" };
+
+	if (!e) {
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			json_text(names[i], NULL);
+		return;
+	}
+	json_value("fill", &e->fill);
+	json_value("predicted_rate", &e->rate);
+	if (e->saturated)
+		json_text("estimate", "saturated");
+	else
+		json_value("estimate", &e->keys);
+	json_count("sampled_bytes", e->sampled_bytes);
+}
+
+static void json_labels(const char *labels)
+{
+	char line[BLM_LABELS_MAX + 1];
+
+	json_open("labels");
+	for (size_t len; *labels; labels += len + (labels[len] != 0)) {
+		len = strcspn(labels, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)len, labels);
+		json_text(NULL, line);
+	}
+	json_close();
+}
+
+static void json_hashing(const struct blm_info *i)
+{
+	json_open("seeds");
+	for (uint32_t s = 0; s < i->seed_count && s < BLM_SEEDS_MAX; s++)
+		json_count(NULL, i->seeds[s]);
+	json_close();
+	json_count("tweak", i->tweak);
+	json_text("key_id", i->keyed ? show_hex(i->key_id, sizeof(i->key_id)) : NULL);
+}
+
+void describe_json(const struct description *d)
+{
+	const struct blm_info *i = d->info;
+
+	json_begin();
+	json_text("name", *i->name ? i->name : NULL);
+	json_text("path", d->path);
+	json_text("kind", i->kind);
+	json_text("hash", i->hash);
+	json_count("m", i->cells);
+	json_count("k", i->probes);
+	json_hashing(i);
+	json_count("capacity", i->capacity);
+	json_real("rate", i->rate);
+	json_real("rate_at_capacity", i->rate_at_capacity);
+	json_count("keys", i->keys);
+	json_bool("keys_estimated", i->keys_estimated);
+	json_estimate(d->estimate);
+	json_text("template", show_hex(i->template_id, 16));
+	json_count("bytes", i->bytes);
+	json_count("data_bytes", i->data_bytes);
+	json_text("uuid", show_uuid(i->uuid));
+	json_text("created", show_time(i->created));
+	json_text("synced", i->synced ? show_time(i->synced) : NULL);
+	json_count("version", i->version);
+	json_bool("dirty", i->dirty);
+	json_bool("sealed", i->sealed);
+	json_bool("sparse", i->sparse);
+	json_labels(i->labels);
+	json_abilities(i->can);
+	json_end();
+}

@@ -1,0 +1,19 @@
+/* json.h - objects of JSON on stdout, one a line */
+#ifndef BLOOMERY_JSON_H
+#define BLOOMERY_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Names of fields are ours and plain. In an array the name is NULL. */
+void json_begin(void);
+void json_end(void);
+void json_open(const char *name);	/* an array */
+void json_close(void);
+void json_text(const char *name, const char *value);	/* NULL gives null; what is not UTF-8 becomes U+FFFD */
+void json_count(const char *name, uint64_t value);
+void json_real(const char *name, double value);		/* NaN and infinity give null */
+void json_bool(const char *name, bool value);
+
+#endif

@@ -1,0 +1,67 @@
+/* main.c - finds the command and runs it */
+#include "command.h"
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/*
+ * A program may be started with its first descriptors closed, and the next file it opens would take their numbers: a
+ * filter could become the standard output. So fill the gaps with what fails the right way, with -EBADF.
+ */
+static bool hold_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return false;
+	return true;
+}
+
+static int unknown(const char *name)
+{
+	const char *nearest = command_nearest(name);
+
+	if (nearest)
+		return misuse("no command '%s'; did you mean '%s'? See 'bloomery help'", name, nearest);
+	return misuse("no command '%s'; see 'bloomery help'", name);
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		help_overview(stderr);
+		return USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		help_overview(stdout);
+		return DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("bloomery %s (library %s, %s)\n", BLM_VERSION, blm_version(), blm_simd());
+		return DONE;
+	}
+	if (*argv[1] == '-')
+		return misuse("%s stands where a command is due; options follow their command, see 'bloomery help'", argv[1]);
+	command = command_find(argv[1]);
+	return command ? run_command(command, argc - 1, argv + 1) : unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	int code;
+
+	if (!hold_descriptors())
+		return FAILED;
+	code = dispatch(argc, argv);
+	if (fflush(stdout) || ferror(stdout)) {
+		if (errno == EPIPE)
+			stop_for(SIGPIPE);
+		else
+			code = broken("standard output: %s", strerror(errno));
+	}
+	die_if_stopped();
+	return code;
+}

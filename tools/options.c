@@ -1,0 +1,112 @@
+/* options.c - a command's tables of options, read by getopt_long, with our own words for what is wrong */
+#include "command.h"
+#include "values.h"
+
+#include <ctype.h>
+#include <getopt.h>
+
+bool json, quiet;
+const struct opt json_option[] = {
+	{ 0, "json", NULL, "one JSON object a line", set_flag, &json },
+	{ 0 }
+};
+const struct opt quiet_option[] = {
+	{ 'q', "quiet", NULL, "no progress, no warnings", set_flag, &quiet },
+	{ 0 }
+};
+
+static bool help_wanted;
+static const struct opt help_option[] = {
+	{ 'h', "help", NULL, "show this", set_flag, &help_wanted },
+	{ 0 }
+};
+
+enum { OPTIONS_MAX = 40, LONG_BASE = 0x100 };
+
+struct parser {
+	const struct opt *opts[OPTIONS_MAX];
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[2 * OPTIONS_MAX + 2];
+	size_t count;
+};
+
+static void take_table(struct parser *p, const struct opt *table)
+{
+	size_t at = strlen(p->shorts);
+
+	for (; table->name && p->count < OPTIONS_MAX; table++) {
+		p->opts[p->count] = table;
+		p->longs[p->count] = (struct option){ table->name, table->value ? required_argument : no_argument, NULL,
+						      (int)(LONG_BASE + p->count) };
+		if (table->letter) {
+			p->shorts[at++] = table->letter;
+			if (table->value)
+				p->shorts[at++] = ':';
+		}
+		p->count++;
+	}
+}
+
+static const struct opt *by_code(const struct parser *p, int code)
+{
+	if (code >= LONG_BASE)
+		return p->opts[code - LONG_BASE];
+	for (size_t i = 0; i < p->count; i++)
+		if (p->opts[i]->letter == code)
+			return p->opts[i];
+	return NULL;
+}
+
+/* getopt_long leaves in optopt a letter it does not know, an option that wanted other arguments, or 0. */
+static int wrong(const struct parser *p, const char *command, int code, const char *word)
+{
+	const struct opt *opt = by_code(p, optopt);
+
+	if (code == ':' && opt)
+		return misuse("%s: %s needs a value, %s; see 'bloomery help %s'", command, word, opt->value, command);
+	if (opt && optopt >= LONG_BASE)
+		return misuse("%s: --%s takes no value; see 'bloomery help %s'", command, opt->name, command);
+	if (optopt)
+		return misuse("%s: unknown option -%c; see 'bloomery help %s'", command, isprint(optopt) ? optopt : '?', command);
+	return misuse("%s: unknown or ambiguous option %s; see 'bloomery help %s'", command, word, command);
+}
+
+static int parse(const struct command *command, int argc, char **argv)
+{
+	struct parser p = { .shorts = ":" };
+	const struct opt *opt;
+	int code, r;
+
+	for (size_t i = 0; command->options[i]; i++)
+		take_table(&p, command->options[i]);
+	take_table(&p, help_option);
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
+		if (code == '?' || code == ':')
+			return wrong(&p, command->name, code, argv[optind - 1]);
+		opt = by_code(&p, code);
+		r = opt->set(opt, optarg);
+		if (r)
+			return r;
+	}
+	return DONE;
+}
+
+int run_command(const struct command *command, int argc, char **argv)
+{
+	int code = parse(command, argc, argv), count = argc - optind;
+
+	if (code)
+		return code;
+	if (help_wanted) {
+		help_command(command);
+		return DONE;
+	}
+	if (count < command->least)
+		return misuse("%s: not enough arguments: bloomery %s %s; see 'bloomery help %s'", command->name, command->name,
+			      command->operands, command->name);
+	if (command->most >= 0 && count > command->most)
+		return misuse("%s: '%s' is one argument too many: bloomery %s %s; see 'bloomery help %s'", command->name,
+			      argv[optind + command->most], command->name, command->operands, command->name);
+	return command->run(count, argv + optind);
+}

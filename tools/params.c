@@ -1,0 +1,91 @@
+/* params.c - the options that say what a new filter is to be */
+#include "params.h"
+#include "values.h"
+
+struct blm_params params;
+
+static struct seeds seeds;
+static uint64_t probes;
+static bool untrusted;
+
+const struct opt size_options[] = {
+	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1, BLM_CAPACITY_MAX },
+	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &params.rate },
+	{ 'm', "bits", "M", "take exactly M bits", set_number, &params.cells, 1, BLM_CELLS_MAX },
+	{ 'k', "probes", "K", "take exactly K probes for each key", set_number, &probes, 1, BLM_PROBES_MAX },
+	{ 0, "kind", "KIND", "the kind of filter, see 'bloomery kinds'", set_text, &params.kind },
+	{ 0 }
+};
+const struct opt make_options[] = {
+	{ 0, "hash", "HASH", "the hash family, see 'bloomery hashes'", set_text, &params.hash },
+	{ 0, "untrusted", NULL, "keys may come from an adversary: a keyed hash, --hash siphash", set_flag, &untrusted },
+	{ 0, "seed", "N", "a seed instead of a random one; once for each that the family takes", set_seed, &seeds },
+	{ 0, "tweak", "N", "the tweak, for families that take one", set_word, &params.tweak },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: 0644 less the umask)", set_mode, &params.mode },
+	{ 0, "sparse", NULL, "do not allocate the space now", set_flag, &params.sparse },
+	{ 0 }
+};
+const struct opt mode_option[] = {
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: 0644 less the umask)", set_mode, &params.mode },
+	{ 0 }
+};
+
+bool params_given(void)
+{
+	return params.capacity || params.rate > 0 || params.cells || probes || params.kind || params.hash || untrusted ||
+	       seeds.count || params.tweak || params.mode || params.sparse;
+}
+
+/* Exact m and k, and hashes of fewer than 128 bits, are for the interchange kind; who gives them need not say so. */
+static bool wants_exact_kind(void)
+{
+	struct blm_hash_info hash;
+
+	if (params.cells || probes)
+		return true;
+	for (size_t i = 0; params.hash && blm_hash_list(i, &hash) == 0; i++)
+		if (!strcmp(hash.name, params.hash))
+			return hash.bits < 128;
+	return false;
+}
+
+/* The first keyed family, or the one of that name if it is keyed; else NULL. */
+static const char *keyed_family(const char *name)
+{
+	struct blm_hash_info hash;
+
+	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++)
+		if (hash.keyed && (!name || !strcmp(name, hash.name)))
+			return hash.name;
+	return NULL;
+}
+
+int params_check(void)
+{
+	struct blm_plan plan;
+	const uint8_t *secret;
+	int code;
+
+	if (!params.capacity && !params.cells)
+		return misuse("a new filter needs its capacity, -n KEYS (with -p RATE), or its bits, -m M");
+	if (untrusted && !keyed_family(params.hash))
+		return misuse("--untrusted and --hash %s exclude each other: it takes a keyed family, like %s", params.hash,
+			      keyed_family(NULL));
+	if (untrusted)
+		params.hash = keyed_family(params.hash);
+	params.probes = (uint32_t)probes;
+	params.seeds = seeds.seed;
+	params.seed_count = seeds.count;
+	if (!params.kind && wants_exact_kind())
+		params.kind = "classic";
+	code = find_secret(&secret);
+	params.secret = secret;
+	if (code == DONE && blm_plan(&plan, &params) < 0)
+		return misuse("%s", blm_why());
+	return code;
+}
+
+int make_filter(struct blm_filter **ret, const struct place *place)
+{
+	return blm_create(ret, place->store, place->name, &params);
+}

@@ -1,0 +1,21 @@
+/* params.h - the options that say what a new filter is to be */
+#ifndef BLOOMERY_PARAMS_H
+#define BLOOMERY_PARAMS_H
+
+#include "place.h"
+
+extern const struct opt size_options[];	/* -n, -p, -m, -k, --kind, --hash: what plan reads as well */
+extern const struct opt make_options[];	/* the rest */
+extern const struct opt mode_option[];	/* --mode alone, for filters made after another */
+extern struct blm_params params;
+
+/* Everything that can be wrong with the options together. Return: DONE or USAGE, with a message. */
+int params_check(void);
+
+/* The same as options of a filter that is there: did anybody give one? */
+bool params_given(void);
+
+/* As blm_create(), with these options. */
+int make_filter(struct blm_filter **ret, const struct place *place);
+
+#endif

@@ -1,0 +1,170 @@
+/* place.c - names, paths, the store, and the secret that opens a keyed filter */
+#include "place.h"
+#include "numbers.h"
+#include "values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *given_store, *key_file;
+const struct opt store_option[] = {
+	{ 0, "store", "DIR", "the store; else $BLOOMERY_STORE, else ~/.local/share/bloomery", set_text, &given_store },
+	{ 0 }
+};
+const struct opt key_option[] = {
+	{ 0, "key-file", "FILE", "the secret of a keyed filter, 32 hexadecimal digits", set_text, &key_file },
+	{ 0 }
+};
+
+bool is_path(const char *name)
+{
+	return strchr(name, '/') != NULL;
+}
+
+/* ---- The store ---- */
+
+static const char *environment(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static bool make_parents(const char *dir)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", dir);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return false;
+		*slash = '/';
+	}
+	return true;
+}
+
+/* The folder of a person who named none; the XDG base directories say where. */
+static const char *usual_dir(void)
+{
+	static char dir[PATH_MAX];
+	const char *data = environment("XDG_DATA_HOME"), *home = environment("HOME");
+
+	if (data && *data == '/')
+		snprintf(dir, sizeof(dir), "%s/bloomery", data);
+	else if (home)
+		snprintf(dir, sizeof(dir), "%s/.local/share/bloomery", home);
+	else
+		return NULL;
+	return dir;
+}
+
+const char *store_dir(void)
+{
+	const char *dir = given_store ? given_store : environment("BLOOMERY_STORE");
+
+	if (!dir)
+		dir = usual_dir();
+	if (!dir)
+		say("no store: neither $BLOOMERY_STORE nor $HOME is set; name one with --store DIR");
+	else if (!*dir || strlen(dir) >= PATH_MAX)
+		say("--store: the name of a directory is needed");
+	return dir && *dir && strlen(dir) < PATH_MAX ? dir : NULL;
+}
+
+int find_store(struct blm_store **ret, unsigned flags)
+{
+	static struct blm_store *store;
+	const char *dir = store ? NULL : store_dir();
+	struct stat st;
+	int r;
+
+	if (!store && !dir)
+		return FAILED;
+	if (!store && !(flags & BLM_STORE_CREATE) && stat(dir, &st) < 0 && errno == ENOENT)
+		return broken("%s: there is no store; 'bloomery create' makes one, and a path to a filter has a '/'", dir);
+	if (!store && flags & BLM_STORE_CREATE && dir == usual_dir() && !make_parents(dir))
+		return broken("%s: cannot make the folders above it: %s", dir, strerror(errno));
+	r = store ? 0 : blm_store_open(&store, dir, flags);
+	if (r < 0)
+		return fail(r);
+	*ret = store;
+	return DONE;
+}
+
+int find_place(struct place *ret, const char *name, unsigned flags)
+{
+	*ret = (struct place){ .name = name };
+	return is_path(name) ? DONE : find_store(&ret->store, flags);
+}
+
+/* ---- Secrets ---- */
+
+int find_secret(const uint8_t **ret)
+{
+	static uint8_t secret[BLM_SECRET_BYTES];
+	char text[2 * BLM_SECRET_BYTES + 2] = { 0 };
+	ssize_t bytes;
+	int fd;
+
+	*ret = NULL;
+	if (!key_file)
+		return DONE;
+	fd = open(key_file, O_RDONLY | O_CLOEXEC);
+	bytes = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (bytes < 0)
+		return broken("--key-file %s: %s", key_file, strerror(errno));
+	text[strcspn(text, "\n")] = 0;
+	if (strlen(text) != 2 * BLM_SECRET_BYTES || !parse_hex(text, strlen(text), secret))
+		return broken("--key-file %s: must hold %d hexadecimal digits and nothing else", key_file, 2 * BLM_SECRET_BYTES);
+	explicit_bzero(text, sizeof(text));
+	*ret = secret;
+	return DONE;
+}
+
+/* ---- Filters ---- */
+
+int open_place(struct blm_filter **ret, const struct place *place, bool write, const uint8_t *secret)
+{
+	if (secret)
+		return blm_open_keyed(ret, place->store, place->name, write, secret);
+	return blm_open(ret, place->store, place->name, write);
+}
+
+int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned flags)
+{
+	const uint8_t *secret;
+	struct place place;
+	int code = find_secret(&secret), r;
+
+	if (code == DONE)
+		code = find_place(&place, name, flags);
+	if (code != DONE)
+		return code;
+	r = open_place(ret, &place, write, secret);
+	return r < 0 ? fail(r) : DONE;
+}
+
+int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing, unsigned flags)
+{
+	for (size_t i = 0; i < count; i++) {
+		int code = open_filter(&ret[i], names[i], first_for_writing && i == 0, flags);
+
+		if (code != DONE) {
+			close_all(ret, i);
+			return code;
+		}
+	}
+	return DONE;
+}
+
+void close_all(struct blm_filter **filters, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		filters[i] = blm_close(filters[i]);
+}

@@ -1,0 +1,29 @@
+/* place.h - where a filter lies: a path if it has a slash, else a name in the store */
+#ifndef BLOOMERY_TOOLS_PLACE_H
+#define BLOOMERY_TOOLS_PLACE_H
+
+#include "command.h"
+
+struct place {
+	struct blm_store *store;	/* NULL: the name is a path */
+	const char *name;
+};
+
+extern const struct opt store_option[], key_option[];
+
+bool is_path(const char *name);
+const char *store_dir(void);	/* NULL, after a message */
+
+/* These give an exit code, and a message where it is not DONE. The first that needs the store opens it, with its flags. */
+int find_store(struct blm_store **ret, unsigned flags);
+int find_place(struct place *ret, const char *name, unsigned flags);
+int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned flags);
+int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing, unsigned flags);
+int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was given */
+
+/* As blm_open(): 0 or a negative errno, no message. */
+int open_place(struct blm_filter **ret, const struct place *place, bool write, const uint8_t *secret);
+
+void close_all(struct blm_filter **filters, size_t count);
+
+#endif

@@ -1,0 +1,153 @@
+/* plan.c - what each kind takes for so many keys at such a rate; the rate of Bloom's filter; the table of the literature */
+#include "plan.h"
+#include "json.h"
+#include "numbers.h"
+
+#include <math.h>
+
+/* ---- Sizes ---- */
+
+static void size_json(const struct blm_plan *plan, double least)
+{
+	json_begin();
+	json_text("kind", plan->kind);
+	json_count("m", plan->cells);
+	json_count("k", plan->probes);
+	json_count("capacity", plan->capacity);
+	json_real("rate", plan->rate);
+	json_real("predicted_rate", plan->predicted_rate);
+	json_real("bits_per_key", plan->bits_per_key);
+	json_real("lower_bound", least);
+	json_real("over_lower_bound", plan->bits_per_key / least);
+	json_count("bytes", plan->file_bytes);
+	json_count("data_bytes", plan->data_bytes);
+	json_end();
+}
+
+static int size_of(const struct blm_params *params, const char *kind)
+{
+	struct blm_params one = *params;
+	struct blm_plan plan;
+	double least;
+
+	one.kind = kind;
+	if (blm_plan(&plan, &one) < 0)
+		return NO;
+	least = -log2(plan.rate);
+	if (json)
+		size_json(&plan, least);
+	else
+		printf("%-10s %15llu %4u %10.4g %8.4g %11s  %s\n", plan.kind, (unsigned long long)plan.cells, plan.probes,
+		       plan.bits_per_key, plan.bits_per_key / least, show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
+	return DONE;
+}
+
+static void size_head(const struct blm_params *params)
+{
+	double rate = params->rate > 0 ? params->rate : 0.01, least = -log2(rate);
+
+	if (json)
+		return;
+	if (!params->cells)
+		printf("For %llu keys at a rate of %s no filter takes fewer than %.4g bits/key, log2(1/p); Bloom's, if it\n"
+		       "were infinitely large, takes %.4g with k = %.4g.\n\n", (unsigned long long)params->capacity,
+		       show_rate(rate), least, least / M_LN2, least);
+	printf("%-10s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound", "size", "predicted rate");
+}
+
+int plan_sizes(const struct blm_params *params)
+{
+	struct blm_kind_info kind;
+	bool any = false;
+
+	if (params->kind) {
+		struct blm_plan plan;
+
+		if (blm_plan(&plan, params) < 0)
+			return misuse("%s", blm_why());
+		size_head(params);
+		return size_of(params, params->kind);
+	}
+	size_head(params);
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
+		if (size_of(params, kind.name) == DONE)
+			any = true;
+		else if (!json)
+			printf("%-10s %s\n", kind.name, blm_why());
+	}
+	return any ? DONE : misuse("%s", blm_why());
+}
+
+/* ---- The rate of so many bits ---- */
+
+int plan_rate(const struct blm_params *params, bool bound)
+{
+	double bits = (double)params->cells / (double)params->capacity, best = bits * M_LN2;
+	double probes = params->probes ? params->probes : fmax(1, fmin(BLM_PROBES_MAX, round(best)));
+	double rate = blm_rate_asymptotic(bits, probes), finite = blm_rate_bound(params->cells, (uint32_t)probes, params->capacity);
+
+	if (json) {
+		json_begin();
+		json_count("m", params->cells);
+		json_count("n", params->capacity);
+		json_count("k", (uint64_t)probes);
+		json_real("best_k", best);
+		json_real("bits_per_key", bits);
+		json_real("fill", -expm1(-probes / bits));
+		json_real("predicted_rate", rate);
+		json_real("bound", finite);
+		json_end();
+		return DONE;
+	}
+	printf("bits/key   %.6g\nk          %.0f (best: %.4g)\nfill       %.4g\nrate       %.4g\n", bits, probes, best,
+	       -expm1(-probes / bits), rate);
+	if (bound)
+		printf("bound      %.4g\n", finite);
+	return DONE;
+}
+
+/* ---- The table ---- */
+
+/* The literature prints the best k (Cao, "Bloom Filters - the math", 1998) and goes no farther than one above it. */
+static uint64_t last_column(uint64_t mn, const struct range *k)
+{
+	double last = ceil((double)mn * M_LN2) + 1;
+
+	return last < (double)k->last ? (uint64_t)last : k->last;
+}
+
+static void row_json(uint64_t mn, const struct range *k)
+{
+	for (uint64_t i = k->first; i <= last_column(mn, k); i++) {
+		json_begin();
+		json_count("mn", mn);
+		json_real("best_k", (double)mn * M_LN2);
+		json_count("k", i);
+		json_real("predicted_rate", blm_rate_asymptotic((double)mn, (double)i));
+		json_end();
+	}
+}
+
+static void row(uint64_t mn, const struct range *k)
+{
+	printf("%3llu %5.3g", (unsigned long long)mn, (double)mn * M_LN2);
+	for (uint64_t i = k->first; i <= last_column(mn, k); i++)
+		printf("%10s", show_rate(blm_rate_asymptotic((double)mn, (double)i)));
+	putchar('\n');
+}
+
+int plan_table(const struct range *mn, const struct range *k)
+{
+	if (!json) {
+		printf("m/n     k");
+		for (uint64_t i = k->first; i <= k->last; i++)
+			printf("%*sk=%llu", i < 10 ? 7 : i < 100 ? 6 : 5, "", (unsigned long long)i);
+		putchar('\n');
+	}
+	for (uint64_t i = mn->first; i <= mn->last; i++)
+		if (json)
+			row_json(i, k);
+		else
+			row(i, k);
+	return DONE;
+}

@@ -1,0 +1,70 @@
+/* progress.c - how fast, how far, how long yet: on a terminal once the work takes a second, or where it is asked for */
+#include "progress.h"
+#include "values.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static bool wanted;
+const struct opt progress_option[] = {
+	{ 0, "progress", NULL, "show rate and time left, also where stderr is no terminal", set_flag, &wanted },
+	{ 0 }
+};
+
+static struct {
+	bool on, terminal, shown;
+	double start, last;
+	uint64_t total, keys, bytes;
+} p;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void progress_begin(uint64_t total_bytes)
+{
+	p.terminal = isatty(STDERR_FILENO);
+	p.on = wanted || (p.terminal && !quiet);
+	p.start = p.last = now();
+	p.total = total_bytes;
+}
+
+static void show(double seconds)
+{
+	double rate = seconds > 0 ? (double)p.keys / seconds : 0, part = p.total ? (double)p.bytes / (double)p.total : 0;
+	char left[48] = "";
+
+	if (part > 0 && part <= 1) {
+		double wait = seconds / part - seconds;
+
+		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part, (int)(wait / 60), (int)wait % 60);
+	}
+	fprintf(stderr, "%s%llu keys  %.3g million/s%s%s", p.terminal ? "\r" : "", (unsigned long long)p.keys, rate / 1e6, left,
+		p.terminal ? "\033[K" : "\n");
+	p.shown = true;
+}
+
+void progress_now(uint64_t keys, uint64_t bytes)
+{
+	double t;
+
+	p.keys = keys;
+	p.bytes = bytes;
+	if (!p.on || (t = now()) - p.last < 1)
+		return;
+	p.last = t;
+	show(t - p.start);
+}
+
+void progress_end(void)
+{
+	if (p.on && wanted)
+		show(now() - p.start);
+	if (p.on && p.terminal && p.shown)
+		fputs(wanted ? "\n" : "\r\033[K", stderr);
+	p.on = false;
+}

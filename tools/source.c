@@ -1,0 +1,166 @@
+/* source.c - bytes from a file or stdin, unpacked where they are packed */
+#include "source.h"
+#include "command.h"
+#include "signals.h"
+
+#include "tool-lists.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK = 256 << 10 };
+
+#define PACKING(name) extern const struct packing packing_##name;
+PACKINGS
+#undef PACKING
+
+#define PACKING(name) &packing_##name,
+static const struct packing *const packings[] = { PACKINGS };
+
+static bool is_stdin(const char *name)
+{
+	return !strcmp(name, "-");
+}
+
+/* read(2), but a request to stop is never missed while a pipe is silent. */
+static ssize_t read_some(struct source *s, void *room, size_t bytes)
+{
+	struct pollfd fds[] = { { .fd = s->fd, .events = POLLIN }, { .fd = stop_descriptor(), .events = POLLIN } };
+	ssize_t n = 0;
+
+	do {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (stopping())
+			return 0;
+		n = read(s->fd, room, bytes);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n < 0) {
+		say("%s: %s", s->name, strerror(errno));
+		return -1;
+	}
+	s->ended = n == 0;
+	s->taken += (uint64_t)n;
+	return n;
+}
+
+static const struct packing *recognise(const struct bytes *in, bool *ret_sure)
+{
+	for (size_t i = 0; i < ARRAY_LEN(packings); i++)
+		if (in->count && packings[i]->begins(in->at, in->count)) {
+			*ret_sure = in->count >= packings[i]->magic;
+			return packings[i];
+		}
+	*ret_sure = in->count > 0;
+	return NULL;
+}
+
+/* Reads on only while what is there could become the beginning of something packed. */
+static int begin(struct source *s)
+{
+	const struct packing *packing;
+	bool sure;
+
+	s->in.at = s->block;
+	do {
+		ssize_t n = read_some(s, s->block + s->in.count, BLOCK - s->in.count);
+
+		if (n < 0)
+			return FAILED;
+		s->in.count += (size_t)n;
+		packing = recognise(&s->in, &sure);
+	} while (!sure && !s->ended && !stopping());
+	if (!packing || !sure)
+		return DONE;
+	s->packing = packing;
+	s->state = packing->start();
+	return s->state ? DONE : broken("%s: out of memory", s->name);
+}
+
+int source_open(struct source *ret, const char *name)
+{
+	struct source s = { .name = is_stdin(name) ? "standard input" : name };
+
+	s.fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (s.fd < 0)
+		return broken("%s: %s", name, strerror(errno));
+	s.block = malloc(BLOCK);
+	*ret = s;
+	if (s.block && begin(ret) == DONE)
+		return DONE;
+	if (!s.block)
+		say("%s: out of memory", name);
+	source_close(ret);
+	return FAILED;
+}
+
+void source_close(struct source *s)
+{
+	if (s->state)
+		s->packing->stop(s->state);
+	if (s->fd > STDIN_FILENO)
+		close(s->fd);
+	free(s->block);
+	*s = (struct source){ .fd = -1 };
+}
+
+static ssize_t read_plain(struct source *s, void *room, size_t bytes)
+{
+	if (!s->in.count)
+		return s->ended ? 0 : read_some(s, room, bytes);
+	if (bytes > s->in.count)
+		bytes = s->in.count;
+	memcpy(room, s->in.at, bytes);
+	s->in.at += bytes;
+	s->in.count -= bytes;
+	return (ssize_t)bytes;
+}
+
+static ssize_t read_packed(struct source *s, void *room, size_t bytes)
+{
+	struct bytes out = { room, bytes };
+
+	for (;;) {
+		size_t left = s->in.count;
+		const char *why = s->packing->unpack(s->state, &s->in, &out);
+
+		if (!why && out.count == bytes && left && s->in.count == left)
+			why = "damaged";
+		if (!why && out.count == bytes && s->ended && !s->packing->whole(s->state))
+			why = "cut short";
+		if (why) {
+			say("%s: as %s it is not right: %s", s->name, s->packing->name, why);
+			return -1;
+		}
+		if (out.count < bytes || s->ended || stopping())
+			return (ssize_t)(bytes - out.count);
+		if (!s->in.count) {
+			ssize_t n = read_some(s, s->block, BLOCK);
+
+			if (n < 0)
+				return -1;
+			s->in = (struct bytes){ s->block, (size_t)n };
+		}
+	}
+}
+
+ssize_t source_read(struct source *s, void *room, size_t bytes)
+{
+	return s->packing ? read_packed(s, room, bytes) : read_plain(s, room, bytes);
+}
+
+uint64_t source_total(char **names, size_t count)
+{
+	uint64_t total = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < count; i++) {
+		if ((is_stdin(names[i]) ? fstat(STDIN_FILENO, &st) : stat(names[i], &st)) < 0 || !S_ISREG(st.st_mode))
+			return 0;
+		total += (uint64_t)st.st_size;
+	}
+	return total;
+}

@@ -1,0 +1,48 @@
+/* source.h - bytes from a file or stdin, unpacked where they are packed */
+#ifndef BLOOMERY_SOURCE_H
+#define BLOOMERY_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct bytes {
+	uint8_t *at;
+	size_t count;
+};
+
+/* A way of packing, recognised by how it begins. One file each: gzip.c, zstd.c. */
+struct packing {
+	const char *name;
+	bool (*begins)(const uint8_t *bytes, size_t count);	/* could be: it says no as soon as it knows */
+	size_t magic;		/* how many bytes it takes to be sure */
+	void *(*start)(void);	/* NULL: out of memory */
+	/* Unpacks from `in` into `out` and moves both on. Return: NULL, or what is wrong. */
+	const char *(*unpack)(void *state, struct bytes *in, struct bytes *out);
+	bool (*whole)(void *state);	/* may the input end here? */
+	void *(*stop)(void *state);
+};
+
+struct source {
+	int fd;
+	const char *name;
+	uint64_t taken;		/* bytes read so far, packed as they are */
+	struct bytes in;	/* read, not yet given out */
+	uint8_t *block;
+	bool ended;
+	const struct packing *packing;	/* NULL: plain */
+	void *state;
+};
+
+/* Return: an exit code, with a message where it is not DONE. "-" is stdin. */
+int source_open(struct source *ret, const char *name);
+void source_close(struct source *source);
+
+/* Up to `room` bytes; 0 at the end and when asked to stop; -1 after a message. */
+ssize_t source_read(struct source *source, void *room, size_t bytes);
+
+/* How many bytes there are to read in all of these; 0: nobody knows. */
+uint64_t source_total(char **names, size_t count);
+
+#endif

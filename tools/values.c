@@ -1,0 +1,113 @@
+/* values.c - the text of an option becomes its value, or a line that says why not */
+#include "values.h"
+#include "numbers.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+/* An option as a person typed it, most likely. */
+#define SHOWN(opt) (opt)->letter ? "-" : "--", (opt)->letter ? (const char[]){ (opt)->letter, 0 } : (opt)->name
+
+int set_flag(const struct opt *opt, const char *text)
+{
+	*(bool *)opt->target = true;
+	return DONE;
+}
+
+int set_text(const struct opt *opt, const char *text)
+{
+	*(const char **)opt->target = text;
+	return DONE;
+}
+
+static int number(const struct opt *opt, const char *text, uint64_t *ret)
+{
+	uint64_t value;
+	int r = parse_number(text, &value);
+
+	if (r == -EINVAL)
+		return misuse("%s%s %s: not a whole number; write it like 10000, 10k, 1.5m, 1e6 or 4Mi", SHOWN(opt), text);
+	if (r < 0 || value < opt->least || value > opt->most)
+		return misuse("%s%s %s: out of its range, %llu to %llu", SHOWN(opt), text, (unsigned long long)opt->least,
+			      (unsigned long long)opt->most);
+	*ret = value;
+	return DONE;
+}
+
+int set_number(const struct opt *opt, const char *text)
+{
+	return number(opt, text, opt->target);
+}
+
+int set_word(const struct opt *opt, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	*(uint64_t *)opt->target = strtoull(text, &end, 0);
+	if (!isdigit((unsigned char)*text) || *end || errno)
+		return misuse("%s%s %s: not a number from 0 to 2^64 - 1, decimal or 0x...", SHOWN(opt), text);
+	return DONE;
+}
+
+int set_rate(const struct opt *opt, const char *text)
+{
+	char *end;
+	double rate = strtod(text, &end);
+
+	if (end == text || *end || !(rate > 0 && rate < 1) || isspace((unsigned char)*text))
+		return misuse("%s%s %s: not a rate: it lies between 0 and 1, like 0.01 or 1e-6", SHOWN(opt), text);
+	*(double *)opt->target = rate;
+	return DONE;
+}
+
+int set_mode(const struct opt *opt, const char *text)
+{
+	char *end;
+	unsigned long mode = strtoul(text, &end, 8);
+
+	if (!isdigit((unsigned char)*text) || *end || !mode || mode > 0777)
+		return misuse("%s%s %s: not permission bits: octal, 1 to 777, like 0644", SHOWN(opt), text);
+	*(unsigned *)opt->target = (unsigned)mode;
+	return DONE;
+}
+
+int set_range(const struct opt *opt, const char *text)
+{
+	const char *dots = strstr(text, "..");
+	struct range *range = opt->target;
+	char first[32];
+	int r;
+
+	if (dots && (size_t)(dots - text) >= sizeof(first))
+		return misuse("%s%s %s: not a range; write it like 22..32", SHOWN(opt), text);
+	snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - text) : (int)sizeof(first) - 1, text);
+	r = number(opt, first, &range->first);
+	if (r == DONE)
+		r = number(opt, dots ? dots + 2 : text, &range->last);
+	if (r == DONE && range->first > range->last)
+		return misuse("%s%s %s: the range ends before it begins", SHOWN(opt), text);
+	return r;
+}
+
+int set_seed(const struct opt *opt, const char *text)
+{
+	struct seeds *seeds = opt->target;
+	struct opt one = *opt;
+
+	if (seeds->count == BLM_SEEDS_MAX)
+		return misuse("%s%s %s: more than %d seeds", SHOWN(opt), text, BLM_SEEDS_MAX);
+	one.target = &seeds->seed[seeds->count];
+	seeds->count++;
+	return set_word(&one, text);
+}
+
+int set_byte(const struct opt *opt, const char *text)
+{
+	if (!strcmp(text, "\\t"))
+		text = "\t";
+	if (strlen(text) != 1)
+		return misuse("%s%s '%s': must be one byte, or \\t", SHOWN(opt), text);
+	*(char *)opt->target = *text;
+	return DONE;
+}

@@ -1,0 +1,26 @@
+/* values.h - how the text of an option becomes its value; each is the `set` of a struct opt */
+#ifndef BLOOMERY_VALUES_H
+#define BLOOMERY_VALUES_H
+
+#include "command.h"
+
+struct range {
+	uint64_t first, last;
+};
+
+struct seeds {
+	uint64_t seed[BLM_SEEDS_MAX];
+	uint32_t count;
+};
+
+int set_flag(const struct opt *opt, const char *text);		/* bool */
+int set_text(const struct opt *opt, const char *text);		/* const char * */
+int set_number(const struct opt *opt, const char *text);	/* uint64_t, within least and most */
+int set_word(const struct opt *opt, const char *text);		/* uint64_t, any 64 bits; 0x... as well */
+int set_rate(const struct opt *opt, const char *text);		/* double, between 0 and 1 */
+int set_mode(const struct opt *opt, const char *text);		/* unsigned, octal */
+int set_range(const struct opt *opt, const char *text);		/* struct range: "22..32", or one number */
+int set_seed(const struct opt *opt, const char *text);		/* struct seeds, one more */
+int set_byte(const struct opt *opt, const char *text);		/* char; "\t" as well */
+
+#endif
