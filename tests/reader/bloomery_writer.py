@@ -1,0 +1,44 @@
+"""bloomery_writer.py - makes a file of Bloomery's, from format-spec.md: what a writer of one's own needs at least"""
+
+import struct
+import time
+import uuid
+
+import bloomery_reader as reader
+
+
+def make(kind, family, cells, probes, keys=(), seeds=(), tweak=0, secret=None, capacity=1, rate=0.5):
+	"""The bytes of a filter that holds `keys`."""
+	size = (cells + 511) // 512 * 64
+	offset = 2097152 if size > 2097152 else 20480
+	image = bytearray(offset + size)
+
+	def put(at, form, *values):
+		struct.pack_into('<' + form, image, at, *values)
+
+	put(0, '8sIIQQ', b'BLOOMERY', 1, 20480, 0, 0)
+	put(32, '16sQQd', uuid.uuid4().bytes, time.time_ns(), capacity, rate)
+	put(128, 'IIIIQIIQ', kind, family, 0, 0, cells, probes, 1, tweak)
+	put(168, '8s', reader.key_id(secret) if secret else b'')
+	put(248, 'I', len(seeds))
+	put(256, '%dQ' % len(seeds), *seeds)
+	put(72, '16s', reader.template_id(bytes(image)))
+	put(4088, 'Q', reader.constant_check(bytes(image)))
+	put(4096, 'QQQIIIIQd', offset, size, cells, probes, 1, kind, 0, capacity, rate)
+	put(4152, 'Q', reader.entry_check(bytes(image), 0))
+	put(8192, 'Q', 1)	# parts
+	put(8320, 'Q', 1)	# epoch
+
+	part = reader.Filter(bytes(image), secret).parts[0]
+	hasher = reader.FAMILIES[family](seeds, tweak, secret)
+	changed = 0
+	for key in keys:
+		lacking = {bit for bit in reader.KINDS[kind].bits(hasher, key, part) if not image[offset + bit // 8] >> bit % 8 & 1}
+		for bit in lacking:
+			image[offset + bit // 8] |= 1 << bit % 8
+		changed += bool(lacking)
+	if changed:
+		put(8384, 'Q', 1)	# written
+		put(8448, 'Q', 1)	# boot
+	put(16384, 'Q', changed)
+	return bytes(image)

@@ -1,0 +1,129 @@
+/* driver.c - the C library, for test_c.py: make a filter of keys, add to it, ask it; keys are lines of hex on stdin */
+#include <bloomery.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 100 };
+
+static const char *error_name(int err)
+{
+	switch (-err) {
+	case EBADMSG: return "EBADMSG";
+	case EPROTONOSUPPORT: return "EPROTONOSUPPORT";
+	case ENODATA: return "ENODATA";
+	case ENOKEY: return "ENOKEY";
+	default: return "another";
+	}
+}
+
+static void must(int64_t r)
+{
+	if (r >= 0)
+		return;
+	printf("%s %s\n", error_name((int)r), blm_why());
+	exit(0);
+}
+
+static size_t unhex(const char *hex, uint8_t *ret)
+{
+	size_t len = 0;
+	unsigned byte;
+
+	for (; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+		ret[len++] = (uint8_t)byte;
+	return len;
+}
+
+/* Up to BATCH keys; returns how many. */
+static size_t read_keys(struct blm_key *ret)
+{
+	static char *line;
+	static size_t room;
+	size_t count;
+
+	for (count = 0; count < BATCH && getline(&line, &room, stdin) > 0; count++) {
+		uint8_t *bytes = malloc(room);
+
+		ret[count].len = unhex(line, bytes);
+		ret[count].bytes = bytes;
+	}
+	return count;
+}
+
+static void free_keys(struct blm_key *keys, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free((void *)keys[i].bytes);
+}
+
+/* One line of answers by blm_contains(), which must be those of blm_contains_many(). */
+static void ask(const char *path, const uint8_t *secret)
+{
+	struct blm_key keys[BATCH];
+	struct blm_filter *f;
+	size_t count;
+
+	must(blm_open_keyed(&f, NULL, path, false, secret));
+	printf("ok ");
+	while ((count = read_keys(keys)) > 0) {
+		uint64_t bits[(BATCH + 63) / 64];
+
+		blm_contains_many(f, keys, count, bits);
+		for (size_t i = 0; i < count; i++) {
+			bool found = blm_contains(f, keys[i].bytes, keys[i].len);
+
+			putchar(found == (bits[i / 64] >> i % 64 & 1) ? '0' + found : '?');
+		}
+		free_keys(keys, count);
+	}
+	putchar('\n');
+	blm_close(f);
+}
+
+static void add(struct blm_filter *f)
+{
+	struct blm_key keys[BATCH];
+	size_t count;
+
+	while ((count = read_keys(keys)) > 0) {
+		must(blm_add_many(f, keys, count, NULL));
+		free_keys(keys, count);
+	}
+	puts("ok");
+	blm_close(f);
+}
+
+int main(int argc, char **argv)
+{
+	uint8_t secret[64] = { 0 };
+	struct blm_filter *f;
+	uint64_t seed;
+
+	if (argc == 4 && !strcmp(argv[1], "ask")) {
+		ask(argv[2], unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL);
+		return 0;
+	}
+	if (argc == 4 && !strcmp(argv[1], "add")) {
+		must(blm_open_keyed(&f, NULL, argv[2], true, unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL));
+		add(f);
+		return 0;
+	}
+	if (argc == 10 && !strcmp(argv[1], "make")) {
+		struct blm_params params = {
+			.kind = argv[3], .hash = argv[4], .cells = strtoull(argv[5], NULL, 10),
+			.probes = (uint32_t)strtoul(argv[6], NULL, 10), .tweak = strtoull(argv[8], NULL, 10),
+			.seeds = &seed, .seed_count = strcmp(argv[4], "xxh3") ? 0 : 1,
+		};
+
+		seed = strtoull(argv[7], NULL, 10);
+		params.secret = unhex(argv[9], secret) == BLM_SECRET_BYTES ? secret : NULL;
+		must(blm_create(&f, NULL, argv[2], &params));
+		add(f);
+		return 0;
+	}
+	fprintf(stderr, "usage: driver ask|add FILE SECRET|- | driver make FILE KIND HASH CELLS PROBES SEED TWEAK SECRET|-\n");
+	return 64;
+}

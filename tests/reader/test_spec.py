@@ -1,0 +1,259 @@
+"""test_spec.py - format-spec.md against itself, the second reader, lib/file/format.h and the files in tests/golden
+
+test_spec.py SOURCE-ROOT [C-COMPILER...]
+"""
+
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+import bloomery_reader as reader
+import golden
+from tap import Tap
+
+ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+COMPILER = sys.argv[2:] or ['cc']
+GOLDEN = os.path.join(ROOT, 'tests', 'golden')
+
+with open(os.path.join(ROOT, 'format-spec.md'), encoding='utf-8') as f:
+	TEXT = f.read()
+
+
+def section(title):
+	return re.search(r'^## %s\n(.*?)(?=^## |\Z)' % re.escape(title), TEXT, re.S | re.M)[1]
+
+
+def tables(text):
+	"""Each table of a text: a list of rows, each a list of cells, the head first."""
+	for block in re.findall(r'(?:^\|.*\n)+', text, re.M):
+		rows = [[cell.strip() for cell in line.strip().strip('|').split('|')] for line in block.splitlines()]
+		yield rows[:1] + rows[2:]
+
+
+def table(title, *head):
+	return next(t[1:] for t in tables(section(title)) if t[0][:len(head)] == list(head))
+
+
+# Section, base of its offsets in the struct, where the struct ends, the C struct, the second reader's table
+STRUCTS = [
+	('Page 0: constant', 0, 4096, 'blm_constant', reader.CONSTANT),
+	('Template fields', 128, 2304, 'blm_template_fields', reader.CONSTANT),
+	('Page 1: part table', 0, 64, 'blm_part_entry', reader.ENTRY),
+	('Page 2: live words', 0, 4096, 'blm_live', reader.LIVE),
+	('Sync records', 0, 64, 'blm_sync_record', reader.SYNC),
+	('Page 3: name records', 0, 2048, 'blm_record', reader.RECORD),
+	('Page 4: count of keys', 0, 64, 'blm_stripe', {'keys': (0, 'Q')}),
+]
+
+
+def fields(title):
+	return [(int(r[0]), int(r[1]), r[2], r[3]) for r in table(title, 'offset', 'bytes', 'field')]
+
+
+def contiguous(title, base, end):
+	at, wrong = base, []
+	for offset, size, name, _ in fields(title):
+		if offset != at:
+			wrong.append('%s is at %d, the field before it ends at %d' % (name, offset, at))
+		at = offset + size
+	return wrong + (['the fields end at %d, not %d' % (at, end)] if at != end else [])
+
+
+def reader_agrees(title, theirs):
+	wrong = []
+	for offset, size, name, _ in fields(title):
+		if name not in theirs or name == 'template':
+			continue
+		at, form = theirs[name]
+		if at != offset or struct.calcsize('<' + form) != (8 if title.startswith('Page 2') else size):
+			wrong.append('%s: %d bytes at %d; the reader has %s at %d' % (name, size, offset, form, at))
+	return wrong
+
+
+# ---- lib/file/format.h: the compiler checks the tables ----
+
+def assertion(holds, words):
+	return 'static_assert(%s, "%s");' % (holds, words)
+
+
+def program():
+	lines = ['#include "file/format.h"']
+	for title, base, end, name, _ in STRUCTS:
+		for offset, size, field, _ in fields(title):
+			where = '%s, %s' % (title, field)
+			lines.append(assertion('offsetof(struct %s, %s) == %d' % (name, field, offset - base), where))
+			lines.append(assertion('sizeof(((struct %s *)0)->%s) == %d' % (name, field, size), where))
+		lines.append(assertion('sizeof(struct %s) == %d' % (name, end - base), title))
+	values = {field: value for _, _, field, value in fields('Page 0: constant')}
+	lines.append(assertion('BLM_FORMAT_VERSION == %s' % values['version'], 'version'))
+	lines.append(assertion('BLM_HEADER_BYTES == %s' % values['header_bytes'], 'header_bytes'))
+	for number, state, _ in table('Page 2: live words', 'state', 'name'):
+		lines.append(assertion('BLM_%s == %s' % (state.upper(), number), 'state'))
+	flags = next(value for name, value in table('Versions and features', 'what') if name == 'flags')
+	for bit, flag in re.findall(r'bit (\d) (\w+)', flags):
+		lines.append(assertion('BLM_FLAG_%s == 1 << %s' % (flag.upper(), bit), 'flags'))
+	for row in table('Layout', 'offset', 'bytes', 'page'):
+		page = ('constant', 'part', 'live', 'record', 'stripe')[int(row[2])] if row[2] != '.' else None
+		if page:
+			lines.append(assertion('offsetof(struct blm_header, %s) == %s' % (page, row[0]), 'Layout'))
+			lines.append(assertion('sizeof(((struct blm_header *)0)->%s) == %s' % (page, row[1]), 'Layout'))
+	return '\n'.join(lines) + '\n'
+
+
+def header_agrees():
+	with tempfile.TemporaryDirectory() as folder:
+		path = os.path.join(folder, 'tables.c')
+		with open(path, 'w') as f:
+			f.write(program())
+		r = subprocess.run(COMPILER + ['-std=gnu11', '-D_GNU_SOURCE', '-fsyntax-only', '-I', os.path.join(ROOT, 'lib'), path],
+			capture_output=True, text=True)
+	return [line for line in r.stderr.splitlines() if 'error' in line] or [r.stderr] if r.returncode else []
+
+
+# ---- Examples in the text ----
+
+def family_of(name, parameters):
+	word = re.sub(r'^(seed|tweak) (\w+).*|^secret `(.*)`', lambda m: m[2] or m[3], parameters)
+	return {
+		'xxh3': lambda: reader.Xxh3([int(word, 0)], 0, None),
+		'siphash': lambda: reader.SipHash([], 0, bytes.fromhex(word)),
+		'murmur3-bip37': lambda: reader.Murmur3Bip37([], int(word, 0), None),
+	}[name]()
+
+
+def key_of(cell):
+	return b'' if cell == '-' else bytes.fromhex(cell.strip('`'))
+
+
+def hash_examples():
+	wrong = []
+	for name, parameters, key, lo, hi in table('Hash families', 'family', 'seed, secret or tweak, and probe'):
+		h = family_of(name, parameters).hash(key_of(key))
+		got = h if hi else (h(int(parameters.split()[-1])),)
+		if got != tuple(int(x, 16) for x in (lo, hi) if x):
+			wrong.append('%s, %s, %s' % (name, parameters, key))
+	return wrong
+
+
+def cell_examples():
+	wrong = []
+	for name, parameters, key, cells, want in table('Cells of a key', 'family', 'seed, secret or tweak'):
+		want = [int(x) for x in want.split(',')]
+		if reader.cells_of(family_of(name, parameters), key_of(key), len(want), int(cells)) != want:
+			wrong.append('%s, %s' % (name, parameters))
+	return wrong
+
+
+def block_examples():
+	wrong = []
+	for name, parameters, key, cells, block, want in table('Kind 2: blocked', 'family', 'seed or secret'):
+		want = [int(block) * 512 + int(x) for x in want.split(',')]
+		part = type('Part', (), {'cells': int(cells), 'probes': len(want)})
+		if reader.Blocked.bits(family_of(name, parameters), key_of(key), part) != want:
+			wrong.append('%s, %s' % (name, parameters))
+	return wrong
+
+
+def worked_example():
+	text = section('Worked example')
+	with open(os.path.join(GOLDEN, re.search(r'tests/golden/(\S+\.blm)', text)[1]), 'rb') as f:
+		image = f.read()
+	lines = re.findall(r'^    +(\d+)  ((?:[0-9a-f]{2} ?)+)', text, re.M)
+	wrong = [] if len(lines) > 10 else ['only %d lines of bytes' % len(lines)]
+	for offset, bytes_ in lines:
+		want, at = bytes.fromhex(bytes_), int(offset)
+		if image[at:at + len(want)] != want:
+			wrong.append('%d: the file has %s' % (at, image[at:at + len(want)].hex(' ')))
+	f = reader.Filter(image)
+	key = re.search(r'The key `(.*?)` hashes', text)[1].encode()
+	for probe, word, cell, byte, bit, is_set in table('Worked example', 'probe', 'word'):
+		want = reader.unfold(*f.family.hash(key), int(probe))
+		at = reader.scale(want, f.constant.cells)
+		said = int(word, 16), int(cell), int(byte), int(bit), int(is_set)
+		if said != (want, at, at // 8, at % 8, f.is_set(f.parts[0], at)):
+			wrong.append('probe ' + probe)
+	return wrong
+
+
+# ---- A real file has its fields where the tables say ----
+
+def read_as_documented(image, title, base, field):
+	offset, size = next((o, s) for o, s, name, _ in fields(title) if name == field)
+	return image[base + offset:base + offset + size]
+
+
+def number(image, title, base, field):
+	return int.from_bytes(read_as_documented(image, title, base, field)[:8], 'little')
+
+
+def file_agrees(g):
+	image, said, wrong = g.image, g.fields, []
+
+	def same(what, got, want):
+		if got != want:
+			wrong.append('%s is %r; its maker said %r' % (what, got, want))
+
+	def constant(field):
+		return number(image, 'Page 0: constant', 0, field)
+
+	def template(field):
+		return number(image, 'Template fields', 0, field)
+
+	same('uuid', read_as_documented(image, 'Page 0: constant', 0, 'uuid').hex(), said['uuid'])
+	same('template_id', read_as_documented(image, 'Page 0: constant', 0, 'template_id').hex(), said['template_id'])
+	same('rate', struct.unpack('<d', read_as_documented(image, 'Page 0: constant', 0, 'rate'))[0], float(said['rate']))
+	for field in ('version', 'created', 'capacity'):
+		same(field, constant(field), int(said[field]))
+	same('flags', constant('flags'), 1 if said['sparse'] == '1' else 0)
+	same('kind', template('kind'), int(said['kind']))
+	same('family', template('family'), int(said['family']))
+	for field in ('cells', 'probes', 'cell_bits', 'tweak', 'seed_count'):
+		same(field, template(field), int(said[field]))
+	same('key_id', read_as_documented(image, 'Template fields', 0, 'key_id').hex(), said['key_id'])
+	same('seeds', number(image, 'Template fields', 0, 'seeds'), int(said.get('seed', '0'), 0))
+	for field in ('kind', 'cells', 'probes', 'cell_bits', 'capacity'):
+		same('part ' + field, number(image, 'Page 1: part table', 4096, field), int(said[field]))
+	same('part bytes', number(image, 'Page 1: part table', 4096, 'bytes'), int(said['data_bytes']))
+	same('part end', number(image, 'Page 1: part table', 4096, 'offset') + int(said['data_bytes']), len(image))
+	same('parts', number(image, 'Page 2: live words', 8192, 'parts'), 1)
+	same('inexact', number(image, 'Page 2: live words', 8192, 'inexact') != 0, said['keys_estimated'] == '1')
+	same('keys', sum(number(image, 'Page 4: count of keys', 16384 + 64 * i, 'keys') for i in range(64)), int(said['keys']))
+	same('dirty', g.open().dirty(), said['dirty'] == '1')
+	same('synced', getattr(g.open().last_sync(), 'time', 0), int(said['synced']))
+	same('name', g.open().name().decode(), said.get('name', ''))
+	return wrong
+
+
+def reserved_bytes():
+	wrong = []
+	for g in golden.all(GOLDEN):
+		places = [('Page 0: constant', 0), ('Template fields', 0), ('Page 2: live words', 8192)]
+		places += [('Page 4: count of keys', 16384 + 64 * i) for i in range(64)]
+		places += [('Sync records', 8576), ('Sync records', 8640)]
+		places += [('Page 3: name records', 12288), ('Page 3: name records', 14336)]
+		for title, base in places:
+			wrong += ['%s: %s, %s' % (g.name, title, field) for _, _, field, _ in fields(title)
+				if field.startswith('reserved') and any(read_as_documented(g.image, title, base, field))]
+		wrong += ['%s: the line of %s' % (g.name, field) for offset, size, field, _ in fields('Page 2: live words')
+			if size == 64 and any(g.image[8192 + offset + 8:8192 + offset + 64])]
+	return wrong
+
+
+tap = Tap()
+for title, base, end, _, theirs in STRUCTS:
+	tap.run('%s: no gap and no overlap' % title, contiguous, title, base, end)
+	tap.run('%s: the second reader has the same table' % title, reader_agrees, title, theirs)
+tap.run('lib/file/format.h has the same tables', header_agrees)
+tap.run('examples of hashes', hash_examples)
+tap.run('examples of cells', cell_examples)
+tap.run('examples of blocks', block_examples)
+tap.run('the worked example is in its file', worked_example)
+for g in golden.all(GOLDEN):
+	tap.run('%s has its fields where the tables say' % g.name, file_agrees, g)
+tap.run('reserved bytes are zeros', reserved_bytes)
+tap.run('the table of contents is whole', lambda: sorted(set(re.findall(r'^## (.*)', TEXT, re.M))
+	^ set(re.findall(r'^- \[(.*?)\]\(#', TEXT, re.M))))
+tap.done()

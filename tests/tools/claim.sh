@@ -1,0 +1,178 @@
+#!/bin/bash
+# claim.sh - add, test and claim: answers, exit codes, and what happens to those who are stopped
+. "${0%/*}/tap.sh"
+
+a_claimed_line_is_printed_once() {
+	same "$(printf 'a\nb\na\n' | bloomery claim f --create -n 100 -p 1e-9 | tr '\n' ' ')" 'a b '
+	printf 'a\nb\n' | exits 1 bloomery claim f
+	same "$(printf 'a\nc\n' | bloomery claim f)" c
+}
+
+four_processes_print_each_line_once() {
+	seq 200000 > n
+	for i in 1 2 3 4; do
+		shuf --random-source=<(yes $i) n | bloomery claim f --create -n 200k -p 0.001 > out$i &
+	done
+	wait
+	sort out? > all
+	same "$(uniq -d all | wc -l)" 0
+	[ "$(wc -l < all)" -gt 199400 ]
+	same "$(bloomery info f --json | json 'j["keys"]')" "$(wc -l < all)"
+	same "$(bloomery test -c f n)" 200000
+}
+
+of_many_that_create_at_once_one_does_and_all_claim() {
+	for i in $(seq 16); do
+		echo "$i" | bloomery claim f --create -n 1000 -p 1e-6 > out"$i" &
+	done
+	wait
+	same "$(cat out* | sort -n | tr '\n' ' ')" "$(seq -s ' ' 16) "
+	for i in $(seq 16); do
+		echo "$i" | bloomery claim ./path --create -n 1000 -p 1e-6 > out"$i" &
+	done
+	wait
+	same "$(cat out* | wc -l)" 16
+}
+
+create_takes_what_is_there_as_it_is() {
+	bloomery create f -n 100 -p 0.5
+	echo a | bloomery claim f --create -n 1m -p 0.001 > /dev/null
+	same "$(bloomery info f --json | json 'j["capacity"]')" 100
+	echo b | exits 64 bloomery claim f --create; says capacity
+	echo b | exits 64 bloomery claim f -n 100; says --create
+}
+
+test_selects_inverts_counts_and_is_quiet() {
+	bloomery create f -n 1000 -p 1e-9; printf 'a\nb\n' | bloomery add f
+	same "$(printf 'a\nx\n' | bloomery test f)" a
+	same "$(printf 'a\nx\n' | bloomery test -v f)" x
+	same "$(printf 'a\nb\nx\n' | bloomery test -c f)" 2
+	same "$(printf 'a\nb\nx\n' | bloomery test -vc f)" 1
+	same "$(printf 'a\n' | bloomery test -q f)" ''
+	printf 'x\n' | exits 1 bloomery test f
+	printf 'a\n' | exits 1 bloomery test -v f
+	printf 'x\n' | exits 1 bloomery test -q f
+	printf 'x\n' | exits 1 bloomery test -c f
+	same "$(cat exits.out)" 0
+}
+
+add_counts_what_was_new() {
+	bloomery create f -n 1000 -p 1e-9
+	same "$(printf 'Apple\nApple\norange\n' | bloomery add f --count)" 2
+	same "$(printf 'Apple\nApple\norange\n' | bloomery add f --count)" 0
+	same "$(echo x | bloomery add f)" ''
+}
+
+adding_beyond_capacity_warns_once_and_succeeds() {
+	bloomery create f -n 100 -p 0.01
+	seq 50 | bloomery add f 2> err; same "$(wc -l < err)" 0
+	seq 100000 | bloomery add f 2> err; same "$(wc -l < err)" 1; grep -q 'rate of' err
+	seq 3000 | bloomery claim f > /dev/null 2> err || true; same "$(wc -l < err)" 1
+	seq 50 | bloomery add -q f 2> err; same "$(wc -l < err)" 0
+	same "$(seq 100000 | bloomery test -c f)" 100000
+}
+
+kill_9_loses_one_batch_at_most() {
+	bloomery create f -n 2m -p 1e-6
+	yes | head -1000000 | nl -ba > n
+	for round in 1 2 3 4 5 6; do
+		"$BLOOMERY" claim f n --batch 500 > out$round & pid=$!
+		sleep 0.0$((RANDOM % 9 + 1)); kill -9 $pid 2> /dev/null || true
+		wait $pid 2> /dev/null || true
+	done
+	bloomery claim f n --batch 500 > out7 || true
+	# a last line may be cut by the kill; it belongs to the batch in hand
+	cat out? | grep -c '^ *[0-9]*	y$' > lines
+	[ "$(cat lines)" -ge $((1000000 - 6 * 500 - 20)) ]
+	same "$(cat out? | sort | uniq -d | wc -l)" 0
+	same "$(bloomery test -c f n)" 1000000
+}
+
+a_signal_ends_a_silent_stream_at_once() {
+	bloomery create f -n 1000
+	# a shell starts what it puts behind with SIGINT ignored, so Python starts it
+	python3 - "$BLOOMERY" <<-'P'
+		import signal, subprocess, sys, time
+		for s in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+		    pipe = subprocess.PIPE
+		    p = subprocess.Popen([sys.argv[1], "claim", "f"], stdin=pipe, stdout=pipe, stderr=pipe)
+		    p.stdin.write(s.name.encode() + b"\nhalf a line")
+		    p.stdin.flush()
+		    assert p.stdout.readline() == s.name.encode() + b"\n"
+		    p.send_signal(s)
+		    assert p.wait(5) == -s, p.returncode
+		    assert p.stdout.read() == b"" and p.stderr.read() == b""
+	P
+	echo 'half a line' | exits 1 bloomery test f
+}
+
+what_was_claimed_before_a_signal_was_printed() {
+	bloomery create f -n 3m -p 1e-6; seq 3000000 > n
+	for round in 1 2 3; do
+		"$BLOOMERY" claim f n > out$round & pid=$!
+		sleep 0.05; kill -TERM $pid; code=0; wait $pid || code=$?
+		same $code 143
+	done
+	same "$(bloomery info f --json | json 'j["keys"]')" "$(cat out? | wc -l)"
+}
+
+a_stuck_reader_cannot_hold_a_stopped_process() {
+	bloomery create f -n 3m -p 1e-6; seq 1000000 > n; mkfifo out
+	"$BLOOMERY" claim f n > out 2> err & pid=$!
+	exec 9< out
+	sleep 0.3; kill -TERM $pid
+	for i in $(seq 100); do kill -0 $pid 2> /dev/null || break; sleep 0.1; done
+	code=0; wait $pid || code=$?
+	exec 9<&-
+	same $code 143
+}
+
+a_reader_that_leaves_is_no_error() {
+	bloomery create f -n 3m -p 1e-6
+	seq 1000000 | bloomery claim f 2> err | head -1 > first
+	same "$(cat first)" 1; same "$(wc -c < err)" 0
+	python3 - "$BLOOMERY" <<-'P'
+		import os, signal, subprocess, sys
+		r, w = os.pipe()
+		os.close(r)
+		for args in (["test", "f", "n"], ["ls"]):
+		    open("n", "w").write("1\n" * 100)
+		    p = subprocess.run([sys.argv[1], *args], stdout=w, stderr=subprocess.PIPE,
+		                       preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+		    assert p.returncode == -signal.SIGPIPE and p.stderr == b"", p
+	P
+}
+
+a_full_disk_under_the_output_is_an_error() {
+	bloomery create f -n 1000
+	for verb in 'claim f' 'test f' 'info f' 'ls' 'test -c f' 'help' 'kinds' 'plan -n 10'; do
+		code=0; seq 10 | bloomery $verb > /dev/full 2> err || code=$?
+		same $code 2; same "$(wc -l < err)" 1; grep -q 'standard output: No space' err
+	done
+	code=0; seq 10 | bloomery test f >&- 2> err || code=$?
+	same $code 2
+}
+
+a_closed_output_never_becomes_the_filter() {
+	bloomery create ./f -n 1000; seq 10 | bloomery add ./f; bloomery copy ./f ./g
+	seq 10 | bloomery test ./f >&- 2>&- || true
+	seq 20 30 | bloomery claim ./f >&- 2>&- || true
+	bloomery verify ./f
+	same "$(seq 10 | bloomery test -c ./f)" 10
+}
+
+progress_shows_rate_and_part_where_it_is_asked_for() {
+	bloomery create f -n 100k; seq 100000 > n
+	bloomery add f n 2> err; same "$(wc -c < err)" 0
+	bloomery add f n --progress 2> err; grep -q '100000 keys .*100 %' err
+	bloomery add f n --progress < /dev/null 2>&1 >/dev/null | grep -q 'million/s'
+}
+
+batches_of_any_size_give_the_same_lines() {
+	seq 10000 > n
+	for batch in 1 7 64 65 4096 1Mi; do
+		bloomery claim f$batch n --create -n 10k -p 1e-9 --batch $batch | cmp - n
+	done
+}
+
+prove_all

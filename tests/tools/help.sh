@@ -1,0 +1,74 @@
+#!/bin/bash
+# help.sh - help, the man page and completions tell the same
+. "${0%/*}/tap.sh"
+: "${TOOLS:?must be the folder of the sources of the program}"
+man=$TOOLS/man/bloomery.1
+
+verbs() { bloomery help --words | cut -f1; }
+
+every_command_has_help() {
+	for v in $(verbs); do
+		bloomery help "$v" > a; bloomery "$v" --help > b; cmp a b
+		grep -q "^usage: bloomery $v " a; grep -q '^Example$' a
+		bloomery help | grep -q "^  $v "
+	done
+	bloomery --help > a; bloomery help > b; cmp a b
+}
+
+every_command_stands_in_the_man_page() {
+	for v in $(verbs); do
+		grep -Eq "^\.Ss $v( |$)" "$man" || { echo "$v"; return 1; }
+	done
+}
+
+every_option_stands_in_the_man_page_with_its_command_or_with_all() {
+	sed -n '/^\.Sh OPTIONS/,/^\.Sh COMMANDS/p' "$man" > common
+	for v in $(verbs); do
+		sed "1,/^\.Ss $v\( \|$\)/d; /^\.Ss /,\$d; /^\.Sh /,\$d" "$man" > here
+		for word in $(bloomery help --words "$v" | cut -f1); do
+			word=${word#-}	# .It Fl k , Fl -probes Ar K
+			sed 's/\\-/-/g' here common | grep -Eq "^\.It .*Fl $word( |\$)" || { echo "$v -$word"; return 1; }
+		done
+	done
+}
+
+the_man_page_names_no_command_that_is_not_there() {
+	for v in $(sed -n '/^\.Sh COMMANDS/,/^\.Sh JSON/s/^\.Ss \([a-z]*\).*/\1/p' "$man"); do
+		verbs | grep -qx "$v" || { echo "$v"; return 1; }
+	done
+}
+
+the_man_page_is_well_formed() {
+	if command -v mandoc > /dev/null; then mandoc -Tlint -W warning "$man"; fi
+	if command -v groff > /dev/null; then same "$(groff -mandoc -Tutf8 -ww "$man" 2>&1 > /dev/null)" ''; fi
+}
+
+the_examples_in_help_are_commands_that_parse() {
+	for v in $(verbs); do
+		bloomery help "$v" | sed '1,/^Example$/d' | grep -q "bloomery $v"
+	done
+}
+
+bash_completes_commands_options_kinds_and_names() {
+	bloomery create seen -n 10
+	complete_bash() {
+		bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+			_bloomery; printf "%s\n" "${COMPREPLY[@]}"' _ "$TOOLS/completions/bloomery.bash" "$BLOOMERY" "$@"
+	}
+	same "$(complete_bash cl)" claim
+	same "$(complete_bash claim --ba)" --batch
+	same "$(complete_bash create x --kind bl)" blocked
+	same "$(complete_bash create x --hash sip)" siphash
+	same "$(complete_bash add se)" seen
+	same "$(complete_bash help unio)" union
+}
+
+zsh_and_fish_understand_their_completions() {
+	if command -v zsh > /dev/null; then zsh -n "$TOOLS/completions/_bloomery"; fi
+	if command -v fish > /dev/null; then
+		PATH=${BLOOMERY%/*}:$PATH fish -c "source $TOOLS/completions/bloomery.fish; complete -C 'bloomery cla'" | grep -q '^claim'
+		PATH=${BLOOMERY%/*}:$PATH fish -c "source $TOOLS/completions/bloomery.fish; complete -C 'bloomery claim --bat'" | grep -q '^--batch'
+	fi
+}
+
+prove_all

@@ -1,0 +1,88 @@
+#!/bin/bash
+# info.sh - info, ls, kinds, hashes, formats
+. "${0%/*}/tap.sh"
+
+info_has_every_field_it_promises() {
+	bloomery create f -n 1000 -p 0.01; seq 1000 | bloomery add f
+	bloomery info f --json > j
+	for field in name path kind hash m k seeds tweak capacity rate keys fill predicted_rate estimate template bytes data_bytes \
+		uuid created version dirty sealed can keys_estimated key_id; do
+		holds "'$field' in j" < j
+	done
+	holds 'j["name"] == "f" and j["path"] is None and j["kind"] == "blocked" and j["hash"] == "xxh3"' < j
+	holds 'j["capacity"] == 1000 and j["rate"] == 0.01 and 970 <= j["keys"] <= 1000' < j
+	holds 'abs(j["estimate"] - 1000) < 5 * j["estimate_error"] + 1' < j
+	holds '0 < j["fill"] < 0.6 and 0 < j["predicted_rate"] < 0.02' < j
+	holds 'len(j["template"]) == 32 and "claim" in j["can"] and j["version"] == 1' < j
+}
+
+info_says_what_was_given_exactly() {
+	bloomery create ./f -m 12345 -k 7 --seed 18446744073709551615 --mode 0600
+	bloomery info ./f --json > j
+	holds 'j["path"] == "./f" and j["name"] is None' < j
+	holds 'j["m"] == 12345 and j["k"] == 7 and j["seeds"] == [18446744073709551615] and j["kind"] == "classic"' < j
+	same "$(stat -c %a f)" 600
+	bloomery create ./b --hash murmur3-bip37 -m 56 -k 10 --tweak 123456
+	holds 'j["tweak"] == 123456 and j["hash"] == "murmur3-bip37"' < <(bloomery info ./b --json)
+}
+
+a_full_filter_is_saturated_and_says_yes() {
+	bloomery create f -m 64 -k 4; seq 1000 | bloomery add -q f
+	holds 'j["estimate"] == "saturated" and j["fill"] == 1 and j["predicted_rate"] == 1' < <(bloomery info f --json)
+	bloomery info f > text; grep -q saturated text; grep -q 'beyond its capacity' text
+	echo never-added | bloomery test -q f
+	bloomery compare f f > text; grep -q saturated text
+	bloomery compare f f --json | holds 'j["saturated"]'
+}
+
+names_that_are_not_utf_8_give_valid_json() {
+	path=./$(printf 'a\377\302b"\\\001')
+	bloomery create "$path" -n 10
+	holds 'j["path"] == "./a\ufffd\ufffdb\"\\\x01"' < <(bloomery info "$path" --json)
+	bloomery info "$path" > text; ! grep -q "$(printf '\001')" text
+}
+
+info_of_several_prints_an_object_each() {
+	bloomery create a -n 10; bloomery create b -n 10
+	same "$(bloomery info a b --json | json '[x["name"] for x in all]')" "['a', 'b']"
+	same "$(bloomery info a b | grep -c '  kind')" 2
+	bloomery info a --exact > /dev/null
+}
+
+ls_lists_by_pattern_without_opening_a_file() {
+	for n in crawl-1 crawl-2 other; do bloomery create $n -n 10; done
+	same "$(bloomery ls | tr '\n' ' ')" 'crawl-1 crawl-2 other '
+	same "$(bloomery ls 'crawl-*' | tr '\n' ' ')" 'crawl-1 crawl-2 '
+	exits 1 bloomery ls 'x*'
+	same "$(bloomery ls --json | json '[x["name"] for x in all]')" "['crawl-1', 'crawl-2', 'other']"
+	same "$(bloomery ls -l | wc -l)" 4
+	rm -rf store/filters/*
+	same "$(bloomery ls | wc -l)" 3
+}
+
+ls_without_a_store_says_how_to_make_one() {
+	exits 2 bloomery ls; says 'bloomery create'
+	[ ! -e store ]
+	exits 2 bloomery ls --store /nonexistent/store
+}
+
+the_store_is_found_by_option_environment_and_home() {
+	bloomery create a --store ./given -n 10; [ -d given ]
+	bloomery create b -n 10; [ -d store ]
+	(unset BLOOMERY_STORE; XDG_DATA_HOME=$PWD/data bloomery create c -n 10); [ -d data/bloomery ]
+	(unset BLOOMERY_STORE; bloomery create d -n 10); [ -d .local/share/bloomery ]
+	(unset BLOOMERY_STORE HOME; exits 2 bloomery ls; says HOME)
+	same "$(bloomery ls --store ./given)" a
+}
+
+what_there_is_is_listed() {
+	bloomery kinds > text; grep -q '^blocked' text; grep -q '^classic' text
+	bloomery kinds --json | holds '{"classic", "blocked"} <= {x["name"] for x in all} and "union" in j["can"]'
+	bloomery hashes --json | holds '{"xxh3", "siphash", "murmur3-bip37"} <= {x["name"] for x in all}'
+	bloomery hashes | grep -q keyed
+	bloomery formats --json | holds 'j["name"] == "bloomery" and j["read"] and j["write"] and j["version"] == 1'
+	bloomery formats | grep -q bloomery
+	bloomery --version | grep -q '^bloomery [0-9]'
+}
+
+prove_all

@@ -1,0 +1,151 @@
+#!/bin/bash
+# keys.sh - which keys the lines of an input are
+. "${0%/*}/tap.sh"
+
+make() { bloomery create ./f -n 1000 -p 1e-9 "$@"; }
+has() { printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n' | bloomery test --hex -q ./f; }
+
+each_line_is_a_key() {
+	make; printf 'one\ntwo\n' | bloomery add ./f
+	has one; has two; ! has 'one
+two'
+}
+
+the_last_line_needs_no_newline() {
+	make; printf 'one\ntwo' | bloomery add ./f
+	has two; same "$(printf 'two' | bloomery test ./f)" two
+}
+
+an_empty_line_is_the_empty_key() {
+	make; same "$(printf '' | bloomery add ./f --count)" 0
+	printf '' | exits 1 bloomery test ./f
+	printf '\n' | exits 1 bloomery test ./f
+	same "$(printf '\n\n' | bloomery add ./f --count)" 1
+	printf '\n' | bloomery test -q ./f
+}
+
+a_carriage_return_belongs_to_the_key_unless_crlf_is_given() {
+	make; printf 'a\r\n' | bloomery add ./f
+	has "$(printf 'a\r')"; ! has a
+	printf 'b\r\n' | bloomery add --crlf ./f
+	has b
+	same "$(printf 'b\r\n' | bloomery test --crlf ./f | od -An -tx1 | tr -d ' ')" 620d0a
+}
+
+with_0_lines_end_in_nul_and_may_hold_newlines() {
+	make; printf 'a\nb\0c\0' | bloomery add -0 ./f
+	has 'a
+b'; has c; ! has a
+	same "$(printf 'c\0x\0' | bloomery test -0 ./f | od -An -tx1 | tr -d ' ')" 6300
+}
+
+hexadecimal_keys_may_be_any_bytes() {
+	make; printf '00ff0A\n' | bloomery add --hex ./f
+	same "$(printf '00FF0a\n' | bloomery test --hex ./f)" 00FF0a
+	printf 'abc\n' | exits 2 bloomery add --hex ./f; says 'line 1'
+	printf 'ab\nxy\n' | exits 2 bloomery add --hex ./f; says 'line 2'
+	printf 'ab\n' | bloomery test -q --hex ./f
+}
+
+a_column_is_the_key_and_the_line_is_printed_whole() {
+	make; printf 'x\tkey\ty\n' | bloomery add --field 2 ./f
+	has key
+	same "$(printf '1,key,z\n2,other,z\n' | bloomery test --field 2 --delimiter , ./f)" 1,key,z
+	printf 'key\n' | bloomery test -q --field 1 ./f
+	printf 'a\tb\n' | exits 2 bloomery add --field 3 ./f; says 'too few columns'
+}
+
+columns_of_csv_may_stand_in_quotes() {
+	make; printf '1,"a,b",x\n2,"say ""hi""",x\n' | bloomery add --field 2 --delimiter , ./f
+	has 'a,b'; has 'say "hi"'
+	printf '1,"a,b\n' | exits 2 bloomery add --field 2 --delimiter , ./f; says quotes
+	printf 'z\t"q"\n' | bloomery add --field 2 ./f
+	has '"q"'
+}
+
+packed_files_are_unpacked_by_their_content() {
+	make; seq 500 > n; gzip -c n > g; zstd -qc n > z; cp n plain.gz
+	same "$(bloomery add --count ./f g)" 500
+	same "$(bloomery test -c ./f z)" 500
+	same "$(bloomery test -c ./f plain.gz)" 500
+	same "$(bloomery test -c ./f n g z)" 1500
+	same "$(bloomery test -c ./f < g)" 500
+}
+
+packed_members_put_together_are_one_input() {
+	make; seq 100 | gzip > g; seq 101 200 | gzip >> g; seq 100 | zstd -q > z; seq 101 200 | zstd -q >> z
+	same "$(bloomery add --count ./f g)" 200
+	same "$(bloomery test -c ./f z)" 200
+}
+
+packed_input_that_is_cut_short_or_damaged_is_an_error() {
+	make; seq 5000 | gzip > g; seq 5000 | zstd -q > z
+	for p in g z; do
+		for n in 5 20 100 1000; do
+			head -c $n $p > cut; exits 2 bloomery test ./f cut; says cut
+		done
+		{ cat $p; echo rubbish; } > more; exits 2 bloomery test ./f more
+		{ head -c 300 $p; head -c 300 /dev/zero; tail -c +601 $p; } > bad; exits 2 bloomery test ./f bad
+	done
+	head -c -1 g > cut; exits 2 bloomery test ./f cut
+	head -c -1 z > cut; exits 2 bloomery test ./f cut
+}
+
+the_first_bytes_of_a_magic_are_plain_if_no_more_come() {
+	make
+	printf '\037\213' | bloomery add ./f; same "$(printf '\037\213' | bloomery test -c ./f)" 1
+	printf '\050\265' | bloomery add ./f; same "$(printf '\050\265' | bloomery test -c ./f)" 1
+}
+
+lines_may_be_longer_than_any_block() {
+	make
+	{ head -c 3000000 /dev/zero | tr '\0' a; printf '\nb\n'; head -c 700000 /dev/zero | tr '\0' c; } > long
+	same "$(bloomery add --count ./f long)" 3
+	bloomery test ./f long | cmp - <(cat long; echo)
+}
+
+what_is_printed_is_what_came_in_order() {
+	make; seq 30000 | shuf > n; sed -n '1~3p' n | bloomery add -q ./f
+	bloomery create ./g -n 30000 -p 1e-9; sed -n '1~3p' n | bloomery add ./g
+	bloomery test ./g n | cmp - <(sed -n '1~3p' n)
+	bloomery test -v ./g n | cmp - <(sed -n '1~3!p' n)
+}
+
+lines_of_a_slow_pipe_are_answered_as_they_come() {
+	make; mkfifo in out
+	bloomery claim ./f < in > out &
+	exec 8> in 9< out
+	for i in 1 2 3; do
+		echo "line $i" >&8
+		read -r -t 10 answer <&9
+		same "$answer" "line $i"
+	done
+	exec 8>&-
+	wait
+}
+
+several_files_and_stdin_are_read_in_turn() {
+	make; echo a > a; echo c > c
+	same "$(echo b | bloomery claim ./f a - c | tr '\n' ' ')" 'a b c '
+}
+
+a_missing_or_unreadable_input_is_named() {
+	make; exits 2 bloomery add ./f nosuch; says nosuch
+	exits 2 bloomery add ./f .; says 'directory'
+	exits 2 bloomery add ./f <&-; says 'standard input'
+}
+
+whatever_the_input_it_ends_with_an_answer_or_one_line() {
+	make
+	for i in $(seq 60); do
+		magic=('' '\037\213\010' '\050\265\057\375' '\122\052\115\030')
+		{ printf "${magic[i % 4]}"; head -c $((RANDOM * 10)) /dev/urandom; } > noise
+		for options in '' -0 --hex '--field 2 --delimiter ,' '--crlf --field 1'; do
+			code=0; timeout 10 "$BLOOMERY" claim -q ./f $options noise > out 2> err || code=$?
+			[ $code -le 2 ] || { echo "exit $code: $options"; return 1; }
+			[ $code != 2 ] || same "$(wc -l < err)" 1
+		done
+	done
+}
+
+prove_all

@@ -1,0 +1,53 @@
+#!/bin/bash
+# plan.sh - sizes and rates on paper
+. "${0%/*}/tap.sh"
+
+the_table_of_the_literature_comes_out() {
+	bloomery plan --table --mn 22..32 --k 17..24 | tr -s ' ' | sed 's/^ //' > got
+	cat > want <<-'E'
+		m/n k k=17 k=18 k=19 k=20 k=21 k=22 k=23 k=24
+		22 15.2 2.67e-05
+		23 15.9 1.61e-05
+		24 16.6 9.84e-06 1e-05
+		25 17.3 6.08e-06 6.11e-06 6.27e-06
+		26 18 3.81e-06 3.76e-06 3.8e-06 3.92e-06
+		27 18.7 2.41e-06 2.34e-06 2.33e-06 2.37e-06
+		28 19.4 1.54e-06 1.47e-06 1.44e-06 1.44e-06 1.48e-06
+		29 20.1 9.96e-07 9.35e-07 9.01e-07 8.89e-07 8.96e-07 9.21e-07
+		30 20.8 6.5e-07 6e-07 5.69e-07 5.54e-07 5.5e-07 5.58e-07
+		31 21.5 4.29e-07 3.89e-07 3.63e-07 3.48e-07 3.41e-07 3.41e-07 3.48e-07
+		32 22.2 2.85e-07 2.55e-07 2.34e-07 2.21e-07 2.13e-07 2.1e-07 2.12e-07 2.17e-07
+	E
+	diff got want
+	bloomery plan --table --mn 22..32 --k 17..24 --json | holds 'len(all) == 47'
+	bloomery plan --table > /dev/null
+}
+
+bits_give_a_rate() {
+	bloomery plan -m 16 -n 1 -k 8 | grep -q 0.0005745
+	bloomery plan -m 16 -n 1 -k 8 --json | holds 'abs(j["predicted_rate"] / 5.745e-4 - 1) < 1e-3'
+	bloomery plan -m 20 -n 1 -k 10 --json | holds 'abs(j["predicted_rate"] / 8.8942e-5 - 1) < 1e-4'
+	bloomery plan -n 1000 -m 20000 -k 10 --bound | grep -q 8.932e-05
+	bloomery plan -n 1e6 -m 9585059 --json |
+		holds 'j["k"] == 7 and abs(j["best_k"] - 6.644) < 1e-3 and abs(j["fill"] - 0.5182) < 1e-4'
+}
+
+a_rate_gives_bits_for_every_kind() {
+	bloomery plan -n 1m -p 0.01 --json > j
+	same "$(json 'sorted(x["kind"] for x in all)' < j)" "$(bloomery kinds --json | json 'sorted(x["name"] for x in all)')"
+	holds 'min(x["predicted_rate"] <= 0.01 for x in all)' < j
+	holds 'min(abs(x["lower_bound"] - 6.6439) < 1e-3 and 1.4 < x["over_lower_bound"] < 1.6 for x in all)' < j
+	bloomery plan -n 1m -p 0.01 | grep -q 9.585
+	same "$(bloomery plan -n 1m --kind classic | grep -c '^classic')" 1
+	bloomery plan -n 1m -m 10Mi -k 5 --kind blocked --json | holds 'j["k"] == 5 and j["m"] == 10485760'
+}
+
+the_plan_is_what_create_makes() {
+	for kind in $(bloomery kinds --json | json '" ".join(x["name"] for x in all)'); do
+		bloomery create ./$kind -n 12345 -p 0.003 --kind $kind
+		plan=$(bloomery plan -n 12345 -p 0.003 --kind $kind --json | json 'j["m"], j["k"], j["bytes"]')
+		same "$(bloomery info ./$kind --json | json 'j["m"], j["k"], j["bytes"]')" "$plan"
+	done
+}
+
+prove_all

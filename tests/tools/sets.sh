@@ -1,0 +1,83 @@
+#!/bin/bash
+# sets.sh - template, copy, union, intersect, compare
+. "${0%/*}/tap.sh"
+
+two() {
+	bloomery create a -n 10k -p 0.001 "$@"; bloomery template a b
+	seq 6000 | bloomery add a; seq 4001 10000 | bloomery add b
+}
+
+a_template_is_empty_and_combines() {
+	two; bloomery template a t --mode 0640
+	seq 100 | exits 1 bloomery test t
+	bloomery info a t --json | holds 'all[0]["template"] == all[1]["template"] and all[0]["uuid"] != all[1]["uuid"]'
+	bloomery template a ./t --mode 0600; same "$(stat -c %a t)" 600
+	exits 2 bloomery template a t; says t
+}
+
+a_copy_is_full_and_its_own() {
+	two; bloomery copy a ./c
+	same "$(seq 6000 | bloomery test -c ./c)" 6000
+	echo more | bloomery add ./c; echo more | exits 1 bloomery test a
+}
+
+a_union_holds_what_either_holds() {
+	two; bloomery union a b -o u 2> err
+	grep -q 'predicted false-positive rate' err
+	same "$(seq 10000 | bloomery test -c u)" 10000
+	bloomery template a all; seq 10000 | bloomery add all
+	holds 'j["tanimoto"] == 1' < <(bloomery compare u all --json)
+	bloomery info u --json | holds 'j["keys_estimated"] and abs(j["keys"] - 10000) < 200'
+	exits 2 bloomery union a b -o u
+}
+
+an_intersection_holds_what_both_hold() {
+	two; bloomery intersect a b -o ./i -q 2> err; same "$(wc -c < err)" 0
+	same "$(seq 4001 6000 | bloomery test -c ./i)" 2000
+	[ "$(seq 1 4000 | bloomery test -c ./i || true)" -lt 100 ]
+}
+
+many_filters_combine_at_once() {
+	bloomery create f1 -n 10k; for i in 2 3 4 5; do bloomery template f1 f$i; done
+	for i in 1 2 3 4 5; do seq ${i}000 ${i}999 | bloomery add f$i; done
+	bloomery union f1 f2 f3 f4 f5 -o all --json | holds 'j["result"] == "all" and 0 < j["predicted_rate"] < 0.01'
+	same "$(seq 1000 5999 | bloomery test -c all)" 5000
+}
+
+in_place_changes_the_first() {
+	two; bloomery union a b --in-place 2> /dev/null
+	same "$(seq 10000 | bloomery test -c a)" 10000
+	seq 4001 10000 | bloomery test -c b > c; same "$(cat c)" 6000
+	bloomery intersect a b --in-place 2> /dev/null
+	same "$(seq 4001 10000 | bloomery test -c a)" 6000
+	[ "$(seq 1 4000 | bloomery test -c a || true)" -lt 100 ]
+}
+
+a_result_that_is_too_wrong_is_refused() {
+	two; exits 2 bloomery union a b -o u --max-fpr 1e-9; exits 2 bloomery info u
+	exits 2 bloomery union a b --in-place --max-fpr 1e-9
+	[ "$(seq 6001 10000 | bloomery test -c a || true)" -lt 100 ]
+	bloomery union a b -o u --max-fpr 0.01 -q
+}
+
+filters_of_different_templates_are_refused_by_field() {
+	bloomery create a -m 1000 -k 3 --seed 1; bloomery create m -m 1001 -k 3 --seed 1
+	bloomery create k -m 1000 -k 4 --seed 1; bloomery create s -m 1000 -k 3 --seed 2
+	exits 2 bloomery union a m -o x; says 1000; says 1001
+	exits 2 bloomery union a k -o x; says 3; says 4
+	exits 2 bloomery union a s -o x; says seed
+	exits 2 bloomery compare a m; says 1001
+	exits 2 bloomery intersect a s --in-place; exits 2 bloomery info x
+}
+
+comparing_gives_sizes_with_errors() {
+	two; bloomery compare a b --json > j
+	holds 'abs(j["a"] - 6000) < 6 * j["a_error"] + 1 and abs(j["union"] - 10000) < 6 * j["union_error"] + 1' < j
+	holds 'abs(j["intersection"] - 2000) < 6 * j["intersection_error"] + 1' < j
+	holds 'abs(j["jaccard"] - 0.2) < 0.03 and 0 < j["tanimoto"] < 1 and not j["saturated"]' < j
+	bloomery compare a b | grep -q '^Jaccard'
+	bloomery template a e; bloomery template a e2
+	bloomery compare e e2 --json | holds 'j["union"] == 0'
+}
+
+prove_all

@@ -1,0 +1,124 @@
+#!/bin/bash
+# store.sh - publish, mv, drop, label, verify, sync, create --force, secrets
+. "${0%/*}/tap.sh"
+
+publishing_replaces_in_one_step() {
+	bloomery create seen -n 100; echo old | bloomery add seen
+	bloomery create ./new -n 200; echo new | bloomery add ./new
+	bloomery publish ./new seen
+	same "$(printf 'old\nnew\n' | bloomery test seen)" new
+	bloomery publish ./new fresh; same "$(bloomery ls | tr '\n' ' ')" 'fresh seen '
+	exits 2 bloomery publish ./nosuch seen
+}
+
+moving_never_destroys() {
+	bloomery create a -n 10; bloomery create b -n 10
+	exits 2 bloomery mv a b; says b
+	exits 2 bloomery mv nosuch c; says nosuch
+	bloomery mv a c; same "$(bloomery ls | tr '\n' ' ')" 'b c '
+}
+
+dropping_deletes_the_file() {
+	bloomery create a -n 10; bloomery create b -n 10; bloomery create c -n 10
+	bloomery drop a b
+	same "$(bloomery ls)" c; same "$(ls store/filters | wc -l)" 1
+	exits 2 bloomery drop a; says a
+}
+
+labels_are_set_shown_and_taken_away() {
+	bloomery create a -n 10; bloomery label a source=crawl 'owner=the ops = team'
+	same "$(bloomery label a | sort | tr '\n' ';')" 'owner=the ops = team;source=crawl;'
+	bloomery label a source=again; bloomery label a -d owner
+	same "$(bloomery label a)" source=again
+	bloomery info a --json | holds 'j["labels"] == ["source=again"]'
+	exits 64 bloomery label a nonsense; exits 64 bloomery label a =x
+	exits 2 bloomery label nosuch a=b
+}
+
+creating_never_overwrites_unless_forced() {
+	for f in named ./path; do
+		bloomery create $f -n 100; echo key | bloomery add $f
+		exits 2 bloomery create $f -n 200; says "${f#./}"
+		echo key | bloomery test -q $f
+		bloomery create $f -n 200 --force
+		echo key | exits 1 bloomery test $f
+		same "$(bloomery info $f --json | json 'j["capacity"]')" 200
+	done
+	echo text > other; exits 2 bloomery create ./other -n 10
+	bloomery create absent -n 10 --force
+	same "$(bloomery ls | tr '\n' ' ')" 'absent named '
+	exits 64 bloomery create named -n 0 --force; bloomery info named > /dev/null
+	exits 2 bloomery create named -n 1t -p 1e-6 --force; bloomery info named > /dev/null
+}
+
+a_healthy_store_verifies() {
+	bloomery create a -n 1000; bloomery create b -n 10 --kind classic; seq 1000 | bloomery add a
+	bloomery verify > out; same "$(cat out)" ''
+	bloomery verify a; bloomery verify --json
+	exits 2 bloomery verify nosuch; exits 2 bloomery verify --store /nonexistent/x
+}
+
+a_lost_catalog_is_rebuilt_with_its_names() {
+	bloomery create a -n 1000; bloomery create b -n 1000; seq 100 | bloomery add a; bloomery sync a
+	rm -rf store/catalog/*
+	exits 1 bloomery verify; [ -s exits.out ]
+	bloomery verify --repair > out
+	same "$(bloomery ls | tr '\n' ' ')" 'a b '
+	same "$(seq 100 | bloomery test -c a)" 100
+	bloomery verify
+}
+
+damage_is_found_and_exits_1() {
+	bloomery create ./f -n 1000 --kind classic; seq 1000 | bloomery add ./f
+	printf 'XXXX' | dd of=f bs=1 seek=64 conv=notrunc status=none
+	code=0; bloomery verify ./f > out 2> err || code=$?
+	[ $code = 1 ] || [ $code = 2 ]
+	exits 2 bloomery test ./f; says ./f
+}
+
+a_lost_file_is_found() {
+	bloomery create a -n 1000; bloomery create b -n 1000; rm store/filters/*
+	exits 1 bloomery verify; [ -s exits.out ]
+	bloomery verify --json 2> /dev/null > j || true
+	holds 'len(all[0]["file"]) > 0 and len(all[0]["what"]) > 0 and not all[0]["repaired"]' < j
+	exits 2 bloomery info a
+}
+
+sync_makes_clean() {
+	bloomery create a -n 100; seq 10 | bloomery add a
+	bloomery info a --json | holds 'j["dirty"] and j["synced"] is None'
+	bloomery sync a
+	bloomery info a --json | holds 'not j["dirty"] and j["synced"] is not None'
+	holds 'j["keys"] == 10' < <(bloomery ls --json)
+	exits 2 bloomery sync nosuch
+}
+
+a_keyed_filter_needs_its_secret() {
+	bloomery create ./f --untrusted -n 100; echo key | bloomery add ./f
+	bloomery info ./f --json | holds 'j["hash"] == "siphash" and len(j["key_id"]) == 16 and j["seeds"] == []'
+	same "$(stat -c %a f.key)" 600
+	echo key | bloomery test -q ./f
+	mv f.key kept; exits 2 bloomery test ./f; says --key-file
+	echo key | bloomery test -q ./f --key-file kept
+	printf '%032d\n' 7 > wrong; exits 2 bloomery test ./f --key-file wrong
+	echo short > bad; exits 2 bloomery test ./f --key-file bad; says bad
+	exits 2 bloomery test ./f --key-file nosuch; says nosuch
+	! grep -qr "$(cat kept)" f exits.err
+}
+
+a_given_secret_makes_the_same_filter_twice() {
+	printf '%032d\n' 5 > key
+	bloomery create a --hash siphash --key-file key -n 100; bloomery create b --hash siphash --key-file key -n 100
+	bloomery info a b --json | holds 'all[0]["template"] == all[1]["template"]'
+	ls store/keys | grep -q .
+}
+
+a_store_can_be_read_by_those_who_cannot_write_it() {
+	bloomery create a -n 100; echo x | bloomery add a
+	chmod -R a-w store
+	bloomery ls > /dev/null; echo x | bloomery test -q a; bloomery info a > /dev/null; bloomery verify
+	if [ "$(id -u)" != 0 ]; then exits 2 bloomery create b -n 10; fi
+	chmod -R u+w store
+}
+
+prove_all
