@@ -48,13 +48,11 @@ static int check_template(const struct blm_view *view, const char *shown)
 	const struct blm_part *first = &view->part[0];
 	const struct blm_family *family = view->hasher.family;
 
-	if (view->parts > 1 && !first->kind->made_of)
-		return blm_fail(-EBADMSG, "%s: %u parts; a %s filter has one", shown, view->parts, first->kind->name);
-	if (family->tweaked ? view->hasher.tweak > UINT32_MAX : view->hasher.tweak != 0)
-		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", shown, (unsigned long long)view->hasher.tweak, family->name);
 	if (first->kind->id != le32toh(t->kind) || first->shape.cells != le64toh(t->cells)
 	    || first->shape.probes != le32toh(t->probes) || first->shape.cell_bits != le32toh(t->cell_bits))
 		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", shown);
+	if (view->parts > 1 && !first->kind->made_of)
+		return blm_fail(-EBADMSG, "%s: %u parts; a %s filter has one", shown, view->parts, first->kind->name);
 	if (family->bits < 64 && first->shape.cells > UINT64_C(1) << family->bits)
 		return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu", shown, family->name, family->bits,
 				(unsigned long long)first->shape.cells);
@@ -62,6 +60,8 @@ static int check_template(const struct blm_view *view, const char *shown)
 		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", shown, first->kind->name, family->name);
 	if (view->hasher.seed_count != family->seeds)
 		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", shown, view->hasher.seed_count, family->name, family->seeds);
+	if (view->hasher.tweak > (family->tweaked ? UINT32_MAX : 0))
+		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", shown, (unsigned long long)view->hasher.tweak, family->name);
 	return 0;
 }
 
@@ -237,6 +237,33 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 	return blm_fail(-EBUSY, "%s: replaced again and again while it was opened", f->place.shown);
 }
 
+/*
+ * A copy made while its original was synced can have the sync record of an epoch that its copied `epoch` has not reached;
+ * then changes would not show as unsynced. Where no copying was in the way, epoch is above both.
+ */
+static int mend_epoch(struct blm_view *view)
+{
+	struct blm_live *live = live_of(view);
+	struct blm_sync_record last = { 0 };
+	uint64_t least;
+	int r;
+
+	blm_last_sync(live, view->constant.uuid, &last);
+	if (load_acquire(&live->epoch.word) > le64toh(last.epoch) && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
+		return 0;
+	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+	if (r < 0)
+		return r;
+	blm_last_sync(live, view->constant.uuid, &last);
+	least = load_acquire(&live->written.word);
+	if (least <= le64toh(last.epoch))
+		least = le64toh(last.epoch) + 1;
+	if (load_acquire(&live->epoch.word) < least)
+		store_release(&live->epoch.word, least);
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	return 0;
+}
+
 int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 {
 	struct blm_view *view = NULL;
@@ -245,6 +272,8 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	if (r < 0)
 		return r;
 	r = blm_view_unlock(view, &f->place, f->secret);
+	if (r == 0 && f->write)
+		r = mend_epoch(view);
 	if (r < 0)
 		blm_view_free(view);
 	else

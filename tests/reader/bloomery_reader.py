@@ -47,7 +47,7 @@ def scale(x, n):
 
 class Xxh3:
 	"""Family 1."""
-	seeds, keyed, wide, reach = 1, False, True, TWO_47
+	seeds, tweaks, keyed, wide, reach = 1, 1, False, True, TWO_47
 
 	def __init__(self, seeds, tweak, secret):
 		self.seed = seeds[0]
@@ -58,7 +58,7 @@ class Xxh3:
 
 class SipHash:
 	"""Family 2."""
-	seeds, keyed, wide, reach = 0, True, True, TWO_47
+	seeds, tweaks, keyed, wide, reach = 0, 1, True, True, TWO_47
 
 	def __init__(self, seeds, tweak, secret):
 		self.secret = secret
@@ -69,7 +69,7 @@ class SipHash:
 
 class Murmur3Bip37:
 	"""Family 3: 32 bits for each probe, so it hashes to a function of the probe's number."""
-	seeds, keyed, wide, reach = 0, False, False, 1 << 32
+	seeds, tweaks, keyed, wide, reach = 0, 1 << 32, False, False, 1 << 32
 
 	def __init__(self, seeds, tweak, secret):
 		self.tweak = tweak
@@ -233,6 +233,7 @@ def check_kind(c, parts):
 	demand(KINDS[first.kind].takes(family, first), 'EBADMSG', 'kind %d with %d cells cannot use family %d',
 		c.kind, c.cells, c.family)
 	demand(c.seed_count == family.seeds, 'EBADMSG', '%d seeds; the family takes %d', c.seed_count, family.seeds)
+	demand(c.tweak < family.tweaks, 'EBADMSG', 'tweak %d is none of the family', c.tweak)
 
 
 def key_id(secret):
