@@ -46,19 +46,34 @@ static void sample(const struct blm_part *part, struct blm_census *to)
 }
 
 /*
- * The error of a share that was counted in a sample: the cells of a sample are about independent draws from all cells,
- * without putting back.
+ * The standard error of a mean that was counted in a sample, drawn without putting back. The cells of a classic filter are about
+ * independent; in blocks the keys come in lumps, so there the variance is that between the blocks, of f(share of ones).
  */
-static double sample_error(double share, double cells_read, double cells)
+static double sample_error(const struct blm_part *part, const struct blm_census *c, double share, double power)
 {
-	return cells_read >= cells ? 0 : sqrt(share * (1 - share) / cells_read * (1 - cells_read / cells));
+	double left = 1 - (double)c->bytes / (double)part->shape.bytes, blocks = 0, sum = 0, squares = 0, cells;
+
+	if (left <= 0)
+		return 0;
+	for (unsigned x = 0; x <= 512; x++) {
+		double f = pow(x / 512.0, power), many = (double)c->blocks[x];
+
+		blocks += many;
+		sum += many * f;
+		squares += many * f * f;
+	}
+	if (blocks > 0)
+		return sqrt(fmax(squares / blocks - sum * sum / (blocks * blocks), 0) / blocks * left);
+	/* the error of x^k is k x^(k-1) times that of x */
+	cells = (double)c->bytes * 8 / part->shape.cell_bits;
+	return power * pow(share, power - 1) * sqrt(share * (1 - share) / cells * left);
 }
 
 static void add_part(const struct blm_view *view, unsigned i, const struct blm_census *c, struct blm_estimate *to)
 {
 	const struct blm_part *part = &view->part[i];
 	double cells = (double)part->shape.cells, read = fmin((double)c->bytes * 8 / part->shape.cell_bits, cells);
-	double fill = (double)c->ones / read, fill_error = sample_error(fill, read, cells), aside, ignored;
+	double fill = (double)c->ones / read, fill_error = sample_error(part, c, fill, 1), aside, ignored;
 	bool saturated;
 	struct blm_value keys = blm_keys_of_census(part, c, &saturated);
 
@@ -70,9 +85,7 @@ static void add_part(const struct blm_view *view, unsigned i, const struct blm_c
 	to->sampled_bytes += c->bytes;
 	to->fill.value += fill * cells;
 	to->fill.error = hypot(to->fill.error, fill_error * cells);
-	/* of x^k, relative: k times that of x */
-	if (fill > 0)
-		to->rate.error = hypot(to->rate.error, part->kind->rate_of(&part->shape, c) * part->shape.probes * fill_error / fill);
+	to->rate.error = hypot(to->rate.error, sample_error(part, c, fill, part->shape.probes));
 }
 
 BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_estimate *ret)
