@@ -137,7 +137,7 @@ enum {
  * are. With cells but no capacity, the capacity is where half the bits are set.
  */
 struct blm_params {
-	const char *kind;	/* NULL: "blocked" */
+	const char *kind;	/* NULL: "blocked", or "classic" where cells, probes or a hash of fewer than 128 bits ask for it */
 	const char *hash;	/* NULL: "xxh3" */
 	uint64_t capacity;	/* keys, 1 to BLM_CAPACITY_MAX */
 	double rate;		/* false positives at capacity, between 0 and 1; 0: 0.01 */
@@ -148,6 +148,7 @@ struct blm_params {
 	uint64_t tweak;		/* families that take one */
 	const uint8_t *secret;	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept beside the filter */
 	unsigned mode;		/* exactly these permission bits; 0: 0644 less the umask */
+	bool replace;		/* put it in the place of a filter that has the name, if there is one, in one step */
 	bool sparse;		/* do not allocate the data's space now: a full disk then kills the writer later (SIGBUS) */
 };
 

@@ -201,8 +201,9 @@ static int check_family(const struct blm_kind *kind, const struct blm_family *fa
 
 static int plan(const struct blm_params *p, const struct blm_kind **ret_kind, const struct blm_family **ret_family, struct blm_shape *ret)
 {
-	const struct blm_kind *kind = blm_kind_by_name(p->kind ? p->kind : "blocked");
 	const struct blm_family *family = blm_family_by_name(p->hash ? p->hash : "xxh3");
+	bool exact = p->cells || p->probes || (family && family->nth);
+	const struct blm_kind *kind = blm_kind_by_name(p->kind ? p->kind : exact ? BLM_EXACT_KIND : BLM_DEFAULT_KIND);
 	char names[256];
 	int r;
 
@@ -269,6 +270,30 @@ static int set_family(struct blm_making *making, const struct blm_family *family
 	return 0;
 }
 
+static int leave_empty(struct blm_view *view, const struct blm_view *old, void *context)
+{
+	return 0;
+}
+
+/* Where there is one, its replacement; where there is none, a new one; and again, where others make and drop in between. */
+static int make_or_replace(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making)
+{
+	struct blm_place place;
+	int r = blm_place_set(&place, store, name);
+
+	if (r < 0)
+		return r;
+	do {
+		r = blm_replace(&place, making, leave_empty, NULL);
+		if (r == 0 && ret)
+			r = blm_open(ret, store, name, true);
+		else if (r == -ENOENT)
+			r = blm_make(ret, store, name, making, NULL, NULL);
+	} while (r == -EEXIST);
+	blm_place_clear(&place);
+	return r;
+}
+
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params)
 {
 	uint8_t secret[BLM_SECRET_BYTES];
@@ -282,7 +307,7 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
 		return r;
 	making.capacity = making.shape[0].capacity;
 	making.rate = making.shape[0].rate = fmax(making.shape[0].rate, DBL_MIN);	/* predicted, it can be too small for a double */
-	r = blm_make(ret, store, name, &making, NULL, NULL);
+	r = params->replace ? make_or_replace(ret, store, name, &making) : blm_make(ret, store, name, &making, NULL, NULL);
 	sodium_memzero(secret, sizeof(secret));
 	return r;
 }

@@ -217,7 +217,7 @@ int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8]
 	if (fd < 0 && errno == EEXIST) {
 		r = blm_place_secret(place, key_id, there);
 		if (r == 0 && memcmp(there, secret, sizeof(there)))
-			r = blm_fail(-EEXIST, "%s: there is another secret in %s; move it away first", place->shown, name);
+			r = blm_fail(-EKEYREJECTED, "%s: there is another secret in %s; move it away first", place->shown, name);
 		sodium_memzero(there, sizeof(there));
 		return r;
 	}

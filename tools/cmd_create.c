@@ -2,14 +2,7 @@
 #include "command.h"
 #include "numbers.h"
 #include "params.h"
-#include "replace.h"
 #include "values.h"
-
-static bool force;
-static const struct opt own_options[] = {
-	{ 0, "force", NULL, "replace the filter that has this name now", set_flag, &force },
-	{ 0 }
-};
 
 static int run(int count, char **operands)
 {
@@ -21,8 +14,6 @@ static int run(int count, char **operands)
 		code = find_place(&place, operands[0], BLM_STORE_CREATE);
 	if (code != DONE)
 		return code;
-	if (force)
-		return make_over(&place);
 	r = make_filter(&f, &place);
 	if (r < 0)
 		return fail(r);
@@ -30,7 +21,7 @@ static int run(int count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { size_options, make_options, own_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { size_options, make_options, create_options, key_option, store_option, NULL };
 
 const struct command cmd_create = {
 	.name = "create",

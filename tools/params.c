@@ -25,6 +25,10 @@ const struct opt make_options[] = {
 	{ 0, "sparse", NULL, "do not allocate the space now", set_flag, &params.sparse },
 	{ 0 }
 };
+const struct opt create_options[] = {
+	{ 0, "force", NULL, "replace the filter that has this name now", set_flag, &params.replace },
+	{ 0 }
+};
 const struct opt mode_option[] = {
 	{ 0, "mode", "BITS", "permission bits of the file, octal (default: 0644 less the umask)", set_mode, &params.mode },
 	{ 0 }
@@ -34,19 +38,6 @@ bool params_given(void)
 {
 	return params.capacity || params.rate > 0 || params.cells || probes || params.kind || params.hash || untrusted ||
 	       seeds.count || params.tweak || params.mode || params.sparse;
-}
-
-/* Exact m and k, and hashes of fewer than 128 bits, are for the interchange kind; who gives them need not say so. */
-static bool wants_exact_kind(void)
-{
-	struct blm_hash_info hash;
-
-	if (params.cells || probes)
-		return true;
-	for (size_t i = 0; params.hash && blm_hash_list(i, &hash) == 0; i++)
-		if (!strcmp(hash.name, params.hash))
-			return hash.bits < 128;
-	return false;
 }
 
 /* The first keyed family, or the one of that name if it is keyed; else NULL. */
@@ -76,8 +67,6 @@ int params_check(void)
 	params.probes = (uint32_t)probes;
 	params.seeds = seeds.seed;
 	params.seed_count = seeds.count;
-	if (!params.kind && wants_exact_kind())
-		params.kind = "classic";
 	code = find_secret(&secret);
 	params.secret = secret;
 	if (code == DONE && blm_plan(&plan, &params) < 0)

@@ -6,6 +6,7 @@
 
 extern const struct opt size_options[];	/* -n, -p, -m, -k, --kind, --hash: what plan reads as well */
 extern const struct opt make_options[];	/* the rest */
+extern const struct opt create_options[];	/* of create alone */
 extern const struct opt mode_option[];	/* --mode alone, for filters made after another */
 extern struct blm_params params;
 

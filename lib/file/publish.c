@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static void temporary_name(char *ret, size_t bytes)
@@ -69,6 +70,14 @@ static int allocate(int fd, off_t bytes)
 	return -err;
 }
 
+/* Asked for more than there is, a file system fills up first and fails then, and others fail with it in the meantime. */
+static bool has_room(int fd, uint64_t bytes)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) < 0 || !fs.f_blocks || bytes / fs.f_frsize <= fs.f_bavail;
+}
+
 int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, const char *path)
 {
 	int r;
@@ -78,7 +87,7 @@ int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, co
 	if (sparse)
 		r = ftruncate(file->fd, (off_t)bytes) < 0 ? -errno : 0;
 	else
-		r = allocate(file->fd, (off_t)bytes);
+		r = has_room(file->fd, bytes) ? allocate(file->fd, (off_t)bytes) : -ENOSPC;
 	if (r < 0)
 		return blm_fail(r, "%s: no room for %llu bytes: %s", path, (unsigned long long)bytes, strerror(-r));
 	return 0;

@@ -20,6 +20,10 @@
 
 enum { BLM_KIND_ARGS = 8 };
 
+/* What a filter is made as, unless its maker says; and where the numbers of bits and probes, or an old hash, are given. */
+#define BLM_DEFAULT_KIND "blocked"
+#define BLM_EXACT_KIND "classic"
+
 /* Sizes, as in the header. What a cell and a probe are is each kind's to say. */
 struct blm_shape {
 	uint64_t cells;
