@@ -130,9 +130,21 @@ static int census_of_one(const struct blm_view *view, unsigned i, struct blm_cen
 	return 0;
 }
 
-int blm_combined_census(const struct blm_view *const *views, size_t count, enum blm_op op, unsigned i, struct blm_census *to)
+/* Where any of the views has data, from `at` on; the end of the part if none has. */
+static uint64_t next_data_of_any(const struct blm_view *const *views, size_t count, unsigned i, uint64_t at)
+{
+	uint64_t first = views[0]->part[i].shape.bytes, from, end;
+
+	for (size_t v = 0; v < count; v++)
+		if (blm_next_data(views[v], i, at, &from, &end) && from < first)
+			first = from;
+	return first;
+}
+
+int blm_union_census(const struct blm_view *const *views, size_t count, unsigned i, struct blm_census *to)
 {
 	struct blm_part part = views[0]->part[i];
+	uint64_t at = 0, from;
 	uint8_t *piece;
 
 	if (count == 1)
@@ -141,14 +153,17 @@ int blm_combined_census(const struct blm_view *const *views, size_t count, enum 
 	if (!piece)
 		return blm_fail(-ENOMEM, "out of memory");
 	part.alone = true;
-	for (uint64_t at = 0; at < part.shape.bytes; at += BLM_PIECE) {
-		size_t bytes = piece_at(at, part.shape.bytes);
+	while ((from = next_data_of_any(views, count, i, at)) < part.shape.bytes) {
+		size_t bytes = piece_at(from, part.shape.bytes);
 
-		memcpy(piece, part.bytes + at, bytes);
+		count_zeros(&part, from - at, to);
+		memcpy(piece, part.bytes + from, bytes);
 		for (size_t v = 1; v < count; v++)
-			(op == BLM_UNION ? part.kind->unite : part.kind->intersect)(&part, piece, views[v]->part[i].bytes + at, bytes);
+			part.kind->unite(&part, piece, views[v]->part[i].bytes + from, bytes);
 		part.kind->census(&part, piece, bytes, to);
+		at = from + bytes;
 	}
+	count_zeros(&part, part.shape.bytes - at, to);
 	free(piece);
 	return 0;
 }
@@ -302,7 +317,7 @@ static int fill_with_result(struct blm_view *new, void *context)
 		copy_part(new, c->view[0], i);
 		for (size_t v = 1; v < c->count; v++)
 			(c->op == BLM_UNION ? unite_part : intersect_part)(new, c->view[v], i);
-		r = blm_combined_census((const struct blm_view *const *)&new, 1, c->op, i, &census[i]);
+		r = blm_union_census((const struct blm_view *const *)&new, 1, i, &census[i]);
 	}
 	if (r == 0)
 		r = judge(c, new, census);
@@ -338,7 +353,7 @@ static int judge_union(const struct combining *c, uint64_t *ret_keys)
 	int r = census ? 0 : blm_fail(-ENOMEM, "%s: out of memory", c->shown);
 
 	for (unsigned i = 0; r == 0 && i < first->parts; i++)
-		r = blm_combined_census(c->view, c->count, BLM_UNION, i, &census[i]);
+		r = blm_union_census(c->view, c->count, i, &census[i]);
 	if (r == 0)
 		r = judge(c, first, census);
 	if (r == 0)

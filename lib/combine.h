@@ -7,11 +7,8 @@
 /* Pieces small enough for the second cache, large enough to forget the loop around them. */
 enum { BLM_PIECE = 256 << 10 };
 
-/*
- * blm_combined_census() - count the cells of the OR or AND of some views' part i, without making it
- * @views, @count: of one template; one alone is counted as it is
- */
-int blm_combined_census(const struct blm_view *const *views, size_t count, enum blm_op op, unsigned i, struct blm_census *to);
+/* Count the cells of the OR of some views' part i, all of one template, without making it; one alone as it is. */
+int blm_union_census(const struct blm_view *const *views, size_t count, unsigned i, struct blm_census *to);
 
 /* The rate of a filter whose parts have these: a question asks every part. */
 double blm_rate_of_parts(const struct blm_view *view, const struct blm_census *census);

@@ -104,7 +104,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 		if (!part->kind->census)
 			r = blm_cannot(view, f, "tell how many keys it holds", BLM_CAN_ESTIMATE);
 		else if (exact || part->shape.bytes <= SAMPLE_BYTES)
-			r = blm_combined_census(&view, 1, BLM_UNION, i, &census[i]);
+			r = blm_union_census(&view, 1, i, &census[i]);
 		else
 			sample(part, &census[i]);
 		if (r == 0) {
@@ -152,7 +152,7 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 			struct blm_value keys;
 
 			memset(census, 0, sizeof(*census));
-			r = blm_combined_census(which == 1 ? view + 1 : view, which == 2 ? 2 : 1, BLM_UNION, i, census);
+			r = blm_union_census(which == 1 ? view + 1 : view, which == 2 ? 2 : 1, i, census);
 			if (r < 0)
 				break;
 			keys = blm_keys_of_census(&view[0]->part[i], census, &saturated);
