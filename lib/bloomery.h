@@ -123,6 +123,7 @@ BLM_API const char *blm_simd(void);
 enum {
 	BLM_SEEDS_MAX = 256,
 	BLM_NAME_MAX = 255,
+	BLM_PATH_MAX = 4096,
 	BLM_LABELS_MAX = 1536,
 	BLM_SECRET_BYTES = 16,
 	BLM_PROBES_MAX = 256,
@@ -278,6 +279,7 @@ BLM_API int blm_status(const struct blm_filter *f);
 /** struct blm_info - what a filter is; strings are static or inside */
 struct blm_info {
 	char name[BLM_NAME_MAX + 1];	/* in the store; empty for a path */
+	char path[BLM_PATH_MAX];	/* of its file, as far as it fits; it changes when the filter is replaced */
 	const char *kind, *hash;
 	uint64_t cells;			/* m */
 	uint32_t probes;		/* k */

@@ -61,6 +61,10 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	}
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
+		if (f->place.store)
+			blm_store_path(f->place.store, ret->uuid, ret->path);
+		else
+			strncpy(ret->path, f->place.name, BLM_PATH_MAX - 1);
 		ret->parts = view->parts;
 		ret->dirty = load_acquire(&live->written.word) > synced_epoch;
 	}

@@ -200,6 +200,14 @@ BLM_API int blm_store_open(struct blm_store **ret, const char *dir, unsigned fla
 	return r;
 }
 
+void blm_store_path(const struct blm_store *s, const uint8_t uuid[16], char ret[BLM_PATH_MAX])
+{
+	char file[BLM_FILE_TEXT];
+
+	blm_uuid_file(uuid, file);
+	snprintf(ret, BLM_PATH_MAX, "%s/filters/%s", s->dir, file);
+}
+
 struct blm_store *blm_store_hold(struct blm_store *s)
 {
 	atomic_fetch_add(&s->references, 1);
@@ -393,6 +401,8 @@ BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_inf
 	r = entry ? no_such(s, name, blm_catalog_get(s->catalog, name, entry)) : blm_fail(-ENOMEM, "%s: out of memory", name);
 	if (r == 0)
 		r = blm_info_of_entry(ret, name, entry);
+	if (r == 0)
+		blm_store_path(s, ret->uuid, ret->path);
 	free(entry);
 	return r;
 }
@@ -417,6 +427,8 @@ BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
 		if (err == 0)
 			err = blm_info_of_entry(&at->info, at->name, &at->entry);
 		strcpy(at->info.name, at->name);
+		if (err == 0)
+			blm_store_path(s, at->info.uuid, at->info.path);
 		r = each(context, &at->info, err);
 	}
 	free(at);

@@ -7,6 +7,7 @@
 #ifndef BLM_STORE_H
 #define BLM_STORE_H
 
+#include "bloomery.h"
 #include "catalog.h"
 #include "file/format.h"
 #include "file/publish.h"
@@ -27,6 +28,9 @@ enum { BLM_UUID_TEXT = 37, BLM_FILE_TEXT = 41 };
 void blm_uuid_text(const uint8_t uuid[16], char ret[BLM_UUID_TEXT]);
 /* The name of a filter's file in filters/: its uuid and ".blm". */
 void blm_uuid_file(const uint8_t uuid[16], char ret[BLM_FILE_TEXT]);
+
+/* The path of a filter's file, for people; cut if it does not fit. */
+void blm_store_path(const struct blm_store *store, const uint8_t uuid[16], char ret[BLM_PATH_MAX]);
 
 /* What the catalog keeps of the file with this header. */
 void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes);

@@ -11,11 +11,11 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-static int show(const struct blm_filter *f, const char *name)
+static int show(const struct blm_filter *f)
 {
 	struct blm_estimate estimate;
 	struct blm_info info;
-	struct description d = { .info = &info, .path = is_path(name) ? name : NULL, .estimate = &estimate };
+	struct description d = { .info = &info, .estimate = &estimate };
 	int r = blm_info(f, &info);
 
 	if (r < 0)
@@ -42,7 +42,7 @@ static int run(int count, char **operands)
 		code = open_filter(&f, operands[i], false, BLM_STORE_READ);
 		if (code != DONE)
 			break;
-		code = show(f, operands[i]);
+		code = show(f);
 		blm_close(f);
 	}
 	return code;

@@ -96,7 +96,7 @@ void describe(const struct description *d)
 	const struct blm_info *i = d->info;
 	char name[4096];
 
-	snprintf(name, sizeof(name), "%s", d->path ? d->path : i->name);
+	snprintf(name, sizeof(name), "%s", *i->name ? i->name : i->path);
 	clean(name);
 	puts(name);
 	label("kind");

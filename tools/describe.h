@@ -6,7 +6,6 @@
 
 struct description {
 	const struct blm_info *info;
-	const char *path;			/* NULL: it has a name in a store */
 	const struct blm_estimate *estimate;	/* NULL: nobody looked, or the kind cannot tell */
 };
 

@@ -68,7 +68,7 @@ void describe_json(const struct description *d)
 
 	json_begin();
 	json_text("name", *i->name ? i->name : NULL);
-	json_text("path", d->path);
+	json_text("path", *i->path ? i->path : NULL);
 	json_text("kind", i->kind);
 	json_text("hash", i->hash);
 	json_count("m", i->cells);
