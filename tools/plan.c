@@ -75,7 +75,7 @@ int plan_sizes(const struct blm_params *params)
 		else if (!json)
 			printf("%-10s %s\n", kind.name, blm_why());
 	}
-	return any ? DONE : misuse("%s", blm_why());
+	return any ? DONE : misuse("no kind of filter keeps this rate for so many keys within 2^47 bits");
 }
 
 /* ---- The rate of so many bits ---- */
