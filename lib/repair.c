@@ -94,8 +94,6 @@ static int delete(struct repair *r, const char *file)
 /* A file in filters/ that no record of a whole catalog means. */
 static int stray(struct repair *r, const char *file, const char *path, const struct blm_view *view)
 {
-	if (blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE))
-		return 0;	/* somebody is making, replacing or dropping it at this moment */
 	if (was_replaced(view) || holds_nothing(view)) {
 		int err = r->repair ? delete(r, file) : 0;
 
@@ -142,7 +140,12 @@ static int compare_uuid(void *context, const struct blm_info *info, int err)
 	return l->found;
 }
 
-/* The name record is a short cut; a rename cut short leaves another name in it. */
+/*
+ * Asked of files that nobody is making, replacing or dropping at this moment, and after that was looked at: a maker enters
+ * the file into the catalog before it gives its lock back.
+ *
+ * The name record is a short cut; a rename cut short leaves another name in it.
+ */
 static bool known(struct repair *r, const struct blm_view *view)
 {
 	struct blm_record *record = calloc(1, sizeof(*record));
@@ -196,7 +199,7 @@ static int check_file(struct repair *r, const char *file)
 			blm_found(r->to, path, false, "its header says that it is %s", own);
 		else if (!r->store)
 			err = orphan(r, file, path, view);
-		else if (!known(r, view))
+		else if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && !known(r, view))
 			err = stray(r, file, path, view);
 		blm_verify_view(view, path, r->to);
 		blm_view_free(view);
