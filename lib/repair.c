@@ -36,6 +36,18 @@ static bool taken(const struct repair *r, const char *name)
 	return r->store && blm_store_is(r->store, name, (const uint8_t[16]){ 0 }) != -ENOENT;
 }
 
+/* Cut the name to at most `most` bytes, not in the middle of a character. */
+static char *cut(char *name, size_t most)
+{
+	size_t end = strnlen(name, most);
+
+	if (name[end])
+		while (end && ((unsigned char)name[end] & 0xc0) == 0x80)
+			end--;
+	name[end] = '\0';
+	return name + end;
+}
+
 static void choose_name(const struct repair *r, const struct blm_view *view, char ret[BLM_FORMAT_NAME])
 {
 	struct blm_record *record = calloc(1, sizeof(*record));
@@ -51,7 +63,7 @@ static void choose_name(const struct repair *r, const struct blm_view *view, cha
 	if (blm_check_name(ret) < 0)
 		snprintf(ret, BLM_FORMAT_NAME, "recovered-%.8s", uuid);
 	else if (taken(r, ret))
-		snprintf(ret + strnlen(ret, BLM_FORMAT_NAME - 24), 24, ".recovered-%.8s", uuid);
+		snprintf(cut(ret, BLM_FORMAT_NAME - 24), 24, ".recovered-%.8s", uuid);
 }
 
 /* ---- Files that the catalog does not know ---- */
