@@ -123,10 +123,15 @@ static int stray(struct repair *r, const char *file, const char *path, const str
 	return 0;
 }
 
-/* Without a catalog every file that is not marked as gone is a filter. */
+/*
+ * Without a catalog every file is a filter, but those marked REPLACED, which is set after the one step. DROPPED is set before
+ * it: whoever died in between had dropped nothing.
+ */
 static int orphan(struct repair *r, const char *file, const char *path, const struct blm_view *view)
 {
-	if (was_replaced(view) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)) {
+	bool gone = state_of(load_acquire(&live_of(view)->state.word)) == BLM_REPLACED || (was_replaced(view) && holds_nothing(view));
+
+	if (gone && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)) {
 		int err = r->repair ? delete(r, file) : 0;
 
 		blm_found(r->to, path, r->repair && err == 0, "left behind by a process that died: it was replaced or dropped");
