@@ -302,12 +302,13 @@ static int check_record(void *context, const struct blm_info *info, int err)
 
 /* ---- The whole ---- */
 
-static int with_catalog(struct repair *r)
+static int with_catalog(struct repair *r, bool *ret_lost)
 {
 	int err;
 
 	r->filters = r->store->filters;
 	err = blm_store_list(r->store, NULL, check_record, r);
+	*ret_lost = err == -EUCLEAN;	/* not one record, which check_record() is told of, but the table itself */
 	return err < 0 ? err : check_files(r);
 }
 
@@ -351,11 +352,13 @@ BLM_API int blm_store_verify(const char *dir, bool repair,
 	struct blm_findings findings = { .tell = finding, .context = context };
 	struct repair r = { .dir = dir, .repair = repair, .to = &findings, .filters = -1 };
 	int err = blm_store_open(&r.store, dir, repair ? 0 : BLM_STORE_READ);
+	bool lost = err == -EUCLEAN || (err == -ENOENT && repair);
 
 	if (err == 0) {
-		err = with_catalog(&r);
+		err = with_catalog(&r, &lost);
 		blm_store_close(r.store);
-	} else if (err == -EUCLEAN || (err == -ENOENT && repair)) {
+	}
+	if (lost) {
 		char why[1024];
 
 		snprintf(why, sizeof(why), "%s", blm_why());
