@@ -228,9 +228,13 @@ static int after_fork(struct blm_catalog *c)
 		blm_catalog_lock_close(&c->lock);
 		r = blm_catalog_lock_open(&c->lock, c->folder, c->write);
 		if (r == 0)
+			r = blm_catalog_lock(&c->lock, false);
+		if (r == 0) {
 			r = open_env(c);
-		if (r == 0)
-			c->generation = generation;
+			if (r == 0)
+				c->generation = generation;
+			blm_catalog_unlock(&c->lock);
+		}
 	}
 	pthread_mutex_unlock(&all_mutex);
 	return r;
@@ -244,6 +248,8 @@ static int follow_repair(struct blm_catalog *c)
 	char path[4096];
 	struct stat st;
 	MDB_env *old = c->env;
+	dev_t device = c->device;
+	ino_t inode = c->inode;
 	int r;
 
 	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
@@ -252,10 +258,13 @@ static int follow_repair(struct blm_catalog *c)
 	if (st.st_ino == c->inode && st.st_dev == c->device)
 		return 0;
 	r = open_env(c);
-	if (r < 0)
+	if (r < 0) {
 		c->env = old;
-	else
+		c->device = device;
+		c->inode = inode;
+	} else {
 		mdb_env_close(old);
+	}
 	return r;
 }
 

@@ -36,6 +36,18 @@ static bool taken(const struct repair *r, const char *name)
 	return r->store && blm_store_is(r->store, name, (const uint8_t[16]){ 0 }) != -ENOENT;
 }
 
+/* Cut the name to at most `most` bytes, not in the middle of a character. */
+static char *cut(char *name, size_t most)
+{
+	size_t end = strnlen(name, most);
+
+	if (name[end])
+		while (end && ((unsigned char)name[end] & 0xc0) == 0x80)
+			end--;
+	name[end] = '\0';
+	return name + end;
+}
+
 static void choose_name(const struct repair *r, const struct blm_view *view, char ret[BLM_FORMAT_NAME])
 {
 	struct blm_record *record = calloc(1, sizeof(*record));
@@ -51,7 +63,7 @@ static void choose_name(const struct repair *r, const struct blm_view *view, cha
 	if (blm_check_name(ret) < 0)
 		snprintf(ret, BLM_FORMAT_NAME, "recovered-%.8s", uuid);
 	else if (taken(r, ret))
-		snprintf(ret + strnlen(ret, BLM_FORMAT_NAME - 24), 24, ".recovered-%.8s", uuid);
+		snprintf(cut(ret, BLM_FORMAT_NAME - 24), 24, ".recovered-%.8s", uuid);
 }
 
 /* ---- Files that the catalog does not know ---- */
@@ -94,8 +106,6 @@ static int delete(struct repair *r, const char *file)
 /* A file in filters/ that no record of a whole catalog means. */
 static int stray(struct repair *r, const char *file, const char *path, const struct blm_view *view)
 {
-	if (blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE))
-		return 0;	/* somebody is making, replacing or dropping it at this moment */
 	if (was_replaced(view) || holds_nothing(view)) {
 		int err = r->repair ? delete(r, file) : 0;
 
@@ -113,10 +123,15 @@ static int stray(struct repair *r, const char *file, const char *path, const str
 	return 0;
 }
 
-/* Without a catalog every file that is not marked as gone is a filter. */
+/*
+ * Without a catalog every file is a filter, but those marked REPLACED, which is set after the one step. DROPPED is set before
+ * it: whoever died in between had dropped nothing.
+ */
 static int orphan(struct repair *r, const char *file, const char *path, const struct blm_view *view)
 {
-	if (was_replaced(view) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)) {
+	bool gone = state_of(load_acquire(&live_of(view)->state.word)) == BLM_REPLACED || (was_replaced(view) && holds_nothing(view));
+
+	if (gone && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)) {
 		int err = r->repair ? delete(r, file) : 0;
 
 		blm_found(r->to, path, r->repair && err == 0, "left behind by a process that died: it was replaced or dropped");
@@ -142,7 +157,12 @@ static int compare_uuid(void *context, const struct blm_info *info, int err)
 	return l->found;
 }
 
-/* The name record is a short cut; a rename cut short leaves another name in it. */
+/*
+ * Asked of files that nobody is making, replacing or dropping at this moment, and after that was looked at: a maker enters
+ * the file into the catalog before it gives its lock back.
+ *
+ * The name record is a short cut; a rename cut short leaves another name in it.
+ */
 static bool known(struct repair *r, const struct blm_view *view)
 {
 	struct blm_record *record = calloc(1, sizeof(*record));
@@ -196,7 +216,7 @@ static int check_file(struct repair *r, const char *file)
 			blm_found(r->to, path, false, "its header says that it is %s", own);
 		else if (!r->store)
 			err = orphan(r, file, path, view);
-		else if (!known(r, view))
+		else if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && !known(r, view))
 			err = stray(r, file, path, view);
 		blm_verify_view(view, path, r->to);
 		blm_view_free(view);
@@ -282,12 +302,13 @@ static int check_record(void *context, const struct blm_info *info, int err)
 
 /* ---- The whole ---- */
 
-static int with_catalog(struct repair *r)
+static int with_catalog(struct repair *r, bool *ret_lost)
 {
 	int err;
 
 	r->filters = r->store->filters;
 	err = blm_store_list(r->store, NULL, check_record, r);
+	*ret_lost = err == -EUCLEAN;	/* not one record, which check_record() is told of, but the table itself */
 	return err < 0 ? err : check_files(r);
 }
 
@@ -331,11 +352,13 @@ BLM_API int blm_store_verify(const char *dir, bool repair,
 	struct blm_findings findings = { .tell = finding, .context = context };
 	struct repair r = { .dir = dir, .repair = repair, .to = &findings, .filters = -1 };
 	int err = blm_store_open(&r.store, dir, repair ? 0 : BLM_STORE_READ);
+	bool lost = err == -EUCLEAN || (err == -ENOENT && repair);
 
 	if (err == 0) {
-		err = with_catalog(&r);
+		err = with_catalog(&r, &lost);
 		blm_store_close(r.store);
-	} else if (err == -EUCLEAN || (err == -ENOENT && repair)) {
+	}
+	if (lost) {
 		char why[1024];
 
 		snprintf(why, sizeof(why), "%s", blm_why());

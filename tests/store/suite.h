@@ -1,0 +1,208 @@
+/* suite.h - what the tests of the store share: a folder for each test, processes, and the end of a test file */
+#ifndef BLM_STORE_SUITE_H
+#define BLM_STORE_SUITE_H
+
+#include "bloomery.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In a child process, where Check's assertions would not be heard. */
+#define MUST(x) do { \
+	if (!(x)) { \
+		fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, blm_why()); \
+		_exit(99); \
+	} \
+} while (0)
+
+#define OK(call) do { \
+	int ok_ = (int)(call); \
+	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_why()); \
+} while (0)
+
+#define FAILS(call, err) do { \
+	int fails_ = (int)(call); \
+	ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), blm_why()); \
+	ck_assert_msg(*blm_why() != '\0', "%s: no words", #call); \
+} while (0)
+
+enum { SIGNALLED = 1000 };
+
+/* Run body(arg) in a process of its own. */
+static inline pid_t spawn(int (*body)(int arg), int arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(body(arg));
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+/* What it exited with; SIGNALLED and more: a signal. */
+static inline int join(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		ck_assert_int_eq(errno, EINTR);
+	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static inline int run_apart(int (*body)(int arg), int arg)
+{
+	return join(spawn(body, arg));
+}
+
+static inline struct blm_store *open_store(unsigned flags)
+{
+	struct blm_store *store = NULL;
+
+	OK(blm_store_open(&store, "s", flags));
+	return store;
+}
+
+/* A small empty filter; its handle is closed unless wanted. */
+static inline void make(struct blm_filter **ret, struct blm_store *store, const char *name)
+{
+	struct blm_filter *f = NULL;
+
+	OK(blm_create(&f, store, name, &(struct blm_params){ .capacity = 100, .rate = 0.001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } }));
+	if (ret)
+		*ret = f;
+	else
+		blm_close(f);
+}
+
+static inline void make_with(struct blm_store *store, const char *name, const char *key)
+{
+	struct blm_filter *f;
+
+	make(&f, store, name);
+	OK(blm_add(f, key, strlen(key)));
+	OK(blm_sync(f));
+	blm_close(f);
+}
+
+static inline bool holds(struct blm_store *store, const char *name, const char *key)
+{
+	struct blm_filter *f;
+	bool found;
+
+	if (blm_open(&f, store, name, false) < 0)
+		return false;
+	found = blm_contains(f, key, strlen(key));
+	blm_close(f);
+	return found;
+}
+
+static inline bool has(const struct blm_filter *f, const char *key)
+{
+	return blm_contains(f, key, strlen(key));
+}
+
+/* How many files are in a folder; the last one's path in ret, if wanted. */
+static inline int files_in(const char *folder, char ret[512])
+{
+	DIR *list = opendir(folder);
+	int count = 0;
+
+	ck_assert_ptr_nonnull(list);
+	for (struct dirent *e; (e = readdir(list)); )
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
+			count++;
+			if (ret)
+				snprintf(ret, 512, "%.200s/%.255s", folder, e->d_name);
+		}
+	closedir(list);
+	return count;
+}
+
+/* The path of a filter's file in the store "s". */
+static inline void path_of(struct blm_store *store, const char *name, char ret[512])
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	const uint8_t *u = info->uuid;
+
+	OK(blm_store_find(store, name, info));
+	snprintf(ret, 512, "s/filters/%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x.blm", u[0], u[1],
+		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	free(info);
+}
+
+static inline uint8_t *read_all(const char *path, size_t *ret_bytes)
+{
+	FILE *in = fopen(path, "re");
+	struct stat st;
+	uint8_t *bytes;
+
+	ck_assert_msg(in && fstat(fileno(in), &st) == 0, "%s: %s", path, strerror(errno));
+	bytes = malloc((size_t)st.st_size + 1);
+	*ret_bytes = fread(bytes, 1, (size_t)st.st_size, in);
+	fclose(in);
+	return bytes;
+}
+
+static inline void write_all(const char *path, const void *bytes, size_t count)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	ck_assert_msg(fd >= 0 && write(fd, bytes, count) == (ssize_t)count, "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static inline void copy_file(const char *from, const char *to)
+{
+	size_t bytes;
+	uint8_t *all = read_all(from, &bytes);
+
+	write_all(to, all, bytes);
+	free(all);
+}
+
+/* ---- A folder for each test ---- */
+
+static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	return remove(path);
+}
+
+static inline void own_folder(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d", (int)getpid());
+	if (mkdir(name, 0755) < 0 || chdir(name) < 0)
+		abort();
+}
+
+static inline int run_suite(Suite *s)
+{
+	char folder[256];
+	SRunner *runner;
+	int failed;
+
+	snprintf(folder, sizeof(folder), "%.200s/bloomery-store-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	if (!mkdtemp(folder) || chmod(folder, 0755) < 0 || chdir(folder) < 0)
+		return EXIT_FAILURE;
+	runner = srunner_create(s);
+	srunner_set_fork_status(runner, CK_FORK);	/* each test in its folder, and a crash ends only one */
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	if (chdir("/") == 0)
+		nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
