@@ -857,10 +857,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("kind");
+	Suite *s = begin_suite("kind");
 	TCase *tc = tcase_create("laws");
 
-	begin_suite();
 	LAW(an_empty_filter_contains_nothing, 0, 0);
 	LAW(every_added_key_is_found, BLM_CAN_ADD, BLM_FORGETS);
 	LAW(at_capacity_the_false_positive_rate_is_as_planned, BLM_CAN_ADD, 0);
