@@ -1,0 +1,587 @@
+/*
+ * writers.c - many processes and threads on one filter: nothing is lost, nothing is won twice, nobody waits for the dead
+ *
+ * Workers tell what they were told through memory that they share with the test and that outlives them: a key is
+ * acknowledged once the call that added it has returned and its worker has written so. $BLOOMERY_TEST_SCALE shortens.
+ */
+#include "filter.h"
+#include "suite.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { WORKERS = 4, BATCH = 256, KEY_ROOM = 96 };
+
+static void *shared_memory(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+/* A URL for each number. */
+static struct blm_key url(uint64_t number, char room[KEY_ROOM])
+{
+	int len = snprintf(room, KEY_ROOM, "https://www%u.example.org/%08x/page-%llu.html", (unsigned)(number % 97),
+			   (unsigned)mixed(number), (unsigned long long)number);
+
+	return (struct blm_key){ room, (size_t)len };
+}
+
+/* ---- Workers ---- */
+
+struct progress {
+	uint64_t next;			/* its next key, of its `keys` */
+	double longest;			/* seconds that one call took */
+	bool done;
+};
+
+static struct team {
+	const char *dir, *path;		/* dir NULL: path is one */
+	uint64_t keys;			/* of each worker: half of them shared by all */
+	size_t batch;
+	enum { CLAIM, ADD, BY_TURNS } how;
+	double pace;			/* seconds over which the keys are spread; 0: as fast as it goes */
+	struct progress *progress;
+	uint8_t *won, *acknowledged;	/* for each distinct key */
+} team;
+
+static uint64_t distinct_keys(void)
+{
+	return team.keys / 2 * (WORKERS + 1);
+}
+
+static void make_team(void)
+{
+	team.progress = shared_memory(WORKERS * sizeof(*team.progress));
+	team.won = shared_memory(distinct_keys());
+	team.acknowledged = shared_memory(distinct_keys());
+}
+
+/* The i-th key of a worker: shared ones at even i, which all come to at about the same time. */
+static uint64_t number_of(unsigned worker, uint64_t i)
+{
+	return i % 2 ? (worker + 1) * (team.keys / 2) + i / 2 : i / 2;
+}
+
+static bool is_claimed(uint64_t i)	/* or added; the same for all who have the key */
+{
+	return team.how == CLAIM || (team.how == BY_TURNS && i / team.batch % 2 == 0);
+}
+
+static struct blm_filter *open_filter(bool write)
+{
+	struct blm_store *store = NULL;
+	struct blm_filter *f;
+	int r = team.dir ? blm_store_open(&store, team.dir, 0) : 0;
+
+	if (r == 0)
+		r = blm_open(&f, store, team.path, write);
+	if (r < 0) {
+		fprintf(stderr, "%s\n", blm_why());
+		_exit(3);
+	}
+	return f;
+}
+
+static void work_on(struct blm_filter *f, unsigned worker)
+{
+	struct progress *p = &team.progress[worker];
+	double begun = seconds();
+
+	for (uint64_t i = p->next; i < team.keys; i = p->next) {
+		static _Thread_local char room[BATCH][KEY_ROOM];
+		struct blm_key keys[BATCH];
+		uint64_t bits[BATCH / 64] = { 0 };
+		size_t count = team.keys - i < team.batch ? (size_t)(team.keys - i) : team.batch;
+		double before, took;
+		int64_t r;
+
+		for (size_t j = 0; j < count; j++)
+			keys[j] = url(number_of(worker, i + j), room[j]);
+		before = seconds();
+		r = is_claimed(i) ? blm_claim_many(f, keys, count, bits) : blm_add_many(f, keys, count, NULL);
+		took = seconds() - before;
+		if (r < 0) {
+			fprintf(stderr, "worker %u: %s\n", worker, blm_why());
+			_exit(2);
+		}
+		if (took > p->longest)
+			p->longest = took;
+		for (size_t j = 0; j < count; j++) {
+			uint64_t number = number_of(worker, i + j);
+
+			if (bits[j / 64] >> j % 64 & 1)
+				__atomic_fetch_add(&team.won[number], 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&team.acknowledged[number], 1, __ATOMIC_RELEASE);
+		}
+		__atomic_store_n(&p->next, i + count, __ATOMIC_RELEASE);
+		if (i / team.batch % 500 == 499 && blm_sync(f) < 0)
+			_exit(4);
+		if (team.pace > 0 && seconds() - begun > team.pace)
+			break;
+		while (team.pace > 0 && (seconds() - begun) / team.pace < (double)i / (double)team.keys)
+			usleep(100);
+	}
+	__atomic_store_n(&p->done, true, __ATOMIC_RELEASE);
+}
+
+static pid_t start(void (*body)(unsigned), unsigned number)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		body(number);
+		_exit(0);
+	}
+	return pid;
+}
+
+static void worker_body(unsigned worker)
+{
+	struct blm_filter *f = open_filter(true);
+
+	work_on(f, worker);
+	blm_close(f);
+}
+
+static void ends_well(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+}
+
+static void kill_it(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- What must be true afterwards ---- */
+
+static void every_acknowledged_key_is_found(const struct blm_filter *f)
+{
+	uint64_t lost = 0;
+
+	for (uint64_t i = 0; i < distinct_keys(); i++)
+		if (team.acknowledged[i]) {
+			char room[KEY_ROOM];
+			struct blm_key key = url(i, room);
+
+			lost += !blm_contains(f, key.bytes, key.len);
+		}
+	ck_assert_msg(lost == 0, "%llu acknowledged keys are not found", (unsigned long long)lost);
+}
+
+static uint64_t wins(void)	/* no key has two */
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < distinct_keys(); i++) {
+		ck_assert_msg(team.won[i] <= 1, "key %llu was won %u times", (unsigned long long)i, team.won[i]);
+		sum += team.won[i];
+	}
+	return sum;
+}
+
+static uint64_t acknowledged_keys(void)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < distinct_keys(); i++)
+		sum += team.acknowledged[i];
+	return sum;
+}
+
+static uint64_t counted(const struct blm_filter *f)
+{
+	struct blm_info info;
+
+	ck_assert_int_eq(blm_info(f, &info), 0);
+	return info.keys;
+}
+
+/* Keys that seemed to be there: at most the promised share, and three standard deviations more. */
+static double most_false_positives(double rate)
+{
+	double mean = rate * (double)distinct_keys();
+
+	return mean + 3 * sqrt(mean);
+}
+
+static void nobody_waited(void)
+{
+	for (int w = 0; w < WORKERS; w++)
+		ck_assert_msg(team.progress[w].longest < 5, "worker %d waited %g s", w, team.progress[w].longest);
+}
+
+static void create(const struct blm_kind *kind, uint64_t capacity, double rate)
+{
+	struct blm_filter *f;
+
+	team.path = strdup(a_path());
+	ck_assert_msg(blm_create(&f, NULL, team.path, &(struct blm_params){ .kind = kind->name, .capacity = capacity, .rate = rate }) == 0,
+		      "%s", blm_why());
+	blm_close(f);
+}
+
+/* ---- Four processes ---- */
+
+START_TEST(four_processes_with_a_million_urls_each_claim_every_url_once)
+{
+	pid_t pid[WORKERS];
+	struct blm_filter *f;
+	uint64_t won, missing;
+
+	team = (struct team){ .keys = (uint64_t)(1000000 * test_scale()) / 2 * 2, .batch = BATCH, .how = CLAIM };
+	make_team();
+	create(blm_kind_at((size_t)_i), distinct_keys(), 0.001);
+	for (unsigned w = 0; w < WORKERS; w++)
+		pid[w] = start(worker_body, w);
+	for (unsigned w = 0; w < WORKERS; w++)
+		ends_well(pid[w]);
+	f = open_filter(false);
+	ck_assert_uint_eq(acknowledged_keys(), distinct_keys());
+	every_acknowledged_key_is_found(f);
+	won = wins();
+	missing = distinct_keys() - won;
+	ck_assert_msg((double)missing <= most_false_positives(0.001), "%llu of %llu keys were claimed by nobody",
+		      (unsigned long long)missing, (unsigned long long)distinct_keys());
+	ck_assert_uint_eq(counted(f), won);
+	nobody_waited();
+	blm_close(f);
+}
+END_TEST
+
+/* Kill one, start it again where it had got to, see that it gets on. Returns the number of kills. */
+static unsigned kill_and_restart(pid_t pid[WORKERS], unsigned most)
+{
+	uint64_t random = 5;
+	unsigned kills = 0;
+
+	while (kills < most) {
+		unsigned w = (unsigned)(next_random(&random) % WORKERS);
+		struct progress *p = &team.progress[w];
+		uint64_t next;
+		double killed;
+
+		usleep((useconds_t)(1000 + next_random(&random) % 9000));
+		if (__atomic_load_n(&p->done, __ATOMIC_ACQUIRE)) {
+			unsigned done = 0;
+
+			for (int i = 0; i < WORKERS; i++)
+				done += __atomic_load_n(&team.progress[i].done, __ATOMIC_ACQUIRE);
+			if (done == WORKERS)
+				break;
+			continue;
+		}
+		kill_it(pid[w]);
+		kills++;
+		next = p->next;
+		killed = seconds();
+		pid[w] = start(worker_body, w);
+		while (__atomic_load_n(&p->next, __ATOMIC_ACQUIRE) == next && !__atomic_load_n(&p->done, __ATOMIC_ACQUIRE)) {
+			ck_assert_msg(seconds() - killed < 10, "worker %u does not get on after kill %u", w, kills);
+			usleep(200);
+		}
+	}
+	return kills;
+}
+
+static void workers_are_killed(const struct blm_kind *kind, int how)
+{
+	pid_t pid[WORKERS];
+	struct blm_filter *f;
+	unsigned kills;
+
+	team = (struct team){ .keys = (uint64_t)(400000 * test_scale()) / 2 * 2, .batch = BATCH, .how = how, .pace = 2 * test_scale() };
+	make_team();
+	create(kind, distinct_keys(), 0.001);
+	for (unsigned w = 0; w < WORKERS; w++)
+		pid[w] = start(worker_body, w);
+	kills = kill_and_restart(pid, 150);
+	team.pace = 0;
+	for (unsigned w = 0; w < WORKERS; w++)
+		ends_well(pid[w]);
+	for (unsigned w = 0; w < WORKERS; w++) {	/* those that were out of time finish their keys */
+		team.progress[w].done = false;
+		ends_well(start(worker_body, w));
+	}
+	ck_assert_uint_ge(kills, 20);
+	f = open_filter(false);
+	ck_assert_uint_eq(acknowledged_keys(), distinct_keys());
+	every_acknowledged_key_is_found(f);
+	if (how == CLAIM) {
+		uint64_t missing = distinct_keys() - wins();
+
+		ck_assert_msg((double)missing <= kills * BATCH + most_false_positives(0.001), "%llu keys are claimed by nobody after %u kills",
+			      (unsigned long long)missing, kills);
+		ck_assert_uint_le(counted(f), distinct_keys());
+		ck_assert_uint_ge(counted(f) + kills * BATCH, distinct_keys() - missing);
+	}
+	nobody_waited();
+	blm_close(f);
+}
+
+START_TEST(killed_claimers_lose_no_acknowledged_key_and_no_claim_but_those_of_their_last_batch)
+{
+	workers_are_killed(blm_kind_at((size_t)_i), CLAIM);
+}
+END_TEST
+
+START_TEST(killed_adders_lose_no_acknowledged_key)
+{
+	workers_are_killed(blm_kind_at((size_t)_i), ADD);
+}
+END_TEST
+
+/* ---- One handle ---- */
+
+static struct blm_filter *the_handle;
+
+static void *thread_body(void *worker)
+{
+	work_on(the_handle, (unsigned)(uintptr_t)worker);
+	return NULL;
+}
+
+START_TEST(threads_that_share_a_handle_claim_every_key_once)
+{
+	pthread_t thread[WORKERS];
+
+	team = (struct team){ .keys = (uint64_t)(200000 * test_scale()) / 2 * 2, .batch = 64, .how = CLAIM };
+	make_team();
+	create(blm_kind_at((size_t)_i), distinct_keys(), 0.001);
+	the_handle = open_filter(true);
+	for (uintptr_t w = 0; w < WORKERS; w++)
+		ck_assert_int_eq(pthread_create(&thread[w], NULL, thread_body, (void *)w), 0);
+	for (int w = 0; w < WORKERS; w++)
+		pthread_join(thread[w], NULL);
+	every_acknowledged_key_is_found(the_handle);
+	ck_assert_double_le((double)(distinct_keys() - wins()), most_false_positives(0.001));
+	ck_assert_uint_eq(counted(the_handle), wins());
+	blm_close(the_handle);
+}
+END_TEST
+
+static void forked_body(unsigned worker)
+{
+	work_on(the_handle, worker);
+	if (blm_sync(the_handle) < 0)
+		_exit(5);
+	blm_close(the_handle);
+}
+
+START_TEST(children_go_on_with_their_parents_handle)
+{
+	pid_t pid[WORKERS];
+
+	team = (struct team){ .keys = (uint64_t)(100000 * test_scale()) / 2 * 2, .batch = 64, .how = _i ? ADD : CLAIM };
+	make_team();
+	create(blm_kind_at(0), distinct_keys(), 0.001);
+	the_handle = open_filter(true);
+	ck_assert_int_ge(blm_claim(the_handle, "x", 1), 0);
+	for (unsigned w = 1; w < WORKERS; w++)
+		pid[w] = start(forked_body, w);
+	work_on(the_handle, 0);			/* the parent at the same time */
+	for (unsigned w = 1; w < WORKERS; w++)
+		ends_well(pid[w]);
+	every_acknowledged_key_is_found(the_handle);
+	if (team.how == CLAIM) {
+		ck_assert_double_le((double)(distinct_keys() - wins()), most_false_positives(0.001));
+		ck_assert_uint_eq(counted(the_handle), wins() + 1);
+	}
+	ck_assert_int_eq(blm_sync(the_handle), 0);
+	blm_close(the_handle);
+}
+END_TEST
+
+static void lock_and_wait(unsigned claims)
+{
+	for (;;)
+		if (claims)
+			blm_claim(the_handle, "y", 1);
+		else
+			blm_sync(the_handle);
+}
+
+START_TEST(a_child_that_is_killed_with_its_parents_handle_holds_nobody_up)
+{
+	team = (struct team){ 0 };
+	create(blm_kind_at(0), 1000, 0.001);
+	the_handle = open_filter(true);
+	for (unsigned i = 0; i < 20; i++) {
+		pid_t pid = start(lock_and_wait, i % 2);
+		double begun;
+
+		usleep(3000);
+		kill_it(pid);
+		begun = seconds();
+		ck_assert_int_ge(blm_claim(the_handle, &i, sizeof(i)), 0);
+		ck_assert_int_eq(blm_sync(the_handle), 0);
+		ck_assert_double_lt(seconds() - begun, 5);
+	}
+	blm_close(the_handle);
+}
+END_TEST
+
+/* ---- Replacement under load ---- */
+
+static const char *ones_path;
+static uint64_t *replacements;
+
+/* An AND with a filter of ones makes a new file each time, with the same keys. */
+static void replacer_body(unsigned ignored)
+{
+	struct blm_filter *f = open_filter(true), *ones;
+
+	(void)ignored;
+	if (blm_open(&ones, NULL, ones_path, false) < 0)
+		_exit(6);
+	for (;;) {
+		if (blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const *)&ones, 1, 0, NULL) < 0) {
+			fprintf(stderr, "replacer: %s\n", blm_why());
+			_exit(7);
+		}
+		__atomic_fetch_add(replacements, 1, __ATOMIC_RELAXED);
+		usleep(1500);
+	}
+}
+
+/* A question that begins after the acknowledgement finds the key, whatever is replaced meanwhile. */
+static void ask_for_some(const struct blm_filter *f, uint64_t *random)
+{
+	for (int i = 0; i < 200; i++) {
+		uint64_t number = next_random(random) % distinct_keys();
+		char room[KEY_ROOM];
+		struct blm_key key;
+
+		if (!__atomic_load_n(&team.acknowledged[number], __ATOMIC_ACQUIRE))
+			continue;
+		key = url(number, room);
+		ck_assert_msg(blm_contains(f, key.bytes, key.len), "a reader misses key %llu", (unsigned long long)number);
+	}
+}
+
+static void replacement_under_load(const struct blm_kind *kind, bool in_store, bool killed)
+{
+	struct blm_params params = { .kind = kind->name, .cells = 1 << 23, .probes = 7 };
+	struct blm_store *store = NULL;
+	struct blm_filter *f, *ones, *reader;
+	pid_t pid[WORKERS], replacer;
+	double begun = seconds(), pace = 2 * test_scale();
+	uint64_t random = 11;
+	unsigned kills = 0;
+
+	team = (struct team){ .keys = 120000, .batch = 16, .how = BY_TURNS, .pace = pace };
+	make_team();
+	replacements = shared_memory(sizeof(*replacements));
+	team.dir = in_store ? strdup(a_path()) : NULL;
+	team.path = in_store ? "under load" : strdup(a_path());
+	ones_path = strdup(a_path());
+	if (in_store)
+		ck_assert_int_eq(blm_store_open(&store, team.dir, BLM_STORE_CREATE), 0);
+	ck_assert_msg(blm_create(&f, store, team.path, &params) == 0, "%s", blm_why());
+	ck_assert_int_eq(blm_template(&ones, NULL, ones_path, f, 0), 0);
+	memset(current_view(ones)->part[0].bytes, 0xff, current_view(ones)->part[0].shape.bytes);
+	blm_close(ones);
+	blm_close(f);
+	blm_store_close(store);		/* each process opens its own: LMDB's does not survive a fork */
+
+	for (unsigned w = 0; w < WORKERS; w++)
+		pid[w] = start(worker_body, w);
+	replacer = start(replacer_body, 0);
+	reader = open_filter(false);
+	while (seconds() - begun < pace) {
+		if (killed) {
+			usleep((useconds_t)(next_random(&random) % 15000));
+			kill_it(replacer);
+			kills++;
+			replacer = start(replacer_body, 0);
+		}
+		ask_for_some(reader, &random);
+	}
+	for (unsigned w = 0; w < WORKERS; w++)
+		ends_well(pid[w]);
+	kill_it(replacer);
+	ck_assert_uint_ge(*replacements, 5);
+	ck_assert(!killed || kills > 10);
+
+	every_acknowledged_key_is_found(reader);
+	f = open_filter(true);
+	every_acknowledged_key_is_found(f);
+	ck_assert_uint_gt(acknowledged_keys(), 1000);
+	ck_assert_uint_gt(wins(), 100);
+	nobody_waited();
+	ck_assert_int_eq(blm_status(reader), 0);
+	ck_assert_int_ge(blm_add(f, "after", 5), 0);
+	ck_assert(blm_contains(reader, "after", 5));
+	blm_close(f), blm_close(reader);
+	if (in_store)
+		ck_assert_int_eq(blm_store_verify(team.dir, true, NULL, NULL), 0);
+}
+
+/* _i: bit 0 the kind, bit 1 in a store */
+START_TEST(nothing_acknowledged_is_lost_and_nothing_won_twice_while_the_file_is_replaced)
+{
+	replacement_under_load(blm_kind_at(_i & 1), _i & 2, false);
+}
+END_TEST
+
+START_TEST(nothing_acknowledged_is_lost_and_nothing_won_twice_while_replacers_are_killed)
+{
+	replacement_under_load(blm_kind_at(_i & 1), _i & 2, true);
+}
+END_TEST
+
+START_TEST(a_reader_opened_before_follows_every_publication)
+{
+	struct blm_store *store;
+	struct blm_filter *source, *reader, *f;
+	const char *dir = a_path();
+
+	ck_assert_int_eq(blm_store_open(&store, dir, BLM_STORE_CREATE), 0);
+	ck_assert_int_eq(blm_create(&f, store, "name", &(struct blm_params){ .capacity = 1000 }), 0);
+	ck_assert_int_eq(blm_open(&reader, store, "name", false), 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		uint32_t gone = i - 1;
+
+		ck_assert_int_eq(blm_create(&source, NULL, a_path(), &(struct blm_params){ .capacity = 1000, .rate = 1e-9 }), 0);
+		ck_assert_int_eq(blm_add(source, &i, sizeof(i)), 1);
+		ck_assert_msg(blm_store_publish(store, "name", source, 0) == 0, "%s", blm_why());
+		ck_assert(blm_contains(reader, &i, sizeof(i)));
+		ck_assert(!blm_contains(reader, &gone, sizeof(gone)));
+		ck_assert_int_eq(blm_add(f, "writer", 6), 1);
+		ck_assert(blm_contains(reader, "writer", 6));
+		blm_close(source);
+	}
+	blm_close(f), blm_close(reader);
+	blm_store_close(store);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("writers");
+	TCase *tc = tcase_create("writers");
+
+	tcase_add_loop_test(tc, four_processes_with_a_million_urls_each_claim_every_url_once, 0, 2);
+	tcase_add_loop_test(tc, killed_claimers_lose_no_acknowledged_key_and_no_claim_but_those_of_their_last_batch, 0, 2);
+	tcase_add_loop_test(tc, killed_adders_lose_no_acknowledged_key, 0, 2);
+	tcase_add_loop_test(tc, threads_that_share_a_handle_claim_every_key_once, 0, 2);
+	tcase_add_loop_test(tc, children_go_on_with_their_parents_handle, 0, 2);
+	tcase_add_test(tc, a_child_that_is_killed_with_its_parents_handle_holds_nobody_up);
+	tcase_add_loop_test(tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_the_file_is_replaced, 0, 4);
+	tcase_add_loop_test(tc, nothing_acknowledged_is_lost_and_nothing_won_twice_while_replacers_are_killed, 0, 4);
+	tcase_add_test(tc, a_reader_opened_before_follows_every_publication);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
