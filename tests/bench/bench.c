@@ -1,0 +1,150 @@
+/* bench.c - how near the filters come to what the machine allows: limits and filters in the same rounds */
+#include "bench.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum exit_code { DONE = 0, WRONG = 1, FAILED = 2, MISUSED = 64 };
+
+static const char *const kinds[] = { "classic", "blocked" };
+
+static const char usage[] =
+	"usage: bench [--keys N] [--rate P] [--rounds N] [--quick] [--json]\n"
+	"\n"
+	"Times the library's calls on filters larger than the cache, beside what the machine allows on the same pages.\n"
+	"The filters are files in $TMPDIR, or where that is not set in the current folder, and removed at the end.\n"
+	"\n"
+	"  --keys N    keys in each filter, 50000000 by default\n"
+	"  --rate P    false positives, 0.01 by default\n"
+	"  --rounds N  measurements of which the median is taken, 7 by default\n"
+	"  --quick     4000000 keys and 3 rounds: a few seconds, to see that it works\n"
+	"  --json      one object a line instead of a table\n"
+	"\n"
+	"Exit: 0 done, 1 a filter gave a wrong answer, 2 failed, 64 misused.\n";
+
+static int misused(const char *why, const char *value)
+{
+	fprintf(stderr, "bench: %s%s; see bench --help\n", why, value);
+	return MISUSED;
+}
+
+/* A number above 0 and at most `most`; else NAN. */
+static double number(const char *s, double most)
+{
+	char *end;
+	double x = strtod(s, &end);
+
+	return end != s && !*end && x > 0 && x <= most ? x : NAN;
+}
+
+static int take(struct options *options, int option, const char *value)
+{
+	double x = 1;
+
+	if (option == 'k')
+		options->keys = (uint64_t)(x = number(value, 1e12));
+	else if (option == 'p')
+		x = options->rate = number(value, 0.5);
+	else if (option == 'r')
+		options->rounds = (unsigned)(x = number(value, ROUNDS_MAX));
+	else if (option == 'q')
+		options->keys = 4000000, options->rounds = 3;
+	else if (option == 'j')
+		options->json = true;
+	return isnan(x) || x < (option == 'p' ? 0 : 1) ? misused("not a number, or out of range: ", value) : DONE;
+}
+
+/* The rounds add a third of a filter's keys at most, so that the filter they find is nearly as full as the one they leave. */
+static size_t batch_for(const struct options *options)
+{
+	uint64_t most = options->keys / (10 * options->rounds);
+
+	return most < 1 << 18 ? most : 1 << 18;
+}
+
+static int read_options(struct options *options, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "quick", no_argument, NULL, 'q' }, { "keys", required_argument, NULL, 'k' },
+		{ "rate", required_argument, NULL, 'p' }, { "rounds", required_argument, NULL, 'r' },
+		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	int option, code = DONE;
+
+	while (code == DONE && (option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			exit(DONE);
+		}
+		code = option == '?' ? MISUSED : take(options, option, optarg);
+	}
+	if (code == DONE && optind < argc)
+		return misused("unexpected: ", argv[optind]);
+	options->batch = code == DONE ? batch_for(options) : 0;
+	if (code == DONE && options->batch < 1000)
+		return misused("too few keys for so many rounds", "");
+	return code;
+}
+
+static int run(struct subject *subjects, const struct options *options)
+{
+	struct series *series = calloc(ARRAY_LEN(kinds) * (LIMITS + work_count), sizeof(*series));
+	size_t count = 0;
+	int r = series ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds) && r == 0; i++) {
+		r = subject_make(&subjects[i], kinds[i], options);
+		count += r == 0 ? series_list(series + count, &subjects[i]) : 0;
+	}
+	for (unsigned round = 0; round < options->rounds && r == 0; round++)
+		r = run_round(series, count, round);
+	for (size_t i = 0; i < ARRAY_LEN(kinds) && r == 0; i++)
+		r = subject_check(&subjects[i]);
+	if (r == 0) {
+		print_machine(options->json);
+		for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+			print_subject(&subjects[i], options->json);
+		print_series(series, count, options);
+	}
+	free(series);
+	return r;
+}
+
+static char *own_folder(void)
+{
+	const char *in = getenv("TMPDIR");
+	char *dir;
+
+	if (asprintf(&dir, "%s/bench-XXXXXX", in && *in ? in : ".") < 0)
+		return NULL;
+	if (mkdtemp(dir))
+		return dir;
+	fprintf(stderr, "bench: cannot make %s: %s\n", dir, strerror(errno));
+	free(dir);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .keys = 50000000, .rate = 0.01, .rounds = 7 };
+	struct subject subjects[ARRAY_LEN(kinds)] = { 0 };
+	int r, code = read_options(&options, argc, argv);
+	char *dir;
+
+	if (code != DONE)
+		return code;
+	dir = own_folder();
+	if (!dir)
+		return FAILED;
+	options.dir = dir;
+	r = run(subjects, &options);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		subject_remove(&subjects[i]);
+	rmdir(dir);
+	free(dir);
+	return r == 0 ? DONE : r == -EUCLEAN ? WRONG : FAILED;
+}
