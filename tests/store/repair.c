@@ -206,9 +206,11 @@ enum { FINE, MENDED, RENAMED, REFUSED, MISSING, OUTCOMES };
 
 static int walk_and_repair(int unused)
 {
-	int wrong = verify(true);
 	struct list *l;
+	int wrong;
 
+	alarm(5);	/* LMDB can also go round in circles */
+	wrong = verify(true);
 	if (wrong < 0)
 		return REFUSED;
 	l = list_now();
