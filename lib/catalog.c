@@ -385,7 +385,9 @@ int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FOR
 	} else {
 		memcpy(name, key.mv_data, key.mv_size);
 		name[key.mv_size] = '\0';
-		r = decode(c, name, &value, ret);
+		/* in a damaged table the next can be an earlier one, and a listing would never end */
+		r = strlen(name) != key.mv_size || strcmp(name, least) <= 0 ? failed(c, MDB_CORRUPTED, "listing")
+			: decode(c, name, &value, ret);
 	}
 	if (cursor)
 		mdb_cursor_close(cursor);
