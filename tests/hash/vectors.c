@@ -261,30 +261,62 @@ static uint64_t number(const char *from, const char *end, const char *name)
 	return strtoull(value, NULL, 10);
 }
 
-static const char *line_of(const char *text, size_t n)
+/* The keys of a case's file: one a line, as they are or (.hex) in hexadecimal. The next one, of at most 256 bytes. */
+struct lines {
+	char *text, *at;
+	bool hex;
+};
+
+static struct lines lines_of(const char *from, const char *end, const char *name)
 {
-	while (n--)
-		text = strchr(text, '\n') + 1;
-	return text;
+	const char *value = field(from, end, name);
+	struct lines lines;
+	char file[64];
+
+	ck_assert_msg(value != NULL, "%s", name);
+	snprintf(file, sizeof(file), "%.*s", (int)strcspn(value, "\""), value);
+	lines.at = lines.text = read_file(file);
+	lines.hex = strstr(file, ".hex") != NULL;
+	return lines;
 }
 
-static void add_lines(struct blm_filter *f, const char *text, uint64_t count)
+static size_t next_line(struct lines *lines, uint8_t key[256])
 {
-	for (uint64_t i = 0; i < count; i++)
-		add_hex(f, line_of(text, i));
+	size_t width = strcspn(lines->at, "\n"), len = width < 256 ? width : 256;
+
+	ck_assert(*lines->at);
+	if (lines->hex)
+		len = from_hex(lines->at, key, 256);
+	else
+		memcpy(key, lines->at, len);
+	lines->at += width + 1;
+	return len;
 }
 
-static void probe_lines(const struct blm_filter *f, const char *text, const char *answers, const char *name)
+static void add_lines(struct blm_filter *f, struct lines lines, uint64_t count)
 {
-	static uint8_t bits[4096];
-	size_t count = from_hex(answers, bits, sizeof(bits)) * 8, lines = 0;
+	uint8_t key[256];
 
-	for (; *text && lines < count; text += strcspn(text, "\n") + 1, lines++) {
-		uint8_t key[256];
-		size_t len = from_hex(text, key, sizeof(key));
+	for (uint64_t i = 0; i < count; i++) {
+		size_t len = next_line(&lines, key);
 
-		ck_assert_msg(blm_contains(f, key, len) == (bits[lines / 8] >> lines % 8 & 1), "%s: probe %zu", name, lines);
+		ck_assert_int_ge(blm_add(f, key, len), 0);
 	}
+	free(lines.text);
+}
+
+static void probe_lines(const struct blm_filter *f, struct lines lines, const char *answers, const char *name)
+{
+	static uint8_t bits[4096], key[256];
+	size_t count = from_hex(answers, bits, sizeof(bits)) * 8;
+
+	ck_assert_uint_ge(count, 256);
+	for (size_t i = 0; i < count && *lines.at; i++) {
+		size_t len = next_line(&lines, key);
+
+		ck_assert_msg(blm_contains(f, key, len) == (bits[i / 8] >> i % 8 & 1), "%s: probe %zu", name, i);
+	}
+	free(lines.text);
 }
 
 /* Case by case: its text, from its name up to the next one's. */
@@ -302,7 +334,7 @@ static const char *next_case(const char **at, char name[32])
 
 START_TEST(the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte)
 {
-	char *json = read_file("bip37/generated.json"), *insert = read_file("keys/insert.hex"), *probe = read_file("keys/probe.hex"), name[32];
+	char *json = read_file("bip37/generated.json"), name[32];
 	const char *at = json, *here;
 	unsigned cases = 0;
 
@@ -315,21 +347,21 @@ START_TEST(the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte)
 		if (!hex || !bytes || !field(here, at, "n_insert"))
 			continue;
 		f = make(bytes * 8, (uint32_t)number(here, at, "nHashFuncs"), (uint32_t)number(here, at, "nTweak"));
-		add_lines(f, insert, number(here, at, "n_insert"));
+		add_lines(f, lines_of(here, at, "keys"), number(here, at, "n_insert"));
 		snprintf(data, sizeof(data), "%.*s", (int)(2 * bytes), hex + (bytes < 253 ? 2 : 6));
 		ck_assert_msg(data_is(f, data), "%s", name);
-		probe_lines(f, probe, field(here, at, "probe_answers_lsb_first_hex"), name);
+		probe_lines(f, lines_of(here, at, "probes"), field(here, at, "probe_answers_lsb_first_hex"), name);
 		blm_close(f);
 		cases++;
 	}
-	ck_assert_uint_ge(cases, 3);
-	free(json), free(insert), free(probe);
+	ck_assert_uint_ge(cases, 5);
+	free(json);
 }
 END_TEST
 
 START_TEST(the_filters_of_neo_come_out_byte_for_byte)
 {
-	char *json = read_file("neo/neo.json"), *insert = read_file("keys/insert.hex"), *probe = read_file("keys/probe.hex"), name[32];
+	char *json = read_file("neo/neo.json"), name[32];
 	const char *at = json, *here;
 	unsigned cases = 0;
 
@@ -340,15 +372,15 @@ START_TEST(the_filters_of_neo_come_out_byte_for_byte)
 		if (own)
 			add_hex(f, own);
 		else
-			add_lines(f, insert, number(here, at, "n_insert"));
+			add_lines(f, lines_of(here, at, "keys"), number(here, at, "n_insert"));
 		ck_assert_msg(bits && data_is(f, bits), "%s", name);
 		if (field(here, at, "probe_answers_lsb_first_hex"))
-			probe_lines(f, probe, field(here, at, "probe_answers_lsb_first_hex"), name);
+			probe_lines(f, lines_of(here, at, "probes"), field(here, at, "probe_answers_lsb_first_hex"), name);
 		blm_close(f);
 		cases++;
 	}
-	ck_assert_uint_ge(cases, 2);
-	free(json), free(insert), free(probe);
+	ck_assert_uint_ge(cases, 7);
+	free(json);
 }
 END_TEST
 
