@@ -1,0 +1,405 @@
+/*
+ * vectors.c - the hash families, and the filters of other programs that use one, against published values
+ *
+ * If meson's option `vectors` names a folder, the filters that other implementations of BIP 37 and of Neo made are read
+ * from its bip37/generated.json and neo/neo.json, too.
+ */
+#include "filter.h"
+#include "suite.h"
+
+#include <ctype.h>
+
+static uint8_t *pattern(size_t bytes)	/* (167 i + 13) % 251 */
+{
+	uint8_t *p = malloc(bytes + 1);
+
+	for (size_t i = 0; i < bytes; i++)
+		p[i] = (uint8_t)((i * 167 + 13) % 251);
+	return p;
+}
+
+static size_t from_hex(const char *hex, uint8_t *ret, size_t room)
+{
+	size_t n = 0;
+	unsigned byte;
+
+	for (; n < room && isxdigit((unsigned char)hex[2 * n]) && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+		ret[n] = (uint8_t)byte;
+	return n;
+}
+
+/* ---- Hashes ---- */
+
+#define SEED UINT64_C(0x9E3779B97F4A7C15)
+
+/* Of pattern(bytes), by libxxhash 0.8.1. */
+static const struct { size_t bytes; uint64_t seed, lo, hi; } xxh3[] = {
+	{ 0, 0, 0x6001c324468d497f, 0x99aa06d3014798d8 },
+	{ 0, SEED, 0x4ca5176998171787, 0xd142977a2cca554b },
+	{ 1, 0, 0x8a21d78b1538b1c0, 0x79d2c79e874f72cd },
+	{ 1, SEED, 0x30e3e5af4b171b5b, 0x96e7ba58e13cb0ad },
+	{ 3, 0, 0x9d34a52be9347c7d, 0xaf03fe623ee5c2ee },
+	{ 3, SEED, 0x1ffeaa9c9b980e3f, 0x357c4aee38a7575c },
+	{ 4, 0, 0xee752fdd1dd08115, 0xd3485b6edd563453 },
+	{ 4, SEED, 0x3fa2230b2fae483e, 0xd1b72c97f34f997c },
+	{ 8, 0, 0xd9f1b9cc0d0d6508, 0x69640a0b3d0a504d },
+	{ 8, SEED, 0xd582529604ba39d1, 0x2f0c70c68e0e779f },
+	{ 9, 0, 0xe88e44c2a6f88328, 0x0798138bf6ce02e9 },
+	{ 9, SEED, 0x07a9b1edcb1ac37b, 0x65db505c55d9aff1 },
+	{ 16, 0, 0x08c65cd9fde95c32, 0xb866d1e7934def8b },
+	{ 16, SEED, 0x821094e832619751, 0x07ba1c702ee88f11 },
+	{ 17, 0, 0x9c42b006a2238e8f, 0x4b195b152fc95e21 },
+	{ 17, SEED, 0x86cf2e87ec1aaf86, 0xba67cb88adefe218 },
+	{ 31, 0, 0xaae9c1723c501115, 0xd8ed097273c46b50 },
+	{ 31, SEED, 0x887e95f32c80bae9, 0x2e08df497df7adea },
+	{ 64, 0, 0x0595e088a5426a57, 0xab1b6d1f063e18d3 },
+	{ 64, SEED, 0xcf8fad64a987ec98, 0xaa405b43be99c5d6 },
+	{ 128, 0, 0x9742387207934342, 0xa7199ca0ce20d9ca },
+	{ 128, SEED, 0xaaccc16cbdf85e21, 0xd43374e67791afc8 },
+	{ 129, 0, 0x7a5c072e0b50dc4d, 0xb1ab5f5d5aa89f03 },
+	{ 129, SEED, 0x1fe2b1f72dc3f09a, 0x72e5c4bfe50c4c3a },
+	{ 240, 0, 0x7fc1b3893d3e2b28, 0x368e5d4cb650c05f },
+	{ 240, SEED, 0xdc60d4c45f0b9f86, 0x1d295334bca06ea7 },
+	{ 241, 0, 0xf15ff881cb95f40a, 0xd4fe1178e94d9a1a },
+	{ 241, SEED, 0x41d3df1638d87a16, 0xd6238f6b825bceb1 },
+	{ 256, 0, 0x919e1b7a5042b2b6, 0x5755433cf4eb5519 },
+	{ 256, SEED, 0x4c0b418a03d52a1a, 0x54e90f106b892f25 },
+	{ 1024, 0, 0x42a77b06491250a7, 0x31822c116d1321e9 },
+	{ 1024, SEED, 0x3611a0233c0ff51b, 0x2204abeb65181525 },
+	{ 1025, 0, 0x3c30cbbce1d2ccbb, 0x63d137cff1b0e328 },
+	{ 1025, SEED, 0xd69d4e6ff69f77ea, 0x75a3653eb6c57cb5 },
+	{ 10000, 0, 0x5290ca99e856fb86, 0x8114b66fff292837 },
+	{ 10000, SEED, 0x5c9dfb8221ce7031, 0x2efe7bb52d023e64 },
+};
+
+START_TEST(xxh3_of_128_bits_gives_the_known_answers)
+{
+	for (size_t i = 0; i < ARRAY_LEN(xxh3); i++) {
+		struct blm_hasher by = { .family = blm_family_by_name("xxh3"), .seeds = &xxh3[i].seed, .seed_count = 1 };
+		uint8_t *bytes = pattern(xxh3[i].bytes);
+		struct blm_hash h;
+
+		by.family->hash(&by, &(struct blm_key){ bytes, xxh3[i].bytes }, &h);
+		ck_assert_msg(h.lo == xxh3[i].lo && h.hi == xxh3[i].hi, "%zu bytes, seed %llx", xxh3[i].bytes, (unsigned long long)xxh3[i].seed);
+		free(bytes);
+	}
+}
+END_TEST
+
+/* The authors' vectors of SipHash-2-4 with 128 bits: key 00 01 .. 0f, messages of 0, 1, 2, 3 bytes 00 01 02. */
+static const char *const siphash[] = {
+	"a3817f04ba25a8e66df67214c7550293", "da87c1d86b99af44347659119b22fc45",
+	"8177228da4a45dc7fca38bdef60affe4", "9c70b60c5267a94e5f33b6b02985ed51",
+};
+
+START_TEST(siphash_of_128_bits_gives_its_authors_vectors)
+{
+	uint8_t secret[BLM_SECRET_BYTES], message[4] = { 0, 1, 2, 3 };
+	struct blm_hasher by = { .family = blm_family_by_name("siphash"), .secret = secret };
+
+	for (uint8_t i = 0; i < BLM_SECRET_BYTES; i++)
+		secret[i] = i;
+	for (size_t i = 0; i < ARRAY_LEN(siphash); i++) {
+		uint8_t expected[16];
+		uint64_t words[2];
+		struct blm_hash h;
+
+		by.family->hash(&by, &(struct blm_key){ i ? message : NULL, i }, &h);
+		words[0] = htole64(h.lo);
+		words[1] = htole64(h.hi);
+		ck_assert_uint_eq(from_hex(siphash[i], expected, 16), 16);
+		ck_assert_mem_eq(words, expected, 16);
+	}
+}
+END_TEST
+
+static uint32_t murmur3(uint32_t seed, const void *bytes, size_t len)	/* the probe of number 0 has its tweak as seed */
+{
+	struct blm_hasher by = { .family = blm_family_by_name("murmur3-bip37"), .tweak = seed };
+
+	return (uint32_t)by.family->nth(&by, &(struct blm_key){ bytes, len }, 0, UINT64_C(1) << 32);
+}
+
+/* From the tests of Bitcoin Core; the last three from Neo's. */
+static const struct { uint32_t seed; const char *hex; uint32_t hash; } murmur[] = {
+	{ 0x00000000, "", 0x00000000 },
+	{ 0xfba4c795, "", 0x6a396f08 },
+	{ 0xffffffff, "", 0x81f16f39 },
+	{ 0x00000000, "00", 0x514e28b7 },
+	{ 0xfba4c795, "00", 0xea3f0b17 },
+	{ 0x00000000, "ff", 0xfd6cf10d },
+	{ 0x00000000, "0011", 0x16c6b7ab },
+	{ 0x00000000, "001122", 0x8eb51c3d },
+	{ 0x00000000, "00112233", 0xb4471bf8 },
+	{ 0x00000000, "0011223344", 0xe2301fa8 },
+	{ 0x00000000, "001122334455", 0xfc2e4a15 },
+	{ 0x00000000, "00112233445566", 0xb074502c },
+	{ 0x00000000, "0011223344556677", 0x8034d2a0 },
+	{ 0x00000000, "001122334455667788", 0xb4698def },
+	{ 0x0000000a, "0102030405060708090001", 0x169097e4 },
+	{ 0x0000000a, "68656c6c6f20776f726c6468656c6c6f20776f726c64", 0x039bc34e },
+	{ 0x0000000a, "6865", 0x39fcde71 },
+};
+
+START_TEST(murmurhash3_of_32_bits_gives_the_answers_of_other_programs)
+{
+	for (size_t i = 0; i < ARRAY_LEN(murmur); i++) {
+		uint8_t bytes[64];
+		size_t len = from_hex(murmur[i].hex, bytes, sizeof(bytes));
+
+		ck_assert_msg(murmur3(murmur[i].seed, bytes, len) == murmur[i].hash, "%08x of %s", murmur[i].seed, murmur[i].hex);
+	}
+}
+END_TEST
+
+START_TEST(murmurhash3_gives_its_authors_verification_value)
+{
+	uint8_t key[256], all[256 * 4];
+
+	for (unsigned i = 0; i < 256; i++) {
+		uint32_t h;
+
+		key[i] = (uint8_t)i;
+		h = htole32(murmur3(256 - i, key, i));
+		memcpy(all + 4 * i, &h, 4);
+	}
+	ck_assert_uint_eq(murmur3(0, all, sizeof(all)), 0xB0F57EE3);
+}
+END_TEST
+
+/* ---- Filters of other programs ---- */
+
+static struct blm_filter *make(uint64_t cells, uint32_t probes, uint32_t tweak)
+{
+	struct blm_params p = { .kind = "classic", .hash = "murmur3-bip37", .cells = cells, .probes = probes, .tweak = tweak };
+	struct blm_filter *f;
+
+	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_why());
+	return f;
+}
+
+static void add_hex(struct blm_filter *f, const char *hex)
+{
+	uint8_t bytes[256];
+	size_t len = from_hex(hex, bytes, sizeof(bytes));
+
+	ck_assert_int_ge(blm_add(f, bytes, len), 0);
+	ck_assert(blm_contains(f, bytes, len));
+}
+
+static bool data_is(const struct blm_filter *f, const char *hex)
+{
+	static uint8_t expected[65536];
+	size_t len = from_hex(hex, expected, sizeof(expected));
+
+	return len == (current_view(f)->part[0].shape.cells + 7) / 8 && !memcmp(current_view(f)->part[0].bytes, expected, len);
+}
+
+START_TEST(bip37s_published_examples_come_out_byte_for_byte)
+{
+	static const struct { uint32_t tweak; const char *data; } examples[] = { { 0, "614e9b" }, { 2147483649u, "ce4299" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
+		struct blm_filter *f = make(24, 5, examples[i].tweak);
+
+		add_hex(f, "99108ad8ed9bb6274d3980bab5a85c048f0950c8");
+		ck_assert(!blm_contains(f, "\x19\x10\x8a", 3));
+		add_hex(f, "b5a2c786d9ef4658287ced5914b37a1b4aa32eee");
+		add_hex(f, "b9300670b4c5366e95b2699e8b18bc75e5f729c5");
+		ck_assert(data_is(f, examples[i].data));
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(neos_published_example_comes_out_byte_for_byte)
+{
+	struct blm_filter *f = make(7, 10, 123456);
+
+	add_hex(f, "0001020304");
+	ck_assert(data_is(f, "37"));
+	ck_assert(!blm_contains(f, "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09", 10));
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Further cases, from a folder ---- */
+
+static char *read_file(const char *name)
+{
+	char path[700];
+	FILE *file;
+	char *text = calloc(1, 1 << 22);
+
+	snprintf(path, sizeof(path), "%s/%s", VECTORS, name);
+	file = fopen(path, "r");
+	ck_assert_msg(file != NULL, "%s", path);
+	ck_assert_uint_lt(fread(text, 1, (1 << 22) - 1, file), (1 << 22) - 1);
+	fclose(file);
+	return text;
+}
+
+/* The value of a field between here and `end`: its first character, past a quotation mark; NULL if there is none. */
+static const char *field(const char *from, const char *end, const char *name)
+{
+	char quoted[64];
+	const char *at;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+	at = strstr(from, quoted);
+	if (!at || at >= end)
+		return NULL;
+	at += strlen(quoted);
+	return at + strspn(at, ": \"[\n");
+}
+
+static uint64_t number(const char *from, const char *end, const char *name)
+{
+	const char *value = field(from, end, name);
+
+	ck_assert_msg(value != NULL, "%s", name);
+	return strtoull(value, NULL, 10);
+}
+
+/* The keys of a case's file: one a line, as they are or (.hex) in hexadecimal. The next one, of at most 256 bytes. */
+struct lines {
+	char *text, *at;
+	bool hex;
+};
+
+static struct lines lines_of(const char *from, const char *end, const char *name)
+{
+	const char *value = field(from, end, name);
+	struct lines lines;
+	char file[64];
+
+	ck_assert_msg(value != NULL, "%s", name);
+	snprintf(file, sizeof(file), "%.*s", (int)strcspn(value, "\""), value);
+	lines.at = lines.text = read_file(file);
+	lines.hex = strstr(file, ".hex") != NULL;
+	return lines;
+}
+
+static size_t next_line(struct lines *lines, uint8_t key[256])
+{
+	size_t width = strcspn(lines->at, "\n"), len = width < 256 ? width : 256;
+
+	ck_assert(*lines->at);
+	if (lines->hex)
+		len = from_hex(lines->at, key, 256);
+	else
+		memcpy(key, lines->at, len);
+	lines->at += width + 1;
+	return len;
+}
+
+static void add_lines(struct blm_filter *f, struct lines lines, uint64_t count)
+{
+	uint8_t key[256];
+
+	for (uint64_t i = 0; i < count; i++) {
+		size_t len = next_line(&lines, key);
+
+		ck_assert_int_ge(blm_add(f, key, len), 0);
+	}
+	free(lines.text);
+}
+
+static void probe_lines(const struct blm_filter *f, struct lines lines, const char *answers, const char *name)
+{
+	static uint8_t bits[4096], key[256];
+	size_t count = from_hex(answers, bits, sizeof(bits)) * 8;
+
+	ck_assert_uint_ge(count, 256);
+	for (size_t i = 0; i < count && *lines.at; i++) {
+		size_t len = next_line(&lines, key);
+
+		ck_assert_msg(blm_contains(f, key, len) == (bits[i / 8] >> i % 8 & 1), "%s: probe %zu", name, i);
+	}
+	free(lines.text);
+}
+
+/* Case by case: its text, from its name up to the next one's. */
+static const char *next_case(const char **at, char name[32])
+{
+	const char *here = strstr(*at, "\"name\""), *end;
+
+	if (!here)
+		return NULL;
+	end = strstr(here + 6, "\"name\"");
+	*at = end ? end : here + strlen(here);
+	snprintf(name, 32, "%.*s", (int)strcspn(field(here, *at, "name"), "\""), field(here, *at, "name"));
+	return here;
+}
+
+START_TEST(the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte)
+{
+	char *json = read_file("bip37/generated.json"), name[32];
+	const char *at = json, *here;
+	unsigned cases = 0;
+
+	while ((here = next_case(&at, name))) {
+		const char *hex = field(here, at, "filterload_hex");
+		uint64_t bytes = number(here, at, "filter_bytes");
+		struct blm_filter *f;
+		char data[65536];
+
+		if (!hex || !bytes || !field(here, at, "n_insert"))
+			continue;
+		f = make(bytes * 8, (uint32_t)number(here, at, "nHashFuncs"), (uint32_t)number(here, at, "nTweak"));
+		add_lines(f, lines_of(here, at, "keys"), number(here, at, "n_insert"));
+		snprintf(data, sizeof(data), "%.*s", (int)(2 * bytes), hex + (bytes < 253 ? 2 : 6));
+		ck_assert_msg(data_is(f, data), "%s", name);
+		probe_lines(f, lines_of(here, at, "probes"), field(here, at, "probe_answers_lsb_first_hex"), name);
+		blm_close(f);
+		cases++;
+	}
+	ck_assert_uint_ge(cases, 5);
+	free(json);
+}
+END_TEST
+
+START_TEST(the_filters_of_neo_come_out_byte_for_byte)
+{
+	char *json = read_file("neo/neo.json"), name[32];
+	const char *at = json, *here;
+	unsigned cases = 0;
+
+	while ((here = next_case(&at, name))) {
+		const char *bits = field(here, at, "bits_hex"), *own = field(here, at, "insert_hex");
+		struct blm_filter *f = make(number(here, at, "m_bits"), (uint32_t)number(here, at, "k"), (uint32_t)number(here, at, "tweak"));
+
+		if (own)
+			add_hex(f, own);
+		else
+			add_lines(f, lines_of(here, at, "keys"), number(here, at, "n_insert"));
+		ck_assert_msg(bits && data_is(f, bits), "%s", name);
+		if (field(here, at, "probe_answers_lsb_first_hex"))
+			probe_lines(f, lines_of(here, at, "probes"), field(here, at, "probe_answers_lsb_first_hex"), name);
+		blm_close(f);
+		cases++;
+	}
+	ck_assert_uint_ge(cases, 7);
+	free(json);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("vectors");
+	TCase *tc = tcase_create("hashes"), *filters = tcase_create("filters");
+
+	tcase_add_test(tc, xxh3_of_128_bits_gives_the_known_answers);
+	tcase_add_test(tc, siphash_of_128_bits_gives_its_authors_vectors);
+	tcase_add_test(tc, murmurhash3_of_32_bits_gives_the_answers_of_other_programs);
+	tcase_add_test(tc, murmurhash3_gives_its_authors_verification_value);
+	tcase_add_test(filters, bip37s_published_examples_come_out_byte_for_byte);
+	tcase_add_test(filters, neos_published_example_comes_out_byte_for_byte);
+	if (*VECTORS) {
+		tcase_add_test(filters, the_filters_of_other_implementations_of_bip37_come_out_byte_for_byte);
+		tcase_add_test(filters, the_filters_of_neo_come_out_byte_for_byte);
+	}
+	suite_add_tcase(s, tc);
+	suite_add_tcase(s, filters);
+	return run_suite(s);
+}

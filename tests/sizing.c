@@ -1,0 +1,422 @@
+/*
+ * sizing.c - what a filter is promised to be, against what it is: rates measured, formulas against published values
+ *
+ * Rates are measured on parts in memory with random hashes, which is what a good family gives: laws.c does it with keys.
+ * Seeds are fixed, so a run that passes passes again.
+ */
+#include "sizing.h"
+#include "kind/kind.h"
+#include "suite.h"
+
+#include <math.h>
+#include <pthread.h>
+
+/* ---- Parts in memory ---- */
+
+static struct blm_hasher by;
+
+static struct blm_part make(const char *kind, const struct blm_params *params)
+{
+	struct blm_part part = { .kind = blm_kind_by_name(kind), .simd = blm_simd_best(), .alone = true };
+
+	ck_assert_int_eq(part.kind->plan(&part.shape, params), 0);
+	part.bytes = aligned_alloc(64, part.shape.bytes);
+	memset(part.bytes, 0, part.shape.bytes);
+	by.family = blm_family_by_name("xxh3");
+	return part;
+}
+
+static void hash_next(uint64_t *random, struct blm_hash hashes[BLM_BATCH], size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		hashes[i] = (struct blm_hash){ next_random(random), next_random(random) };
+}
+
+static void fill(struct blm_part *part, uint64_t keys, uint64_t *random)
+{
+	struct blm_hash hashes[BLM_BATCH];
+
+	for (uint64_t i = 0; i < keys; i += BLM_BATCH) {
+		size_t count = keys - i < BLM_BATCH ? (size_t)(keys - i) : BLM_BATCH;
+		uint64_t bits;
+
+		hash_next(random, hashes, count);
+		ck_assert_int_ge(blm_part_add(part, &(struct blm_batch){ .by = &by, .hashes = hashes, .count = count }, &bits), 0);
+	}
+}
+
+static uint64_t false_positives(const struct blm_part *part, uint64_t questions, uint64_t *random)
+{
+	struct blm_hash hashes[BLM_BATCH];
+	uint64_t yes = 0;
+
+	for (uint64_t i = 0; i < questions; i += BLM_BATCH) {
+		hash_next(random, hashes, BLM_BATCH);
+		yes += (uint64_t)__builtin_popcountll(blm_part_contains(part, &(struct blm_batch){
+			.by = &by, .hashes = hashes, .count = BLM_BATCH }));
+	}
+	return yes;
+}
+
+/* ---- Rates at capacity ---- */
+
+static const char *const kinds[] = { "classic", "blocked" };
+static const double rates[] = { 0.1, 0.01, 1e-3, 1e-4, 1e-6 };
+static const uint64_t few[] = { 100, 1000, 10000 };
+static const uint64_t many[] = { 100000, 1000000, 10000000 };
+
+static void one_small_case(const char *kind, uint64_t keys, double rate)
+{
+	enum { SEEDS = 50 };
+	double sum = 0, squares = 0, mean, error;
+	uint64_t questions = (uint64_t)(fmin(1000 / rate, 2e7 * test_scale()) / SEEDS + 2000) / BLM_BATCH * BLM_BATCH;
+
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		struct blm_part part = make(kind, &(struct blm_params){ .capacity = keys, .rate = rate });
+		uint64_t random = mixed(seed) ^ keys;
+		double x;
+
+		fill(&part, keys, &random);
+		x = (double)false_positives(&part, questions, &random) / (double)questions;
+		sum += x;
+		squares += x * x;
+		free(part.bytes);
+	}
+	mean = sum / SEEDS;
+	error = sqrt(fmax(0, squares / SEEDS - mean * mean) / (SEEDS - 1));
+	ck_assert_msg(mean <= rate + 3 * error, "%s, %d keys: %g +- %g measured, %g promised", kind, (int)keys, mean, error, rate);
+	ck_assert_msg(keys < 1000 || mean >= 0.7 * rate - 3 * error, "%s, %d keys: %g +- %g measured, %g promised: too large",
+		      kind, (int)keys, mean, error, rate);
+}
+
+START_TEST(the_mean_rate_of_50_filters_at_capacity_is_not_above_the_promise_by_more_than_3_standard_errors)
+{
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+		for (size_t n = 0; n < ARRAY_LEN(few); n++)
+			one_small_case(kinds[k], few[n], rates[_i]);
+}
+END_TEST
+
+START_TEST(the_rate_of_a_large_filter_at_capacity_is_not_above_the_promise_by_more_than_3_standard_errors)
+{
+	static const double promised[] = { 0.1, 0.001 };
+	uint64_t keys = many[_i];
+
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+		for (size_t p = 0; p < ARRAY_LEN(promised); p++) {
+			struct blm_part part = make(kinds[k], &(struct blm_params){ .capacity = keys, .rate = promised[p] });
+			uint64_t random = keys, questions = BLM_BATCH * 100000;
+			double rate, error = sqrt(promised[p] / (double)questions);
+
+			fill(&part, keys, &random);
+			rate = (double)false_positives(&part, questions, &random) / (double)questions;
+			ck_assert_msg(rate <= promised[p] + 3 * error, "%s: %g +- %g measured, %g promised", kinds[k], rate, error, promised[p]);
+			ck_assert_double_ge(rate, 0.95 * promised[p] - 3 * error);
+			free(part.bytes);
+		}
+}
+END_TEST
+
+/* ---- 1000 keys, 32 bits a key, 22 probes: where h1 + i h2 is wrong by 184 times ---- */
+
+enum { FILTERS = 64, THREADS = 2 };
+static uint64_t questions_a_filter;
+
+static void *measure_half(void *context)
+{
+	uint64_t yes = 0, first = (uint64_t)(uintptr_t)context;
+
+	for (uint64_t i = first; i < FILTERS; i += THREADS) {
+		struct blm_part part = make("classic", &(struct blm_params){ .cells = 32000, .probes = 22, .capacity = 1000 });
+		uint64_t random = mixed(i + 1000);
+
+		fill(&part, 1000, &random);
+		yes += false_positives(&part, questions_a_filter, &random);
+		free(part.bytes);
+	}
+	return (void *)(uintptr_t)yes;
+}
+
+START_TEST(a_small_filter_with_22_probes_keeps_its_rate_of_2_in_10_million_within_a_tenth_over_400_false_positives)
+{
+	const double theory = blm_rate_asymptotic(32, 22), share = test_scale();
+	pthread_t thread[THREADS];
+	uint64_t yes = 0;
+	double rate, slack;
+
+	questions_a_filter = (uint64_t)(36e6 * share) / BLM_BATCH * BLM_BATCH;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, measure_half, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *part;
+
+		pthread_join(thread[i], &part);
+		yes += (uint64_t)(uintptr_t)part;
+	}
+	rate = (double)yes / (double)(questions_a_filter * FILTERS);
+	slack = share < 1 ? 1 + 4 / sqrt(480 * share) : 1.1;	/* a shorter run sees fewer */
+	ck_assert_uint_ge(yes, (uint64_t)(400 * share));
+	ck_assert_double_eq_tol(theory, 2.10e-7, 0.02e-7);
+	ck_assert_msg(rate < theory * slack && rate > theory / slack, "%g measured from %d false positives, %g in theory", rate, (int)yes, theory);
+}
+END_TEST
+
+/* ---- Formulas ---- */
+
+START_TEST(the_formulas_give_the_published_values)
+{
+	ck_assert_double_eq_tol(blm_rate_bound(20000, 10, 1000), 8.932e-5, 0.001e-5);
+	ck_assert_double_eq_tol(blm_rate_asymptotic(20, 10), 8.894e-5, 0.001e-5);
+	ck_assert_double_eq_tol(blm_rate_asymptotic(22, 17), 2.67e-5, 0.01e-5);
+	ck_assert_double_eq_tol(blm_rate_asymptotic(32, 24), 2.17e-7, 0.01e-7);
+	ck_assert_double_eq(blm_rate_bound(20000, 10, 0), 0);
+	ck_assert_double_eq(blm_rate_bound(1, 1, 1), 1);
+	ck_assert_double_le(blm_rate_bound(2, 256, UINT64_MAX), 1);
+}
+END_TEST
+
+START_TEST(a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_key_where_9_585_is_the_least)
+{
+	struct blm_plan plan;
+
+	ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .capacity = 1000000000, .rate = 0.01 }), 0);
+	ck_assert_double_ge(plan.bits_per_key, log2(100) / M_LN2);	/* 9.585, with probes that are no whole number */
+	ck_assert_double_ge(plan.bits_per_key, 9.5929);
+	ck_assert_double_le(plan.bits_per_key, 9.5930);
+	ck_assert_uint_eq(plan.probes, 7);
+	ck_assert_double_le(plan.predicted_rate, 0.01);
+}
+END_TEST
+
+START_TEST(classic_is_never_smaller_than_the_exact_requirement_nor_much_larger)
+{
+	for (double rate = 0.5; rate > 1e-15; rate /= 3.7)
+		for (uint64_t keys = 1; keys < UINT64_C(1) << 38; keys = keys * 7 + 3) {
+			struct blm_plan plan;
+			double k, asymptotic;
+
+			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .capacity = keys, .rate = rate }), 0);
+			k = plan.probes;
+			asymptotic = (double)keys * k / -log1p(-pow(rate, 1 / k));
+			ck_assert_double_ge((double)plan.cells, asymptotic);
+			ck_assert_double_le(plan.predicted_rate, rate);
+			ck_assert_double_le(plan.predicted_rate, plan.rate);
+			ck_assert(plan.cells <= 64 || blm_rate_bound(plan.cells - 64, plan.probes, keys) > rate * (1 - 1e-9));
+			ck_assert_uint_ge(plan.data_bytes * 8, plan.cells);
+			ck_assert_uint_ge(plan.file_bytes, plan.data_bytes + 4096);
+		}
+}
+END_TEST
+
+START_TEST(blocked_keeps_its_promise_on_paper_and_one_block_fewer_would_not)
+{
+	for (double rate = 0.3; rate > 1e-7; rate /= 5.3)
+		for (uint64_t keys = 1; keys < UINT64_C(1) << 36; keys = keys * 23 + 3) {
+			struct blm_plan plan;
+
+			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "blocked", .capacity = keys, .rate = rate }), 0);
+			ck_assert_uint_eq(plan.cells % 512, 0);
+			ck_assert_double_le(plan.predicted_rate, rate);
+			if (plan.cells > 512)
+				ck_assert_double_gt(blm_blocked_rate(plan.cells / 512 - 1, plan.probes, keys), rate);
+		}
+}
+END_TEST
+
+/* Keys thrown into blocks and bits at random; the mean of (ones / 512)^k. */
+static double simulated(unsigned blocks, unsigned probes, unsigned keys, uint64_t *random)
+{
+	uint64_t (*block)[8] = calloc(blocks, sizeof(*block));
+	double sum = 0;
+
+	for (unsigned i = 0; i < keys; i++) {
+		uint64_t *words = block[scale(next_random(random), blocks)];
+
+		for (unsigned j = 0; j < probes; j++) {
+			unsigned bit = (unsigned)(next_random(random) >> 55);
+
+			words[bit / 64] |= UINT64_C(1) << bit % 64;
+		}
+	}
+	for (unsigned b = 0; b < blocks; b++) {
+		int ones = 0;
+
+		for (int w = 0; w < 8; w++)
+			ones += __builtin_popcountll(block[b][w]);
+		sum += pow(ones / 512.0, probes);
+	}
+	free(block);
+	return sum / blocks;
+}
+
+START_TEST(the_rate_of_blocks_is_what_a_simulation_finds)
+{
+	static const struct { unsigned bits_per_key, probes; } cases[] = { { 4, 3 }, { 8, 5 }, { 10, 6 }, { 16, 9 }, { 20, 11 }, { 16, 1 }, { 12, 40 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const unsigned blocks = 100000, keys = blocks * 512 / cases[i].bits_per_key;
+		uint64_t random = i;
+		double theory = blm_blocked_rate(blocks, cases[i].probes, keys), found = simulated(blocks, cases[i].probes, keys, &random);
+
+		ck_assert_msg(fabs(found / theory - 1) < 0.03, "%u bits a key, %u probes: %g simulated, %g in theory", cases[i].bits_per_key,
+			      cases[i].probes, found, theory);
+	}
+}
+END_TEST
+
+START_TEST(blocks_of_512_bits_at_16_bits_a_key_and_9_probes_have_the_known_rate)
+{
+	ck_assert_double_eq_tol(blm_blocked_rate(1000000, 9, 32000000), 8.4e-4, 0.2e-4);
+	ck_assert_double_gt(blm_blocked_rate(1000000, 9, 32000000), 1.4 * blm_rate_asymptotic(16, 9));	/* that classic has not */
+}
+END_TEST
+
+/* ---- Parameters that make no sense, or too much ---- */
+
+static const struct {
+	struct blm_params params;
+	int blocked, classic;
+} hostile[] = {
+	{ { .capacity = 1000, .rate = 1 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = 2 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = -1 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = -0.01 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = NAN }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = INFINITY }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = -INFINITY }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = 1e-301 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .rate = 5e-324 }, -EINVAL, -EINVAL },
+	{ { .capacity = UINT64_C(1) << 40, .rate = 1e-300 }, -EFBIG, -EFBIG },
+	{ { .capacity = 0 }, -EINVAL, -EINVAL },
+	{ { .capacity = 0, .rate = 0.01 }, -EINVAL, -EINVAL },
+	{ { .capacity = UINT64_MAX }, -EINVAL, -EINVAL },
+	{ { .capacity = UINT64_C(10000000000000000000) }, -EINVAL, -EINVAL },
+	{ { .capacity = (UINT64_C(1) << 47) + 1 }, -EINVAL, -EINVAL },
+	{ { .capacity = UINT64_C(1) << 47 }, -EFBIG, -EFBIG },
+	{ { .capacity = UINT64_C(1) << 44, .rate = 1e-4 }, -EFBIG, -EFBIG },
+	{ { .cells = UINT64_C(1) << 48 }, -EINVAL, -EINVAL },
+	{ { .cells = (UINT64_C(1) << 47) + 512 }, -EINVAL, -EINVAL },
+	{ { .cells = UINT64_MAX }, -EINVAL, -EINVAL },
+	{ { .cells = 511 }, -EINVAL, 0 },
+	{ { .cells = 1 }, -EINVAL, 0 },
+	{ { .capacity = 1000, .probes = 257 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .probes = UINT32_MAX }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .seed_count = 257 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 } }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .tweak = 5 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .mode = 04755 }, -EINVAL, -EINVAL },
+	{ { .capacity = 1000, .hash = "murmur3-bip37", .tweak = UINT64_C(1) << 32 }, -EOPNOTSUPP, -EINVAL },
+	{ { .cells = UINT64_C(1) << 33, .hash = "murmur3-bip37" }, -EOPNOTSUPP, -EINVAL },
+	{ { .cells = UINT64_C(1) << 32, .hash = "murmur3-bip37" }, -EOPNOTSUPP, 0 },
+	{ { .capacity = 1000, .hash = "md5" }, -ENOENT, -ENOENT },
+	/* small, but sound */
+	{ { .capacity = 1, .rate = 0.99 }, 0, 0 },
+	{ { .capacity = 1, .rate = 0.5 }, 0, 0 },
+	{ { .capacity = 10, .rate = 0.9999999 }, 0, 0 },
+	{ { .capacity = 1000, .probes = 256 }, 0, 0 },
+	{ { .cells = 512, .probes = 256, .capacity = UINT64_C(1) << 47 }, 0, 0 },
+	{ { .cells = UINT64_C(1) << 47, .probes = 1, .capacity = 1 }, 0, 0 },
+	{ { .cells = UINT64_C(1) << 47 }, 0, 0 },
+};
+
+START_TEST(parameters_out_of_range_are_refused_with_words_and_all_others_have_a_sound_plan)
+{
+	for (size_t i = 0; i < ARRAY_LEN(hostile); i++)
+		for (int blocked = 0; blocked < 2; blocked++) {
+			struct blm_params params = hostile[i].params;
+			int r, expected = blocked ? hostile[i].blocked : hostile[i].classic;
+			struct blm_plan plan = { .cells = 12345 };
+			struct blm_filter *f = (void *)&plan;
+
+			params.kind = blocked ? "blocked" : "classic";
+			r = blm_plan(&plan, &params);
+			ck_assert_msg(r == expected, "case %zu, %s: %d, not %d (%s)", i, params.kind, r, expected, blm_why());
+			if (r < 0) {
+				ck_assert_uint_ge(strlen(blm_why()), 10);
+				ck_assert_uint_eq(plan.cells, 12345);	/* written on success only */
+				ck_assert_int_eq(blm_create(&f, NULL, a_path(), &params), expected);
+				ck_assert_ptr_eq(f, &plan);
+				continue;
+			}
+			ck_assert(plan.cells >= 1 && plan.cells <= BLM_CELLS_MAX && plan.probes >= 1 && plan.probes <= 256);
+			ck_assert(plan.capacity >= 1 && plan.predicted_rate >= 0 && plan.predicted_rate <= 1);
+		}
+	ck_assert_int_eq(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "cubic", .capacity = 1 }), -ENOENT);
+}
+END_TEST
+
+START_TEST(ten_billion_keys_and_2_to_the_40_bits_are_planned_without_overflow)
+{
+	struct blm_plan plan;
+
+	for (int blocked = 0; blocked < 2; blocked++) {
+		struct blm_params params = { .kind = kinds[blocked], .capacity = UINT64_C(10000000000), .rate = 1e-9 };
+
+		ck_assert_int_eq(blm_plan(&plan, &params), 0);
+		ck_assert_double_ge(plan.bits_per_key, 43.13);
+		ck_assert_uint_gt(plan.data_bytes, UINT64_C(53900000000));
+		params = (struct blm_params){ .kind = kinds[blocked], .cells = UINT64_C(1) << 40, .probes = 7 };
+		ck_assert_int_eq(blm_plan(&plan, &params), 0);
+		ck_assert_uint_eq(plan.cells, UINT64_C(1) << 40);
+		ck_assert_uint_eq(plan.data_bytes, UINT64_C(1) << 37);
+		ck_assert_double_eq_tol((double)plan.capacity, ldexp(M_LN2, 40) / 7, 1e3);
+	}
+}
+END_TEST
+
+START_TEST(given_bits_and_probes_are_taken_exactly_as_they_are)
+{
+	static const uint64_t cells[] = { 1, 2, 63, 64, 65, 511, 513, 1000003, (UINT64_C(1) << 32) + 1, (UINT64_C(1) << 47) - 1 };
+
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+		for (uint32_t probes = 1; probes <= 256; probes += 51) {
+			struct blm_plan plan;
+
+			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = cells[i], .probes = probes }), 0);
+			ck_assert_uint_eq(plan.cells, cells[i]);
+			ck_assert_uint_eq(plan.probes, probes);
+		}
+}
+END_TEST
+
+START_TEST(a_plan_takes_less_than_half_a_second_whatever_is_asked)
+{
+	for (double rate = 0.99; rate >= 1e-300; rate = rate > 1e-12 ? rate / 10 : rate * 1e-36)
+		for (uint64_t keys = 1; keys && keys <= BLM_CAPACITY_MAX; keys <<= 23)
+			for (int blocked = 0; blocked < 2; blocked++) {
+				struct blm_params params = { .kind = kinds[blocked], .capacity = keys, .rate = rate };
+				double begun = seconds();
+				struct blm_plan plan;
+				int r = blm_plan(&plan, &params);
+
+				ck_assert(r == 0 || r == -EFBIG);
+				ck_assert_msg(seconds() - begun < 0.5, "%s, %llu keys at %g: %g s", kinds[blocked], (unsigned long long)keys, rate,
+					      seconds() - begun);
+			}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("sizing");
+	TCase *measured = tcase_create("measured"), *tc = tcase_create("formulas");
+
+	tcase_add_loop_test(measured, the_mean_rate_of_50_filters_at_capacity_is_not_above_the_promise_by_more_than_3_standard_errors,
+			    0, (int)ARRAY_LEN(rates));
+	tcase_add_loop_test(measured, the_rate_of_a_large_filter_at_capacity_is_not_above_the_promise_by_more_than_3_standard_errors,
+			    0, (int)ARRAY_LEN(many));
+	tcase_add_test(measured, a_small_filter_with_22_probes_keeps_its_rate_of_2_in_10_million_within_a_tenth_over_400_false_positives);
+	tcase_add_test(tc, the_formulas_give_the_published_values);
+	tcase_add_test(tc, a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_key_where_9_585_is_the_least);
+	tcase_add_test(tc, classic_is_never_smaller_than_the_exact_requirement_nor_much_larger);
+	tcase_add_test(tc, blocked_keeps_its_promise_on_paper_and_one_block_fewer_would_not);
+	tcase_add_test(tc, the_rate_of_blocks_is_what_a_simulation_finds);
+	tcase_add_test(tc, blocks_of_512_bits_at_16_bits_a_key_and_9_probes_have_the_known_rate);
+	tcase_add_test(tc, parameters_out_of_range_are_refused_with_words_and_all_others_have_a_sound_plan);
+	tcase_add_test(tc, ten_billion_keys_and_2_to_the_40_bits_are_planned_without_overflow);
+	tcase_add_test(tc, given_bits_and_probes_are_taken_exactly_as_they_are);
+	tcase_add_test(tc, a_plan_takes_less_than_half_a_second_whatever_is_asked);
+	suite_add_tcase(s, measured);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
