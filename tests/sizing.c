@@ -137,9 +137,9 @@ static void *measure_half(void *context)
 	return (void *)(uintptr_t)yes;
 }
 
-START_TEST(a_small_filter_with_22_probes_keeps_its_rate_of_2_in_10_million_within_a_tenth_over_400_false_positives)
+START_TEST(a_small_filter_with_22_probes_has_its_rate_within_a_tenth_over_400_false_positives_or_unless_full_within_a_half_over_60)
 {
-	const double theory = blm_rate_asymptotic(32, 22), share = test_scale();
+	const double theory = blm_rate_asymptotic(32, 22), share = test_full() ? 1 : 0.17 * test_scale();
 	pthread_t thread[THREADS];
 	uint64_t yes = 0;
 	double rate, slack;
@@ -405,7 +405,7 @@ int main(void)
 			    0, (int)ARRAY_LEN(rates));
 	tcase_add_loop_test(measured, the_rate_of_a_large_filter_at_capacity_is_not_above_the_promise_by_more_than_3_standard_errors,
 			    0, (int)ARRAY_LEN(many));
-	tcase_add_test(measured, a_small_filter_with_22_probes_keeps_its_rate_of_2_in_10_million_within_a_tenth_over_400_false_positives);
+	tcase_add_test(measured, a_small_filter_with_22_probes_has_its_rate_within_a_tenth_over_400_false_positives_or_unless_full_within_a_half_over_60);
 	tcase_add_test(tc, the_formulas_give_the_published_values);
 	tcase_add_test(tc, a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_key_where_9_585_is_the_least);
 	tcase_add_test(tc, classic_is_never_smaller_than_the_exact_requirement_nor_much_larger);

@@ -46,10 +46,10 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 }
 
 /*
- * posix_fallocate() past the limit of file sizes raises SIGXFSZ, which kills. The signal is blocked in this thread for the
- * call and, if this call raised it, taken away before it is let through again.
+ * posix_fallocate() and ftruncate() past the limit of file sizes raise SIGXFSZ, which kills. The signal is blocked in this
+ * thread for the call and, if this call raised it, taken away before it is let through again.
  */
-static int allocate(int fd, off_t bytes)
+static int set_size(int fd, off_t bytes, bool sparse)
 {
 	sigset_t too_large, before, pending;
 	bool was_pending;
@@ -61,7 +61,7 @@ static int allocate(int fd, off_t bytes)
 	was_pending = sigismember(&pending, SIGXFSZ) == 1;
 	pthread_sigmask(SIG_BLOCK, &too_large, &before);
 	do
-		err = posix_fallocate(fd, 0, bytes);
+		err = !sparse ? posix_fallocate(fd, 0, bytes) : ftruncate(fd, bytes) < 0 ? errno : 0;
 	while (err == EINTR);
 	if (!was_pending)
 		while (sigtimedwait(&too_large, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
@@ -84,10 +84,7 @@ int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, co
 
 	if (bytes > INT64_MAX / 2)
 		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path, (unsigned long long)bytes);
-	if (sparse)
-		r = ftruncate(file->fd, (off_t)bytes) < 0 ? -errno : 0;
-	else
-		r = has_room(file->fd, bytes) ? allocate(file->fd, (off_t)bytes) : -ENOSPC;
+	r = sparse || has_room(file->fd, bytes) ? set_size(file->fd, (off_t)bytes, sparse) : -ENOSPC;
 	if (r < 0)
 		return blm_fail(r, "%s: no room for %llu bytes: %s", path, (unsigned long long)bytes, strerror(-r));
 	return 0;

@@ -1,0 +1,381 @@
+/* filter.c - files: very large ones, modes, and what is no place for a filter */
+#include "filter.h"
+#include "suite.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct blm_params small = { .capacity = 1000 };
+
+static struct blm_filter *create(const char *path, const struct blm_params *params)
+{
+	struct blm_filter *f;
+
+	ck_assert_msg(blm_create(&f, NULL, path, params) == 0, "%s", blm_why());
+	return f;
+}
+
+static int files_in(const char *folder)	/* what `ls -A` would show */
+{
+	char command[700];
+	FILE *p;
+	int n = -1;
+
+	snprintf(command, sizeof(command), "ls -A '%s' | wc -l", folder);
+	p = popen(command, "r");
+	ck_assert_int_eq(fscanf(p, "%d", &n), 1);
+	pclose(p);
+	return n;
+}
+
+/* ---- 2^36 bits ---- */
+
+enum { KEYS = 40 };	/* few: some file systems take a megabyte for each page that is touched */
+
+static void add_keys(struct blm_filter *f, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		ck_assert_int_eq(blm_add(f, &i, sizeof(i)), 1);
+}
+
+static uint32_t found(const struct blm_filter *f, uint32_t from, uint32_t to)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		n += blm_contains(f, &i, sizeof(i));
+	return n;
+}
+
+/* Bits in the file, at cells from `from` on; reads only where it has data. */
+static uint64_t ones_from(const struct blm_filter *f, uint64_t from)
+{
+	const struct blm_view *view = current_view(f);
+	uint64_t base = (uint64_t)(view->part[0].bytes - (const uint8_t *)view->image.header) + from / 8, ones = 0;
+	off_t data = (off_t)base, hole;
+
+	while ((data = lseek(view->image.fd, data, SEEK_DATA)) >= 0) {
+		hole = lseek(view->image.fd, data, SEEK_HOLE);
+		for (; data < hole; data++)
+			ones += (uint64_t)__builtin_popcount(((const uint8_t *)view->image.header)[data]);
+	}
+	return ones;
+}
+
+START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_bits_above_2_to_the_32)
+{
+	const uint64_t cells = UINT64_C(1) << 36, seed = 5;
+	struct blm_params p = { .kind = _i ? "blocked" : "classic", .cells = cells, .probes = 7, .capacity = KEYS, .seeds = &seed,
+				.seed_count = 1, .sparse = true };
+	char path[600];
+	struct blm_filter *a, *b, *either;
+	struct blm_estimate e;
+	struct blm_comparison c;
+	struct stat st;
+	uint64_t all, high;
+
+	snprintf(path, sizeof(path), "%s", a_path());
+	a = create(path, &p);
+	ck_assert_int_eq(blm_template(&b, NULL, a_path(), a, 0), 0);
+	add_keys(a, 0, KEYS);
+	add_keys(b, KEYS / 2, KEYS + KEYS / 2);
+	ck_assert_uint_eq(found(a, 0, KEYS), KEYS);
+	ck_assert_uint_eq(found(a, KEYS, 1000), 0);
+	all = ones_from(a, 0);
+	high = ones_from(a, UINT64_C(1) << 32);
+	ck_assert_uint_gt(all, 6 * KEYS);
+	ck_assert_double_eq_tol((double)high / (double)all, 15.0 / 16, 0.06);
+
+	ck_assert_int_eq(blm_estimate(a, true, &e), 0);
+	ck_assert_double_eq((double)e.fill.value, (double)all / (double)cells);
+	ck_assert_uint_eq(e.sampled_bytes, cells / 8);
+	ck_assert_double_eq_tol(e.keys.value, _i ? (double)all / 7 : KEYS, _i ? 3 : 0.1);
+	ck_assert(!e.saturated);
+
+	ck_assert_msg(blm_combine(&either, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL) == 0, "%s", blm_why());
+	ck_assert_uint_eq(found(either, 0, KEYS + KEYS / 2), KEYS + KEYS / 2);
+	ck_assert_uint_eq(found(either, 2 * KEYS, 1000), 0);
+	ck_assert_int_eq(fstat(current_view(either)->image.fd, &st), 0);
+	ck_assert_uint_lt((uint64_t)st.st_blocks * 512, UINT64_C(1) << 31);	/* still sparse */
+	if (test_full()) {	/* reads 3 x 8 GiB of zeros */
+		ck_assert_int_eq(blm_compare(a, b, &c), 0);
+		ck_assert_double_eq_tol(c.common.value, KEYS / 2, 3);
+	}
+	blm_close(either), blm_close(b), blm_close(a);
+
+	ck_assert_int_eq(blm_open(&a, NULL, path, false), 0);
+	ck_assert_uint_eq(found(a, 0, KEYS), KEYS);
+	ck_assert_uint_eq(ones_from(a, 0), all);
+	blm_close(a);
+}
+END_TEST
+
+/* ---- Names that are taken, or no place for a file ---- */
+
+START_TEST(a_name_that_is_taken_stays_what_it_was)
+{
+	struct blm_filter *f, *again = NULL;
+	const char *path = a_path(), *text = a_path();
+	char line[8] = "";
+	FILE *file = fopen(text, "w");
+
+	fputs("mine", file);
+	fclose(file);
+	ck_assert_int_eq(blm_create(&again, NULL, text, &small), -EEXIST);
+	file = fopen(text, "r");
+	ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
+	fclose(file);
+	ck_assert_str_eq(line, "mine");
+
+	f = create(path, &small);
+	ck_assert_int_eq(blm_add(f, "x", 1), 1);
+	ck_assert_int_eq(blm_create(&again, NULL, path, &small), -EEXIST);
+	ck_assert_int_eq(blm_copy(&again, NULL, path, f, 0), -EEXIST);
+	ck_assert_int_eq(blm_template(&again, NULL, path, f, 0), -EEXIST);
+	ck_assert_ptr_null(again);
+	ck_assert(blm_contains(f, "x", 1));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_dangling_link_is_taken_and_what_it_names_is_not_made)
+{
+	struct blm_filter *f = NULL;
+	const char *link = a_path(), *target = a_path();
+
+	ck_assert_int_eq(symlink(target, link), 0);
+	ck_assert_int_eq(blm_create(&f, NULL, link, &small), -EEXIST);
+	ck_assert_int_eq(access(target, F_OK), -1);
+	ck_assert_int_eq(blm_open(&f, NULL, link, false), -ENOENT);
+	ck_assert_ptr_null(f);
+}
+END_TEST
+
+START_TEST(of_twenty_who_race_to_create_one_file_one_makes_it)
+{
+	const char *path = a_path();
+	int made = 0, status;
+
+	for (int i = 0; i < 20; i++)
+		if (fork() == 0) {
+			struct blm_filter *f;
+			int r = blm_create(&f, NULL, path, &small);
+
+			_exit(r == 0 ? 1 : r == -EEXIST ? 0 : 2);
+		}
+	for (int i = 0; i < 20; i++) {
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+		made += WEXITSTATUS(status);
+	}
+	ck_assert_int_eq(made, 1);
+}
+END_TEST
+
+START_TEST(what_is_no_plain_file_is_refused_at_once)
+{
+	const char *fifo = a_path();
+	const char *const others[] = { test_dir, "/dev/null", "/dev/zero", "/", "/proc/self/mem", fifo };
+	struct blm_filter *f = NULL;
+	double begun = seconds();
+
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		for (int write = 0; write < 2; write++) {
+			ck_assert_msg(blm_open(&f, NULL, others[i], write) < 0, "%s", others[i]);
+			ck_assert_uint_gt(strlen(blm_why()), 10);
+		}
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		ck_assert_int_lt(blm_create(&f, NULL, others[i], &small), 0);
+	ck_assert_int_eq(blm_open(&f, NULL, "/nowhere/at/all", false), -ENOENT);
+	ck_assert_int_eq(blm_create(&f, NULL, "/nowhere/at/all", &small), -ENOENT);
+	ck_assert_int_lt(blm_create(&f, NULL, "", &small), 0);
+	ck_assert_int_lt(blm_open(&f, NULL, "", false), 0);
+	ck_assert_ptr_null(f);
+	ck_assert_double_lt(seconds() - begun, 2);
+}
+END_TEST
+
+START_TEST(empty_short_and_foreign_files_do_not_open)
+{
+	static const char *const contents[] = { "", "B", "BLOOMERY", "#!/bin/sh\necho this is a script\n" };
+
+	for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
+		struct blm_filter *f = NULL;
+		const char *path = a_path();
+		FILE *file = fopen(path, "w");
+		int r;
+
+		fputs(contents[i], file);
+		fclose(file);
+		r = blm_open(&f, NULL, path, true);
+		ck_assert_msg(r == -EBADMSG || r == -ENODATA, "\"%s\": %d", contents[i], r);
+		ck_assert_ptr_null(f);
+	}
+}
+END_TEST
+
+/* ---- Modes ---- */
+
+START_TEST(a_mode_is_kept_exactly_and_without_one_the_umask_rules)
+{
+	static const unsigned masks[] = { 0, 022, 027, 077, 0777 }, modes[] = { 0, 0600, 0640, 0644, 0660, 0666, 0400, 0444 };
+
+	for (size_t u = 0; u < ARRAY_LEN(masks); u++)
+		for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
+			struct blm_params p = { .capacity = 1000, .mode = modes[m] };
+			const char *path = a_path(), *twin = a_path();
+			mode_t before = umask(masks[u]);
+			struct blm_filter *f = create(path, &p), *t;
+			struct stat st;
+
+			ck_assert_int_eq(blm_template(&t, NULL, twin, f, modes[m]), 0);
+			umask(before);
+			ck_assert_int_eq(stat(path, &st), 0);
+			ck_assert_uint_eq(st.st_mode & 07777, modes[m] ? modes[m] : 0644 & ~masks[u]);
+			ck_assert_int_eq(stat(twin, &st), 0);
+			ck_assert_uint_eq(st.st_mode & 07777, modes[m] ? modes[m] : 0644 & ~masks[u]);
+			blm_close(f), blm_close(t);
+		}
+}
+END_TEST
+
+START_TEST(an_intersection_in_place_keeps_the_mode)
+{
+	const char *path = a_path();
+	struct blm_filter *f = create(path, &(struct blm_params){ .capacity = 1000, .mode = 0640 }), *t;
+	mode_t before = umask(077);
+	struct stat st;
+
+	ck_assert_int_eq(blm_template(&t, NULL, a_path(), f, 0), 0);
+	ck_assert_int_eq(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *[]){ t }, 1, 0, NULL), 0);
+	umask(before);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0640);
+	blm_close(f), blm_close(t);
+}
+END_TEST
+
+START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
+{
+	static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes .";
+	char key[700];
+	const char *path = a_path();
+	mode_t before = umask(0);
+	struct blm_filter *f = create(path, &(struct blm_params){ .capacity = 1000, .hash = "siphash", .secret = secret }), *again = NULL;
+	struct stat st;
+	const struct blm_view *view = current_view(f);
+
+	umask(before);
+	snprintf(key, sizeof(key), "%s.key", path);
+	ck_assert_int_eq(stat(key, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	ck_assert_ptr_null(memmem(view->image.header, view->image.bytes, secret, 8));
+	ck_assert_int_eq(blm_add(f, "x", 1), 1);
+	ck_assert_int_eq(unlink(key), 0);
+	ck_assert_int_eq(blm_open(&again, NULL, path, false), -ENOKEY);
+	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, false, (const uint8_t *)"another's secret"), -ENOKEY);
+	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, false, secret), 0);
+	ck_assert(blm_contains(again, "x", 1));
+	blm_close(f), blm_close(again);
+}
+END_TEST
+
+/* ---- No room ---- */
+
+static void in_a_child(void (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		body();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+static char folder[600];
+
+static void create_too_large(void)
+{
+	struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct blm_filter *f;
+	struct blm_params p = { .cells = 1 << 24, .probes = 5 };
+	char path[700];
+
+	setrlimit(RLIMIT_FSIZE, &limit);
+	snprintf(path, sizeof(path), "%s/f", folder);
+	for (int sparse = 0; sparse < 2; sparse++) {
+		p.sparse = sparse;
+		if (blm_create(&f, NULL, path, &p) != -EFBIG)
+			_exit(1 + sparse);
+	}
+	p.cells = 1 << 12;
+	if (blm_create(&f, NULL, path, &p) != 0)
+		_exit(3);
+}
+
+START_TEST(past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing)
+{
+	snprintf(folder, sizeof(folder), "%s", a_path());
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	in_a_child(create_too_large);
+	ck_assert_int_eq(files_in(folder), 1);		/* the small one */
+}
+END_TEST
+
+START_TEST(on_a_full_disk_creating_fails_and_leaves_nothing)
+{
+	struct blm_params p = { .cells = 1 << 24, .probes = 5 };
+	struct blm_filter *f = NULL, *small_one;
+	char path[700];
+
+	snprintf(folder, sizeof(folder), "%s", a_path());
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	if (mount("none", folder, "tmpfs", 0, "size=1m") < 0)
+		return;			/* only root may */
+	snprintf(path, sizeof(path), "%s/f", folder);
+	ck_assert_int_eq(blm_create(&f, NULL, path, &p), -ENOSPC);
+	ck_assert_int_eq(files_in(folder), 0);
+	p.cells = 1 << 21;
+	small_one = create(path, &p);			/* a quarter of it */
+	snprintf(path, sizeof(path), "%s/g", folder);
+	p.cells = 3 << 21;
+	ck_assert_int_eq(blm_create(&f, NULL, path, &p), -ENOSPC);
+	ck_assert_int_eq(files_in(folder), 1);
+	ck_assert_int_eq(blm_add(small_one, "x", 1), 1);
+	blm_close(small_one);
+	ck_assert_int_eq(umount(folder), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("filter");
+	TCase *tc = tcase_create("large"), *names = tcase_create("names"), *modes = tcase_create("modes"), *room = tcase_create("room");
+
+	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_bits_above_2_to_the_32, 0, 2);
+	tcase_add_test(names, a_name_that_is_taken_stays_what_it_was);
+	tcase_add_test(names, a_dangling_link_is_taken_and_what_it_names_is_not_made);
+	tcase_add_test(names, of_twenty_who_race_to_create_one_file_one_makes_it);
+	tcase_add_test(names, what_is_no_plain_file_is_refused_at_once);
+	tcase_add_test(names, empty_short_and_foreign_files_do_not_open);
+	tcase_add_test(modes, a_mode_is_kept_exactly_and_without_one_the_umask_rules);
+	tcase_add_test(modes, an_intersection_in_place_keeps_the_mode);
+	tcase_add_test(modes, a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file);
+	tcase_add_test(room, past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing);
+	tcase_add_test(room, on_a_full_disk_creating_fails_and_leaves_nothing);
+	suite_add_tcase(s, tc);
+	suite_add_tcase(s, names);
+	suite_add_tcase(s, modes);
+	suite_add_tcase(s, room);
+	return run_suite(s);
+}
