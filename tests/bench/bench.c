@@ -20,7 +20,7 @@ static const char usage[] =
 	"The filters are files in $TMPDIR, or where that is not set in the current folder, and removed at the end.\n"
 	"\n"
 	"  --keys N    keys in each filter, 50000000 by default\n"
-	"  --rate P    false positives, 0.01 by default\n"
+	"  --rate P    false positives, 0.000001 to 0.5, 0.01 by default\n"
 	"  --rounds N  measurements of which the median is taken, 7 by default\n"
 	"  --quick     4000000 keys and 3 rounds: a few seconds, to see that it works\n"
 	"  --json      one object a line instead of a table\n"
@@ -33,18 +33,18 @@ static int misused(const char *why, const char *value)
 	return MISUSED;
 }
 
-/* A number above 0 from `least` to `most`; else NAN. */
+/* A number from `least` to `most`; else NAN. */
 static double number(const char *s, double least, double most)
 {
 	char *end;
 	double x = strtod(s, &end);
 
-	return end != s && !*end && x > 0 && x >= least && x <= most ? x : NAN;
+	return end != s && !*end && x >= least && x <= most ? x : NAN;
 }
 
 static int take(struct options *options, int option, const char *value)
 {
-	double x = !value ? 0 : option == 'p' ? number(value, 0, 0.5) : number(value, 1, option == 'k' ? 1e12 : ROUNDS_MAX);
+	double x = !value ? 0 : option == 'p' ? number(value, 1e-6, 0.5) : number(value, 1, option == 'k' ? 1e12 : ROUNDS_MAX);
 
 	if (isnan(x))
 		return misused("not a number, or out of range: ", value);
