@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ static const char usage[] =
 	"The filters are files in $TMPDIR, or where that is not set in the current folder, and removed at the end.\n"
 	"\n"
 	"  --keys N    keys in each filter, 50000000 by default\n"
-	"  --rate P    false positives, 0.01 by default\n"
+	"  --rate P    false positives, 0.000001 to 0.5, 0.01 by default\n"
 	"  --rounds N  measurements of which the median is taken, 7 by default\n"
 	"  --quick     4000000 keys and 3 rounds: a few seconds, to see that it works\n"
 	"  --json      one object a line instead of a table\n"
@@ -32,33 +33,35 @@ static int misused(const char *why, const char *value)
 	return MISUSED;
 }
 
-/* A number above 0 and at most `most`; else NAN. */
-static double number(const char *s, double most)
+/* A number from `least` to `most`; else NAN. */
+static double number(const char *s, double least, double most)
 {
 	char *end;
 	double x = strtod(s, &end);
 
-	return end != s && !*end && x > 0 && x <= most ? x : NAN;
+	return end != s && !*end && x >= least && x <= most ? x : NAN;
 }
 
 static int take(struct options *options, int option, const char *value)
 {
-	double x = 1;
+	double x = !value ? 0 : option == 'p' ? number(value, 1e-6, 0.5) : number(value, 1, option == 'k' ? 1e12 : ROUNDS_MAX);
 
+	if (isnan(x))
+		return misused("not a number, or out of range: ", value);
 	if (option == 'k')
-		options->keys = (uint64_t)(x = number(value, 1e12));
+		options->keys = (uint64_t)x;
 	else if (option == 'p')
-		x = options->rate = number(value, 0.5);
+		options->rate = x;
 	else if (option == 'r')
-		options->rounds = (unsigned)(x = number(value, ROUNDS_MAX));
+		options->rounds = (unsigned)x;
 	else if (option == 'q')
 		options->keys = 4000000, options->rounds = 3;
-	else if (option == 'j')
+	else
 		options->json = true;
-	return isnan(x) || x < (option == 'p' ? 0 : 1) ? misused("not a number, or out of range: ", value) : DONE;
+	return DONE;
 }
 
-/* The rounds add a third of a filter's keys at most, so that the filter they find is nearly as full as the one they leave. */
+/* Few enough that the filter which the rounds find is nearly as full as the one they leave. */
 static size_t batch_for(const struct options *options)
 {
 	uint64_t most = options->keys / (10 * options->rounds);
@@ -90,12 +93,34 @@ static int read_options(struct options *options, int argc, char **argv)
 	return code;
 }
 
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number_of_it)
+{
+	signalled = 1;
+}
+
+bool stopped(void)
+{
+	return signalled;
+}
+
+static void catch_signals(void)
+{
+	static const int all[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		sigaction(all[i], &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
+}
+
 static int run(struct subject *subjects, const struct options *options)
 {
 	struct series *series = calloc(ARRAY_LEN(kinds) * (LIMITS + work_count), sizeof(*series));
 	size_t count = 0;
 	int r = series ? 0 : -ENOMEM;
 
+	if (!series)
+		fprintf(stderr, "bench: out of memory\n");
 	for (size_t i = 0; i < ARRAY_LEN(kinds) && r == 0; i++) {
 		r = subject_make(&subjects[i], kinds[i], options);
 		count += r == 0 ? series_list(series + count, &subjects[i]) : 0;
@@ -137,6 +162,7 @@ int main(int argc, char **argv)
 
 	if (code != DONE)
 		return code;
+	catch_signals();
 	dir = own_folder();
 	if (!dir)
 		return FAILED;

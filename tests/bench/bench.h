@@ -133,6 +133,7 @@ struct series {
 };
 
 size_t series_list(struct series *ret, struct subject *s);
+bool stopped(void);	/* by a signal: clean up and go */
 int run_round(struct series *series, size_t count, unsigned round);
 
 /* ---- Reports ---- */

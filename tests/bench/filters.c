@@ -75,7 +75,7 @@ static int fill(struct subject *s, uint64_t keys)
 		int64_t r;
 
 		keys_from(&s->keys, count, s->added);
-		r = blm_add_many(s->f, s->keys.key, count, NULL);
+		r = stopped() ? -EINTR : blm_add_many(s->f, s->keys.key, count, NULL);
 		if (r < 0)
 			return (int)r;
 		s->added += count;
@@ -116,7 +116,7 @@ int subject_make(struct subject *ret, const char *kind, const struct options *op
 	}
 	r = open_new(ret, options);
 	if (r < 0) {
-		fprintf(stderr, "bench: %s\n", blm_why());
+		fprintf(stderr, "bench: %s\n", r == -EINTR ? "stopped" : blm_why());
 		return r;
 	}
 	r = mapping_make(&ret->mapping, ret->path, ret->info.bytes, ret->info.data_bytes);
@@ -125,7 +125,7 @@ int subject_make(struct subject *ret, const char *kind, const struct options *op
 	return r;
 }
 
-/* False positives of the full filter, between half and twice as many as predicted (or a few, where a few are predicted). */
+/* False positives of the full filter: between half and twice as many as predicted, give or take ten. */
 static int check_rate(struct subject *s)
 {
 	enum { BATCHES = 8 };

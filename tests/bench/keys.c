@@ -16,6 +16,7 @@ int keys_make(struct keys *ret, size_t count)
 		keys_free(&keys);
 		return -ENOMEM;
 	}
+	memset(keys.hash, 0xff, count * sizeof(*keys.hash));	/* its pages are there before the clock starts */
 	for (size_t i = 0; i < count; i++)
 		keys.key[i] = (struct blm_key){ keys.bytes[i], KEY_BYTES };
 	*ret = keys;

@@ -37,7 +37,7 @@ static int64_t chain_lines(struct subject *s)
 	return 0;
 }
 
-/* An atomic OR with zero, which the compiler does not know: the line is taken and written, the filter is not changed. */
+/* An atomic OR with a zero that the compiler cannot see: the line is taken and written, the filter stays as it is. */
 static int64_t or_lines(struct subject *s)
 {
 	struct line *lines = s->mapping.lines;

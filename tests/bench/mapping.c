@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
@@ -67,13 +67,16 @@ struct resident mapping_resident(const char *path)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");
 	struct resident ret = { 0 };
-	unsigned long long from, to, kib;
+	unsigned long long inode, kib;
 	char line[4200];
 	bool ours = false;
+	struct stat st;
 
-	while (smaps && fgets(line, sizeof(line), smaps))
-		if (sscanf(line, "%llx-%llx ", &from, &to) == 2)
-			ours = strstr(line, path);
+	if (stat(path, &st) < 0)
+		st.st_ino = 0;
+	while (smaps && fgets(line, sizeof(line), smaps))	/* the library's mapping may be shown under another name */
+		if (sscanf(line, "%*x-%*x %*s %*x %*x:%*x %llu", &inode) == 1)
+			ours = inode && inode == st.st_ino;
 		else if (ours && sscanf(line, "Rss: %llu", &kib) == 1)
 			ret.bytes += kib << 10;
 		else if (ours && sscanf(line, "FilePmdMapped: %llu", &kib) == 1)

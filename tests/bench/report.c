@@ -80,8 +80,8 @@ void print_subject(const struct subject *s, bool json)
 	double mib = 1 << 20;
 
 	if (json) {
-		printf("{\"row\": \"filter\", \"kind\": \"%s\", \"keys\": %llu, \"cells\": %llu, \"probes\": %u, \"data_bytes\": %llu, "
-		       "\"predicted_rate\": %.6g, \"measured_rate\": %.6g, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": %llu}\n",
+		printf("{\"row\": \"filter\", \"kind\": \"%s\", \"keys\": %llu, \"cells\": %llu, \"probes\": %u, "
+		       "\"data_bytes\": %llu, \"predicted_rate\": %.6g, \"measured_rate\": %.6g, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": %llu}\n",
 		       s->kind, (unsigned long long)s->added, (unsigned long long)info->cells, info->probes,
 		       (unsigned long long)info->data_bytes, info->rate_at_capacity, s->measured_rate,
 		       (unsigned long long)s->resident.bytes, (unsigned long long)s->resident.huge_bytes);
@@ -96,12 +96,14 @@ void print_subject(const struct subject *s, bool json)
 
 static void print_json(const struct series *a, const struct summary *sum, const struct options *options)
 {
-	printf("{\"row\": \"time\", \"kind\": \"%s\", \"work\": \"%s\", \"keys\": \"%s\", \"limit\": %s, \"ns\": %.3f, \"least_ns\": %.3f, "
-	       "\"most_ns\": %.3f, \"of_read\": %.4f, \"of_chain\": %.4f, \"of_or\": %.4f, \"of_hash\": %.4f, \"rounds\": %u, "
-	       "\"clean_rounds\": %u}\n",
-	       a->subject->kind, a->work->name, keys_of(a->work), a->work < limits + LIMITS && a->work >= limits ? "true" : "false",
-	       sum->ns, sum->least, sum->most, sum->of[LIMIT_READ], sum->of[LIMIT_CHAIN], sum->of[LIMIT_OR], sum->of[LIMIT_HASH],
-	       options->rounds, sum->clean);
+	bool limit = a < a->limit + LIMITS;
+
+	printf("{\"row\": \"time\", \"kind\": \"%s\", \"work\": \"%s\", \"keys\": \"%s\", \"limit\": %s, ",
+	       a->subject->kind, a->work->name, keys_of(a->work), limit ? "true" : "false");
+	printf("\"ns\": %.3f, \"least_ns\": %.3f, \"most_ns\": %.3f, ", sum->ns, sum->least, sum->most);
+	printf("\"of_read\": %.4f, \"of_chain\": %.4f, \"of_or\": %.4f, \"of_hash\": %.4f, ",
+	       sum->of[LIMIT_READ], sum->of[LIMIT_CHAIN], sum->of[LIMIT_OR], sum->of[LIMIT_HASH]);
+	printf("\"rounds\": %u, \"clean_rounds\": %u}\n", options->rounds, sum->clean);
 }
 
 static void print_line(const struct series *a, const struct summary *sum, const struct options *options)
@@ -124,7 +126,8 @@ void print_series(const struct series *series, size_t count, const struct option
 		(options->json ? print_json : print_line)(&series[i], &sum, options);
 	}
 	if (!options->json)
-		printf("\nns of processor time for a key or line, median of %u rounds of %zu; \"of\": the limit's time over the work's, "
-		       "median of the ratios of each round (1 is the limit); clean: rounds in which nothing else ran\n",
+		printf("\nns: of processor time for a key or line, median of %u rounds of %zu\n"
+		       "of: the limit's time over the work's, median of the ratios within each round; 1 is as fast as the limit\n"
+		       "clean: rounds in which nothing else had the processor\n",
 		       options->rounds, options->batch);
 }

@@ -60,11 +60,9 @@ static int measure(struct subject *s, const struct work *work, struct sample *re
 	double wall, cpu;
 	int64_t yes = prepare(s, work);
 
-	if (yes < 0)
-		return (int)yes;
 	wall = seconds(CLOCK_MONOTONIC);
 	cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
-	yes = work->run(s);
+	yes = yes < 0 ? yes : work->run(s);
 	cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	wall = seconds(CLOCK_MONOTONIC) - wall;
 	if (yes < 0) {
@@ -87,8 +85,10 @@ size_t series_list(struct series *ret, struct subject *s)
 int run_round(struct series *series, size_t count, unsigned round)
 {
 	for (size_t i = 0; i < count; i++) {
-		int r;
+		int r = stopped() ? -EINTR : 0;
 
+		if (r < 0)
+			return r;
 		if (series[i].limit == &series[i])
 			warm_up(series[i].subject);
 		r = measure(series[i].subject, series[i].work, &series[i].sample[round]);
