@@ -1,0 +1,46 @@
+# count.py - one line about a run of `meson test`: the subtests of its log, summed; exit 1 if anything failed
+import json
+import pathlib
+import re
+import sys
+
+SUBTEST = re.compile(r"^(not )?ok\b[^#]*(#\s*(skip|todo)\b)?", re.I)
+BAD = {"FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"}
+
+
+def count(test):
+    """passed, failed, skipped of one test program, which may speak TAP or not"""
+    got = [0, 0, 0]
+    for line in test.get("stdout", "").splitlines():
+        found = SUBTEST.match(line)
+        if not found:
+            continue
+        if found[3]:
+            got[2] += 1
+        else:
+            got[1 if found[1] else 0] += 1
+    if test["result"] in BAD:
+        got[1] = max(got[1], 1)  # it died, took too long, or broke its plan
+    elif not any(got):
+        got[2 if test["result"] == "SKIP" else 0] = 1
+    return got
+
+
+def main():
+    log = pathlib.Path(sys.argv[1], "testlog.json")
+    if not log.exists():
+        print("no test was run", file=sys.stderr)
+        return 2
+    total = [0, 0, 0]
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            test = json.loads(line)
+            got = count(test)
+            total = [a + b for a, b in zip(total, got)]
+            if got[1]:
+                print(f"failed: {test['name']} ({test['result']})")
+    print("{} passed, {} failed, {} skipped".format(*total))
+    return 0 if total[0] and not total[1] else 1
+
+
+sys.exit(main())

@@ -1,0 +1,22 @@
+/* user.c - a program that someone else might write: C and C++, with nothing but the installed header */
+#include <bloomery.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+	struct blm_params params = {};
+	struct blm_filter *f = NULL;
+	int r;
+
+	params.capacity = 1000;
+	params.rate = 0.001;
+	r = blm_create(&f, NULL, argc > 1 ? argv[1] : "./user.blm", &params);
+	if (r < 0) {
+		fprintf(stderr, "%s: %s\n", blm_strerror(r), blm_why());
+		return 1;
+	}
+	r = blm_claim(f, "key", 3) == 1 && blm_claim(f, "key", 3) == 0 && blm_contains(f, "key", 3);
+	f = blm_close(f);
+	printf("%s %s\n", blm_version(), r ? "ok" : "wrong");
+	return r ? 0 : 1;
+}

@@ -1,0 +1,50 @@
+# setup.sh - what the scripts of this repository share: install missing packages, configure a build; sourced by bash
+set -u
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 2
+
+build_packages='gcc libc6-dev meson ninja-build pkg-config liblmdb-dev libxxhash-dev libsodium-dev libzstd-dev zlib1g-dev'
+
+# Installs those of the packages that are not there. Needs no network and no rights where all of them are.
+install_missing()
+{
+	local package missing=() sudo=
+
+	if ! command -v dpkg-query > /dev/null; then
+		echo "not a Debian system: going on with what is here; needed are $*" >&2
+		return 0
+	fi
+	for package; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" = installed ] || missing+=("$package")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if [ "$(id -u)" != 0 ]; then
+		sudo=sudo
+		if ! command -v sudo > /dev/null; then
+			echo "missing packages, and neither root nor sudo to install them: ${missing[*]}" >&2
+			return 1
+		fi
+	fi
+	echo "installing ${missing[*]}"
+	{
+		$sudo apt-get -qq update &&
+			$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends \
+				install "${missing[@]}"
+	} < /dev/null > "${TMPDIR:-/tmp}/bloomery-apt.$$" 2>&1 || {
+		cat "${TMPDIR:-/tmp}/bloomery-apt.$$" >&2
+		rm -f "${TMPDIR:-/tmp}/bloomery-apt.$$"
+		return 1
+	}
+	rm -f "${TMPDIR:-/tmp}/bloomery-apt.$$"
+}
+
+# configure DIR OPTION... - makes or renews the build in that folder of the repository
+configure()
+{
+	local dir=$root/$1 again=
+	shift
+	if [ -f "$dir/build.ninja" ]; then
+		again=--reconfigure	# packages may have come since
+	fi
+	meson setup $again "$@" "$dir" "$root" < /dev/null
+}
