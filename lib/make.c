@@ -143,7 +143,7 @@ int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place,
 		if (r < 0)
 			return r;
 	}
-	return blm_place_publish(place, &unborn->file, view->image.header, over);
+	return blm_place_publish(place, &unborn->file, unborn->view->image.header, over);
 }
 
 void blm_unborn_end(struct blm_unborn *unborn)

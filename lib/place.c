@@ -136,7 +136,7 @@ int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_f
 	return folder < 0 ? folder : blm_new_file(ret, folder, place->shown, mode);
 }
 
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, const struct blm_header *header, bool over)
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, bool over)
 {
 	if (place->store)
 		return blm_store_put(place->store, place->name, file, header, over);

@@ -35,7 +35,7 @@ int blm_place_is_taken(const struct blm_place *place);
 
 /* Begin a new file in the right folder; then publish it, over false: -EEXIST if the name is taken. */
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, const struct blm_header *header, bool over);
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, bool over);
 
 /* The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing else has. */
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);

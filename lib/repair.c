@@ -80,6 +80,30 @@ static bool was_replaced(const struct blm_view *view)
 	return state == BLM_REPLACED || state == BLM_DROPPED;
 }
 
+/* Its maker died between the file and the catalog, so nobody was ever told of it. */
+static bool was_never_named(const struct blm_view *view)
+{
+	return state_of(load_acquire(&live_of(view)->state.word)) == BLM_UNNAMED;
+}
+
+/* Its replacer died between the catalog and the mark: the name leads to a filter that was made after it. */
+static bool was_superseded(const struct repair *r, const struct blm_view *view)
+{
+	struct blm_record *record = calloc(1, sizeof(*record));
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	bool superseded = false;
+
+	if (record && entry && state_of(load_acquire(&live_of(view)->state.word)) == BLM_REPLACING
+	    && blm_last_record(view->image.header, view->constant.uuid, record)) {
+		record->name[le32toh(record->name_bytes)] = '\0';
+		superseded = blm_catalog_get(r->store->catalog, (const char *)record->name, entry) == 0
+			  && le64toh(entry->constant.created) > le64toh(view->constant.created);
+	}
+	free(record);
+	free(entry);
+	return superseded;
+}
+
 static int keep(struct repair *r, const struct blm_view *view)
 {
 	struct blm_new_entry *more = realloc(r->entries, (r->count + 1) * sizeof(*more));
@@ -106,11 +130,11 @@ static int delete(struct repair *r, const char *file)
 /* A file in filters/ that no record of a whole catalog means. */
 static int stray(struct repair *r, const char *file, const char *path, const struct blm_view *view)
 {
-	if (was_replaced(view) || holds_nothing(view)) {
+	if (was_replaced(view) || was_superseded(r, view) || was_never_named(view) || holds_nothing(view)) {
 		int err = r->repair ? delete(r, file) : 0;
 
 		blm_found(r->to, path, r->repair && err == 0, "left behind by a process that died: it was %s",
-			  was_replaced(view) ? "replaced or dropped" : "never used");
+			  was_never_named(view) || holds_nothing(view) ? "never used" : "replaced or dropped");
 		return err;
 	}
 	if (r->repair) {

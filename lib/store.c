@@ -327,10 +327,11 @@ void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64
 }
 
 /*
- * The file first, then the catalog: a crash in between leaves a file without a name, which holds nothing that anybody was told
- * of, and which `verify --repair` finds. While it is so, a lock on the file tells a living maker from a dead one.
+ * The file first, then the catalog: a crash in between leaves a file without a name, marked as such, which holds nothing that
+ * anybody was told of, and which `verify --repair` deletes. While it is so, a lock on the file tells a living maker from a
+ * dead one. After the commit it is the filter, whatever its mark says, as with every mark that a dead process leaves.
  */
-int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, const struct blm_header *header, bool over)
+int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, struct blm_header *header, bool over)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	char linked[BLM_FILE_TEXT];
@@ -340,6 +341,7 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 	if (r == 0 && fstat(file->fd, &st) < 0)
 		r = blm_fail(-errno, "%s: %s", name, strerror(errno));
 	if (r == 0) {
+		store_release(&header->live.state.word, BLM_UNNAMED);
 		blm_uuid_file(header->constant.uuid, linked);
 		blm_entry_of(entry, header, (uint64_t)st.st_size);
 		r = blm_new_file_publish(file, linked, false, name);
@@ -348,6 +350,8 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 		r = blm_catalog_put(s->catalog, name, entry, over ? BLM_PUT_OVER : BLM_PUT_NEW);
 		if (r < 0)
 			unlinkat(s->filters, linked, 0);
+		else
+			store_release(&header->live.state.word, 1 << 8 | BLM_LIVE);
 	}
 	blm_ofd_unlock(file->fd, BLM_LOCK_REPLACE);
 	free(entry);

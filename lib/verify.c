@@ -59,7 +59,7 @@ static void verify_words(const struct blm_view *view, const char *file, struct b
 	uint64_t epoch = load_acquire(&live->epoch.word), written = load_acquire(&live->written.word);
 	struct blm_sync_record sync;
 
-	if (state_of(load_acquire(&live->state.word)) > BLM_DROPPED)
+	if (state_of(load_acquire(&live->state.word)) > BLM_UNNAMED)
 		blm_found(to, file, false, "state %u is none", (unsigned)state_of(load_acquire(&live->state.word)));
 	if (!epoch || written > epoch)
 		blm_found(to, file, false, "epoch %llu, written in %llu: impossible", (unsigned long long)epoch, (unsigned long long)written);

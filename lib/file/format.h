@@ -103,6 +103,7 @@ enum blm_state {
 	BLM_REPLACING = 1,	/* somebody is making a new file of this one; or died of it */
 	BLM_REPLACED = 2,	/* the name leads to another file; or the replacer died, or this is a copy */
 	BLM_DROPPED = 3,	/* the name leads nowhere; or the dropper died, or this is a copy */
+	BLM_UNNAMED = 4,	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
 };
 
 /* One sync. Valid if its check is right; of two valid ones the one with the greater sequence is the last. */
