@@ -1,6 +1,18 @@
-/* bits.c - OR and AND of kinds whose cells are bits */
+/* bits.c - what the kinds whose cells are bits share: exact sizes, OR and AND */
 #include "kind/bits.h"
 #include "kind/kind.h"
+#include "sizing.h"
+
+void blm_bits_plan_given(struct blm_shape *s, double (*rate_at)(const struct blm_shape *shape, uint64_t keys))
+{
+	if (!s->probes)
+		s->probes = s->capacity ? blm_probes_for((double)s->cells / (double)s->capacity)
+					: blm_best_probes(s->rate ? s->rate : BLM_DEFAULT_RATE);
+	if (!s->capacity)
+		s->capacity = blm_half_full((double)s->cells, s->probes);
+	if (!s->rate)
+		s->rate = rate_at(s, s->capacity);
+}
 
 /*
  * Into data that others write to: the lines that lack nothing, most of them in a union done before, are only read; in the

@@ -59,6 +59,11 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
 }
 
 struct blm_part;
+struct blm_shape;
+
+/* Where the number of cells was given: the rest of the shape from it. */
+void blm_bits_plan_given(struct blm_shape *shape, double (*rate_at)(const struct blm_shape *shape, uint64_t keys));
+
 void blm_bits_unite(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 void blm_bits_intersect(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 

@@ -12,6 +12,11 @@
 
 #include <math.h>
 
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	return blm_blocked_rate(s->cells / BLOCK_BITS, s->probes, keys);
+}
+
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
 	struct blm_shape s = { .cells = params->cells, .probes = params->probes, .cell_bits = 1,
@@ -31,13 +36,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 					(unsigned long long)s.capacity, s.rate);
 		s.cells = blocks * BLOCK_BITS;
 	} else {
-		if (!s.probes)
-			s.probes = s.capacity ? blm_probes_for((double)s.cells / (double)s.capacity)
-					      : blm_best_probes(s.rate ? s.rate : BLM_DEFAULT_RATE);
-		if (!s.capacity)
-			s.capacity = blm_half_full((double)s.cells, s.probes);
-		if (!s.rate)
-			s.rate = blm_blocked_rate(s.cells / BLOCK_BITS, s.probes, s.capacity);
+		blm_bits_plan_given(&s, rate_at);
 	}
 	s.bytes = s.cells / 8;
 	*ret = s;
@@ -53,11 +52,6 @@ static bool valid(const struct blm_shape *s)
 static uint64_t blocks_of(const struct blm_part *part)
 {
 	return part->shape.cells / BLOCK_BITS;
-}
-
-static double rate_at(const struct blm_shape *s, uint64_t keys)
-{
-	return blm_blocked_rate(s->cells / BLOCK_BITS, s->probes, keys);
 }
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)

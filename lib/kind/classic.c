@@ -16,6 +16,11 @@ static uint64_t bytes_of(uint64_t cells)
 	return round_up(cells, 512) / 8;
 }
 
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	return blm_rate_bound(s->cells, s->probes, keys);
+}
+
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
 	struct blm_shape s = { .cells = params->cells, .probes = params->probes, .cell_bits = 1,
@@ -32,13 +37,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 					(unsigned long long)s.capacity, rate, s.probes);
 		s.rate = rate;
 	} else {
-		if (!s.probes)
-			s.probes = s.capacity ? blm_probes_for((double)s.cells / (double)s.capacity)
-					      : blm_best_probes(s.rate ? s.rate : BLM_DEFAULT_RATE);
-		if (!s.capacity)
-			s.capacity = blm_half_full((double)s.cells, s.probes);
-		if (!s.rate)
-			s.rate = blm_rate_bound(s.cells, s.probes, s.capacity);
+		blm_bits_plan_given(&s, rate_at);
 	}
 	s.bytes = bytes_of(s.cells);
 	*ret = s;
@@ -54,11 +53,6 @@ static bool valid(const struct blm_shape *s)
 static unsigned padding_bits(const struct blm_shape *s)
 {
 	return (unsigned)(s->bytes * 8 - s->cells);
-}
-
-static double rate_at(const struct blm_shape *s, uint64_t keys)
-{
-	return blm_rate_bound(s->cells, s->probes, keys);
 }
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
