@@ -427,7 +427,12 @@ BLM_API int blm_store_find(struct blm_store *store, const char *name, struct blm
 BLM_API int blm_store_list(struct blm_store *store, const char *pattern,
 			   int (*each)(void *context, const struct blm_info *info, int err), void *context);
 
-/** blm_store_rename() - one step; -EEXIST if the new name is taken, -ENOENT if the old one is not */
+/**
+ * blm_store_rename() - one step; -EEXIST if the new name is taken, -ENOENT if the old one is not
+ *
+ * Handles that are open stay with the filter, whatever its name. When it is replaced or dropped later under its new name, a
+ * handle opened under the old one answers -ESTALE: open it again.
+ */
 BLM_API int blm_store_rename(struct blm_store *store, const char *from, const char *to);
 
 /** blm_store_drop() - take the filter out of the catalog and delete its file. Handles of it answer -ESTALE to changes */

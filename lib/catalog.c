@@ -114,9 +114,19 @@ static void in_child(void)
 	pthread_mutex_init(&all_mutex, NULL);
 }
 
+static void before_fork(void)
+{
+	pthread_mutex_lock(&all_mutex);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&all_mutex);
+}
+
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(before_fork, in_parent, in_child);
 }
 
 /* Is there a catalog? LMDB would make an empty one in the place of a lost one. */
@@ -138,7 +148,7 @@ static int look(const char *folder, bool write, struct stat *ret, bool *ret_writ
 static struct blm_catalog *find_open(const struct stat *st, bool write)
 {
 	for (struct blm_catalog *c = all; c; c = c->next)
-		if (c->generation == generation && c->inode == st->st_ino && c->device == st->st_dev && (c->write || !write))
+		if (c->inode == st->st_ino && c->device == st->st_dev && (c->write || !write))
 			return c;
 	return NULL;
 }
@@ -383,11 +393,16 @@ int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FOR
 	} else if (code || key.mv_size >= BLM_FORMAT_NAME) {
 		r = failed(c, code ? code : MDB_CORRUPTED, "listing");
 	} else {
-		memcpy(name, key.mv_data, key.mv_size);
-		name[key.mv_size] = '\0';
+		char found[BLM_FORMAT_NAME] = "";
+
+		memcpy(found, key.mv_data, key.mv_size);
 		/* in a damaged table the next can be an earlier one, and a listing would never end */
-		r = strlen(name) != key.mv_size || strcmp(name, least) <= 0 ? failed(c, MDB_CORRUPTED, "listing")
-			: decode(c, name, &value, ret);
+		if (strlen(found) != key.mv_size || strcmp(found, least) <= 0) {
+			r = failed(c, MDB_CORRUPTED, "listing");
+		} else {
+			memcpy(name, found, sizeof(found));
+			r = decode(c, name, &value, ret) < 0;
+		}
 	}
 	if (cursor)
 		mdb_cursor_close(cursor);
@@ -400,6 +415,7 @@ int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FOR
 struct put {
 	const char *name, *to;
 	const struct blm_entry *entry;
+	struct blm_entry *replacing;
 	const uint8_t *uuid;
 	bool over;
 	int (*change)(struct blm_entry *entry, void *context);
@@ -425,6 +441,30 @@ static int put(struct blm_catalog *c, MDB_txn *txn, void *context)
 int blm_catalog_put(struct blm_catalog *c, const char *name, const struct blm_entry *entry, enum blm_put how)
 {
 	return transact(c, put, &(struct put){ .name = name, .entry = entry, .over = how == BLM_PUT_OVER });
+}
+
+static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct put *p = context;
+	MDB_val key = key_of(p->name), value;
+	struct blm_entry there;
+	int code = mdb_get(txn, c->filters, &key, &value);
+
+	if (code == MDB_NOTFOUND || (code == 0 && blm_record_decode(value.mv_data, value.mv_size, &there)
+				     && memcmp(there.constant.uuid, p->uuid, 16)))
+		return blm_fail(-ENOENT, "%s: was renamed, replaced or dropped in the meantime", p->name);
+	if (code)
+		return code;
+	if (blm_record_decode(value.mv_data, value.mv_size, &there)) {
+		p->replacing->labels_bytes = there.labels_bytes;
+		memcpy(p->replacing->labels, there.labels, sizeof(there.labels));
+	}
+	return write_entry(c, txn, p->name, p->replacing, true);
+}
+
+int blm_catalog_replace(struct blm_catalog *c, const char *name, const uint8_t old[16], struct blm_entry *entry)
+{
+	return transact(c, replace_entry, &(struct put){ .name = name, .uuid = old, .replacing = entry });
 }
 
 static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
@@ -498,6 +538,15 @@ int blm_catalog_change(struct blm_catalog *c, const char *name, int (*change)(st
 
 /* ---- Making it anew ---- */
 
+static int sync_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = fd < 0 || fsync(fd) < 0 ? errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+
 int blm_catalog_make(const char *folder, const struct blm_new_entry *entries, size_t count)
 {
 	char fresh[4096], path[4096];
@@ -535,6 +584,8 @@ int blm_catalog_make(const char *folder, const struct blm_new_entry *entries, si
 		mdb_env_close(env);
 	if (code == 0 && rename(fresh, path) < 0)
 		code = errno;
+	if (code == 0)
+		code = sync_folder(folder);
 	if (code) {
 		unlink(fresh);
 		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s", folder, mdb_strerror(code));

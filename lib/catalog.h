@@ -37,6 +37,11 @@ int blm_catalog_get(struct blm_catalog *catalog, const char *name, struct blm_en
 /* Changes; each one transaction, durable when it returns. */
 enum blm_put { BLM_PUT_NEW, BLM_PUT_OVER };
 int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry, enum blm_put how);	/* NEW: -EEXIST */
+/*
+ * Put `entry` in the place of the record of the filter `old`, whose labels it keeps: they are the name's. -ENOENT where the name
+ * leads to another filter, or nowhere, by now.
+ */
+int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const uint8_t old[16], struct blm_entry *entry);
 int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);		/* -ENOENT, -EEXIST */
 int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* -ENOENT: gone, or another's */
 
@@ -45,8 +50,9 @@ int blm_catalog_change(struct blm_catalog *catalog, const char *name,
 		       int (*change)(struct blm_entry *entry, void *context), void *context);
 
 /*
- * The record with the least name above `after` ("": the first). Returns 0 and the name, -ENOENT past the last, -EUCLEAN with the
- * name where its record is damaged. One look-up each, so that no reader holds the catalog for long.
+ * The record with the least name above `after` ("": the first). Returns 0 and the name; 1 and the name where its record is
+ * damaged; -ENOENT past the last; another negative errno where the catalog is. One look-up each, so that no reader holds the
+ * catalog for long.
  */
 int blm_catalog_next(struct blm_catalog *catalog, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret);
 

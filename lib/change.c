@@ -64,8 +64,10 @@ static int settle(struct blm_filter *f, struct blm_view *view)
 	r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
 	if (r == 1 && state_of(load_acquire(&live_of(view)->state.word)) != BLM_LIVE)
 		set_state(view, BLM_LIVE);
-	if (r == 1)
+	if (r == 1) {
 		atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+		atomic_store(&f->status, 0);
+	}
 	blm_unlock_exclusive(&view->lock, fd);
 	if (r == 1)
 		return 0;
@@ -106,6 +108,7 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret)
 		r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
 		if (r == 1) {
 			atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+			atomic_store(&f->status, 0);
 			*ret = view;
 			return 0;
 		}

@@ -130,13 +130,14 @@ static int make_or_replace(struct blm_filter **ret, struct blm_store *store, con
 
 	if (r < 0)
 		return r;
-	do {
+	r = -EEXIST;
+	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
 		r = blm_replace(&place, making, leave_empty, NULL);
 		if (r == 0 && ret)
 			r = blm_open(ret, store, name, true);
 		else if (r == -ENOENT)
 			r = blm_make(ret, store, name, making, NULL, NULL);
-	} while (r == -EEXIST);
+	}
 	blm_place_clear(&place);
 	return r;
 }

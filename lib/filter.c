@@ -199,7 +199,7 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 		if (fill)
 			r = fill(unborn.view, context);
 		if (r == 0)
-			r = blm_unborn_publish(&unborn, &place, false);
+			r = blm_unborn_publish(&unborn, &place, NULL);
 		if (r == 0)
 			r = blm_unborn_handle(ret, &unborn, &place, NULL);
 		else

@@ -139,8 +139,11 @@ struct blm_unborn {
 	struct blm_view *view;
 };
 int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_making *making);
-/* Sync and name it; over false: -EEXIST if the name is taken. On failure end it. */
-int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, bool over);
+/*
+ * Sync and name it. over: the uuid of the filter in whose place it comes; -ENOENT if the name leads to another by now. NULL: of
+ * none; -EEXIST if the name is taken. On failure end it.
+ */
+int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, const uint8_t *over);
 void blm_unborn_end(struct blm_unborn *unborn);
 
 /* A handle on what was published; takes the view out of unborn, and the place. ret NULL: none is wanted. */

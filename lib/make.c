@@ -133,17 +133,21 @@ int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const
 }
 
 /* A keyed filter's secret is in its place before anybody can find the filter. */
-int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, bool over)
+int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, const uint8_t *over)
 {
 	const struct blm_view *view = unborn->view;
+	int r;
 
 	if (view->secret) {
-		int r = blm_place_keep_secret(place, view->constant.template.key_id, view->secret);
+		r = blm_place_keep_secret(place, view->constant.template.key_id, view->secret);
 
 		if (r < 0)
 			return r;
 	}
-	return blm_place_publish(place, &unborn->file, unborn->view->image.header, over);
+	r = blm_place_publish(place, &unborn->file, unborn->view->image.header, over);
+	if (r == 0 && place->store)
+		atomic_store(&unborn->view->seen_state, BLM_STATE_NAMED);
+	return r;
 }
 
 void blm_unborn_end(struct blm_unborn *unborn)

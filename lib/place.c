@@ -136,11 +136,11 @@ int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_f
 	return folder < 0 ? folder : blm_new_file(ret, folder, place->shown, mode);
 }
 
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, bool over)
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const uint8_t *over)
 {
 	if (place->store)
 		return blm_store_put(place->store, place->name, file, header, over);
-	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1 : place->name, over, place->shown);
+	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1 : place->name, over != NULL, place->shown);
 }
 
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16])
@@ -201,35 +201,49 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	return 0;
 }
 
+/* The secret's file, written like a filter's: it appears whole, and its name is on the disk before anybody relies on it. */
+static int write_secret(const struct blm_place *place, int folder, const char *name, const uint8_t *secret)
+{
+	char text[2 * BLM_SECRET_BYTES + 2];
+	struct blm_new_file file;
+	int r = blm_new_file(&file, folder, place->shown, 0600);
+
+	if (r < 0)
+		return r;
+	sodium_bin2hex(text, sizeof(text), secret, BLM_SECRET_BYTES);
+	text[2 * BLM_SECRET_BYTES] = '\n';
+	if (write(file.fd, text, sizeof(text) - 1) != (ssize_t)sizeof(text) - 1)
+		r = blm_fail(errno ? -errno : -EIO, "%s: cannot write its secret %s: %s", place->shown, name, strerror(errno));
+	else
+		r = blm_new_file_publish(&file, name, false, name);
+	sodium_memzero(text, sizeof(text));
+	close(file.fd);
+	blm_new_file_end(&file);
+	return r;
+}
+
 /*
  * A secret is never written over: the file that is there belongs to the same key id in a store, where its name is the id,
  * or to a filter of the same path. That may be a leftover, which is why a different one says so and stays.
  */
 int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret)
 {
-	char name[PATH_MAX], text[2 * BLM_SECRET_BYTES + 2];
+	char name[PATH_MAX];
 	uint8_t there[BLM_SECRET_BYTES];
-	int folder, r = secret_file(place, key_id, name, sizeof(name), &folder), fd;
+	const char *last = name;
+	int ignored, r = secret_file(place, key_id, name, sizeof(name), &ignored), folder;
 
 	if (r < 0)
 		return r;
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 && errno == EEXIST) {
-		r = blm_place_secret(place, key_id, there);
-		if (r == 0 && memcmp(there, secret, sizeof(there)))
-			r = blm_fail(-EKEYREJECTED, "%s: there is another secret in %s; move it away first", place->shown, name);
-		sodium_memzero(there, sizeof(there));
+	folder = place->store ? fcntl(place->store->keys, F_DUPFD_CLOEXEC, 0) : folder_of(name, &last);
+	if (folder < 0)
+		return place->store ? blm_fail(-errno, "%s: keys/ cannot be written: %s", place->shown, strerror(errno)) : folder;
+	r = write_secret(place, folder, last, secret);
+	if (r != -EEXIST)
 		return r;
-	}
-	if (fd < 0)
-		return blm_fail(-errno, "%s: cannot write its secret %s: %s", place->shown, name, strerror(errno));
-	sodium_bin2hex(text, sizeof(text), secret, BLM_SECRET_BYTES);
-	text[2 * BLM_SECRET_BYTES] = '\n';
-	if (write(fd, text, sizeof(text) - 1) != (ssize_t)sizeof(text) - 1 || fsync(fd) < 0) {
-		r = blm_fail(errno ? -errno : -EIO, "%s: cannot write its secret %s: %s", place->shown, name, strerror(errno));
-		unlinkat(folder, name, 0);
-	}
-	sodium_memzero(text, sizeof(text));
-	close(fd);
+	r = blm_place_secret(place, key_id, there);
+	if (r == 0 && memcmp(there, secret, sizeof(there)))
+		r = blm_fail(-EKEYREJECTED, "%s: there is another secret in %s; move it away first", place->shown, name);
+	sodium_memzero(there, sizeof(there));
 	return r;
 }

@@ -33,9 +33,9 @@ int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const
 /* 0: nothing has this name yet; -EEXIST: something has; or another failure. */
 int blm_place_is_taken(const struct blm_place *place);
 
-/* Begin a new file in the right folder; then publish it, over false: -EEXIST if the name is taken. */
+/* Begin a new file in the right folder; then publish it, over as for blm_unborn_publish(). */
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, bool over);
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const uint8_t *over);
 
 /* The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing else has. */
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);

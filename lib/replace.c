@@ -90,7 +90,7 @@ static int replace(struct blm_filter *f, struct blm_view *old, const struct blm_
 	keep_record(unborn.view, old);
 	r = fill(unborn.view, old, context);
 	if (r == 0)
-		r = blm_unborn_publish(&unborn, &f->place, true);
+		r = blm_unborn_publish(&unborn, &f->place, old->constant.uuid);
 	blm_unborn_end(&unborn);
 	return r;
 }
@@ -100,8 +100,14 @@ int blm_replace(const struct blm_place *place, const struct blm_making *making,
 {
 	struct blm_filter *f;
 	struct blm_view *old;
-	int r = blm_open(&f, place->store, place->name, true);
+	char *path = place->store ? NULL : realpath(place->name, NULL);
+	int r;
 
+	if (!place->store && !path && errno != ENOENT)
+		return blm_fail(-errno, "%s: %s", place->shown, strerror(errno));
+	/* of a path with links the file that it leads to is replaced, and not the link: others come to it by other paths */
+	r = blm_open(&f, place->store, path ? path : place->name, true);
+	free(path);
 	if (r < 0)
 		return r;
 	r = lock_current(f, &old);
@@ -142,11 +148,12 @@ BLM_API int blm_store_publish(struct blm_store *store, const char *name, const s
 	}
 	blm_making_like(making, view);
 	making->mode = mode;
-	do {	/* somebody may drop or make the name in between */
+	r = -EEXIST;
+	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {	/* somebody may drop or make the name in between */
 		r = blm_replace(&place, making, fill_over, view);
 		if (r == -ENOENT)
 			r = blm_make(NULL, store, name, making, fill_with_copy, view);
-	} while (r == -EEXIST);
+	}
 	blm_place_clear(&place);
 	free(making);
 	return r;

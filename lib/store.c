@@ -331,7 +331,7 @@ void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64
  * anybody was told of, and which `verify --repair` deletes. While it is so, a lock on the file tells a living maker from a
  * dead one. After the commit it is the filter, whatever its mark says, as with every mark that a dead process leaves.
  */
-int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, struct blm_header *header, bool over)
+int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, struct blm_header *header, const uint8_t *over)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	char linked[BLM_FILE_TEXT];
@@ -347,11 +347,11 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 		r = blm_new_file_publish(file, linked, false, name);
 	}
 	if (r == 0) {
-		r = blm_catalog_put(s->catalog, name, entry, over ? BLM_PUT_OVER : BLM_PUT_NEW);
+		r = over ? blm_catalog_replace(s->catalog, name, over, entry) : blm_catalog_put(s->catalog, name, entry, BLM_PUT_NEW);
 		if (r < 0)
 			unlinkat(s->filters, linked, 0);
 		else
-			store_release(&header->live.state.word, 1 << 8 | BLM_LIVE);
+			store_release(&header->live.state.word, BLM_STATE_NAMED);
 	}
 	blm_ofd_unlock(file->fd, BLM_LOCK_REPLACE);
 	free(entry);
@@ -421,10 +421,11 @@ BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
 		err = blm_catalog_next(s->catalog, at->name, at->name, &at->entry);
 		if (err == -ENOENT)
 			break;
-		if (err < 0 && err != -EUCLEAN) {
+		if (err < 0) {
 			r = err;
 			break;
 		}
+		err = err == 1 ? -EUCLEAN : 0;
 		if (pattern && fnmatch(pattern, at->name, 0))
 			continue;
 		memset(&at->info, 0, sizeof(at->info));

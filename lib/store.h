@@ -49,7 +49,7 @@ int blm_check_name(const char *name);
 int blm_store_open_file(struct blm_store *store, const char *name, bool write);
 int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
 int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
-int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, bool over);
+int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const uint8_t *over);
 void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);
 int blm_store_synced(struct blm_store *store, const char *name, const uint8_t uuid[16], uint64_t keys, bool estimated, uint64_t time);
 

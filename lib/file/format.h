@@ -106,6 +106,9 @@ enum blm_state {
 	BLM_UNNAMED = 4,	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
 };
 
+/* The state word of a file from the moment that its store's catalog has it. */
+#define BLM_STATE_NAMED (UINT64_C(1) << 8 | BLM_LIVE)
+
 /* One sync. Valid if its check is right; of two valid ones the one with the greater sequence is the last. */
 struct blm_sync_record {
 	uint64_t sequence;		/* from 1; slot = sequence % 2 */
