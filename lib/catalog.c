@@ -165,7 +165,7 @@ static int open_new(struct blm_catalog **ret, const char *folder, bool write)
 	c->references = 1;
 	c->write = write;
 	c->generation = generation;
-	r = blm_catalog_lock_open(&c->lock, folder, write);
+	r = blm_catalog_lock_open(&c->lock, c->folder, write);
 	if (r == 0)
 		r = blm_catalog_lock(&c->lock, false);
 	if (r == 0) {
