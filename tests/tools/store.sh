@@ -51,6 +51,44 @@ creating_never_overwrites_unless_forced() {
 	exits 2 bloomery create named -n 1t -p 1e-6 --force; bloomery info named > /dev/null
 }
 
+a_filter_renamed_while_its_name_is_published_over_is_not_lost() {
+	bloomery create ./b -n 1000; seq 100 | bloomery add ./b
+	bloomery publish ./b n
+	( for _ in $(seq 150); do bloomery publish ./b n; done ) &
+	for i in $(seq 300); do
+		if bloomery mv n m$i 2> /dev/null; then
+			bloomery label m$i at=$i
+		fi
+	done
+	wait $!
+	[ "$(bloomery ls 'm*' | wc -l)" -ge 5 ]
+	for f in $(bloomery ls 'm*'); do
+		same "$(seq 100 | bloomery test -c $f)" 100
+		same "$(bloomery label $f)" "at=${f#m}"
+	done
+	bloomery verify
+}
+
+labels_outlive_publications() {
+	bloomery create ./b -n 1000; bloomery publish ./b n
+	( for _ in $(seq 100); do bloomery publish ./b n; done ) &
+	for i in $(seq 100); do
+		bloomery label n at=$i
+		same "$(bloomery label n)" at=$i
+	done
+	wait $!
+	same "$(bloomery label n)" at=100
+}
+
+what_a_link_leads_to_is_replaced_and_not_the_link() {
+	bloomery create ./real -n 1000; seq 10 | bloomery add ./real; bloomery copy ./real ./b
+	ln -s real link; ln -s nothing dangling
+	bloomery intersect ./link ./b --in-place
+	[ -L link ]; same "$(seq 10 | bloomery test -c ./real)" 10
+	exits 2 timeout 20 "$BLOOMERY" create ./dangling -n 10 --force
+	[ ! -e nothing ]
+}
+
 a_healthy_store_verifies() {
 	bloomery create a -n 1000; bloomery create b -n 10 --kind classic; seq 1000 | bloomery add a
 	bloomery verify > out; same "$(cat out)" ''
