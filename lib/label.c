@@ -48,6 +48,8 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
 
 	if (r == 0)
 		r = blm_check_name(to);
+	if (r == 0 && !strcmp(from, to))
+		r = blm_fail(-EINVAL, "%s: that is its name already", from);
 	if (r == 0)
 		r = blm_catalog_rename(store->catalog, from, to);
 	/* it is renamed; the file's own record only follows, and if its file is unwritable or lost, `verify` will tell */

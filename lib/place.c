@@ -188,6 +188,8 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (r < 0)
 		return r;
 	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && place->store && place->store->keys < 0)
+		errno = place->store->keys_errno;
 	if (fd < 0)
 		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with --key-file", place->shown,
 				place->store ? "keys/" : "", name, strerror(errno));

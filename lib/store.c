@@ -172,7 +172,7 @@ static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 	if (r == 0)
 		r = open_folder(dir, "filters", &s->filters);
 	if (r == 0 && open_folder(dir, "keys", &s->keys) < 0)
-		s->keys = -1;		/* no right to look in: its keyed filters cannot be read, the others can */
+		s->keys_errno = errno;	/* its keyed filters cannot be read, the others can */
 	if (r == 0 && flags & BLM_STORE_CREATE)
 		r = make_catalog(catalog, s->filters);
 	if (r == 0)

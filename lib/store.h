@@ -18,7 +18,8 @@ struct blm_store {
 	_Atomic unsigned references;
 	char *dir;			/* as the user gave it, for messages */
 	int filters;			/* descriptors of the folders */
-	int keys;
+	int keys;			/* -1 where it may not be looked into; keys_errno says why */
+	int keys_errno;
 	bool write;
 	struct blm_catalog *catalog;
 };

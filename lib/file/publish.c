@@ -85,6 +85,8 @@ int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, co
 	if (bytes > INT64_MAX / 2)
 		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path, (unsigned long long)bytes);
 	r = sparse || has_room(file->fd, bytes) ? set_size(file->fd, (off_t)bytes, sparse) : -ENOSPC;
+	if (r == -EFBIG)
+		return blm_fail(r, "%s: the file system, or a limit, allows no file of %llu bytes", path, (unsigned long long)bytes);
 	if (r < 0)
 		return blm_fail(r, "%s: no room for %llu bytes: %s", path, (unsigned long long)bytes, strerror(-r));
 	return 0;
