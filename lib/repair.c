@@ -124,7 +124,8 @@ static int keep(struct repair *r, const struct blm_view *view)
 
 static int delete(struct repair *r, const char *file)
 {
-	return unlinkat(r->filters, file, 0) < 0 ? blm_fail(-errno, "%s/filters/%s: %s", r->dir, file, strerror(errno)) : 0;
+	/* whoever left it may be alive after all, and quicker */
+	return unlinkat(r->filters, file, 0) < 0 && errno != ENOENT ? blm_fail(-errno, "%s/filters/%s: %s", r->dir, file, strerror(errno)) : 0;
 }
 
 /* A file in filters/ that no record of a whole catalog means. */
@@ -228,7 +229,9 @@ static int check_file(struct repair *r, const char *file)
 		return err;
 	}
 	fd = openat(r->filters, file, (r->repair ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
+	if (fd < 0 && errno == ENOENT) {
+		;	/* dropped or replaced since the folder was listed */
+	} else if (fd < 0) {
 		blm_found(r->to, path, false, "cannot be opened: %s", strerror(errno));
 	} else if (blm_view_make(&view, fd, path, r->repair) < 0) {
 		blm_found(r->to, path, false, "%s", blm_why());
