@@ -108,6 +108,13 @@ int blm_replace(const struct blm_place *place, const struct blm_making *making,
 	/* of a path with links the file that it leads to is replaced, and not the link: others come to it by other paths */
 	r = blm_open(&f, place->store, path ? path : place->name, true);
 	free(path);
+	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY) {
+		char why[512];
+
+		strncpy(why, blm_why(), sizeof(why) - 1);
+		why[sizeof(why) - 1] = '\0';
+		return blm_fail(r, "%s; what does not open is not replaced: drop it, or remove the file, first", why);
+	}
 	if (r < 0)
 		return r;
 	r = lock_current(f, &old);
