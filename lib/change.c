@@ -1,49 +1,202 @@
 /* change.c - a change to a file that others may change, sync or replace at the same moment */
+#include "allow.h"
+#include "file/sigbus.h"
 #include "file/system.h"
 #include "filter.h"
 
 #include <sodium.h>
+#include <sys/mman.h>
 
 /* ---- Changing ---- */
 
-/* Raise `written` to the current epoch (format.h has the protocol). */
-static void mark_written(struct blm_live *live)
+void blm_mark_written(struct blm_live *live)
 {
 	uint64_t epoch = load_acquire(&live->epoch.word), old = __atomic_load_n(&live->written.word, __ATOMIC_RELAXED);
 
 	if (le64toh(old) >= epoch)
 		return;
+	store_release(&live->boot.word, blm_boot_number());
 	while (le64toh(old) < epoch
 	       && !__atomic_compare_exchange_n(&live->written.word, &old, htole64(epoch), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
-	store_release(&live->boot.word, blm_boot_number());
 }
 
-static int may_change(struct blm_filter *f)
+static bool has_lone_writer(const struct blm_view *view)
+{
+	return view->whole.kind->lone_writer;
+}
+
+/* ---- The writers' lock ---- */
+
+/* Threads first: they share the descriptor, and so its lock. */
+int blm_lock_writing(struct blm_filter *f, struct blm_view *view, bool exclusive)
+{
+	int fd = blm_view_fd(f, view), r;
+
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&view->writing);
+	r = blm_ofd_lock(fd, BLM_LOCK_WRITE, exclusive);
+	if (r < 0)
+		pthread_mutex_unlock(&view->writing);
+	return r;
+}
+
+void blm_unlock_writing(struct blm_view *view)
+{
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_WRITE);
+	pthread_mutex_unlock(&view->writing);
+}
+
+/* ---- Reading it whole ---- */
+
+/*
+ * Who adds to a kind with lone_remover is not held off, but seen: it holds BLM_LOCK_REPLACE until the keys are counted, and none is
+ * counted out meanwhile.
+ */
+int blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	int r = 0;
+
+	*ret = (struct blm_still){ .view = view, .locked = kind->lone_writer || kind->lone_remover };
+	if (ret->locked)
+		r = blm_lock_writing((struct blm_filter *)f, view, false);
+	if (r < 0 || !kind->minds_cuts)
+		return r;
+	ret->counted = blm_counted_keys(view);
+	full_fence();
+	ret->changes = blm_lock_is_held(&view->lock, view->image.fd);
+	return 0;
+}
+
+bool blm_still_end(const struct blm_still *still)
+{
+	struct blm_view *view = still->view;
+	bool changes = still->changes;
+
+	full_fence();
+	if (view->whole.kind->minds_cuts)
+		changes |= blm_lock_is_held(&view->lock, view->image.fd) || blm_counted_keys(view) != still->counted;
+	if (still->locked)
+		blm_unlock_writing(view);
+	return !changes;
+}
+
+void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
+{
+	for (int i = 0; i < BLM_OWN; i++)
+		ret[i] = is_foreign(view) || view->shows_image ? 0 : load_acquire(&live_of(view)->own[i].word);
+	if (view->whole.cut)
+		ret[BLM_OWN_CUT] = 1;
+}
+
+/* ---- Announcing ---- */
+
+static bool is_announced(const struct blm_live *live)
+{
+	return load_acquire(&live->announced.word) >= load_acquire(&live->epoch.word) && load_acquire(&live->boot.word) == blm_boot_number();
+}
+
+/*
+ * Who opens the file after a power cut must know that it was changed. So that is on the disk before the first change after a sync. Under
+ * the writers' lock, and not under the sync lock, which is held for as long as all is written back: `failed` is raised and lowered by
+ * compare-and-swap.
+ */
+static int announce(const struct blm_filter *f, struct blm_view *view)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t epoch = load_acquire(&live->epoch.word), before = load_acquire(&live->failed.word), failed = htole64(before);
+	int r;
+
+	if (is_announced(live))
+		return 0;
+	blm_mark_written(live);
+	store_release(&live->boot.word, blm_boot_number());
+	if (before < epoch)
+		__atomic_compare_exchange_n(&live->failed.word, &failed, htole64(epoch), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	r = msync(live, BLM_PAGE, MS_SYNC) < 0 ? -errno : 0;
+	if (r < 0)
+		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.shown, strerror(-r));
+	failed = htole64(epoch);
+	if (before < epoch)
+		__atomic_compare_exchange_n(&live->failed.word, &failed, htole64(before), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	store_release(&live->announced.word, epoch);
+	return 0;
+}
+
+/*
+ * Of kinds that mind cuts and have many writers: the first of an epoch does it, and the others wait for that. Asked under BLM_LOCK_REPLACE,
+ * held shared, as long as which a change is under way: a sync that begins the next epoch looks who holds it (begin_epoch()), after that.
+ * So either the sync sees the change, or the change the epoch.
+ */
+static int announce_alone(struct blm_filter *f, struct blm_view *view)
+{
+	int r;
+
+	if (!view->whole.kind->minds_cuts || f->place.memory || is_announced(live_of(view)))
+		return 0;
+	r = blm_lock_writing(f, view, true);
+	if (r < 0)
+		return r;
+	r = announce(f, view);
+	blm_unlock_writing(view);
+	return r;
+}
+
+/* ---- Begin and end ---- */
+
+int blm_check_struck(const struct blm_filter *f, const struct blm_view *view)
+{
+	return blm_sigbus_struck(view->image.map)
+		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", f->place.shown) : 0;
+}
+
+int blm_may_change(const struct blm_filter *f)
 {
 	int status;
 
 	if (!f->write)
 		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+	status = blm_check_struck(f, atomic_load(&f->view));
+	if (status < 0)
+		return status;
 	status = atomic_load(&f->status);
 	if (status == -ESTALE)
 		return blm_fail(status, "%s: the filter was dropped", f->place.shown);
-	return status < 0 ? blm_fail(status, "%s: was replaced, and what replaced it does not open: %s", f->place.shown,
+	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.shown,
 				     blm_strerror(status)) : 0;
 }
 
-int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
+static int begin(struct blm_filter *f, struct blm_view **ret)
 {
 	struct blm_view *view = current_view(f);
-	int r = may_change(f);
+	int r = blm_may_change(f);
 
 	if (r < 0)
 		return r;
+	if (!kind_takes_keys(view->whole.kind))
+		return blm_cannot(view, f, "change once they are built", BLM_CAN_ADD);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.shown);
-	mark_written(live_of(view));
+	blm_mark_written(live_of(view));
 	*ret = view;
 	return 0;
+}
+
+/* What it became in the meantime may be of a kind with other needs. */
+int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
+{
+	int r = begin(f, ret);
+
+	while (r == 0 && has_lone_writer(*ret)) {
+		r = blm_change_begin_held(f, ret);
+		if (r < 0 || has_lone_writer(*ret))
+			break;
+		blm_change_end_held(f, *ret);
+		r = begin(f, ret);
+	}
+	return r;
 }
 
 /*
@@ -57,7 +210,7 @@ static int settle(struct blm_filter *f, struct blm_view *view)
 	int fd = blm_view_fd(f, view), r;
 
 	if (fd < 0)
-		return fd;
+		return fd == -ESTALE ? -EAGAIN : fd;
 	r = blm_lock_exclusive(&view->lock, fd);
 	if (r < 0)
 		return r;
@@ -78,39 +231,72 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 {
 	uint64_t state;
 
+	if (has_lone_writer(view)) {
+		blm_change_end_held(f, view);
+		return blm_check_struck(f, view);
+	}
 	full_fence();
-	mark_written(live_of(view));
+	blm_mark_written(live_of(view));
 	state = load_acquire(&live_of(view)->state.word);
 	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed) && state_of(state) == BLM_LIVE)
-		return 0;
+		return blm_check_struck(f, view);
 	return settle(f, view);
 }
 
-int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret)
+/* ---- Holding others off ---- */
+
+/* The only one who changes, of a kind for which that matters. No epoch of a kind that announces begins meanwhile. */
+static int become_writer(struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	int r = kind->lone_writer ? blm_lock_writing(f, view, true) : 0;
+
+	if (r == 0 && kind->shadow && !f->place.memory) {
+		r = announce(f, view);
+		if (r < 0)
+			blm_unlock_writing(view);
+	}
+	if (r == 0 && kind->settle)
+		kind->settle(&view->whole);
+	return r;
+}
+
+/* Is it the filter, whole? Whoever left its state other than LIVE is dead. */
+static int look_up(struct blm_filter *f, struct blm_view *view)
+{
+	int r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+
+	if (r != 1 || !has_all_parts(view))
+		return r < 0 ? r : 0;
+	atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+	atomic_store(&f->status, 0);
+	return 1;
+}
+
+static int begin_held(struct blm_filter *f, struct blm_view **ret)
 {
 	for (;;) {
 		struct blm_view *view;
-		int r = blm_change_begin(f, &view), fd;
+		int r = begin(f, &view), fd;
 
 		if (r < 0)
 			return r;
 		fd = blm_view_fd(f, view);
+		if (fd == -ESTALE)
+			continue;
 		if (fd < 0)
 			return fd;
 		r = blm_lock_shared(&view->lock, fd);
 		if (r < 0)
 			return r;
 		/* nobody is replacing now, so what the name says is true until end() */
-		if (is_current(view)) {
-			*ret = view;
-			return 0;
-		}
-		r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+		r = is_current(view) ? 1 : look_up(f, view);
 		if (r == 1) {
-			atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
-			atomic_store(&f->status, 0);
+			full_fence();
+			r = announce_alone(f, view);
 			*ret = view;
-			return 0;
+			if (r == 0)
+				return 0;
 		}
 		blm_unlock_shared(&view->lock, fd);
 		if (r < 0 && r != -ENOENT)
@@ -118,12 +304,56 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret)
 	}
 }
 
+int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret)
+{
+	int r = begin_held(f, ret);
+
+	if (r < 0)
+		return r;
+	r = become_writer(f, *ret);
+	if (r < 0)
+		blm_unlock_shared(&(*ret)->lock, (*ret)->image.fd);
+	return r;
+}
+
 void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 {
 	full_fence();
-	mark_written(live_of(view));
+	blm_mark_written(live_of(view));
+	if (has_lone_writer(view))
+		blm_unlock_writing(view);
+	announce_alone(f, view);	/* where it fails the filter is suspect, and the next change fails */
 	blm_unlock_shared(&view->lock, view->image.fd);
-	(void)f;
+}
+
+/* What comes in a filter's place may be of another kind, so the view is asked that is to be changed. */
+int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held)
+{
+	int r;
+
+	do {
+		*ret_held = false;
+		r = blm_change_begin(f, ret);
+		if (r < 0 || (*ret)->whole.kind->only_sets)
+			return r;
+		r = blm_change_end(f, *ret);
+	} while (r == -EAGAIN);
+	*ret_held = true;
+	return r < 0 ? r : blm_change_begin_held(f, ret);
+}
+
+int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool held)
+{
+	struct blm_asked asked = { 0 };
+	int listed = blm_allow_take_off_all(f, view, &asked), r;
+
+	held |= has_lone_writer(view);
+	if (held)
+		blm_change_end_held(f, view);
+	r = held ? blm_check_struck(f, view) : blm_change_end(f, view);
+	if (r == 0 && !held && blm_allow_is_stale(f, view, &asked))
+		r = -EAGAIN;
+	return r < 0 ? r : listed;
 }
 
 int blm_view_fd(struct blm_filter *f, struct blm_view *view)
@@ -144,6 +374,7 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 				again->image.fd = -1;
 			} else {
 				r = blm_fail(-ESTALE, "%s: was replaced before a forked process could open it", f->place.shown);
+				atomic_store(&view->seen_state, UINT64_MAX);	/* whatever its state says: look the name up */
 			}
 			blm_view_free(again);
 		}
@@ -177,15 +408,17 @@ uint64_t blm_counted_keys(const struct blm_view *view)
 {
 	uint64_t sum = 0;
 
+	if (view->shows_image)
+		return view->synced_keys;
 	for (int i = 0; i < BLM_STRIPES; i++)
 		sum += load_relaxed(&view->image.header->stripe[i].keys);
-	return sum;
+	return (int64_t)sum < 0 ? 0 : sum;	/* one thread may have counted out already what another is about to count in */
 }
 
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can)
 {
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot %s; these kinds can: %s", f->place.shown, view->part[0].kind->name, what,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s; these kinds can: %s", f->place.shown, view->whole.kind->name, what,
 			blm_kinds_that_can(can, names, sizeof(names)));
 }

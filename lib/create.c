@@ -1,7 +1,12 @@
 /* create.c - from parameters to a new, empty filter */
+#include "format/format.h"
 #include "filter.h"
+#include "hash/rule.h"
+#include "options.h"
+#include "sizing.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <sodium.h>
 
@@ -26,12 +31,29 @@ static int check_params(const struct blm_params *p)
 	return 0;
 }
 
-static int check_family(const struct blm_kind *kind, const struct blm_family *family, const struct blm_params *p,
-			const struct blm_shape *shape)
+static int check_rule(const struct blm_choice *choice, const struct blm_shape *shape)
 {
-	if (family->nth && !kind->every_family)
-		return blm_fail(-EOPNOTSUPP, "the hash %s gives %u bits for each probe, which the kind %s cannot use; the kind classic can",
-				family->name, family->bits, kind->name);
+	const struct blm_rule *rule = choice->rule;
+	const char *why;
+
+	if (!choice->kind->every_scheme && !choice->kind->some_schemes)
+		return !rule->id ? 0 : blm_fail(-EOPNOTSUPP, "a %s filter has no scheme but its own; %s filters can have any", choice->kind->name,
+						BLM_EXACT_KIND);
+	why = kind_misfit(choice->kind, rule, 0, choice->family, shape->cells, shape->probes);
+	return why ? blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: %s", rule->name,
+			      (unsigned long long)shape->cells, shape->probes, choice->family->name, why) : 0;
+}
+
+static int check_family(const struct blm_choice *choice, const struct blm_shape *shape)
+{
+	const struct blm_family *family = choice->family;
+	const struct blm_params *p = &choice->params;
+	const struct blm_kind *kind = choice->kind;
+	char names[256];
+
+	if (!kind_takes(kind, family))
+		return blm_fail(-EOPNOTSUPP, "%s filters cannot use the hash %s; these kinds can: %s", kind->name, family->name,
+				blm_kinds_that_take(family, names, sizeof(names)));
 	if (family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
 		return blm_fail(-EINVAL, "the hash %s reaches only 2^%u bits; %llu are asked for", family->name, family->bits,
 				(unsigned long long)shape->cells);
@@ -39,60 +61,166 @@ static int check_family(const struct blm_kind *kind, const struct blm_family *fa
 		return blm_fail(-EINVAL, "the hash %s takes no tweak", family->name);
 	if (family->tweaked && p->tweak > UINT32_MAX)
 		return blm_fail(-EINVAL, "tweak %llu is more than 32 bits", (unsigned long long)p->tweak);
-	if (p->seed_count && p->seed_count != family->seeds)
-		return blm_fail(-EINVAL, "%u seeds given; the hash %s takes %u", p->seed_count, family->name, family->seeds);
+	if (p->seed_count && p->seed_count != family_seeds(family, shape->probes))
+		return blm_fail(-EINVAL, "%u seeds given; the hash %s takes %u%s", p->seed_count, family->name,
+				family_seeds(family, shape->probes), family->seeds_by_probe ? ", one for each probe" : "");
+	for (uint32_t i = 0; i < p->seed_count; i++)
+		if (p->seeds[i] > family_seed_max(family))
+			return blm_fail(-EINVAL, "seed %llu is more than %u bits, which the seeds of the hash %s have",
+					(unsigned long long)p->seeds[i], family->seed_bits, family->name);
 	if (p->secret && !family->keyed)
 		return blm_fail(-EINVAL, "the hash %s takes no secret key", family->name);
-	return 0;
+	return check_rule(choice, shape);
 }
 
-static int plan(const struct blm_params *p, const struct blm_kind **ret_kind, const struct blm_family **ret_family, struct blm_shape *ret)
+/* Where none is named: the default, but for numbers that are to be exact; and then the first that takes the hash. */
+static const struct blm_kind *usual_kind(const struct blm_params *p, const struct blm_family *family)
 {
-	const struct blm_family *family = blm_family_by_name(p->hash ? p->hash : "xxh3");
-	bool exact = p->cells || p->probes || (family && family->nth);
-	const struct blm_kind *kind = blm_kind_by_name(p->kind ? p->kind : exact ? BLM_EXACT_KIND : BLM_DEFAULT_KIND);
-	char names[256];
-	int r;
+	const struct blm_kind *kind = blm_kind_by_name(p->cells || p->probes || p->scheme ? BLM_EXACT_KIND : BLM_DEFAULT_KIND);
 
-	if (!kind)
-		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", p->kind, blm_kinds_that_can(0, names, sizeof(names)));
-	if (!family)
-		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", p->hash);
+	for (size_t i = 0; family && !kind_takes(kind, family) && blm_kind_at(i); i++)
+		if (kind_takes(blm_kind_at(i), family))
+			kind = blm_kind_at(i);
+	return kind;
+}
+
+/* What a filter that is made for another program's format is to be, in our own terms. Cells that do not do for the rule are rounded up. */
+static int take_format(struct blm_choice *ret, const struct blm_params *p)
+{
+	const struct blm_format *format = p->format ? blm_format_by_name(p->format) : NULL;
+	int r = 0;
+
+	ret->params = *p;
+	if (p->format && !format)
+		return blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", p->format);
+	if (!format || !format->families)
+		return 0;
+	if (!format->plan)
+		return blm_fail(-EOPNOTSUPP, "filters cannot be made for %s, only taken from it", format->name);
+	if (p->hash || p->scheme || p->kind || (p->seed_count && format->no_seed))
+		return blm_fail(-EINVAL, "the format %s says itself which kind, hash and scheme its filters have", format->name);
 	r = check_params(p);
+	if (r == 0 && !p->rate)
+		ret->params.rate = BLM_DEFAULT_RATE;
+	ret->params.kind = format->kinds ? format->kinds[0] : BLM_EXACT_KIND;
 	if (r == 0)
-		r = kind->plan(ret, p);
-	if (r == 0)
-		r = check_family(kind, family, p, ret);
-	*ret_kind = kind;
-	*ret_family = family;
+		r = format->plan(&ret->params, ret->seeds);
+	if (ret->params.seed_count && !p->seed_count)
+		ret->params.seeds = ret->seeds;
+	ret->format = format;
 	return r;
 }
 
-static uint64_t first_part_at(uint64_t bytes)
+static int choose(struct blm_choice *ret, const struct blm_params *params)
 {
-	return round_up(BLM_HEADER_BYTES, bytes > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN);
+	const struct blm_params *p = &ret->params;
+	const struct blm_family *family;
+	const struct blm_kind *kind;
+	char names[256];
+	int r;
+
+	*ret = (struct blm_choice){ 0 };
+	r = take_format(ret, params);
+	if (r < 0)
+		return r;
+	family = blm_family_by_name(p->hash ? p->hash : BLM_DEFAULT_HASH);
+	kind = p->kind ? blm_kind_by_name(p->kind) : usual_kind(p, family);
+
+	if (!kind)
+		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", p->kind, blm_kinds_that_can(0, names, sizeof(names)));
+	if (!p->hash && kind->family)
+		family = blm_family_by_name(kind->family);
+	if (!family)
+		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", p->hash);
+	ret->kind = kind;
+	ret->family = family;
+	ret->rule = p->scheme ? blm_rule_by_name(p->scheme) : blm_rule_by_id(kind->every_scheme ? family->rule : 0);
+	if (!ret->rule)
+		return blm_fail(-ENOENT, "there is no scheme \"%s\"; see `bloomery schemes`", p->scheme);
+	return blm_options_parse(kind, p->options, ret->args);
+}
+
+static int plan(const struct blm_choice *choice, struct blm_shape *ret)
+{
+	const struct blm_family *family = choice->family;
+	struct blm_params p = choice->params;
+	int r = check_params(&p);
+
+	*ret = (struct blm_shape){ 0 };
+	memcpy(ret->args, choice->args, sizeof(ret->args));
+	if (family->seeds_by_probe && !p.probes)
+		p.probes = p.seed_count;
+	if (r == 0)
+		r = choice->kind->plan(ret, &p);
+	if (r == 0 && !p.cells && (choice->kind->every_scheme || choice->kind->some_schemes)
+	    && blm_rule_cells(choice->rule, ret->cells, ret->probes) != ret->cells) {
+		p = (struct blm_params){ .capacity = ret->capacity, .rate = ret->rate, .probes = ret->probes,
+					 .cells = blm_rule_cells(choice->rule, ret->cells, ret->probes) };
+		r = choice->kind->plan(ret, &p);
+	}
+	return r < 0 ? r : check_family(choice, ret);
+}
+
+static int plan_from(const struct blm_params *params, struct blm_choice *ret_choice, struct blm_shape *ret)
+{
+	int r = choose(ret_choice, params);
+
+	return r < 0 ? r : plan(ret_choice, ret);
+}
+
+static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params *p, const struct blm_shape *whole)
+{
+	struct blm_component part = { .shape = *whole };
+	uint64_t end = BLM_HEADER_BYTES;
+
+	for (unsigned i = 0; i < (kind->parts ? kind->parts(whole) : 1); i++)
+		if (!kind->compose || kind->compose(whole, i, &part))
+			end = blm_part_at(end, part.shape.bytes) + part.shape.bytes;
+	return kind->shadow && !p->no_shadow ? shadow_layout(end - whole->bytes, whole->bytes).end : end;
 }
 
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params)
 {
-	const struct blm_kind *kind;
-	const struct blm_family *family;
+	struct blm_choice choice;
 	struct blm_shape shape;
-	int r = plan(params, &kind, &family, &shape);
+	int r = plan_from(params, &choice, &shape);
+	const struct blm_kind *kind = choice.kind;
 
 	if (r < 0)
 		return r;
 	*ret = (struct blm_plan){
 		.kind = kind->name, .cells = shape.cells, .probes = shape.probes,
-		.data_bytes = shape.bytes, .file_bytes = first_part_at(shape.bytes) + shape.bytes,
+		.data_bytes = shape.bytes, .file_bytes = file_bytes(kind, &choice.params, &shape),
 		.capacity = shape.capacity, .rate = shape.rate,
 		.predicted_rate = kind->rate_at(&shape, shape.capacity),
-		.bits_per_key = (double)shape.cells * shape.cell_bits / (double)shape.capacity,
+		.bits_per_key = (kind->compose || !kind_takes_keys(kind) ? 8.0 * (double)shape.bytes : (double)shape.cells * shape.cell_bits) / (double)shape.capacity,
 	};
 	return 0;
 }
 
+BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_fact *ret)
+{
+	struct blm_choice choice;
+	struct blm_shape shape;
+	int r = plan_from(params, &choice, &shape);
+	const struct blm_kind *kind = choice.kind;
+
+	if (r < 0)
+		return r;
+	if (!kind->foretell || i > UINT_MAX || !kind->foretell(&shape, (unsigned)i, ret))
+		return blm_fail(-ENOENT, "there are no more facts of such a %s filter", kind->name);
+	return 0;
+}
+
 /* ---- Creating ---- */
+
+static void set_seeds(struct blm_template_fields *t, const struct blm_family *family, const struct blm_params *p, uint32_t count)
+{
+	t->seed_count = htole32(count);
+	randombytes_buf(t->seeds, 8 * count);
+	for (uint32_t i = 0; i < count; i++)
+		t->seeds[i] = htole64(p->seed_count ? p->seeds[i] : t->seeds[i] & family_seed_max(family));
+}
 
 static int set_family(struct blm_making *making, const struct blm_family *family, const struct blm_params *p, uint8_t secret[BLM_SECRET_BYTES])
 {
@@ -102,10 +230,7 @@ static int set_family(struct blm_making *making, const struct blm_family *family
 		return blm_fail(-EIO, "the system gives no random numbers");
 	t->family = htole32(family->id);
 	t->tweak = htole64(p->tweak);
-	t->seed_count = htole32(family->seeds);
-	randombytes_buf(t->seeds, 8 * family->seeds);
-	for (uint32_t i = 0; i < p->seed_count; i++)
-		t->seeds[i] = htole64(p->seeds[i]);
+	set_seeds(t, family, p, family_seeds(family, making->whole.probes));
 	if (!family->keyed)
 		return 0;
 	if (p->secret)
@@ -132,7 +257,7 @@ static int make_or_replace(struct blm_filter **ret, struct blm_store *store, con
 		return r;
 	r = -EEXIST;
 	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
-		r = blm_replace(&place, making, leave_empty, NULL);
+		r = blm_replace(&place, NULL, making, NULL, leave_empty, NULL);
 		if (r == 0 && ret)
 			r = blm_open(ret, store, name, true);
 		else if (r == -ENOENT)
@@ -142,20 +267,86 @@ static int make_or_replace(struct blm_filter **ret, struct blm_store *store, con
 	return r;
 }
 
-BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params)
+static int set_parts(struct blm_making *making)
 {
-	uint8_t secret[BLM_SECRET_BYTES];
-	struct blm_making making = { .parts = 1, .mode = params->mode, .sparse = params->sparse };
-	const struct blm_family *family;
-	int r = plan(params, &making.kind[0], &family, &making.shape[0]);
+	const struct blm_kind *kind = making->of;
+	struct blm_component part = { .kind = kind, .shape = making->whole };
 
-	if (r == 0)
-		r = set_family(&making, family, params, secret);
+	making->parts = kind->parts ? kind->parts(&making->whole) : 1;
+	for (unsigned i = 0; i < making->parts; i++) {
+		if (kind->compose && !kind->compose(&making->whole, i, &part))
+			return blm_fail(-EFBIG, "a %s filter of that size has parts that are too large", kind->name);
+		making->kind[i] = part.kind;
+		making->role[i] = part.role;
+		making->shape[i] = part.shape;
+		making->shape[i].rate = fmax(part.shape.rate, DBL_MIN);
+	}
+	return 0;
+}
+
+int blm_check_empty(const struct blm_kind *kind, const char *shown)
+{
+	return kind_takes_keys(kind) ? 0 : blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by `bloomery build`, and is never "
+						    "empty at first", shown, kind->name);
+}
+
+int blm_making_size(struct blm_making *making, const struct blm_choice *choice)
+{
+	struct blm_shape *shape = &making->whole;
+	int r = plan(choice, shape);
+
 	if (r < 0)
 		return r;
-	making.capacity = making.shape[0].capacity;
-	making.rate = making.shape[0].rate = fmax(making.shape[0].rate, DBL_MIN);	/* predicted, it can be too small for a double */
-	r = params->replace ? make_or_replace(ret, store, name, &making) : blm_make(ret, store, name, &making, NULL, NULL);
-	sodium_memzero(secret, sizeof(secret));
+	shape->rate = fmax(shape->rate, DBL_MIN);	/* predicted, it can be too small for a double */
+	making->template.cells = htole64(shape->cells);
+	making->capacity = shape->capacity;
+	making->rate = shape->rate;
+	return set_parts(making);
+}
+
+int blm_making_fit(struct blm_making *making, const struct blm_sorted *keys)
+{
+	int r = making->of->fit ? making->of->fit(&making->whole, keys) : 0;
+
+	return r < 0 ? r : set_parts(making);
+}
+
+int blm_making_choose(struct blm_making *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret)
+{
+	int r = choose(ret_choice, params);
+
+	if (r < 0)
+		return r;
+	*ret = (struct blm_making){ .of = ret_choice->kind, .mode = params->mode, .sparse = params->sparse, .no_shadow = params->no_shadow };
+	r = blm_making_size(ret, ret_choice);
+	if (r == 0)
+		r = set_family(ret, ret_choice->family, &ret_choice->params, secret);
+	ret->template.index_rule = htole32(ret_choice->rule->id);
+	ret->template.bit_order = htole32(ret_choice->format ? ret_choice->format->bit_order : 0);
+	ret_choice->params.kind = ret_choice->params.options = ret_choice->params.hash = NULL;
+	ret_choice->params.scheme = ret_choice->params.format = NULL;
+	ret_choice->params.seed_count = 0;
+	ret_choice->params.secret = NULL;
+	return r;
+}
+
+int blm_making_from(struct blm_making *ret, const struct blm_params *params, uint8_t *secret)
+{
+	struct blm_choice choice;
+
+	return blm_making_choose(ret, &choice, params, secret);
+}
+
+BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params)
+{
+	uint8_t *secret = sodium_init() < 0 ? NULL : sodium_malloc(BLM_SECRET_BYTES);
+	struct blm_making making;
+	int r = secret ? blm_making_from(&making, params, secret) : blm_fail(-ENOMEM, "no memory for a secret key");
+
+	if (r == 0)
+		r = blm_check_empty(making.of, name ? name : "(memory)");
+	if (r == 0)
+		r = params->replace ? make_or_replace(ret, store, name, &making) : blm_make(ret, store, name, &making, NULL, NULL);
+	sodium_free(secret);
 	return r;
 }

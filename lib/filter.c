@@ -1,7 +1,9 @@
 /* filter.c - handles: opened, made, closed, and what becomes of them in a forked child */
-#include "filter.h"
+#include "exchange.h"
 
+#include <fcntl.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /* ---- All handles of the process, for fork() ---- */
@@ -34,6 +36,8 @@ static void after_fork_in_child(void)
 			view->image.fd = -1;
 			blm_lock_init(&view->lock);
 			pthread_mutex_init(&view->syncing, NULL);
+			pthread_mutex_init(&view->writing, NULL);
+			pthread_mutex_init(&view->growing, NULL);
 		}
 	}
 }
@@ -108,23 +112,33 @@ static int keep_given_secret(struct blm_filter *f, const uint8_t *secret)
 	return 0;
 }
 
-BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret)
+/* Our own files first: that costs them nothing. What is not ours may be another program's, which says more than our refusal. */
+static int open_view(struct blm_view **ret, struct blm_filter *f, const struct blm_exchange *how)
 {
-	struct blm_place place;
-	struct blm_filter *f;
-	struct blm_view *view = NULL;
-	int r = blm_place_set(&place, store, name);
+	static const struct blm_exchange by_default;
+	char why[512];
+	int r = blm_view_open(ret, f), foreign;
 
-	if (r < 0)
+	if ((r != -EBADMSG && r != -ENODATA) || f->place.store || f->place.memory)
 		return r;
-	f = new_handle(&place, write);
+	snprintf(why, sizeof(why), "%s", blm_why());
+	foreign = blm_foreign_view(ret, &f->place, f->write, how ? how : &by_default);
+	return foreign == 1 ? blm_fail(r, "%s", why) : foreign;
+}
+
+int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret, const struct blm_exchange *how)
+{
+	struct blm_filter *f = new_handle(place, write);
+	struct blm_view *view = NULL;
+	int r;
+
 	if (!f) {
-		blm_place_clear(&place);
-		return blm_fail(-ENOMEM, "%s: out of memory", name);
+		blm_place_clear(place);
+		return blm_fail(-ENOMEM, "out of memory");
 	}
 	r = keep_given_secret(f, secret);
 	if (r == 0)
-		r = blm_view_open(&view, f);
+		r = open_view(&view, f, how);
 	if (r < 0) {
 		free_handle(f);
 		return r;
@@ -133,6 +147,17 @@ BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, con
 	enlist(f);
 	*ret = f;
 	return 0;
+}
+
+BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret)
+{
+	struct blm_place place;
+	int r;
+
+	if (!store && !name)
+		return blm_fail(-EINVAL, "a filter in memory has no name to open it by");
+	r = blm_place_set(&place, store, name);
+	return r < 0 ? r : blm_filter_open(ret, &place, write, secret, NULL);
 }
 
 BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name, bool write)
@@ -151,8 +176,10 @@ BLM_API struct blm_filter *blm_close(struct blm_filter *f)
 
 BLM_API int blm_status(const struct blm_filter *f)
 {
-	current_view(f);
-	return atomic_load(&((struct blm_filter *)f)->status);
+	BLM_INSIDE;
+	int r = blm_check_struck(f, current_view(f));
+
+	return r < 0 ? r : atomic_load(&((struct blm_filter *)f)->status);
 }
 
 /* ---- From a made file to a handle ---- */
@@ -165,8 +192,7 @@ int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct
 
 	unborn->view = NULL;
 	blm_unborn_end(unborn);
-	for (unsigned i = 0; i < view->parts; i++)
-		view->part[i].alone = false;
+	set_alone(view, false);
 	f = ret ? new_handle(place, true) : NULL;
 	if (!f) {
 		blm_view_free(view);
@@ -181,6 +207,54 @@ int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct
 	enlist(f);
 	*ret = f;
 	return 0;
+}
+
+int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const struct blm_place *place)
+{
+	struct blm_place same;
+	struct blm_filter *f;
+	int r = blm_place_follow(&same, place);
+
+	if (r < 0)
+		return r;
+	f = new_handle(&same, true);
+	if (!f) {
+		blm_place_clear(&same);
+		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	}
+	set_alone(unborn->view, false);	/* it may be filled by several threads */
+	atomic_init(&f->view, unborn->view);
+	f->lent = true;
+	*ret = f;
+	return 0;
+}
+
+/* By its descriptor, as it has no name yet. */
+int blm_unborn_again(struct blm_view **ret, const struct blm_filter *f)
+{
+	const struct blm_view *now = atomic_load(&f->view);
+	struct blm_view *view;
+	int fd = fcntl(now->image.fd, F_DUPFD_CLOEXEC, 0);
+	int r = fd < 0 ? blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno)) : blm_view_make(&view, fd, f->place.shown, true);
+
+	if (r < 0)
+		return r;
+	view->holes |= f->place.memory != NULL;
+	r = blm_view_unlock(view, &f->place, now->secret);
+	if (r < 0)
+		blm_view_free(view);
+	else
+		*ret = view;
+	return r;
+}
+
+/* As it is now, which may have grown. */
+void blm_unborn_take_back(struct blm_unborn *unborn, struct blm_filter *lent)
+{
+	unborn->view = atomic_load(&lent->view);
+	atomic_store(&lent->view, unborn->view->older);
+	unborn->view->older = NULL;
+	free_handle(lent);
 }
 
 int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making,

@@ -1,7 +1,18 @@
 /* info.c - what a filter is */
 #include "info.h"
-#include "filter.h"
-#include "store.h"
+#include "combine.h"
+#include "file/where.h"
+#include "format/format.h"
+#include "options.h"
+#include "store/store.h"
+
+#include <limits.h>
+
+/* What a filter that does not change can still do; and what is true of the keys that came into it before. */
+enum {
+	AS_A_SOURCE = BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE | BLM_CAN_GET | BLM_CAN_FOLD | BLM_CAN_MERGE | BLM_CAN_LIST
+		    | BLM_EXACT | BLM_FORGETS | BLM_GROWS,
+};
 
 int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_entry *entry)
 {
@@ -9,27 +20,36 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	const struct blm_template_fields *t = &c->template;
 	const struct blm_kind *kind = blm_kind_by_id(le32toh(t->kind));
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
+	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));
+	const struct blm_format *origin = blm_format_by_id(le32toh(c->origin));
 	struct blm_shape shape = {
 		.cells = le64toh(t->cells), .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
 		.bytes = entry->data_bytes, .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)),
 	};
 
+	if (!rule || !blm_order_name(le32toh(t->bit_order)))
+		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, bit order %u: this program does not know both", name,
+				le32toh(t->index_rule), le32toh(t->bit_order));
 	if (!kind || !family)
 		return blm_fail(-EPROTONOSUPPORT, "%s: kind %u, hash family %u: this program does not know both", name,
 				le32toh(t->kind), le32toh(t->family));
 	for (int i = 0; i < BLM_KIND_ARGS; i++)
 		shape.args[i] = le64toh(t->args[i]);
 	*ret = (struct blm_info){
-		.kind = kind->name, .hash = family->name,
+		.format = blm_format_at(0)->name, .origin = origin ? origin->name : NULL,
+		.kind = kind->name, .caveat = kind->caveat, .hash = family->name,
+		.scheme = rule->name, .bit_order = blm_order_name(le32toh(t->bit_order)),
 		.cells = shape.cells, .probes = shape.probes, .cell_bits = shape.cell_bits, .parts = 1,
 		.version = le32toh(c->version), .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak), .keyed = family->keyed,
-		.capacity = shape.capacity, .rate = shape.rate,
+		.capacity = shape.capacity, .rate = kind->exact ? 0 : shape.rate,
 		.keys = entry->keys, .keys_estimated = entry->keys_estimated,
 		.created = le64toh(c->created), .synced = entry->synced,
 		.bytes = entry->file_bytes, .data_bytes = entry->data_bytes,
+		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_SHADOW ? entry->data_bytes : 0,
 		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE, .sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
 		.can = blm_kind_can(kind),
 	};
+	blm_options_text(kind, shape.args, ret->options);
 	for (uint32_t i = 0; i < ret->seed_count && i < BLM_SEEDS_MAX; i++)
 		ret->seeds[i] = le64toh(t->seeds[i]);
 	memcpy(ret->key_id, t->key_id, 8);
@@ -37,12 +57,34 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	memcpy(ret->uuid, c->uuid, 16);
 	memcpy(ret->labels, entry->labels, entry->labels_bytes);
 	strncpy(ret->name, name, BLM_NAME_MAX);
+	if (ret->sealed)
+		ret->can &= AS_A_SOURCE;
 	ret->rate_at_capacity = kind->valid(&shape) ? kind->rate_at(&shape, ret->capacity) : 1;
+	ret->rate_at_keys = kind->valid(&shape) ? kind->rate_at(&shape, ret->keys) : 1;
 	return 0;
+}
+
+BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estimated)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	bool estimated = load_acquire(&live_of(view)->inexact.word) != 0;
+	int r = 0;
+
+	if (!estimated)
+		*ret = blm_counted_keys(view);
+	else if (!ret_estimated && !view->whole.kind->exact)
+		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their number is only an estimate", f->place.shown);
+	else
+		r = blm_keys_of_bits(view, ret);
+	if (r == 0 && ret_estimated)
+		*ret_estimated = estimated && !view->whole.kind->exact;
+	return r;
 }
 
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 {
+	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
 	const struct blm_live *live = live_of(view);
 	const char *name = blm_place_name(&f->place);
@@ -55,19 +97,42 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
 	blm_entry_of(entry, view->image.header, view->image.bytes);
 	entry->constant = view->constant;
+	if (view->shows_image)
+		entry->keys = view->synced_keys;
 	if (blm_last_sync(live, view->constant.uuid, &sync)) {
 		synced_epoch = le64toh(sync.epoch);
 		entry->synced = le64toh(sync.time);
 	}
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
-		if (f->place.store)
-			blm_store_path(f->place.store, ret->uuid, ret->path);
-		else
-			strncpy(ret->path, f->place.name, BLM_PATH_MAX - 1);
+		blm_place_path(&f->place, ret->uuid, ret->path, sizeof(ret->path));
 		ret->parts = view->parts;
+		ret->foreign = is_foreign(view) || view->read_in;
+		ret->caution = view->image.fd >= 0 ? blm_caution_about(view->image.fd) : NULL;
+		if (ret->foreign) {
+			ret->format = ret->origin;
+			ret->origin = NULL;
+			ret->can &= AS_A_SOURCE;
+		}
 		ret->dirty = load_acquire(&live->written.word) > synced_epoch;
+		/* or being synced at this moment */
+		ret->suspect = load_acquire(&live->failed.word) > synced_epoch
+			&& !(view->image.fd >= 0 && blm_ofd_held(view->image.fd, BLM_LOCK_SYNC));
+		ret->epoch = load_acquire(&live->epoch.word);
+		ret->synced_epoch = synced_epoch;
+		ret->suspect_epoch = ret->suspect ? load_acquire(&live->failed.word) : 0;
 	}
 	free(entry);
 	return r;
+}
+
+BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+
+	*ret = (struct blm_fact){ 0 };
+	if (!view->whole.kind->describe || i > UINT_MAX || !view->whole.kind->describe(&view->whole, (unsigned)i, ret))
+		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter", f->place.shown, view->whole.kind->name);
+	return 0;
 }

@@ -1,17 +1,41 @@
-/* place.c - where a filter is found: a path, or a name in a store */
+/* place.c - where a filter is found: a path, a name in a store, or memory */
 #include "place.h"
 #include "bloomery.h"
 #include "file/image.h"
-#include "store.h"
+#include "memory.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- Naming ---- */
+
+static int set_memory(struct blm_place *ret, struct blm_memory *memory)
+{
+	struct blm_place place = { .memory = memory, .shown = strdup("(memory)") };
+
+	if (memory && place.shown) {
+		*ret = place;
+		return 0;
+	}
+	if (memory)
+		blm_memory_release(memory);
+	free(place.shown);
+	return blm_fail(-ENOMEM, "out of memory");
+}
+
+/* Whatever becomes of the working directory, the path leads to where it led. Where that cannot be told, as it was given. */
+static char *absolute(const char *path)
+{
+	char cwd[PATH_MAX], *ret;
+
+	if (*path == '/' || !getcwd(cwd, sizeof(cwd)) || *cwd != '/' || strlen(cwd) + 1 + strlen(path) >= PATH_MAX)
+		return strdup(path);
+	return asprintf(&ret, "%s/%s", strcmp(cwd, "/") ? cwd : "", path) < 0 ? NULL : ret;
+}
 
 int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *name)
 {
@@ -20,9 +44,11 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 
 	if (r < 0)
 		return r;
-	if (!name || !*name)
+	if (!store && !name)
+		return set_memory(ret, blm_memory_new());
+	if (!*name)
 		return blm_fail(-EINVAL, "the empty path is no filter");
-	place.name = strdup(name);
+	place.name = store ? strdup(name) : absolute(name);
 	if (store ? asprintf(&place.shown, "%s (%s)", name, store->dir) < 0 : !(place.shown = strdup(name)))
 		place.shown = NULL;
 	if (!place.name || !place.shown) {
@@ -36,15 +62,30 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 	return 0;
 }
 
-int blm_place_copy(struct blm_place *ret, const struct blm_place *from)
+/* A file is replaced where it is, not where a link to it is: others come to it by other paths. */
+int blm_place_follow(struct blm_place *ret, const struct blm_place *from)
 {
-	return blm_place_set(ret, from->store, from->name);
+	char *path;
+	int r;
+
+	if (from->memory)
+		return set_memory(ret, blm_memory_hold(from->memory));
+	if (from->store)
+		return blm_place_set(ret, from->store, from->name);
+	path = realpath(from->name, NULL);
+	if (!path && errno != ENOENT)
+		return blm_fail(-errno, "%s: %s", from->shown, strerror(errno));
+	r = blm_place_set(ret, NULL, path ? path : from->name);
+	free(path);
+	return r;
 }
 
 void blm_place_clear(struct blm_place *place)
 {
 	if (place->store)
 		blm_store_close(place->store);
+	if (place->memory)
+		blm_memory_release(place->memory);
 	free(place->name);
 	free(place->shown);
 	*place = (struct blm_place){ 0 };
@@ -55,10 +96,18 @@ const char *blm_place_name(const struct blm_place *place)
 	return place->store ? place->name : NULL;
 }
 
+void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char *ret, size_t bytes)
+{
+	char path[BLM_PATH_MAX] = "";
+
+	if (place->store)
+		blm_store_path(place->store, uuid, path);
+	snprintf(ret, bytes, "%s", place->store ? path : place->memory ? "" : place->shown);
+}
+
 /* ---- Paths ---- */
 
-/* The folder of a path, as a descriptor, and what is left of it. */
-static int folder_of(const char *path, const char **ret_last)
+int blm_folder_of(const char *path, const char **ret_last)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
@@ -78,9 +127,10 @@ static int folder_of(const char *path, const char **ret_last)
 }
 
 /* O_NONBLOCK: a FIFO must not make us wait; for regular files it means nothing. */
-static int open_path(const char *path, bool write)
+static int open_path(const struct blm_place *place, bool write)
 {
-	int fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *path = place->shown;
+	int fd = open(place->name, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd >= 0)
 		return fd;
@@ -91,12 +141,12 @@ static int open_path(const char *path, bool write)
 	return blm_fail(-errno, "%s: cannot open for %s: %s", path, write ? "writing" : "reading", strerror(errno));
 }
 
-static int path_is(const char *path, dev_t device, ino_t inode)
+static int path_is(const struct blm_place *place, dev_t device, ino_t inode)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
-		return errno == ENOENT ? -ENOENT : blm_fail(-errno, "%s: %s", path, strerror(errno));
+	if (stat(place->name, &st) < 0)
+		return errno == ENOENT ? -ENOENT : blm_fail(-errno, "%s: %s", place->shown, strerror(errno));
 	return st.st_dev == device && st.st_ino == inode;
 }
 
@@ -104,20 +154,28 @@ static int path_is(const char *path, dev_t device, ino_t inode)
 
 int blm_place_open(const struct blm_place *place, bool write)
 {
-	return place->store ? blm_store_open_file(place->store, place->name, write) : open_path(place->name, write);
+	if (place->memory)
+		return blm_memory_open(place->memory, write);
+	return place->store ? blm_store_open_file(place->store, place->name, write) : open_path(place, write);
 }
 
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16])
 {
-	return place->store ? blm_store_is(place->store, place->name, uuid) : path_is(place->name, device, inode);
+	if (place->memory)
+		return blm_memory_is(place->memory, device, inode);
+	return place->store ? blm_store_is(place->store, place->name, uuid) : path_is(place, device, inode);
 }
 
 int blm_place_is_taken(const struct blm_place *place)
 {
 	static const uint8_t none[16];
 	struct stat st;
-	int r = place->store ? blm_store_is(place->store, place->name, none) : lstat(place->name, &st) < 0 ? -errno : 0;
+	int r;
 
+	if (place->memory)
+		r = blm_memory_is(place->memory, 0, 0);
+	else
+		r = place->store ? blm_store_is(place->store, place->name, none) : lstat(place->name, &st) < 0 ? -errno : 0;
 	if (r == -ENOENT)
 		return 0;
 	if (r >= 0 || r == -EUCLEAN)
@@ -130,17 +188,22 @@ int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_f
 	const char *last;
 	int folder;
 
+	if (place->memory)
+		return blm_memory_begin(ret);
 	if (place->store)
 		return blm_store_new(place->store, place->name, mode, ret);
-	folder = folder_of(place->name, &last);
+	folder = blm_folder_of(place->name, &last);
 	return folder < 0 ? folder : blm_new_file(ret, folder, place->shown, mode);
 }
 
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const uint8_t *over)
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over)
 {
+	if (place->memory)
+		return blm_memory_publish(place->memory, file);
 	if (place->store)
 		return blm_store_put(place->store, place->name, file, header, over);
-	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1 : place->name, over != NULL, place->shown);
+	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1 : place->name,
+				    over ? BLM_OVER_LOCKED : BLM_NOT_OVER, place->shown);
 }
 
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16])
@@ -149,103 +212,7 @@ void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16])
 		blm_store_forget(place->store, uuid);
 }
 
-int blm_place_synced(const struct blm_place *place, const uint8_t uuid[16], uint64_t keys, bool estimated, uint64_t time)
+int blm_place_synced(const struct blm_place *place, const struct blm_synced *what)
 {
-	return place->store ? blm_store_synced(place->store, place->name, uuid, keys, estimated, time) : 0;
-}
-
-/* ---- Secrets ---- */
-
-void blm_key_id(const uint8_t *secret, uint8_t ret[8])
-{
-	uint8_t hash[32];
-
-	crypto_generichash_blake2b(hash, sizeof(hash), secret, BLM_SECRET_BYTES, NULL, 0);
-	memcpy(ret, hash, 8);
-}
-
-/* keys/ID in a store, PATH.key beside a path. */
-static int secret_file(const struct blm_place *place, const uint8_t key_id[8], char *ret, size_t bytes, int *ret_folder)
-{
-	if (place->store) {
-		sodium_bin2hex(ret, bytes, key_id, 8);
-		*ret_folder = place->store->keys;
-		return 0;
-	}
-	*ret_folder = AT_FDCWD;
-	if ((size_t)snprintf(ret, bytes, "%s.key", place->name) >= bytes)
-		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", place->name);
-	return 0;
-}
-
-int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret)
-{
-	char name[PATH_MAX], text[2 * BLM_SECRET_BYTES + 1] = { 0 };
-	size_t bytes = 0;
-	int folder, r = secret_file(place, key_id, name, sizeof(name), &folder), fd;
-	ssize_t n;
-
-	if (r < 0)
-		return r;
-	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 && place->store && place->store->keys < 0)
-		errno = place->store->keys_errno;
-	if (fd < 0)
-		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with --key-file", place->shown,
-				place->store ? "keys/" : "", name, strerror(errno));
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	r = n == (ssize_t)sizeof(text) - 1 ? sodium_hex2bin(ret, BLM_SECRET_BYTES, text, sizeof(text) - 1, NULL, &bytes, NULL) : -1;
-	sodium_memzero(text, sizeof(text));
-	if (r < 0 || bytes != BLM_SECRET_BYTES)
-		return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits", place->shown,
-				place->store ? "keys/" : "", name, 2 * BLM_SECRET_BYTES);
-	return 0;
-}
-
-/* The secret's file, written like a filter's: it appears whole, and its name is on the disk before anybody relies on it. */
-static int write_secret(const struct blm_place *place, int folder, const char *name, const uint8_t *secret)
-{
-	char text[2 * BLM_SECRET_BYTES + 2];
-	struct blm_new_file file;
-	int r = blm_new_file(&file, folder, place->shown, 0600);
-
-	if (r < 0)
-		return r;
-	sodium_bin2hex(text, sizeof(text), secret, BLM_SECRET_BYTES);
-	text[2 * BLM_SECRET_BYTES] = '\n';
-	if (write(file.fd, text, sizeof(text) - 1) != (ssize_t)sizeof(text) - 1)
-		r = blm_fail(errno ? -errno : -EIO, "%s: cannot write its secret %s: %s", place->shown, name, strerror(errno));
-	else
-		r = blm_new_file_publish(&file, name, false, name);
-	sodium_memzero(text, sizeof(text));
-	close(file.fd);
-	blm_new_file_end(&file);
-	return r;
-}
-
-/*
- * A secret is never written over: the file that is there belongs to the same key id in a store, where its name is the id,
- * or to a filter of the same path. That may be a leftover, which is why a different one says so and stays.
- */
-int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret)
-{
-	char name[PATH_MAX];
-	uint8_t there[BLM_SECRET_BYTES];
-	const char *last = name;
-	int ignored, r = secret_file(place, key_id, name, sizeof(name), &ignored), folder;
-
-	if (r < 0)
-		return r;
-	folder = place->store ? fcntl(place->store->keys, F_DUPFD_CLOEXEC, 0) : folder_of(name, &last);
-	if (folder < 0)
-		return place->store ? blm_fail(-errno, "%s: keys/ cannot be written: %s", place->shown, strerror(errno)) : folder;
-	r = write_secret(place, folder, last, secret);
-	if (r != -EEXIST)
-		return r;
-	r = blm_place_secret(place, key_id, there);
-	if (r == 0 && memcmp(there, secret, sizeof(there)))
-		r = blm_fail(-EKEYREJECTED, "%s: there is another secret in %s; move it away first", place->shown, name);
-	sodium_memzero(there, sizeof(there));
-	return r;
+	return place->store ? blm_store_synced(place->store, place->name, what) : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * place.h - where a filter is found: a path, or a name in a store
+ * place.h - where a filter is found: a path, a name in a store, or memory
  *
- * The only file, with store.c behind it, that knows the difference. Everything else asks a place to open, look again, or
+ * The only file, with secret.c beside it, store.c and memory.c behind it, that knows the difference. Everything else asks a place to open, look again, or
  * put a new file there.
  */
 #ifndef BLM_PLACE_H
@@ -12,17 +12,25 @@
 
 #include <sys/types.h>
 
+struct blm_memory;
 struct blm_store;
+struct blm_yielding;
 
 struct blm_place {
 	struct blm_store *store;	/* a reference; NULL: name is a path */
-	char *name;
-	char *shown;			/* for messages: the path, or NAME (STORE) */
+	struct blm_memory *memory;	/* a reference; then there is neither store nor name */
+	char *name;			/* a path is absolute, wherever that can be told */
+	char *shown;			/* for messages: the path as it was given, NAME (STORE), or (memory) */
 };
 
+/* store and name NULL: a new place in memory. */
 int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *name);
-int blm_place_copy(struct blm_place *ret, const struct blm_place *from);
+/* The same place; of a path with links the one that they lead to, where there is something. */
+int blm_place_follow(struct blm_place *ret, const struct blm_place *from);
 void blm_place_clear(struct blm_place *place);
+
+/* The folder of a path, as a descriptor, and what is left of it. */
+int blm_folder_of(const char *path, const char **ret_last);
 
 /* Open what lies there now. Returns a descriptor. */
 int blm_place_open(const struct blm_place *place, bool write);
@@ -35,22 +43,38 @@ int blm_place_is_taken(const struct blm_place *place);
 
 /* Begin a new file in the right folder; then publish it, over as for blm_unborn_publish(). */
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const uint8_t *over);
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
 
 /* The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing else has. */
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);
 
-/* Where the secret of a keyed filter lies: read it to ret (BLM_SECRET_BYTES), or write it. -ENOKEY: not there. */
+/*
+ * Where the secret of a keyed filter lies (secret.c): read the one with this id to ret (BLM_SECRET_BYTES), or add it to what is there.
+ * -ENOKEY: not there. keep: 1 if it was not there before; where nothing then comes of the filter, lose it. -EKEYREJECTED: it would
+ * come where others read it.
+ */
 int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret);
 int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret);
+void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8]);
+/* From before keep until the filter has its file nobody may take the secret away for want of one: until *ret_fd is closed; -1: no need. */
+int blm_place_hold_secrets(const struct blm_place *place, int *ret_fd);
 
 /* The id of a secret: the first 8 bytes of its BLAKE2b-256. */
 void blm_key_id(const uint8_t *secret, uint8_t ret[8]);
 
-/* The name that goes into the file's name record; NULL for a path. */
+/* The path of what lies there, cut if it does not fit; in memory: empty. */
+void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char *ret, size_t bytes);
+
+/* The name that goes into the file's name record; NULL for a path, and in memory. */
 const char *blm_place_name(const struct blm_place *place);
 
-/* Tell the catalog of a sync: so many keys, synced at that time. No store: nothing. */
-int blm_place_synced(const struct blm_place *place, const uint8_t uuid[16], uint64_t keys, bool estimated, uint64_t time);
+/* Tell the catalog of a sync: so many keys, synced at that time; and of how large the filter has grown. No store: nothing. */
+struct blm_synced {
+	const uint8_t *uuid;
+	uint64_t keys, time;
+	bool estimated;
+	uint64_t file_bytes, data_bytes;
+};
+int blm_place_synced(const struct blm_place *place, const struct blm_synced *what);
 
 #endif

@@ -1,25 +1,34 @@
 /*
- * replace.c - one file in the place of another, in one step for everyone: publishing, in-place AND, dropping
+ * replace.c - one file in the place of another, in one step for everyone: publishing, clearing, sealing, in-place AND
  *
  * The protocol, in the file that is being replaced (struct blm_live, state):
  *
  *   replacer   takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state := REPLACING; full fence;
- *              copies what it needs; puts the new file in place (rename(2), or a commit of the catalog: the one step);
- *              state := REPLACED; deletes the old file (a path's is gone already); gives the lock back.
+ *              copies what it needs; state := YIELDING, and in a store waits until that is on the disk; puts the new file in place
+ *              (rename(2), or a commit of the catalog: the one step); state := REPLACED; deletes the old file (a path's is gone
+ *              already); gives the lock back.
  *   adder      sets its bits; full fence; looks at the state. LIVE: the copy, if there is one, began later and has the bits.
  *              Else it waits for the lock, that is for the replacer, dead or done, and looks the name up: another file, and the
  *              keys are added again, there; the same, and the replacer died before its one step: state := LIVE, they stand.
  *   claimer    holds BLM_LOCK_REPLACE shared for its batch, so nothing is replaced under it.
  *   reader     loads the state word once a call. Changed: it looks the name up (view.c).
  *
+ * Dropping is the same with DROPPED, and nothing put in place (drop.c); who lists false positives plays the replacer, and leaves the file in its
+ * place (allow.c). In a store the commit also notes which file it took out, so that after a
+ * kill or a power cut that kept the commit, and not the deletion of that file, `verify` knows it for what it is (stray.c).
+ *
  * Whoever dies leaves its lock to the next; the state that it leaves means nothing once the lock is free, as does that
  * of a copied file. The word's upper bits count every change, so that no state is taken for an earlier one.
  */
+#include "carry.h"
+#include "catalog/catalog.h"
 #include "filter.h"
 #include "replace.h"
-#include "store.h"
+#include "store/store.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static unsigned mode_of(int fd)
 {
@@ -28,8 +37,22 @@ static unsigned mode_of(int fd)
 	return fstat(fd, &st) < 0 ? 0600 : st.st_mode & 0777;
 }
 
+/*
+ * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we will wait for it, and then adders and
+ * claimers would wait for both. Whoever holds BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
+ */
+int blm_lock_out(struct blm_view *view, int fd)
+{
+	int r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
+
+	if (r < 0)
+		return r;
+	blm_ofd_unlock(fd, BLM_LOCK_SYNC);
+	return blm_lock_exclusive(&view->lock, fd);
+}
+
 /* Lock what the handle's name leads to now, with the state as the lock's holder finds it. */
-static int lock_current(struct blm_filter *f, struct blm_view **ret)
+int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 {
 	for (;;) {
 		struct blm_view *view = current_view(f);
@@ -37,11 +60,11 @@ static int lock_current(struct blm_filter *f, struct blm_view **ret)
 
 		if (fd < 0)
 			return fd;
-		r = blm_lock_exclusive(&view->lock, fd);
+		r = blm_lock_out(view, fd);
 		if (r < 0)
 			return r;
 		r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
-		if (r == 1) {
+		if (r == 1 && has_all_parts(view)) {
 			*ret = view;
 			return 0;
 		}
@@ -59,6 +82,54 @@ static void unlock(struct blm_view *view)
 	blm_unlock_exclusive(&view->lock, view->image.fd);
 }
 
+/*
+ * A rename that was cut short left another name in the file's record, and `verify` goes by that. Under the lock that records are
+ * written under: whoever renames it right now writes after us.
+ */
+static void mend_name(const struct blm_place *place, struct blm_view *view)
+{
+	const char *name = place->name;
+	struct blm_record record;
+
+	if (blm_last_record(view->image.header, view->constant.uuid, &record)
+	    && (le32toh(record.name_bytes) != strlen(name) || memcmp(record.name, name, strlen(name)))
+	    && blm_place_is(place, view->image.device, view->image.inode, view->constant.uuid) == 1) {
+		memset(record.name, 0, sizeof(record.name));
+		memcpy(record.name, name, strlen(name));
+		record.name_bytes = htole32((uint32_t)strlen(name));
+		blm_next_record(view->image.header, view->constant.uuid, &record);
+	}
+}
+
+/* The name and the state, on the disk. */
+static int flush_header(const struct blm_place *place, struct blm_view *view)
+{
+	struct blm_header *header = view->image.header;
+	int r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+
+	if (r < 0)
+		return r;
+	mend_name(place, view);
+	r = blm_flush(view, &header->live, sizeof(*header) - offsetof(struct blm_header, live));
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", place->shown, strerror(-r)) : 0;
+}
+
+/*
+ * YIELDING or DROPPED, and where a catalog decides, on the disk too, with the right name: the file outlives its name there until it is
+ * deleted.
+ */
+int blm_announce(const struct blm_place *place, struct blm_view *view, enum blm_state state)
+{
+	int r;
+
+	set_state(view, state);
+	r = place->store ? flush_header(place, view) : 0;
+	if (r < 0)
+		set_state(view, BLM_LIVE);
+	return r;
+}
+
 /* The new file has the old one's name and labels. */
 static void keep_record(struct blm_view *new, const struct blm_view *old)
 {
@@ -68,83 +139,146 @@ static void keep_record(struct blm_view *new, const struct blm_view *old)
 		blm_next_record(new->image.header, new->constant.uuid, &record);
 }
 
-static int replace(struct blm_filter *f, struct blm_view *old, const struct blm_making *wanted,
-		   int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
-{
-	struct blm_making *making = malloc(sizeof(*making));
-	struct blm_unborn unborn;
-	int r;
+/* What comes in the place of what: made while nobody adds to the old file, or made before. */
+struct replacing {
+	const uint8_t *secret;			/* of the old one; NULL: look where it lies */
+	const struct blm_making *making;	/* NULL: like the old one */
+	bool seal;				/* and sealed */
+	int (*change)(struct blm_making *making, const struct blm_view *old, void *context);	/* like the old one, but for this */
+	bool anew;				/* and not grown */
+	int (*fill)(struct blm_view *view, const struct blm_view *old, void *context);
+	void *context;
+	struct blm_unborn *made;
+	const struct blm_carry *carry;		/* what keys it has been given */
+};
 
+/* Of the list of false positives: those that are mistakes still. */
+struct keeping {
+	const struct blm_carry *carry;
+	const struct blm_view *new;
+};
+
+static bool keeps(const void *context, const struct blm_key *key)
+{
+	const struct keeping *k = context;
+
+	return blm_carry_keeps(k->carry, k->new, key);
+}
+
+/* Died after this, it may or may not have been replaced: the catalog says which, to who looks (stray.c). */
+static int put(struct blm_filter *f, struct blm_view *old, struct blm_unborn *unborn, const struct blm_carry *carry)
+{
+	const struct keeping keeping = { carry, unborn->view };
+	int r = blm_announce(&f->place, old, BLM_YIELDING);
+
+	if (r < 0)
+		return r;
+	keep_record(unborn->view, old);
+	return blm_unborn_publish(unborn, &f->place, &(struct blm_yielding){ old->constant.uuid, keeps, &keeping });
+}
+
+static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct replacing *with)
+{
+	struct blm_making *making;
+	struct blm_unborn unborn;
+	int r = 0;
+
+	if (!with->making && kind_takes_keys(old->whole.kind) && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
+		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.shown);
+	making = malloc(sizeof(*making));
 	if (!making)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
-	if (wanted) {
-		*making = *wanted;
+	if (with->making) {
+		*making = *with->making;
 	} else {
-		blm_making_like(making, old);
+		(with->anew ? blm_making_anew : blm_making_like)(making, old);
 		making->mode = mode_of(old->image.fd);
+		making->sealed = with->seal;
+		if (with->change)
+			r = with->change(making, old, with->context);
 	}
-	r = blm_unborn_make(&unborn, &f->place, making);
+	if (r == 0)
+		r = blm_unborn_make(&unborn, &f->place, making);
 	free(making);
 	if (r < 0)
 		return r;
-	keep_record(unborn.view, old);
-	r = fill(unborn.view, old, context);
+	unborn.secret_is_kept = !with->making;
+	r = with->fill(unborn.view, old, with->context);
 	if (r == 0)
-		r = blm_unborn_publish(&unborn, &f->place, old->constant.uuid);
+		r = blm_check_struck(f, old);
+	if (r == 0)
+		r = put(f, old, &unborn, with->carry);
 	blm_unborn_end(&unborn);
 	return r;
 }
 
-int blm_replace(const struct blm_place *place, const struct blm_making *making,
-		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
+/* Its file goes, and its secret, if what took its place has another. Beside a path secrets stay: copies and links of the file need them. */
+static void forget(const struct blm_place *place, const struct blm_view *old, const struct replacing *with)
 {
+	const uint8_t *key_id = old->constant.template.key_id;
+	const uint8_t *new_id = with->made ? with->made->view->constant.template.key_id : with->making ? with->making->template.key_id : key_id;
+
+	blm_place_forget(place, old->constant.uuid);
+	if (place->store && memcmp(key_id, new_id, 8))
+		blm_store_lose_secret(place->store, key_id);
+}
+
+static int replace(const struct blm_place *place, const struct replacing *with)
+{
+	BLM_INSIDE;
+	struct blm_place final;
 	struct blm_filter *f;
 	struct blm_view *old;
-	char *path = place->store ? NULL : realpath(place->name, NULL);
-	int r;
+	int r = blm_place_follow(&final, place);
 
-	if (!place->store && !path && errno != ENOENT)
-		return blm_fail(-errno, "%s: %s", place->shown, strerror(errno));
-	/* of a path with links the file that it leads to is replaced, and not the link: others come to it by other paths */
-	r = blm_open(&f, place->store, path ? path : place->name, true);
-	free(path);
-	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY) {
-		char why[512];
-
-		strncpy(why, blm_why(), sizeof(why) - 1);
-		why[sizeof(why) - 1] = '\0';
-		return blm_fail(r, "%s; what does not open is not replaced: drop it, or remove the file, first", why);
-	}
+	if (r == 0)
+		r = blm_filter_open(&f, &final, true, with->secret, NULL);
+	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY)
+		return blm_fail_more(r, "; what does not open is not replaced: drop it, or remove the file, first");
 	if (r < 0)
 		return r;
-	r = lock_current(f, &old);
+	r = blm_lock_current(f, &old);
 	if (r == 0) {
 		set_state(old, BLM_REPLACING);
-		r = replace(f, old, making, fill, context);
+		r = with->made ? put(f, old, with->made, with->carry) : make_and_put(f, old, with);
 		set_state(old, r == 0 ? BLM_REPLACED : BLM_LIVE);
 		if (r == 0)
-			blm_place_forget(place, old->constant.uuid);
+			forget(place, old, with);
 		unlock(old);
 	}
 	blm_close(f);
 	return r;
 }
 
-/* ---- Publishing ---- */
-
-static int fill_with_copy(struct blm_view *new, void *from)
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_making *making, const struct blm_carry *carry,
+		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
 {
-	return blm_copy_into(new, from);
+	return replace(place, &(struct replacing){ .secret = secret, .making = making, .carry = carry, .fill = fill, .context = context });
 }
+
+int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_carry *carry,
+			int (*change)(struct blm_making *making, const struct blm_view *old, void *context),
+			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
+{
+	return replace(place, &(struct replacing){ .secret = secret, .carry = carry, .change = change, .fill = fill, .context = context });
+}
+
+int blm_replace_by(const struct blm_place *place, struct blm_unborn *made, const struct blm_carry *carry)
+{
+	return replace(place, &(struct replacing){ .made = made, .carry = carry });
+}
+
+/* ---- Publishing ---- */
 
 static int fill_over(struct blm_view *new, const struct blm_view *old, void *from)
 {
-	return blm_copy_into(new, from);
+	return blm_fill_with_copy(new, from);
 }
 
-BLM_API int blm_store_publish(struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
+BLM_API int blm_store_publish(struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode, unsigned flags)
 {
-	struct blm_view *view = current_view(from);
+	BLM_INSIDE;
+	struct blm_source source = { .f = from, .view = current_view(from) };
 	struct blm_making *making = malloc(sizeof(*making));
 	struct blm_place place;
 	int r = making ? blm_place_set(&place, store, name) : blm_fail(-ENOMEM, "%s: out of memory", name);
@@ -153,67 +287,55 @@ BLM_API int blm_store_publish(struct blm_store *store, const char *name, const s
 		free(making);
 		return r;
 	}
-	blm_making_like(making, view);
+	blm_making_like(making, source.view);
 	making->mode = mode;
+	making->sealed = !(flags & BLM_PUBLISH_WRITABLE);
 	r = -EEXIST;
 	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {	/* somebody may drop or make the name in between */
-		r = blm_replace(&place, making, fill_over, view);
+		r = blm_replace(&place, NULL, making, NULL, fill_over, &source);
 		if (r == -ENOENT)
-			r = blm_make(NULL, store, name, making, fill_with_copy, view);
+			r = blm_make(NULL, store, name, making, blm_fill_with_copy, &source);
 	}
 	blm_place_clear(&place);
 	free(making);
 	return r;
 }
 
-/* ---- Dropping ---- */
+/* ---- Clearing, sealing ---- */
 
-/* Mark, commit, delete: a handle that sees the mark looks the name up, and it is gone; or it is not, and the mark means nothing. */
-static int drop(struct blm_store *store, const char *name, struct blm_filter *f)
+static int leave_empty(struct blm_view *new, const struct blm_view *old, void *context)
 {
+	return 0;
+}
+
+static int fill_over_old(struct blm_view *new, const struct blm_view *old, void *context)
+{
+	return blm_copy_into(new, old, context);
+}
+
+BLM_API int blm_clear(struct blm_filter *f)
+{
+	BLM_INSIDE;
 	struct blm_view *view;
-	int r = lock_current(f, &view);
+	int r = blm_change_begin(f, &view);	/* may it be changed at all? */
 
-	if (r < 0)
-		return r;
-	set_state(view, BLM_DROPPED);
-	r = blm_catalog_remove(store->catalog, name, view->constant.uuid);
 	if (r == 0)
-		blm_store_forget(store, view->constant.uuid);
-	else
-		set_state(view, BLM_LIVE);
-	unlock(view);
-	return r;
-}
-
-/* A filter whose file is lost, or damaged so that it does not open, can be dropped all the same. */
-static int drop_unopened(struct blm_store *store, const char *name)
-{
-	struct blm_entry *entry = malloc(sizeof(*entry));
-	int r = entry ? blm_catalog_get(store->catalog, name, entry) : blm_fail(-ENOMEM, "%s: out of memory", name);
-
-	if (r == 0 || r == -EUCLEAN) {
-		bool known = r == 0;
-
-		r = blm_catalog_remove(store->catalog, name, known ? entry->constant.uuid : NULL);
-		if (r == 0 && known)
-			blm_store_forget(store, entry->constant.uuid);
-	}
-	free(entry);
-	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, store->dir) : r;
-}
-
-BLM_API int blm_store_drop(struct blm_store *store, const char *name)
-{
-	struct blm_filter *f;
-	int r = blm_open(&f, store, name, true);
-
-	if (r == 0) {
-		r = drop(store, name, f);
-		blm_close(f);
+		r = blm_change_end(f, view);
+	if (r < 0 && r != -EAGAIN)
 		return r;
-	}
-	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -EPROTONOSUPPORT || r == -ENOKEY)
-		return drop_unopened(store, name);
-	return r;
+	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_carry_all, .fill = leave_empty, .anew = true });
+}
+
+BLM_API int blm_seal(struct blm_filter *f)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int r = blm_change_begin(f, &view);
+
+	if (r == 0)
+		r = blm_change_end(f, view);
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_carry_all, .fill = fill_over_old,
+						      .context = f->place.shown, .seal = true });
 }

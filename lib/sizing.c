@@ -59,20 +59,47 @@ uint64_t blm_classic_cells(uint64_t keys, double rate, unsigned probes)
 	return m <= BLM_CELLS_MAX ? m : 0;
 }
 
+double blm_classic_keys(uint64_t cells, unsigned probes, double fill, double *ret_error)
+{
+	double m = (double)cells, k = probes, load = -log1p(-fill);	/* nk/m */
+
+	*ret_error = sqrt(m * (expm1(load) - load)) / k;
+	return m / k * load;
+}
+
+/*
+ * The squares sum up to k for each key that one of them has alone, and to what such keys in the same cell make of it: with n keys of which
+ * s more are the one's than the other's, k n + (s^2 - n) k^2 / m, cells being at random; and the sum is k s. (Divided by k alone, as in S. Agarwal
+ * and A. Trachtenberg, "Approximating the number of differences between remote sets", ITW 2006, it tells too much where s is large.)
+ * Keys that meet, for and against, are its error: n sqrt(2/m).
+ */
+double blm_keys_that_differ(double cells, double each, double sum, double squares, double *ret_error)
+{
+	double more = sum / each, keys = fabs(more);
+
+	if (each < cells)
+		keys = fmax(keys, (squares - sum * sum / cells) / (each * (1 - each / cells)));
+	*ret_error = keys * sqrt(2 / cells);
+	return keys;
+}
+
 /*
  * The rate of a block with j keys in it, for j = 0..: E[(X / 512)^k], where X is how many of the 512 bits are set after j k
  * independent probes. The distribution of X is carried along, a probe at a time; the mean of X alone would promise too
  * much, as the mean of a power is more than the power of the mean.
  */
 struct block_rates {
-	double occupied[BLOCK + 1];	/* P(X = x) */
+	double room[2][BLOCK + 2];	/* for occupied and next, with one before the first */
+	double *occupied, *next;	/* P(X = x), now and after one more probe */
 	double power[BLOCK + 1];	/* (x / 512)^k */
-	unsigned first, last;		/* where occupied[] is not negligible */
+	int first, last;		/* where occupied[] is not negligible */
 };
 
 static void begin(struct block_rates *b, unsigned probes)
 {
-	memset(b->occupied, 0, sizeof(b->occupied));
+	memset(b->room, 0, sizeof(b->room));
+	b->occupied = b->room[0] + 1;
+	b->next = b->room[1] + 1;
 	b->occupied[0] = 1;
 	b->first = b->last = 0;
 	for (unsigned x = 0; x <= BLOCK; x++)
@@ -82,21 +109,24 @@ static void begin(struct block_rates *b, unsigned probes)
 static void one_probe(struct block_rates *b)
 {
 	static const double negligible = 1e-40;
+	double *now = b->occupied, *next = b->next;
 
 	if (b->last < BLOCK)
 		b->last++;
-	for (unsigned x = b->last; x > b->first; x--)
-		b->occupied[x] = b->occupied[x] * x / BLOCK + b->occupied[x - 1] * (BLOCK - x + 1) / BLOCK;
-	b->occupied[b->first] *= (double)b->first / BLOCK;
-	while (b->first < b->last && b->occupied[b->first] < negligible)
-		b->occupied[b->first++] = 0;
+	now[b->first - 1] = 0;
+	for (int x = b->first; x <= b->last; x++)	/* from one to the other, so that it can be done several at a time */
+		next[x] = now[x] * x / BLOCK + now[x - 1] * (BLOCK - x + 1) / BLOCK;
+	while (b->first < b->last && next[b->first] < negligible)
+		b->first++;
+	b->occupied = next;
+	b->next = now;
 }
 
 static double rate_now(const struct block_rates *b)
 {
 	double sum = 0;
 
-	for (unsigned x = b->first; x <= b->last; x++)
+	for (int x = b->first; x <= b->last; x++)
 		sum += b->occupied[x] * b->power[x];
 	return fmin(sum, 1);
 }
@@ -123,10 +153,10 @@ static void block_rates(double *rates, size_t count, unsigned probes, size_t *re
  * The mean over the blocks: each of `keys` keys falls into one of `blocks`, so a block's load is binomial. Summed outward
  * from the likeliest load, each weight from its neighbour's, until they no longer matter; normalised at the end.
  */
-static double mixture(uint64_t blocks, uint64_t keys, const double *rates, size_t full)
+static double mixture(double blocks, uint64_t keys, const double *rates, size_t full)
 {
-	double n = (double)keys, odds = 1.0 / ((double)blocks - 1), weight, total = 0, sum = 0;
-	uint64_t mode = (uint64_t)((n + 1) / (double)blocks);
+	double n = (double)keys, odds = 1.0 / (blocks - 1), weight, total = 0, sum = 0;
+	uint64_t mode = (uint64_t)((n + 1) / blocks);
 
 	if (mode > keys)
 		mode = keys;
@@ -173,10 +203,15 @@ static double *rates_for(double mean, uint64_t keys, unsigned probes, size_t *re
 	return rates;
 }
 
-static double rate_of_blocks(uint64_t blocks, uint64_t keys, const double *rates, size_t full)
+static double rate_of_blocks(double blocks, uint64_t keys, const double *rates, size_t full)
 {
-	if (blocks == 1)
+	double mean = (double)keys / blocks;
+
+	if (blocks <= 1)
 		return keys < full ? rates[keys] : 1;
+	/* all loads that matter are of full blocks: there may be too many of them to go through one by one */
+	if (mean - 14 * sqrt(mean) > (double)full)
+		return 1;
 	return mixture(blocks, keys, rates, full);
 }
 
@@ -189,12 +224,38 @@ double blm_blocked_rate(uint64_t blocks, unsigned probes, uint64_t keys)
 		return 0;
 	rates = rates_for((double)keys / (double)blocks, keys, probes, &full);
 	if (rates)
-		rate = rate_of_blocks(blocks, keys, rates, full);
+		rate = rate_of_blocks((double)blocks, keys, rates, full);
 	free(rates);
 	return rate;
 }
 
-/* The fewest blocks, below `limit`, that keep the rate with these probes; `limit` if none do. */
+static double rate_of_equal_blocks(uint64_t blocks, uint64_t keys, const double *rates, size_t full)
+{
+	return rate_of_blocks((double)blocks, keys, rates, full);
+}
+
+/* The fewest blocks, from `low` to below `limit`, that keep the rate; `limit` if none do. */
+static uint64_t fewest_from(uint64_t low, uint64_t limit, uint64_t keys, double rate,
+			    double (*rate_of)(uint64_t blocks, uint64_t keys, const double *rates, size_t full), const double *rates, size_t full)
+{
+	uint64_t high;
+
+	for (high = low; high < limit && rate_of(high, keys, rates, full) > rate; high += high / 4 + 1)
+		low = high + 1;
+	if (high > limit)
+		high = limit;
+	while (low < high) {	/* invariant: high keeps the rate, or is the limit; below low nothing does */
+		uint64_t middle = low + (high - low) / 2;
+
+		if (rate_of(middle, keys, rates, full) > rate)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/* The fewest blocks of 512 bits, below `limit`, that keep the rate with these probes; `limit` if none do. */
 static uint64_t fewest(uint64_t keys, double rate, unsigned probes, uint64_t limit)
 {
 	uint64_t low = (uint64_t)((double)keys * -log2(rate) / BLOCK), high;	/* the information-theoretic bound */
@@ -208,18 +269,7 @@ static uint64_t fewest(uint64_t keys, double rate, unsigned probes, uint64_t lim
 	rates = rates_for((double)keys / (double)low, keys, probes, &full);
 	if (!rates)
 		return limit;
-	for (high = low; high < limit && rate_of_blocks(high, keys, rates, full) > rate; high += high / 4 + 1)
-		low = high + 1;
-	if (high > limit)
-		high = limit;
-	while (low < high) {	/* invariant: high keeps the rate, or is the limit; below low nothing does */
-		uint64_t middle = low + (high - low) / 2;
-
-		if (rate_of_blocks(middle, keys, rates, full) > rate)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	high = fewest_from(low, limit, keys, rate, rate_of_equal_blocks, rates, full);
 	free(rates);
 	return high;
 }
@@ -242,4 +292,54 @@ uint64_t blm_blocks_for(uint64_t keys, double rate, uint32_t *probes)
 		}
 	}
 	return best < none ? best : 0;
+}
+
+/* ---- Split blocks ---- */
+
+enum { SPLIT_LOADS = 1024 };	/* by then a block is full, to within 1e-13 */
+
+/*
+ * A lane of 32 bits gets one bit of each key, so with j keys in its block a bit is set with probability 1 - (31/32)^j, in each
+ * of the 8 lanes; and all of a key's bits come from 32 bits of its hash, which one of the j may share.
+ */
+static size_t split_rates(double rates[SPLIT_LOADS])
+{
+	size_t j;
+
+	for (j = 0; j < SPLIT_LOADS; j++) {
+		double unlike = pow(-expm1((double)j * log1p(-1.0 / 32)), 8);
+
+		rates[j] = fmin(1, unlike + (1 - unlike) * (double)j * 0x1p-32);
+		if (rates[j] > 1 - 1e-12)
+			break;
+	}
+	return j;
+}
+
+/* The block is chosen by a number of 32 bits: of 2^32 = q * blocks + r numbers r blocks have q + 1, the others q. */
+static double rate_of_split_blocks(uint64_t blocks, uint64_t keys, const double *rates, size_t full)
+{
+	double all = 0x1p32, q = (double)((UINT64_C(1) << 32) / blocks), r = (double)((UINT64_C(1) << 32) % blocks), more = r * (q + 1) / all;
+
+	if (r == 0)
+		return rate_of_blocks((double)blocks, keys, rates, full);
+	return more * rate_of_blocks(all / (q + 1), keys, rates, full) + (1 - more) * rate_of_blocks(all / q, keys, rates, full);
+}
+
+double blm_split_rate(uint64_t blocks, uint64_t keys)
+{
+	double rates[SPLIT_LOADS];
+
+	return keys ? rate_of_split_blocks(blocks, keys, rates, split_rates(rates)) : 0;
+}
+
+uint64_t blm_split_blocks_for(uint64_t keys, double rate)
+{
+	const uint64_t none = UINT64_C(1) << 31;
+	uint64_t low = (uint64_t)fmin((double)keys * -log2(rate) / 256, (double)none), blocks;
+	double rates[SPLIT_LOADS];
+	size_t full = split_rates(rates);
+
+	blocks = fewest_from(low ? low : 1, none, keys, rate, rate_of_split_blocks, rates, full);
+	return blocks < none ? blocks : 0;
 }

@@ -1,52 +1,261 @@
 /* sync.c - what was added is on the disk when blm_sync() returns */
 #include "file/system.h"
-#include "filter.h"
+#include "pass.h"
+#include "shadow.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 /*
- * The order: a new epoch, so that whoever adds from now on marks the filter dirty again; the data, flushed; the record that
- * says so, flushed; the catalog. A crash between two of them leaves the earlier record, which claims less than is there.
+ * The system holds a page that it failed to write for clean, and would not write it again. A store of what is there makes it
+ * dirty: by compare-and-swap, so that no writer's change is lost (an OR with nothing is what compilers make a mere load of).
  */
-static int sync_file(const struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret)
+static void touch(void *at)
+{
+	uint64_t *word = at, old = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(word, &old, old, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* A part begins and ends anywhere in a page. */
+static void touch_pages(uint8_t *from, const uint8_t *to)
+{
+	for (; from < to; from += BLM_PAGE - (uintptr_t)from % BLM_PAGE)
+		touch(from);
+}
+
+static void make_dirty(struct blm_view *view)
+{
+	uint64_t from, to;
+
+	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
+	if (has_shadow(view))
+		touch_pages(view->image.map + view->shadow.records[BLM_IMAGE], view->image.map + view->shadow.blocks[BLM_JOURNAL]);
+	for (unsigned i = 0; i < view->parts; i++) {
+		uint8_t *bytes = view->part[i].bytes;
+
+		touch_pages(bytes - guard_bytes(view->part[i].shape.bytes), bytes);
+		for (uint64_t at = 0; blm_next_data(view, i, at, &from, &to); at = to)
+			touch_pages(bytes + from, bytes + to);
+	}
+}
+
+/*
+ * Of the range the system writes the pages that are dirty, and no others: it knows them one by one, where the marks know blocks. But
+ * a page of 2 MiB is dirty as a whole (file/pages.h).
+ */
+static int write_back(struct blm_view *view, void *from, uint64_t bytes)
+{
+	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();	/* the system's, not ours */
+
+	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
+}
+
+int blm_flush(struct blm_view *view, void *from, uint64_t bytes)
 {
 	struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word);
-	struct blm_sync_record record = { .epoch = htole64(epoch), .time = htole64(blm_now()) };
+	uint64_t before = load_acquire(&live->failed.word);
+	int r;
 
-	store_release(&live->epoch.word, epoch + 1);
-	full_fence();
-	record.keys = htole64(blm_counted_keys(view));
-	if (msync(view->image.header, view->image.bytes, MS_SYNC) < 0)
-		return blm_fail(-errno, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut",
-				f->place.shown, strerror(errno));
-	blm_next_sync(live, view->constant.uuid, &record);
-	if (msync(live, BLM_PAGE, MS_SYNC) < 0)
-		return blm_fail(-errno, "%s: writing the sync record failed: %s", f->place.shown, strerror(errno));
-	*ret = record;
+	store_release(&live->failed.word, load_acquire(&live->epoch.word));
+	if (from)
+		r = write_back(view, from, bytes);
+	else
+		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
+	if (r == 0)
+		store_release(&live->failed.word, before);
+	return r;
+}
+
+/* Space that is gone from under the map, data and all, is not to be found out by writing back. */
+static int check_size(const struct blm_filter *f, const struct blm_view *view)
+{
+	uint64_t end = has_shadow(view) ? view->image.bytes : blm_view_end(view);	/* behind that lies what somebody began to append */
+	struct stat st;
+
+	if (fstat(view->image.fd, &st) < 0)
+		return blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno));
+	if ((uint64_t)st.st_size < end)
+		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open", f->place.shown, (long long)st.st_size,
+				(unsigned long long)end);
 	return 0;
+}
+
+/* The sync record last, with the records of the blocks, which say nothing of pages that are not on the disk by now. */
+static int write_records(struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+{
+	int r = 0;
+
+	if (blm_guard_record(view, seen, le64toh(record->epoch)))
+		for (unsigned i = 0; r == 0 && i < view->parts; i++)
+			r = write_back(view, records_of(&view->part[i]), guard_bytes(view->part[i].shape.bytes));
+	if (r == 0) {
+		blm_next_sync(live_of(view), view->constant.uuid, record);
+		r = write_back(view, live_of(view), BLM_PAGE);
+		if (r < 0)
+			blm_drop_sync(live_of(view), view->constant.uuid);
+	}
+	return r;
+}
+
+/* A new epoch. What cannot be changed at any moment is looked at while nobody changes it. */
+static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t epoch = le64toh(record->epoch);
+	bool alone = view->whole.kind->lone_writer || view->whole.kind->minds_cuts;
+	int r = alone ? blm_lock_writing(f, view, true) : 0;
+
+	if (r < 0)
+		return r;
+	if (view->whole.kind->settle)
+		view->whole.kind->settle(&view->whole);
+	if (has_shadow(view) && !f->place.memory)
+		r = blm_shadow_take(view, epoch, f->place.shown);
+	if (r == 0) {
+		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
+		store_release(&live->epoch.word, epoch + 1);
+		full_fence();
+		/* what is under way may change pages that are written back by then, so the record of this epoch does not make the file clean */
+		if (view->whole.kind->minds_cuts && blm_lock_is_held(&view->lock, view->image.fd))
+			blm_mark_written(live);
+		record->keys = htole64(blm_counted_keys(view));
+	}
+	if (alone)
+		blm_unlock_writing(view);
+	return r;
+}
+
+static int write_all(struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+{
+	int r = write_back(view, view->image.map, view->image.bytes);
+
+	return r < 0 ? r : write_records(view, seen, record);
+}
+
+/*
+ * The order: a look at the blocks that changed; a new epoch, so that whoever adds from now on marks the filter dirty again; the
+ * data, flushed; the records that say so, flushed; the catalog. A crash between two of them leaves the earlier records, which
+ * claim less than is there.
+ */
+static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t epoch = load_acquire(&live->epoch.word), failed = load_acquire(&live->failed.word);
+	struct blm_sync_record record = { .epoch = htole64(epoch), .time = htole64(blm_now()) }, last = { 0 };
+	struct blm_seen seen = { 0 };
+	int r = check_size(f, view);
+
+	if (r == 0 && has_shadow(view) && !f->place.memory)
+		r = blm_shadow_finish(view, f->place.shown);	/* that of a sync that was killed */
+	if (r == 0)
+		r = blm_guard_look(view, &seen);
+	if (r == 0) {
+		blm_last_sync(live, view->constant.uuid, &last);
+		if (failed > le64toh(last.epoch))
+			make_dirty(view);
+		r = begin_epoch(f, view, &record);
+	}
+	if (r < 0)
+		blm_guard_look_again(view, &seen);
+	if (r == 0) {
+		r = write_all(view, &seen, &record);
+		if (r < 0) {
+			blm_guard_look_again(view, &seen);
+			if (has_shadow(view))
+				blm_shadow_again(view, epoch);
+			r = blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
+					"the next sync writes all of it again", f->place.shown, strerror(-r));
+		}
+	}
+	if (r == 0 && has_shadow(view) && !f->place.memory)
+		r = blm_shadow_finish(view, f->place.shown);
+	if (r == 0)
+		r = blm_check_struck(f, view);
+	blm_seen_free(&seen);
+	*ret = record;
+	return r;
 }
 
 BLM_API int blm_sync(struct blm_filter *f)
 {
+	BLM_INSIDE;
 	struct blm_sync_record record = { 0 };
 	struct blm_view *view = current_view(f);
 	int fd, r;
 
 	if (!f->write)
 		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
-	fd = blm_view_fd(f, view);
+	while ((fd = blm_view_fd(f, view)) == -ESTALE && current_view(f) != view)
+		view = current_view(f);
 	if (fd < 0)
 		return fd;
 	pthread_mutex_lock(&view->syncing);
 	r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
 	if (r == 0) {
-		r = sync_file(f, view, &record);
+		/* parts come only under this lock: one that is not in the view would be said to be on the disk, unseen */
+		r = has_all_parts(view) ? sync_file(f, view, &record) : -EAGAIN;
 		blm_ofd_unlock(fd, BLM_LOCK_SYNC);
 	}
 	pthread_mutex_unlock(&view->syncing);
+	if (r == -EAGAIN) {
+		r = current_view(f) != view ? 0 : blm_may_change(f);
+		return r < 0 ? r : blm_sync(f);
+	}
 	if (r == 0)
-		r = blm_place_synced(&f->place, view->constant.uuid, le64toh(record.keys),
-				     load_relaxed(&live_of(view)->inexact.word) != 0, le64toh(record.time));
+		r = blm_place_synced(&f->place, &(struct blm_synced){
+			.uuid = view->constant.uuid, .keys = le64toh(record.keys), .time = le64toh(record.time),
+			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
+			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
+		});
 	return r;
+}
+
+/* ---- By itself ---- */
+
+static uint64_t ticks(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
+{
+	if (!(seconds >= 0 && seconds < 1e9))
+		return blm_fail(-EINVAL, "%s: %g seconds between syncs is not 0 to 10^9", f->place.shown, seconds);
+	if (!f->write)
+		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+	atomic_store(&f->keys_since, 0);
+	atomic_store(&f->synced_at, ticks());
+	atomic_store(&f->sync_time, (uint64_t)(seconds * 1e9));
+	atomic_store(&f->sync_keys, keys);
+	return 0;
+}
+
+/* Of several threads for which it is due, the one that sets the clock back syncs. */
+int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
+{
+	uint64_t every = atomic_load_explicit(&f->sync_keys, memory_order_relaxed);
+	uint64_t time = atomic_load_explicit(&f->sync_time, memory_order_relaxed);
+	uint64_t since, at, now;
+
+	if (!every && !time)
+		return 0;
+	since = atomic_fetch_add(&f->keys_since, keys) + keys;
+	now = ticks();
+	at = atomic_load(&f->synced_at);
+	if (since && every && since >= every && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
+		atomic_store(&f->synced_at, now);
+		return blm_sync(f);
+	}
+	if (since && time && now - at >= time && atomic_compare_exchange_strong(&f->synced_at, &at, now)) {
+		atomic_store(&f->keys_since, 0);
+		return blm_sync(f);
+	}
+	return 0;
 }

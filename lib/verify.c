@@ -1,8 +1,14 @@
 /* verify.c - check all of one filter */
+#include "combine.h"
+#include "file/sigbus.h"
+#include "shadow.h"
 #include "verify.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 void blm_found(struct blm_findings *to, const char *file, bool repaired, const char *format, ...)
 {
@@ -23,65 +29,215 @@ bool blm_is_damage(int err)
 	return err == -EBADMSG || err == -ENODATA || err == -EPROTONOSUPPORT || err == -EUCLEAN;
 }
 
-/* The last bits of a part are no cell's, so nobody sets them. */
+/* The first bit that is set and no cell's, so that nobody sets it: the last bits of a part, and what cells leave of a word. */
+static bool find_padding(const struct blm_part *part, uint64_t *ret)
+{
+	const uint64_t *words = (const uint64_t *)part->bytes;
+	uint64_t bits = part->shape.bytes * 8, left = left_of_word(part);
+
+	for (uint64_t i = 0; left && i < part->shape.bytes / 8; i++)
+		if (load_relaxed(&words[i]) & htole64(left)) {
+			*ret = 64 * i + (unsigned)__builtin_ctzll(le64toh(load_relaxed(&words[i])) & left);
+			return true;
+		}
+	for (uint64_t bit = padding_from(part); bit < bits; bit++)
+		if (is_padding(part, bit) && le64toh(load_relaxed(&words[bit / 64])) >> bit % 64 & 1) {
+			*ret = bit;
+			return true;
+		}
+	return false;
+}
+
 static void verify_padding(const struct blm_part *part, unsigned i, const char *file, struct blm_findings *to)
 {
-	unsigned padding = part->kind->padding_bits ? part->kind->padding_bits(&part->shape) : 0;
-	const uint64_t *words = (const uint64_t *)part->bytes;
-	uint64_t bits = part->shape.bytes * 8;
+	uint64_t bit;
 
-	for (uint64_t bit = bits - padding; bit < bits; bit++)
-		if (load_relaxed(&words[bit / 64]) >> bit % 64 & 1) {
-			blm_found(to, file, false, "part %u: bit %llu is set, which is no cell's (m is %llu)", i,
-				  (unsigned long long)bit, (unsigned long long)part->shape.cells);
-			return;
-		}
+	if (find_padding(part, &bit))
+		blm_found(to, file, false, "part %u: bit %llu is set, which is no cell's (m is %llu)", i, (unsigned long long)bit,
+			  (unsigned long long)part->shape.cells);
 }
 
 /* One damaged slot is what a crash in the middle of a sync leaves; with both damaged nobody knows what is on the disk. */
-static void verify_slots(const struct blm_view *view, const char *file, struct blm_findings *to)
+static int verify_slots(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
 	const struct blm_record *record = view->image.header->record;
 	struct blm_sync_record sync;
 	struct blm_record *copy = malloc(sizeof(*copy));
 
+	if (!copy)
+		return blm_fail(-ENOMEM, "%s: out of memory", file);
 	if ((live->sync[0].sequence || live->sync[1].sequence) && !blm_last_sync(live, view->constant.uuid, &sync))
 		blm_found(to, file, false, "both sync records are damaged: how much of it was synced is not known; sync it");
-	if (copy && (record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
+	if ((record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
 		blm_found(to, file, false, "both name records are damaged");
 	free(copy);
+	return 0;
 }
 
+/* An epoch below that of the last sync, or below `written`, is what a copy made while others synced can have; writers mend it. */
 static void verify_words(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word), written = load_acquire(&live->written.word);
-	struct blm_sync_record sync;
 
-	if (state_of(load_acquire(&live->state.word)) > BLM_UNNAMED)
+	if (state_of(load_acquire(&live->state.word)) > BLM_YIELDING)
 		blm_found(to, file, false, "state %u is none", (unsigned)state_of(load_acquire(&live->state.word)));
-	if (!epoch || written > epoch)
-		blm_found(to, file, false, "epoch %llu, written in %llu: impossible", (unsigned long long)epoch, (unsigned long long)written);
-	if (blm_last_sync(live, view->constant.uuid, &sync) && le64toh(sync.epoch) >= epoch)
-		blm_found(to, file, false, "epoch %llu, but %llu is said to be synced", (unsigned long long)epoch,
-			  (unsigned long long)le64toh(sync.epoch));
+	if (!load_acquire(&live->epoch.word))
+		blm_found(to, file, false, "epoch 0: impossible");
+	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX || load_acquire(&live->written.word) > BLM_EPOCH_MAX)
+		blm_found(to, file, false, "epoch %llu, written in %llu: impossible; it can be read, not changed",
+			  (unsigned long long)load_acquire(&live->epoch.word), (unsigned long long)load_acquire(&live->written.word));
 }
 
-void blm_verify_view(const struct blm_view *view, const char *file, struct blm_findings *to)
+struct blocks {
+	struct blm_view *view;
+	const char *file;
+	bool repair;
+	unsigned filled;
+	struct blm_findings *to;
+};
+
+static int tell_block(void *context, const struct blm_damage *d)
 {
+	struct blocks *b = context;
+	bool sealed = le64toh(b->view->constant.flags) & BLM_FLAG_SEALED;
+	/* more ones are no damage where they are bits of keys that are in it */
+	bool fill = b->repair && b->view->whole.kind->only_sets && blm_part_counts(b->view, d->part) > 0;
+	char what[80];
+
+	snprintf(what, sizeof(what), d->ones < d->recorded ? "of %llu bits only %llu are left" : sealed ? "not as it was sealed"
+		 : "as many bits as recorded, but others", (unsigned long long)d->recorded, (unsigned long long)d->ones);
+	if (fill)
+		blm_guard_fill(b->view, d);
+	b->filled += fill;
+	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s", d->part, (unsigned long long)d->block,
+		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill ? "; all are set now, so that no key is denied" : "");
+	return 0;
+}
+
+static int tell_image(void *context, const struct blm_damage *d)
+{
+	struct blocks *b = context;
+
+	blm_found(b->to, b->file, false, "second image, block %llu, bytes %llu to %llu: damaged; nothing is lost unless the power fails before "
+		  "all of it was written anew: copy the filter", (unsigned long long)d->block, (unsigned long long)d->from,
+		  (unsigned long long)d->to - 1);
+	return 0;
+}
+
+/* What the false-positive rate comes to with blocks full of ones; no finding, for it is no damage any more. */
+static int tell_rate(const struct blocks *b)
+{
+	struct blm_census *census = calloc(b->view->parts, sizeof(*census));
+	const struct blm_view *view = b->view;
+	int r = census ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->file);
+
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = blm_union_census(&view, 1, i, &census[i]);
+	if (r == 0 && view->whole.kind->exact)
+		blm_found(b->to, b->file, true, "%u damaged %s full of ones: numbers that were never added are in it now", b->filled,
+			  b->filled == 1 ? "block is" : "blocks are");
+	else if (r == 0)
+		blm_found(b->to, b->file, true, "%u damaged %s full of ones: the false-positive rate is %.3g now", b->filled,
+			  b->filled == 1 ? "block is" : "blocks are", blm_rate_of_parts(view, census));
+	free(census);
+	return r;
+}
+
+/* Of a sealed file all blocks were recorded. */
+static void verify_all_known(const struct blm_view *view, uint64_t known, const char *file, struct blm_findings *to)
+{
+	uint64_t blocks = 0;
+
+	for (unsigned i = 0; i < view->parts; i++)
+		blocks += blocks_of_part(view->part[i].shape.bytes);
+	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED && known < blocks)
+		blm_found(to, file, false, "the records of %llu blocks are damaged: whether these are as they were sealed is not known",
+			  (unsigned long long)(blocks - known));
+}
+
+static int write_back(struct blm_view *view, const char *file)
+{
+	int r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+
+	if (r < 0)
+		return r;
+	r = blm_flush(view, view->image.map, view->image.bytes);
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	return r < 0 ? blm_fail(r, "%s: writing back what was repaired failed: %s", file, strerror(-r)) : 0;
+}
+
+int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct blm_findings *to)
+{
+	struct blocks blocks = { .view = view, .file = file, .repair = repair, .to = to };
+	int64_t known;
+	int r = verify_slots(view, file, to);
+
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < view->parts; i++)
 		verify_padding(&view->part[i], i, file, to);
-	verify_slots(view, file, to);
 	verify_words(view, file, to);
+	known = blm_guard_check(view, tell_block, &blocks);
+	if (known < 0)
+		return (int)known;
+	verify_all_known(view, (uint64_t)known, file, to);
+	if (has_shadow(view))
+		blm_shadow_check(view, tell_image, &blocks);
+	if (blm_sigbus_struck(view->image.map))
+		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: what is said of it is of a part of it");
+	if (blocks.filled)
+		r = write_back(view, file);
+	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
 }
 
-BLM_API int blm_verify(struct blm_store *store, const char *name,
+static bool is_left(int folder, const char *left)
+{
+	return faccessat(folder, left, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Who replaces it makes that file under the lock, so who holds the lock can tell that nobody does. */
+static bool remove_left(struct blm_view *view, int folder, const char *left)
+{
+	bool removed = false;
+
+	if (blm_lock_exclusive(&view->lock, view->image.fd) < 0)
+		return false;
+	removed = unlinkat(folder, left, 0) == 0;
+	blm_unlock_exclusive(&view->lock, view->image.fd);
+	return removed;
+}
+
+/*
+ * What a process that died while it replaced this file left beside it, where the file is, wherever links to it are. In a store all files
+ * are looked at (stray.c). Who only reads cannot lock: it is there before nobody replaces the file and after, so nobody alive made it.
+ */
+static void verify_beside(struct blm_view *view, const struct blm_place *place, bool repair, struct blm_findings *to)
+{
+	struct blm_place final;
+	char left[BLM_TEMPORARY_NAME];
+	const char *last;
+	int folder;
+
+	if (blm_place_follow(&final, place) < 0)
+		return;
+	folder = blm_folder_of(final.name, &last);
+	blm_replacement_name(view->image.inode, left);
+	if (folder >= 0 && is_left(folder, left) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && is_left(folder, left))
+		blm_found(to, place->shown, repair && remove_left(view, folder, left),
+			  "%s beside it was to replace it, left behind by a process that died", left);
+	if (folder >= 0)
+		close(folder);
+	blm_place_clear(&final);
+}
+
+BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 		       void (*finding)(void *context, const struct blm_finding *found), void *context)
 {
+	BLM_INSIDE;
 	struct blm_findings findings = { .tell = finding, .context = context };
 	struct blm_filter *f;
-	int r = blm_open(&f, store, name, false);
+	int r = blm_open(&f, store, name, repair);
 
 	if (blm_is_damage(r)) {
 		blm_found(&findings, name, false, "%s", blm_why());
@@ -89,7 +245,11 @@ BLM_API int blm_verify(struct blm_store *store, const char *name,
 	}
 	if (r < 0)
 		return r;
-	blm_verify_view(current_view(f), f->place.shown, &findings);
+	r = blm_verify_view(current_view(f), f->place.shown, repair, &findings);
+	if (r == 0 && findings.repaired)
+		r = blm_sync(f);
+	if (r == 0 && !store && name)
+		verify_beside(current_view(f), &f->place, repair, &findings);
 	blm_close(f);
-	return findings.found;
+	return r < 0 ? r : findings.found - findings.repaired;
 }

@@ -1,19 +1,13 @@
 /* view.c - the view of a handle: made from a file, renewed when the file is no longer the filter */
+#include "allow.h"
+#include "file/system.h"
 #include "filter.h"
+#include "shadow.h"
 
 #include <sodium.h>
 #include <unistd.h>
 
 /* ---- Making a view of a file ---- */
-
-static const struct blm_kind *known_kind(uint32_t id, const char *shown, int *err)
-{
-	const struct blm_kind *kind = blm_kind_by_id(id);
-
-	if (!kind)
-		*err = blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not know", shown, id);
-	return kind;
-}
 
 static int set_part(struct blm_view *view, unsigned i, const struct blm_part_entry *e, const char *shown)
 {
@@ -21,15 +15,21 @@ static int set_part(struct blm_view *view, unsigned i, const struct blm_part_ent
 	int err = 0;
 
 	*part = (struct blm_part){
-		.kind = known_kind(le32toh(e->kind), shown, &err),
+		.kind = blm_view_kind(le32toh(e->kind), shown, &err),
 		.simd = blm_simd_best(),
-		.bytes = (uint8_t *)view->image.header + le64toh(e->offset),
+		.bytes = view->image.map + le64toh(e->offset),
 		.shape = {
 			.cells = le64toh(e->cells), .bytes = le64toh(e->bytes),
 			.probes = le32toh(e->probes), .cell_bits = le32toh(e->cell_bits),
 			.capacity = le64toh(e->capacity), .rate = blm_double_of(le64toh(e->rate)),
 		},
 	};
+	if (!part->kind || !blm_order_flip(le32toh(view->constant.template.bit_order), part->shape.cells, &part->flip))
+		part->flip = 0;
+	if (!is_foreign(view) && view->image.write)
+		part->marks = marks_of(part);
+	if (!is_foreign(view))
+		part->own = &live_of(view)->own[0].word;
 	for (int a = 0; a < BLM_KIND_ARGS; a++)
 		part->shape.args[a] = le64toh(view->constant.template.args[a]);
 	if (err)
@@ -41,57 +41,28 @@ static int set_part(struct blm_view *view, unsigned i, const struct blm_part_ent
 	return 0;
 }
 
-/* What the template says, the first part must be. */
-static int check_template(const struct blm_view *view, const char *shown)
-{
-	const struct blm_template_fields *t = &view->constant.template;
-	const struct blm_part *first = &view->part[0];
-	const struct blm_family *family = view->hasher.family;
-
-	if (first->kind->id != le32toh(t->kind) || first->shape.cells != le64toh(t->cells)
-	    || first->shape.probes != le32toh(t->probes) || first->shape.cell_bits != le32toh(t->cell_bits))
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", shown);
-	if (view->parts > 1 && !first->kind->made_of)
-		return blm_fail(-EBADMSG, "%s: %u parts; a %s filter has one", shown, view->parts, first->kind->name);
-	if (family->bits < 64 && first->shape.cells > UINT64_C(1) << family->bits)
-		return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu", shown, family->name, family->bits,
-				(unsigned long long)first->shape.cells);
-	if (family->nth && !first->kind->every_family)
-		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", shown, first->kind->name, family->name);
-	if (view->hasher.seed_count != family->seeds)
-		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", shown, view->hasher.seed_count, family->name, family->seeds);
-	if (view->hasher.tweak > (family->tweaked ? UINT32_MAX : 0))
-		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", shown, (unsigned long long)view->hasher.tweak, family->name);
-	return 0;
-}
-
 static int set_hasher(struct blm_view *view, const char *shown)
 {
-	const struct blm_template_fields *t = &view->constant.template;
-	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
-
-	if (!family)
-		return blm_fail(-EPROTONOSUPPORT, "%s: hash family %u, which this program does not know", shown, le32toh(t->family));
-	view->hasher = (struct blm_hasher){
-		.family = family, .seeds = view->seeds, .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak),
-	};
-	for (uint32_t i = 0; i < view->hasher.seed_count; i++)
-		view->seeds[i] = le64toh(t->seeds[i]);
-	return 0;
+	return blm_hasher_set(&view->hasher, view->seeds, &view->constant.template, view->secret, shown);
 }
 
-/* What hashes depend on, as a number: the template with what only cells depend on taken out. */
-static uint64_t hash_id_of(const struct blm_template_fields *template)
+static int fill_with(struct blm_view *view, const struct blm_contents *contents, const char *shown)
 {
-	struct blm_template_fields t = { .family = template->family, .tweak = template->tweak, .seed_count = template->seed_count };
-	uint8_t id[16];
-	uint64_t word;
+	int r;
 
-	memcpy(t.key_id, template->key_id, sizeof(t.key_id));
-	memcpy(t.seeds, template->seeds, sizeof(t.seeds));
-	blm_template_id(&t, id);
-	memcpy(&word, id, 8);
-	return le64toh(word);
+	view->constant = contents->constant;
+	view->parts = contents->parts;
+	view->holes = le64toh(view->constant.flags) & BLM_FLAG_SPARSE;
+	r = set_hasher(view, shown);
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = set_part(view, i, &contents->part[i], shown);
+	if (r == 0)
+		r = blm_view_set_whole(view, contents, shown);
+	if (r == 0)
+		r = blm_view_check_template(view, shown);
+	view->shadow = shadow_layout(le64toh(contents->part[0].offset), le64toh(contents->part[0].bytes));
+	view->hash_id = blm_hash_id_of(&view->constant.template);
+	return r < 0 ? r : blm_view_load(view, 0, shown);
 }
 
 static int fill_view(struct blm_view *view, const char *shown)
@@ -102,18 +73,25 @@ static int fill_view(struct blm_view *view, const char *shown)
 	if (!contents)
 		return blm_fail(-ENOMEM, "%s: out of memory", shown);
 	r = blm_image_check(&view->image, shown, contents);
-	if (r == 0) {
-		view->constant = contents->constant;
-		view->parts = contents->parts;
-		r = set_hasher(view, shown);
-	}
-	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = set_part(view, i, &contents->part[i], shown);
 	if (r == 0)
-		r = check_template(view, shown);
-	view->hash_id = hash_id_of(&view->constant.template);
+		r = fill_with(view, contents, shown);
 	free(contents);
 	return r;
+}
+
+int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *shown)
+{
+	struct blm_constant *c = &view->constant;
+	int r;
+
+	*c = *constant;
+	blm_template_id(&c->template, c->template_id);
+	c->check = blm_check_constant(c);
+	view->image.header->constant = *c;
+	view->holes |= le64toh(c->flags) & BLM_FLAG_SPARSE;
+	view->hash_id = blm_hash_id_of(&c->template);
+	r = set_hasher(view, shown);
+	return r < 0 ? r : blm_view_check_template(view, shown);
 }
 
 /* ---- Secrets ---- */
@@ -151,7 +129,15 @@ void blm_view_free(struct blm_view *view)
 	sodium_free(view->secret);
 	blm_lock_destroy(&view->lock);
 	pthread_mutex_destroy(&view->syncing);
+	pthread_mutex_destroy(&view->writing);
+	pthread_mutex_destroy(&view->growing);
 	free(view);
+}
+
+static void set_seen(struct blm_view *view, uint64_t state)
+{
+	view->last_seen = state;
+	atomic_store(&view->seen_state, view->image.unsure ? BLM_NEVER : state);
 }
 
 int blm_view_make(struct blm_view **ret, int fd, const char *shown, bool write)
@@ -165,6 +151,8 @@ int blm_view_make(struct blm_view **ret, int fd, const char *shown, bool write)
 	}
 	blm_lock_init(&view->lock);
 	pthread_mutex_init(&view->syncing, NULL);
+	pthread_mutex_init(&view->writing, NULL);
+	pthread_mutex_init(&view->growing, NULL);
 	r = blm_image_map(&view->image, fd, shown, write);
 	if (r == 0)
 		r = fill_view(view, shown);
@@ -175,6 +163,41 @@ int blm_view_make(struct blm_view **ret, int fd, const char *shown, bool write)
 		blm_view_free(view);
 		return r;
 	}
+	atomic_init(&view->seen_state, 0);
+	set_seen(view, load_acquire(&live_of(view)->state.word));
+	*ret = view;
+	return 0;
+}
+
+int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *shown)
+{
+	struct blm_view *view = calloc(1, sizeof(*view));
+	struct blm_header *header = calloc(1, sizeof(*header));
+	int r;
+
+	if (!view || !header) {
+		free(view);
+		free(header);
+		blm_image_unmap(image);
+		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+	}
+	header->constant = contents->constant;
+	memcpy(header->part, contents->part, sizeof(header->part));
+	header->live.parts.word = htole64(contents->parts);
+	header->live.epoch.word = htole64(1);
+	header->live.inexact.word = htole64(1);
+	image->header = header;
+	view->image = *image;
+	blm_lock_init(&view->lock);
+	pthread_mutex_init(&view->syncing, NULL);
+	pthread_mutex_init(&view->writing, NULL);
+	pthread_mutex_init(&view->growing, NULL);
+	r = fill_with(view, contents, shown);
+	if (r < 0) {
+		blm_view_free(view);
+		return r;
+	}
+	view->holes = true;
 	atomic_init(&view->seen_state, load_acquire(&live_of(view)->state.word));
 	*ret = view;
 	return 0;
@@ -188,15 +211,37 @@ static int same_file(const struct blm_filter *f, const struct blm_view *view)
 }
 
 /*
+ * A writer sets a state right that nobody alive stands behind. Returns whether the name still leads to this file. While somebody
+ * is replacing it nothing is set and nobody is waited for: one who replaces again and again would else win every race.
+ */
+static int settle_state(struct blm_filter *f, struct blm_view *view)
+{
+	int r = 0;
+
+	if (!f->write || blm_ofd_held(view->image.fd, BLM_LOCK_REPLACE))
+		return same_file(f, view);
+	r = blm_lock_exclusive(&view->lock, view->image.fd);
+	if (r < 0)
+		return r;
+	r = same_file(f, view);
+	if (r == 1) {
+		set_state(view, BLM_LIVE);
+		atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+	}
+	blm_unlock_exclusive(&view->lock, view->image.fd);
+	return r;
+}
+
+/*
  * Open what lies at the handle's place, as a view that is the filter at this moment.
  *
- * A state other than LIVE in a file that was just found by its name is either a replacement under way (then the name may
- * lead elsewhere by now: look again) or was left by a process that died or by a copy, and means nothing: a writer sets it
- * right, under the lock that a living replacer would hold.
+ * A state other than LIVE in a file that was just found by its name is a replacement under way (then the name may lead elsewhere by
+ * now: look again; if it does not, the view is good, and its first call looks again), or was left by a process that died or by
+ * a copy, and means nothing.
  */
 static int open_live(struct blm_view **ret, struct blm_filter *f)
 {
-	for (int tries = 0; tries < 100; tries++) {
+	for (int tries = 0; tries < 1000; tries++) {
 		struct blm_view *view;
 		uint64_t state;
 		int fd = blm_place_open(&f->place, f->write), r;
@@ -206,25 +251,13 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 		r = blm_view_make(&view, fd, f->place.shown, f->write);
 		if (r < 0)
 			return r;
-		state = atomic_load(&view->seen_state);
-		if (state_of(state) == BLM_LIVE) {
-			*ret = view;
-			return 0;
-		}
-		if (state_of(state) == BLM_REPLACING)
-			atomic_store(&view->seen_state, UINT64_MAX);	/* look again at the first call */
-		if (f->write) {
-			r = blm_lock_exclusive(&view->lock, view->image.fd);
-			if (r == 0) {
-				r = same_file(f, view);
-				if (r == 1) {
-					set_state(view, BLM_LIVE);
-					atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
-				}
-				blm_unlock_exclusive(&view->lock, view->image.fd);
-			}
+		view->holes |= f->place.memory != NULL;
+		state = view->last_seen;
+		if (state_of(state) != BLM_LIVE) {
+			set_seen(view, BLM_NEVER);	/* look again at the first call */
+			r = settle_state(f, view);
 		} else {
-			r = same_file(f, view);
+			r = 1;
 		}
 		if (r == 1) {
 			*ret = view;
@@ -241,7 +274,7 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
  * A copy made while its original was synced can have the sync record of an epoch that its copied `epoch` has not reached;
  * then changes would not show as unsynced. Where no copying was in the way, epoch is above both.
  */
-static int mend_epoch(struct blm_view *view)
+static int mend_epoch(struct blm_view *view, const char *shown)
 {
 	struct blm_live *live = live_of(view);
 	struct blm_sync_record last = { 0 };
@@ -249,6 +282,9 @@ static int mend_epoch(struct blm_view *view)
 	int r;
 
 	blm_last_sync(live, view->constant.uuid, &last);
+	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX || load_acquire(&live->written.word) > BLM_EPOCH_MAX
+	    || le64toh(last.epoch) > BLM_EPOCH_MAX)
+		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it can be read, not changed", shown);
 	if (load_acquire(&live->epoch.word) > le64toh(last.epoch) && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
 		return 0;
 	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
@@ -264,16 +300,96 @@ static int mend_epoch(struct blm_view *view)
 	return 0;
 }
 
-int blm_view_open(struct blm_view **ret, struct blm_filter *f)
+/* Dropped or replaced since it was opened, and with it went its secret? */
+static bool is_gone(const struct blm_filter *f, const struct blm_view *view)
 {
-	struct blm_view *view = NULL;
-	int r = open_live(&view, f);
+	int r = f->place.store ? same_file(f, view) : 1;
+
+	return r == 0 || r == -ENOENT;
+}
+
+/* Changed since its last sync, and the last who changed it did so before the machine went down. */
+static bool was_cut(const struct blm_view *view)
+{
+	const struct blm_live *live = live_of(view);
+	struct blm_sync_record last = { 0 };
+
+	blm_last_sync(live, view->constant.uuid, &last);
+	return load_acquire(&live->written.word) > le64toh(last.epoch) && load_acquire(&live->boot.word) != blm_boot_number();
+}
+
+/* Of kinds to which that matters, note it for good, on the disk, before the first change of this boot hides it; or for this view. */
+static int note_cut(struct blm_view *view, const char *shown, bool write)
+{
+	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
+	int r;
+
+	if (!view->whole.kind->minds_cuts || is_foreign(view) || load_acquire(cut) || !was_cut(view))
+		return 0;
+	view->part[0].cut = view->whole.cut = !write;
+	if (!write)
+		return 0;
+	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+	if (r < 0)
+		return r;
+	if (!load_acquire(cut) && was_cut(view)) {
+		store_release(cut, 1);
+		r = blm_flush(view, live_of(view), BLM_PAGE);
+	}
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r)) : 0;
+}
+
+/*
+ * After a power cut; with all locks. The state sends those who read the image to look whether that is still needed, from before the data
+ * is good until whoever restores it is done, or dead: so that they see what others will change from then on.
+ */
+static int restore(struct blm_filter *f, struct blm_view *view)
+{
+	int fd = view->image.fd, r = blm_lock_exclusive(&view->lock, fd);
 
 	if (r < 0)
 		return r;
-	r = blm_view_unlock(view, &f->place, f->secret);
+	r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
+	if (r == 0)
+		r = blm_ofd_lock(fd, BLM_LOCK_WRITE, true);
+	if (r == 0 && blm_shadow_is_needed(view)) {
+		enum blm_state state = state_of(load_acquire(&live_of(view)->state.word));
+
+		set_state(view, BLM_REPLACING);
+		r = blm_shadow_restore(view, f->place.shown);
+		set_state(view, state);
+	}
+	set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER : load_acquire(&live_of(view)->state.word));
+	blm_ofd_unlock(fd, BLM_LOCK_WRITE);
+	blm_ofd_unlock(fd, BLM_LOCK_SYNC);
+	blm_unlock_exclusive(&view->lock, fd);
+	return r;
+}
+
+int blm_view_open(struct blm_view **ret, struct blm_filter *f)
+{
+	struct blm_view *view = NULL;
+	int r;
+
+	if (f->lent)
+		return blm_unborn_again(ret, f);
+
+	do {
+		blm_view_free(view);
+		r = open_live(&view, f);
+		if (r < 0)
+			return r;
+		r = blm_view_unlock(view, &f->place, f->secret);
+	} while (r == -ENOKEY && is_gone(f, view));
 	if (r == 0 && f->write)
-		r = mend_epoch(view);
+		r = mend_epoch(view, f->place.shown);
+	if (r == 0)
+		r = note_cut(view, f->place.shown, f->write);
+	if (r == 0 && blm_shadow_is_needed(view))
+		r = f->write ? restore(f, view) : blm_shadow_show(view, f->place.shown);
+	if (r == 0 && f->write)
+		blm_allow_learn(&f->place, view);
 	if (r < 0)
 		blm_view_free(view);
 	else
@@ -283,29 +399,56 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 
 /*
  * The state word is not the one that the name was last looked up under. Look it up again: the same file (a replacement
- * under way or left undone) goes on serving; another one takes its place. While a living process is replacing, every
- * call must look again, since the name can lead elsewhere before the state says so; where none is, what the look-up says
- * holds until the state word changes, which seen_state then notes.
+ * under way or left undone) goes on serving; another one takes its place. While a living process is replacing or dropping,
+ * every call must look again, since the name can lead elsewhere before the state says so, or nowhere; where none is, what the
+ * look-up says holds until the state word changes, which seen_state then notes. So whether one lives is asked before the
+ * look-up: after it, one that died in between would have been missed. behind: it is known that the file is not what the view shows.
  */
-static int look_again(struct blm_filter *f, struct blm_view *view, bool *ret_changed)
+static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, bool *ret_changed)
 {
-	uint64_t state = load_acquire(&live_of(view)->state.word);
-	bool replacing = state_of(state) == BLM_REPLACING
+	uint64_t state = load_acquire(&live_of(view)->state.word), seen = view->image.unsure ? view->last_seen : atomic_load(&view->seen_state);
+	bool under_way = state_of(state) != BLM_LIVE
 		&& (view->image.fd < 0 || blm_ofd_held(view->image.fd, BLM_LOCK_REPLACE));
-	int r = state == atomic_load(&view->seen_state) ? 1 : same_file(f, view);
+	int r = state == seen && !behind ? 1 : same_file(f, view);
 
-	if (r == 1 && load_acquire(&live_of(view)->parts.word) == view->parts) {
-		if (!replacing)
-			atomic_store(&view->seen_state, state);
+	if (r == 1 && !behind && !(view->shows_image && !blm_shadow_is_needed(view)) && load_acquire(&live_of(view)->parts.word) == view->parts) {
+		if (!under_way)
+			set_seen(view, state);
 		*ret_changed = false;
 		return 0;
 	}
 	if (r == -ENOENT || (r == 0 && state_of(state) == BLM_DROPPED)) {
-		atomic_store(&view->seen_state, state);		/* for good: no need to look again at every call */
+		set_seen(view, state);		/* for good: no need to look again at every call */
 		return blm_fail(-ESTALE, "%s: the filter was dropped", f->place.shown);
 	}
 	*ret_changed = true;
 	return r < 0 ? r : 0;
+}
+
+/* Of the views that were replaced before, those that nobody can be using any more. */
+static void free_older(struct blm_view *view)
+{
+	uint64_t oldest = view->older ? blm_oldest_moment() : 0;
+
+	while (view->older) {
+		struct blm_view *older = view->older;
+
+		if (older->replaced < oldest) {
+			view->older = older->older;
+			blm_view_free(older);
+		} else {
+			view = older;
+		}
+	}
+}
+
+static void replace_view(struct blm_filter *f, struct blm_view *old, struct blm_view *new)
+{
+	new->older = old;
+	atomic_store(&f->view, new);
+	old->replaced = blm_pass_moment();
+	if (!f->lent)
+		free_older(old);
 }
 
 /* The writer's and the reader's reaction to a changed state or part count. Returns the view to go on with, maybe the old one. */
@@ -313,18 +456,26 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 {
 	struct blm_filter *f = (struct blm_filter *)reader;
 	struct blm_view *now, *fresh = NULL;
-	bool changed = false;
+	bool changed = false, behind;
 	int r = 0;
 
 	pthread_mutex_lock(&f->renewing);
 	now = atomic_load(&f->view);
 	if (now == view || !is_current(now)) {
-		r = look_again(f, now, &changed);
+		behind = now->image.unsure && blm_image_is_behind(&now->image);
+		r = look_again(f, now, behind, &changed);
 		if (r == 0 && changed)
 			r = blm_view_open(&fresh, f);
+		if (fresh && behind && now->image.fd >= 0) {	/* what is copied up, or made there, stays there */
+			fresh->image.unsure = false;
+			set_seen(fresh, fresh->last_seen);
+		}
 		if (fresh) {
-			fresh->older = now;
-			atomic_store(&f->view, fresh);
+			replace_view(f, now, fresh);	/* the other threads go on while it is loaded, as far as that can be done */
+			if (f->load)
+				blm_view_load(now, 0, f->place.shown);
+			if (f->load)
+				blm_view_load(fresh, f->load, f->place.shown);
 			now = fresh;
 		}
 		atomic_store(&f->status, r);

@@ -20,6 +20,14 @@ int blm_fail(int err, const char *format, ...)
 	return err;
 }
 
+int blm_fail_more(int err, const char *more)
+{
+	size_t at = strlen(text);
+
+	snprintf(text + at, sizeof(text) - at, "%s", more);
+	return err;
+}
+
 BLM_API const char *blm_why(void)
 {
 	return text;
@@ -34,9 +42,13 @@ BLM_API const char *blm_strerror(int err)
 		{ EOPNOTSUPP, "this kind of filter cannot do that" },
 		{ EMEDIUMTYPE, "the filters come from different templates" },
 		{ EXFULL, "the filter is full" },
+		{ EKEYREVOKED, "was removed, and this kind of filter takes no key again that was" },
 		{ ENOKEY, "the secret key of this filter is missing" },
 		{ ESTALE, "the filter was dropped" },
 		{ EUCLEAN, "damaged, or needs rebuilding" },
+		{ ELIBACC, "a library that this needs cannot be loaded" },
+		{ ENOTUNIQ, "does not say which hash made it, or a key has two values" },
+		{ EDOM, "the exact number of keys is not known" },
 		{ EBUSY, "locked by somebody else for too long" },
 	};
 

@@ -3,7 +3,10 @@ set -u
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 2
 
-build_packages='gcc libc6-dev meson ninja-build pkg-config liblmdb-dev libxxhash-dev libsodium-dev libzstd-dev zlib1g-dev'
+build_packages='gcc libc6-dev meson ninja-build pkg-config liblmdb-dev libxxhash-dev libsodium-dev libmd-dev libzstd-dev zlib1g-dev'
+
+# Programs whose filters we read and write, for the tests of both ways.
+peer_packages='golang-github-dcso-bloom-cli libbloom-dev libleveldb-dev libguava-java default-jdk-headless'
 
 # Installs those of the packages that are not there. Needs no network and no rights where all of them are.
 install_missing()

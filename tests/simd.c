@@ -1,6 +1,7 @@
 /* simd.c - every instruction set gives the same bits as plain C */
 #include "simd/simd.h"
 #include "simd/block.h"
+#include "simd/split.h"
 #include "suite.h"
 
 #include <sys/wait.h>
@@ -93,6 +94,7 @@ static void compare_counts(const struct blm_simd *simd, const uint64_t *x, const
 	static uint64_t a[513], b[513];
 
 	ck_assert_uint_eq(simd->count_ones(x, bytes), scalar()->count_ones(x, bytes));
+	ck_assert_uint_eq(simd->count_common(x, y, bytes), scalar()->count_common(x, y, bytes));
 	memset(a, 0, sizeof(a));
 	memset(b, 0, sizeof(b));
 	a[0] = b[0] = 3;
@@ -115,6 +117,11 @@ START_TEST(the_counts_of_scalar_are_those_of_its_bits)
 	for (unsigned bit = 0; bit < 1024 * 8; bit++)
 		ones += words[bit / 64] >> bit % 64 & 1;
 	ck_assert_uint_eq(scalar()->count_ones(words, 1024), ones);
+	ck_assert_uint_eq(scalar()->count_common(words, words, 1024), ones);
+	for (unsigned bit = ones = 0; bit < 512 * 8; bit++)
+		ones += words[bit / 64] >> bit % 64 & words[64 + bit / 64] >> bit % 64 & 1;
+	ck_assert_uint_eq(scalar()->count_common(words, words + 64, 512), ones);
+	ones = scalar()->count_ones(words, 1024);
 	scalar()->count_blocks(words, 1024, histogram);
 	for (unsigned x = 0; x <= 512; x++)
 		sum += x * histogram[x];
@@ -125,11 +132,59 @@ END_TEST
 
 /* ---- Blocks ---- */
 
+static bool bit_of_block(const uint64_t *block, unsigned bit)
+{
+	return block[bit / 64] >> bit % 64 & 1;
+}
+
+/* By the definition, bit by bit. */
+static bool really_contains(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
+{
+	for (unsigned i = 0; i < probes; i++)
+		if (!bit_of_block(block, unfold(hash->lo, hash->hi, i / 7) >> 9 * (i % 7) & 511))
+			return false;
+	return true;
+}
+
+/* What a set lists as missing, put into masks: all that each key lacks, and nothing else. Fresh data for each run: nothing changes. */
+static void compare_missing_bits(const struct blm_simd *simd, const struct blm_block_keys *keys)
+{
+	static struct blm_missing missing;
+	size_t at = 0;
+
+	do {
+		size_t to = simd->blocks_missing(keys, at, &missing);
+
+		ck_assert_uint_le(missing.count, BLM_MISSING_MAX);
+		ck_assert(keys->count ? to > at && to <= keys->count && to <= at / 64 * 64 + 64 : to == 0);
+		for (size_t i = at; i < to; i++) {
+			uint64_t *block = (uint64_t *)block_of(keys->data, keys->blocks, &keys->hashes[i]), mask[8], lacks[8], listed[8] = { 0 };
+			unsigned words;
+
+			block_mask(mask, keys->probes, &keys->hashes[i]);
+			for (size_t j = 0; j < missing.count; j++)
+				if (missing.which[j] / 64 == i - at) {
+					ck_assert(missing.word[j] >= block && missing.word[j] < block + 8);
+					listed[missing.word[j] - block] |= UINT64_C(1) << missing.which[j] % 64;
+				}
+			for (int w = 0; w < 8; w++)
+				ck_assert_uint_eq(listed[w], mask[w] & ~block[w]);
+			words = simd->block_lacks(block, keys->probes, &keys->hashes[i], lacks);
+			ck_assert_mem_eq(lacks, mask, sizeof(mask));
+			for (int w = 0; w < 8; w++)
+				ck_assert_uint_eq(words >> w & 1, listed[w] != 0);
+			ck_assert(simd->block_contains(block, keys->probes, &keys->hashes[i]) == (words == 0));
+		}
+		at = to;
+	} while (at < keys->count);
+}
+
 /* Hashes of which some are in the data, and with data so full that the rest get both answers. */
 static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsigned probes, size_t count, uint64_t *random)
 {
 	uint64_t *data = words_at_64(blocks * 64), a[MOST_COUNT / 64 + 2], b[MOST_COUNT / 64 + 2];
 	struct blm_hash hashes[MOST_COUNT];
+	struct blm_block_keys keys;
 	uint64_t yes = 0;
 
 	fill(data, blocks * 64, probes > 3 ? 6 : 4, random);
@@ -153,14 +208,49 @@ static void compare_contains(const struct blm_simd *simd, uint64_t blocks, unsig
 	}
 	memset(a, 0x5a, sizeof(a));
 	memset(b, 0x5a, sizeof(b));
-	scalar()->blocks_contain(data, blocks, probes, hashes, count, a);
-	simd->blocks_contain(data, blocks, probes, hashes, count, b);
+	keys = (struct blm_block_keys){
+		.data = (uint8_t *)data, .blocks = blocks, .probes = probes, .hashes = hashes, .count = count,
+		.next = hashes, .next_count = next_random(random) % (count + 1),
+	};
+	scalar()->blocks_contain(&keys, a);
+	simd->blocks_contain(&keys, b);
+	compare_missing_bits(simd, &keys);
 	ck_assert_msg(!memcmp(a, b, sizeof(a)), "%s: %u probes, %zu hashes, %llu blocks", simd->name, probes, count, (unsigned long long)blocks);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		ck_assert((a[i / 64] >> i % 64 & 1) == really_contains(block_of(data, blocks, &hashes[i]), probes, &hashes[i]));
 		yes += a[i / 64] >> i % 64 & 1;
+	}
 	if (count > 60 && blocks > 100)
 		ck_assert(yes > 0 && yes < count);	/* else the case says little */
 	free(data);
+}
+
+/* Blocks that are empty, full, and between, so that some keys change something and others do not. */
+static void compare_set(const struct blm_simd *simd, uint64_t blocks, unsigned probes, size_t count, uint64_t *random)
+{
+	struct blm_hash hashes[MOST_COUNT];
+	uint64_t a[MOST_COUNT / 64 + 1], b[MOST_COUNT / 64 + 1];
+	uint8_t *x = aligned_alloc(64, blocks * 64), *y = aligned_alloc(64, blocks * 64);
+
+	for (uint64_t i = 0; i < blocks; i++) {
+		memset(x + 64 * i, (int)(next_random(random) % 2 * (next_random(random) & 0xff)), 64);
+		if (next_random(random) % 4 == 0)
+			memset(x + 64 * i, 0xff, 64);
+	}
+	memcpy(y, x, blocks * 64);
+	for (size_t i = 0; i < count; i++)
+		hashes[i] = i % 5 == 4 ? hashes[i - 4] : (struct blm_hash){ next_random(random), next_random(random) };
+	memset(a, 0x5a, sizeof(a));
+	memset(b, 0x5a, sizeof(b));
+	scalar()->blocks_set(x, blocks, probes, hashes, count, a);
+	simd->blocks_set(y, blocks, probes, hashes, count, b);
+	ck_assert_msg(!memcmp(a, b, sizeof(a)) && !memcmp(x, y, blocks * 64), "%s: %u probes, %zu hashes, %llu blocks", simd->name, probes,
+		      count, (unsigned long long)blocks);
+	simd->blocks_contain(&(struct blm_block_keys){ .data = y, .blocks = blocks, .probes = probes, .hashes = hashes, .count = count }, b);
+	for (size_t i = 0; i < count; i++)
+		ck_assert(b[i / 64] >> i % 64 & 1);
+	free(x);
+	free(y);
 }
 
 static const uint64_t block_counts[] = { 1, 2, 3, 7, 64, 1000 };
@@ -183,6 +273,117 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys)
 	for (size_t count = 0; count <= MOST_COUNT; count++)
 		for (size_t e = 0; e < ARRAY_LEN(edges); e++)
 			compare_contains(blm_simd_at((size_t)_i), 200, edges[e], count, &random);
+}
+END_TEST
+
+START_TEST(every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some)
+{
+	uint64_t random = 4;
+
+	for (unsigned probes = 1; probes <= BLM_PROBES_MAX; probes++)
+		for (size_t b = 0; b < ARRAY_LEN(block_counts); b++)
+			compare_set(blm_simd_at((size_t)_i), block_counts[b], probes, 64 + probes % 3, &random);
+	for (size_t count = 0; count <= MOST_COUNT; count++)
+		for (size_t e = 0; e < ARRAY_LEN(edges); e++)
+			compare_set(blm_simd_at((size_t)_i), 200, edges[e], count, &random);
+}
+END_TEST
+
+/* ---- Split blocks ---- */
+
+static const uint64_t split_salt[] = { SPLIT_SALTS };
+
+/* By the definition, bit by bit. */
+static bool split_bit(const uint64_t *data, uint64_t blocks, uint64_t lo, unsigned lane)
+{
+	uint64_t bit = (lo >> 32) * blocks / (UINT64_C(1) << 32) * 256 + 32 * lane + (uint32_t)((uint32_t)lo * split_salt[lane]) / (1 << 27);
+
+	return data[bit / 64] >> bit % 64 & 1;
+}
+
+static bool really_split_contains(const uint64_t *data, uint64_t blocks, uint64_t lo)
+{
+	for (unsigned lane = 0; lane < 8; lane++)
+		if (!split_bit(data, blocks, lo, lane))
+			return false;
+	return true;
+}
+
+static void compare_split_counts(const struct blm_simd *simd, const uint64_t *data, uint64_t blocks)
+{
+	uint64_t a[513] = { 0 }, b[513] = { 0 }, ones = 0, sum = 0;
+
+	ck_assert_uint_eq(scalar()->count_split_blocks(data, blocks * 32, a), simd->count_split_blocks(data, blocks * 32, b));
+	ck_assert_mem_eq(a, b, sizeof(a));
+	for (unsigned x = 0; x <= 512; x++) {
+		ones += a[x] * x / 2;
+		sum += a[x];
+	}
+	ck_assert_uint_eq(sum, blocks);
+	for (uint64_t i = 0; i < blocks * 4; i++)
+		ones -= (uint64_t)__builtin_popcountll(data[i]);
+	ck_assert_uint_eq(ones, 0);
+}
+
+/* Keys that are there, that are not, and that lack one bit. */
+static void compare_split(const struct blm_simd *simd, uint64_t blocks, size_t count, uint64_t *random)
+{
+	uint64_t *data = words_at_64((blocks + 1) / 2 * 64), *other = words_at_64((blocks + 1) / 2 * 64);
+	uint64_t a[MOST_COUNT / 64 + 2], b[MOST_COUNT / 64 + 2], los[MOST_COUNT];
+	struct blm_hash hashes[MOST_COUNT];
+	struct blm_block_keys keys = { .data = (uint8_t *)data, .blocks = blocks, .probes = 8, .hashes = hashes, .count = count,
+				       .next = hashes, .next_count = next_random(random) % (count + 1) };
+
+	fill(data, (blocks + 1) / 2 * 64, count % 2 ? 6 : 5, random);
+	for (size_t i = 0; i < count; i++) {
+		hashes[i] = (struct blm_hash){ i % 7 ? next_random(random) : i % 2 ? UINT64_MAX : 0, next_random(random) };
+		los[i] = i % 5 == 4 ? los[i - 4] : hashes[i].lo;
+		if (i % 2) {
+			uint64_t mask[4], *block = (uint64_t *)split_of(data, blocks, &hashes[i]);
+
+			split_mask(mask, hashes[i].lo);
+			for (int w = 0; w < 4; w++)
+				block[w] |= mask[w];
+			if (i % 4 == 3)
+				block[i % 3] &= ~(mask[i % 3] & -mask[i % 3]);
+		}
+	}
+	memset(a, 0x5a, sizeof(a));
+	memset(b, 0x5a, sizeof(b));
+	scalar()->split_blocks_contain(&keys, a);
+	simd->split_blocks_contain(&keys, b);
+	ck_assert_mem_eq(a, b, sizeof(a));
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t *block = split_of(data, blocks, &hashes[i]);
+		uint64_t x[4], y[4];
+		unsigned lacks = simd->split_block_lacks(block, hashes[i].lo, x);
+
+		ck_assert((a[i / 64] >> i % 64 & 1) == really_split_contains(data, blocks, hashes[i].lo));
+		ck_assert(simd->split_block_contains(block, 8, &hashes[i]) == (a[i / 64] >> i % 64 & 1));
+		ck_assert_uint_eq(lacks, scalar()->split_block_lacks(block, hashes[i].lo, y));
+		ck_assert((lacks == 0) == (a[i / 64] >> i % 64 & 1));
+		ck_assert_mem_eq(x, y, sizeof(x));
+	}
+	compare_split_counts(simd, data, blocks);
+	memcpy(other, data, blocks * 32);
+	memset(a, 0x5a, sizeof(a));
+	memset(b, 0x5a, sizeof(b));
+	scalar()->split_blocks_set(data, blocks, los, count, a);
+	simd->split_blocks_set(other, blocks, los, count, b);
+	ck_assert_mem_eq(a, b, sizeof(a));
+	ck_assert_mem_eq(data, other, blocks * 32);
+	for (size_t i = 0; i < count; i++)
+		ck_assert(really_split_contains(data, blocks, los[i]));
+	free(data), free(other);
+}
+
+START_TEST(every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition)
+{
+	uint64_t random = 5;
+
+	for (size_t count = 0; count <= MOST_COUNT; count++)
+		for (size_t b = 0; b < ARRAY_LEN(block_counts); b++)
+			compare_split(blm_simd_at((size_t)_i), block_counts[b], count, &random);
 }
 END_TEST
 
@@ -220,7 +421,10 @@ START_TEST(every_set_has_every_loop)
 	for (size_t i = 0; blm_simd_at(i); i++) {
 		const struct blm_simd *s = blm_simd_at(i);
 
-		ck_assert(s->or_words && s->and_words && s->next_missing && s->count_ones && s->count_blocks && s->blocks_contain);
+		ck_assert(s->or_words && s->and_words && s->next_missing && s->count_ones && s->count_common && s->count_blocks && s->blocks_contain
+			  && s->blocks_set && s->blocks_missing && s->block_contains && s->block_lacks
+			  && s->split_blocks_contain && s->split_block_contains && s->split_block_lacks && s->split_blocks_set
+			  && s->count_split_blocks);
 	}
 	ck_assert_str_eq(scalar()->name, "scalar");
 }
@@ -246,6 +450,8 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, every_set_counts_as_scalar_does, 1, sets);
 	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes, 1, sets);
 	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys, 1, sets);
+	tcase_add_loop_test(tc, every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some, 1, sets);
+	tcase_add_loop_test(tc, every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition, 0, sets);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -2,14 +2,38 @@
 #ifndef BLM_SUITE_H
 #define BLM_SUITE_H
 
+#include "bloomery.h"
+
 #include <check.h>
+#include <dirent.h>
 #include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Calls of the library, and what they say. */
+#define OK(call) do { \
+	int ok_ = (int)(call); \
+	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_why()); \
+} while (0)
+
+#define FAILS(call, err) do { \
+	int fails_ = (int)(call); \
+	ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), blm_why()); \
+	ck_assert_msg(*blm_why() != '\0', "%s: no words", #call); \
+} while (0)
+
+/* In a child process, where Check's assertions would not be heard. */
+#define MUST(x) do { \
+	if (!(x)) { \
+		fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, blm_why()); \
+		_exit(99); \
+	} \
+} while (0)
 
 static char test_dir[512];
 
@@ -20,9 +44,58 @@ static inline const char *a_path(void)
 	static unsigned count;
 	char *path = paths[count % 16];
 
-	snprintf(path, sizeof(paths[0]), "%s/%d-%u", test_dir, (int)getpid(), count);
-	count++;
+	do	/* each test is a process of its own, and their numbers come again */
+		snprintf(path, sizeof(paths[0]), "%s/%d-%u", test_dir, (int)getpid(), count++);
+	while (access(path, F_OK) == 0);
 	return path;
+}
+
+/* How many entries a folder has, hidden ones as well. */
+static inline int entries_of(const char *folder)
+{
+	DIR *list = opendir(folder);
+	int count = 0;
+
+	ck_assert_ptr_nonnull(list);
+	for (struct dirent *e; (e = readdir(list)); )
+		count += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+	closedir(list);
+	return count;
+}
+
+/* Keys that are numbers of 4 bytes, from the first up to, and without, the last. */
+static inline void add_numbers(struct blm_filter *f, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		OK(blm_add(f, &i, sizeof(i)));
+}
+
+static inline uint32_t numbers_found(const struct blm_filter *f, uint32_t from, uint32_t to)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		n += blm_contains(f, &i, sizeof(i));
+	return n;
+}
+
+/* Run body(context) in a process of its own; what it exited with, 1000 and more: a signal. */
+static inline pid_t spawn(int (*body)(void *context), void *context)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(body(context));
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+static inline int join(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static inline uint64_t mixed(uint64_t x)	/* splitmix64's finaliser */
@@ -37,6 +110,9 @@ static inline uint64_t next_random(uint64_t *state)
 {
 	return mixed(*state += UINT64_C(0x9E3779B97F4A7C15));
 }
+
+/* In seconds: more than anything takes on a slow and busy machine, but not for ever. Tests of what must not hang use it. */
+enum { TOO_LONG = 60 };
 
 static inline double seconds(void)
 {
@@ -55,6 +131,12 @@ static inline double test_scale(void)
 	return x > 0 && x <= 1 ? x : 1;
 }
 
+/* Of a loop of many that are alike: with a share of the work a quarter of them. */
+static inline int is_left_out(int i)
+{
+	return test_scale() < 1 && i % 4;
+}
+
 static inline int test_full(void)
 {
 	const char *scale = getenv("BLOOMERY_TEST_SCALE");
@@ -66,6 +148,13 @@ static inline int remove_one(const char *path, const struct stat *st, int type, 
 {
 	(void)st, (void)type, (void)ftw;
 	return remove(path);
+}
+
+/* Thousands of small syncs take minutes on a busy disk: where that is not what is tested, the folder is in memory, if it can be. */
+static inline void prefer_memory(void)
+{
+	if (access("/dev/shm", W_OK) == 0)
+		setenv("TMPDIR", "/dev/shm", 0);
 }
 
 /* The beginning of main(); how long a test may take is the runner's business. */

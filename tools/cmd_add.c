@@ -1,9 +1,13 @@
 /* cmd_add.c - bloomery add: add keys */
 #include "command.h"
+#include "durable.h"
+#include "load.h"
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
 #include "values.h"
+
+#include <errno.h>
 
 static bool count_new;
 static const struct opt own_options[] = {
@@ -15,35 +19,85 @@ struct job {
 	struct blm_filter *f;
 	const char *name;
 	uint64_t new;
+	_Atomic uint64_t refused;
 };
 
-static int work(struct batch *batch, void *context)
+/* Some keys were removed for good. What was not refused is in the filter now. */
+static int64_t count_refused(struct job *job, const struct batch *batch)
+{
+	job->refused += batch->count - (uint64_t)blm_contains_many(job->f, batch->keys, batch->count, NULL);
+	return 0;
+}
+
+static int add(struct batch *batch, void *context)
 {
 	struct job *job = context;
-	int64_t r = blm_add_many(job->f, batch->keys, batch->count, NULL);
+	int64_t r = blm_add_many(job->f, batch->keys, batch->count, batch->bits);
 
+	if (r == -EKEYREVOKED) {
+		r = count_refused(job, batch);
+		for (size_t i = 0; i < batch->count; i++)
+			r += batch->bits[i / 64] >> i % 64 & 1;
+	}
 	if (r < 0)
 		return fail(r);
-	job->new += (uint64_t)r;
-	warn_beyond(job->f, job->name);
+	batch->yes = (uint64_t)r;
 	return DONE;
+}
+
+static int check(struct batch *batch, void *context)
+{
+	const struct job *job = context;
+
+	warn_beyond(job->f, job->name);
+	return sync_if_due(job->f, batch->yes);
+}
+
+/*
+ * Of two threads that add one key at once both may find it new, so where it is counted, one adds after the other; and so where the order
+ * matters, since what came first is forgotten first.
+ */
+static int add_and_count(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int code = add(batch, context);
+
+	job->new += batch->yes;
+	return code == DONE ? check(batch, context) : code;
+}
+
+static bool forgets(const struct blm_filter *f)
+{
+	struct blm_info info;
+
+	return blm_info(f, &info) == 0 && info.can & BLM_FORGETS;
 }
 
 static int run(int count, char **operands)
 {
 	struct job job = { .name = operands[0] };
+	const struct work counting = { .in_turn = add_and_count, .context = &job };
+	const struct work adding = { .ahead = add, .in_turn = check, .context = &job };
 	int code = open_filter(&job.f, job.name, true, 0);
 
+	if (code == DONE)
+		code = load(job.f);
 	if (code != DONE)
 		return code;
-	code = each_batch(operands + 1, (size_t)count - 1, BATCH, work, &job);
+	code = begin_syncing(job.f);
+	if (code == DONE)
+		code = each_batch(operands + 1, (size_t)count - 1, count_new || forgets(job.f) ? &counting : &adding);
+	code = end_syncing(job.f, code);
 	if (count_new && code == DONE)
 		printf("%llu\n", (unsigned long long)job.new);
+	if (job.refused)
+		say("%s: %llu of the keys not taken: each was removed before, and such a filter takes none again", job.name,
+		    (unsigned long long)job.refused);
 	blm_close(job.f);
-	return code;
+	return code == DONE && job.refused ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, key_options, progress_option, quiet_option, key_option,
+static const struct opt *const options[] = { own_options, sync_option, key_options, jobs_option, progress_option, load_options, quiet_option, key_option,
 					     store_option, NULL };
 
 const struct command cmd_add = {
@@ -52,7 +106,8 @@ const struct command cmd_add = {
 	.summary = "add keys to a filter",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Any number of processes may add at once. Files packed with gzip or zstd are unpacked.",
+	.notes = "Any number of processes may add at once. Files packed with gzip or zstd are unpacked. A removable filter takes no key\n"
+		 "again that was removed: the others are added, and the exit code is 1.",
 	.example = "bloomery add seen urls.txt.zst",
 	.options = options,
 	.run = run,

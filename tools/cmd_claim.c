@@ -1,15 +1,19 @@
 /* cmd_claim.c - bloomery claim: add keys, and print those that nobody added before */
 #include "command.h"
+#include "durable.h"
+#include "load.h"
 #include "output.h"
 #include "params.h"
 #include "progress.h"
+#include "signals.h"
 #include "stream.h"
 #include "values.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 static bool create;
-static uint64_t batch_keys = BATCH;
+static uint64_t batch_keys = 4096;
 static const struct opt own_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
 	{ 0, "batch", "N", "claim at most N keys before printing them (default: 4096)", set_number, &batch_keys, 1, 1 << 20 },
@@ -20,18 +24,68 @@ struct job {
 	struct blm_filter *f;
 	const char *name;
 	uint64_t claimed;
+	bool forgets;			/* then a key that is known is remembered anew by being claimed, or may be */
+	atomic_bool mostly_known;	/* were nearly all keys of the last batch? */
 };
 
-static int work(struct batch *batch, void *context)
+/* The filter may be replaced by one with another seed at any moment: its id is the same before and after, or there are no hashes. */
+static bool hash(struct batch *batch, const struct blm_filter *f)
 {
-	struct job *job = context;
-	int64_t r = blm_claim_many(job->f, batch->keys, batch->count, batch->bits);
-	int code;
+	batch->hash_id = blm_hash_id(f);
+	return batch_hash_room(batch) && blm_hash_many(f, batch->keys, batch->count, batch->hashes) == 0 && blm_hash_id(f) == batch->hash_id;
+}
 
+/*
+ * What is there already need not be claimed. To ask ahead costs more than it saves where new keys are not few: what one core claims and
+ * another asks about goes from cache to cache.
+ */
+static int hash_and_ask(struct batch *batch, void *context)
+{
+	const struct job *job = context;
+	int64_t r = -EMEDIUMTYPE;
+
+	batch->hashed = !batch->alone && hash(batch, job->f);
+	if (batch->alone || job->forgets || !job->mostly_known)
+		return DONE;
+	if (batch->hashed)
+		r = blm_contains_hashes(job->f, batch->hash_id, batch->hashes, batch->count, batch->bits);
+	if (r < 0)
+		blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
+	r = blm_spare_allowed(job->f, batch->keys, batch->count, batch->bits);	/* those are to be claimed */
 	if (r < 0)
 		return fail(r);
-	job->claimed += (uint64_t)r;
-	code = print_lines(batch, true);
+	batch_drop(batch);
+	return DONE;
+}
+
+static int claim_part(struct job *job, struct batch part)
+{
+	int64_t r = -EMEDIUMTYPE;
+	int failed, code;
+
+	if (part.hashed)
+		r = blm_claim_hashes(job->f, part.hash_id, part.hashes, part.count, part.bits);
+	if (r == -EMEDIUMTYPE)
+		r = blm_claim_many(job->f, part.keys, part.count, part.bits);
+	failed = r < 0 ? fail((int)r) : DONE;
+	job->claimed += r < 0 ? 0 : (uint64_t)r;
+	gather_lines(&part, true);	/* also those that were claimed before it failed: nobody else prints them */
+	code = print_gathered(&part);
+	if (failed != DONE)
+		return failed;
+	return code == DONE ? sync_if_due(job->f, (uint64_t)r) : code;
+}
+
+/* In turn, so that of equal keys the first one is claimed, and no thread has claimed what is not printed yet. */
+static int claim(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	uint64_t before = job->claimed;
+	int code = DONE;
+
+	for (size_t at = 0; at < batch->count && code == DONE && !stopping(); at += batch_keys)
+		code = claim_part(job, batch_part(batch, at, batch_keys));
+	job->mostly_known = 16 * (job->claimed - before) < batch->read;
 	warn_beyond(job->f, job->name);
 	return code;
 }
@@ -57,22 +111,42 @@ static int open_or_make(struct blm_filter **ret, const char *name)
 	return r < 0 ? fail(r) : DONE;
 }
 
+/* Rather no filter than one that is of no use here. */
+static bool kind_claims(void)
+{
+	struct blm_kind_info kind;
+
+	for (size_t i = 0; params.kind && blm_kind_list(i, &kind) == 0; i++)
+		if (!strcmp(kind.name, params.kind))
+			return kind.can & BLM_CAN_CLAIM;
+	return true;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { .name = operands[0] };
+	struct blm_info info;
 	int code;
 
 	if (!create && params_given())
 		return misuse("claim: the size and kind of a filter are given with --create only");
+	if (!kind_claims())
+		return misuse("claim: filters of the kind %s cannot tell who was first; 'bloomery kinds' says which can", params.kind);
 	code = create ? open_or_make(&job.f, job.name) : open_filter(&job.f, job.name, true, 0);
+	if (code == DONE)
+		code = load(job.f);
 	if (code != DONE)
 		return code;
-	code = each_batch(operands + 1, (size_t)count - 1, batch_keys, work, &job);
+	job.forgets = blm_info(job.f, &info) < 0 || info.can & BLM_FORGETS;
+	code = begin_syncing(job.f);
+	if (code == DONE)
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead = hash_and_ask, .in_turn = claim, .context = &job });
+	code = end_syncing(job.f, code);
 	blm_close(job.f);
 	return code == DONE && !job.claimed ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, size_options, make_options, key_options, progress_option,
+static const struct opt *const options[] = { own_options, sync_option, size_options, make_options, key_options, jobs_option, progress_option, load_options,
 					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_claim = {

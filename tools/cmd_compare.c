@@ -1,6 +1,7 @@
 /* cmd_compare.c - bloomery compare: how many keys two filters hold, and how many of them are the same */
 #include "after.h"
 #include "describe.h"
+#include "foreign.h"
 #include "json.h"
 
 static void print(const struct blm_comparison *c)
@@ -9,6 +10,7 @@ static void print(const struct blm_comparison *c)
 	print_value("keys in B        ", &c->b, "");
 	print_value("in A or B        ", &c->both, "");
 	print_value("in A and B       ", &c->common, "");
+	print_value("in one alone     ", &c->difference, "");
 	print_value("Jaccard          ", &c->jaccard, "");
 	print_value("Tanimoto of bits ", &c->tanimoto, "");
 	if (c->saturated)
@@ -22,6 +24,7 @@ static void print_json(const struct blm_comparison *c)
 	json_value("b", &c->b);
 	json_value("union", &c->both);
 	json_value("intersection", &c->common);
+	json_value("difference", &c->difference);
 	json_value("jaccard", &c->jaccard);
 	json_value("tanimoto", &c->tanimoto);
 	json_bool("saturated", c->saturated);
@@ -47,15 +50,16 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { json_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { json_option, foreign_option, maker_options, key_option, store_option, NULL };
 
 const struct command cmd_compare = {
 	.name = "compare",
 	.group = ON_SETS,
-	.summary = "estimate the sizes of A, B, their union and intersection, and their likeness",
+	.summary = "estimate the sizes of A, B, their union, intersection and difference, and their likeness",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Each number comes with its standard error. The filters must be of one template.",
+	.notes = "Each number comes with its standard error. The filters must be of one template. How many keys are in one of them alone, filters with\n"
+		 "counters (counting) tell best: within some thousandths, also where that is few of many.",
 	.example = "bloomery compare monday tuesday --json",
 	.options = options,
 	.run = run,

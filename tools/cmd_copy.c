@@ -1,5 +1,6 @@
 /* cmd_copy.c - bloomery copy: a full copy of a filter */
 #include "after.h"
+#include "foreign.h"
 #include "params.h"
 
 static int run(int count, char **operands)
@@ -7,7 +8,7 @@ static int run(int count, char **operands)
 	return after(operands[0], operands[1], params.mode, blm_copy);
 }
 
-static const struct opt *const options[] = { mode_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { mode_option, foreign_option, maker_options, key_option, store_option, NULL };
 
 const struct command cmd_copy = {
 	.name = "copy",

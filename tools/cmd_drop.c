@@ -27,7 +27,8 @@ const struct command cmd_drop = {
 	.summary = "delete filters of the store",
 	.operands = "NAME...",
 	.least = 1, .most = -1,
-	.notes = "Those who have one open go on reading; their changes fail.",
+	.notes = "Those who have one open go on reading; their changes fail. A keyed filter's secret goes with the\n"
+		 "last filter of the store that has it; for files that were exported from it keep a copy, keys/ID in the store.",
 	.example = "bloomery drop yesterday",
 	.options = options,
 	.run = run,

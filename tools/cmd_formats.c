@@ -2,21 +2,36 @@
 #include "command.h"
 #include "json.h"
 
-static int run(int count, char **operands)
+static void show(const struct blm_format_info *f)
 {
-	static const char summary[] = "the native format, mapped as it is";
-
 	if (!json) {
-		printf("%-10s read, write  version 1  %s\n", "bloomery", summary);
-		return DONE;
+		printf("%-18s %s%s%s\n%-18s   text: %s\n", f->name, f->summary, f->in_place ? "; also opened as it is" : "",
+		       f->read_only ? "; only read" : "", "", f->text);
+		if (f->limits)
+			printf("%-18s   limits: %s\n", "", f->limits);
+		if (f->hashes)
+			printf("%-18s   hashes: %s\n", "", f->hashes);
+		return;
 	}
 	json_begin();
-	json_text("name", "bloomery");
-	json_text("summary", summary);
+	json_text("name", f->name);
+	json_text("summary", f->summary);
 	json_bool("read", true);
-	json_bool("write", true);
-	json_count("version", 1);
+	json_bool("write", !f->read_only);
+	json_bool("create", f->planned);
+	json_bool("in_place", f->in_place);
+	json_text("text", f->text);
+	json_text("hashes", f->hashes);
+	json_text("limits", f->limits);
 	json_end();
+}
+
+static int run(int count, char **operands)
+{
+	struct blm_format_info format;
+
+	for (size_t i = 0; blm_format_list(i, &format) == 0; i++)
+		show(&format);
 	return DONE;
 }
 
@@ -27,6 +42,8 @@ const struct command cmd_formats = {
 	.group = ON_PAPER,
 	.summary = "list the file formats",
 	.operands = "",
+	.notes = "'bloomery import' reads and 'bloomery export' writes each of them, as a file and as text; 'bloomery create --format' makes a\n"
+		 "filter that the other program will take. Where the beginning of a file does not tell, --format names it.",
 	.example = "bloomery formats",
 	.options = options,
 	.run = run,

@@ -8,7 +8,7 @@ static int run(int count, char **operands)
 
 	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++) {
 		if (!json) {
-			printf("%-14s %3u bits%s  %s\n", hash.name, hash.bits, hash.keyed ? ", keyed" : "       ", hash.summary);
+			printf("%-16s %3u bits%s  %s\n", hash.name, hash.bits, hash.keyed ? ", keyed" : "       ", hash.summary);
 			continue;
 		}
 		json_begin();
@@ -17,6 +17,8 @@ static int run(int count, char **operands)
 		json_count("id", hash.id);
 		json_count("bits", hash.bits);
 		json_bool("keyed", hash.keyed);
+		json_bool("seeds_by_probe", hash.seeds_by_probe);
+		json_count("digest_bytes", hash.digest_bytes);
 		json_end();
 	}
 	return DONE;

@@ -1,5 +1,6 @@
 /* cmd_info.c - bloomery info: what a filter is, how full, how wrong */
 #include "describe.h"
+#include "foreign.h"
 #include "place.h"
 #include "values.h"
 
@@ -15,7 +16,7 @@ static int show(const struct blm_filter *f)
 {
 	struct blm_estimate estimate;
 	struct blm_info info;
-	struct description d = { .info = &info, .estimate = &estimate };
+	struct description d = { .info = &info, .estimate = &estimate, .filter = f };
 	int r = blm_info(f, &info);
 
 	if (r < 0)
@@ -48,7 +49,7 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, json_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, foreign_option, maker_options, key_option, store_option, NULL };
 
 const struct command cmd_info = {
 	.name = "info",
@@ -56,7 +57,8 @@ const struct command cmd_info = {
 	.summary = "show what a filter is, how full it is and how often it is wrong",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "The rate now, and the estimate of keys, come from the bits as they are.",
+	.notes = "The rate now, and the estimate of keys, come from the bits as they are. So does what only its kind can tell:\n"
+		 "counters that are full, stages, levels, slots.",
 	.example = "bloomery info seen --json | jq .predicted_rate",
 	.options = options,
 	.run = run,

@@ -1,5 +1,6 @@
 /* cmd_intersect.c - bloomery intersect: the AND of filters: what all of them contain */
 #include "combine.h"
+#include "foreign.h"
 #include "place.h"
 
 static int run(int count, char **operands)
@@ -7,7 +8,7 @@ static int run(int count, char **operands)
 	return combine(BLM_INTERSECT, (size_t)count, operands);
 }
 
-static const struct opt *const options[] = { combine_options, json_option, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { combine_options, json_option, quiet_option, foreign_option, maker_options, key_option, store_option, NULL };
 
 const struct command cmd_intersect = {
 	.name = "intersect",

@@ -16,7 +16,7 @@ struct seen {
 
 static void show_long(const struct blm_info *i)
 {
-	printf("%-10s %12llu %12llu %9s %10s  %s  %s\n", i->kind, (unsigned long long)i->keys, (unsigned long long)i->capacity,
+	printf("%-12s %12llu %12llu %9s %10s  %s  %s\n", i->kind, (unsigned long long)i->keys, (unsigned long long)i->capacity,
 	       show_rate(i->rate), show_bytes(i->bytes), show_time(i->created), i->name);
 }
 
@@ -47,7 +47,7 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	if (detailed && !json)
-		printf("%-10s %12s %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate", "size", "created", "name");
+		printf("%-12s %12s %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate", "size", "created", "name");
 	r = blm_store_list(store, count ? operands[0] : NULL, show, &seen);
 	if (r < 0)
 		return fail(r);

@@ -1,5 +1,8 @@
 /* cmd_publish.c - bloomery publish: put a copy of a filter into the store, in one step for everyone else */
 #include "params.h"
+#include "values.h"
+
+static bool writable;
 
 static int run(int count, char **operands)
 {
@@ -15,7 +18,7 @@ static int run(int count, char **operands)
 		return code;
 	code = find_store(&store, BLM_STORE_CREATE);
 	if (code == DONE) {
-		r = blm_store_publish(store, operands[1], f, params.mode);
+		r = blm_store_publish(store, operands[1], f, params.mode, writable ? BLM_PUBLISH_WRITABLE : 0);
 		if (r < 0)
 			code = fail(r);
 	}
@@ -23,15 +26,21 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { mode_option, key_option, store_option, NULL };
+static const struct opt own[] = {
+	{ 'w', "writable", NULL, "not sealed: keys can go on being added to it", set_flag, &writable },
+	{ 0 }
+};
+
+static const struct opt *const options[] = { own, mode_option, key_option, store_option, NULL };
 
 const struct command cmd_publish = {
 	.name = "publish",
 	.group = ON_STORES,
-	.summary = "put a copy of a filter into the store under a name, in place of what had it",
+	.summary = "put a sealed copy of a filter into the store under a name, in place of what had it",
 	.operands = "F NAME",
 	.least = 2, .most = 2,
-	.notes = "One step for everyone else: readers and writers of NAME go over to the new filter at their next call.",
+	.notes = "One step for everyone else: readers and writers of NAME go over to the new filter at their next call.\n"
+		 "It is sealed as by `bloomery seal`, so adding to it is refused then.",
 	.example = "bloomery publish ./new.blm seen",
 	.options = options,
 	.run = run,

@@ -3,20 +3,7 @@
 
 static int run(int count, char **operands)
 {
-	int code = DONE, r;
-
-	for (int i = 0; i < count && code == DONE; i++) {
-		struct blm_filter *f;
-
-		code = open_filter(&f, operands[i], true, 0);
-		if (code != DONE)
-			break;
-		r = blm_sync(f);
-		if (r < 0)
-			code = fail(r);
-		blm_close(f);
-	}
-	return code;
+	return each_filter(operands, count, blm_sync);
 }
 
 static const struct opt *const options[] = { key_option, store_option, NULL };

@@ -1,51 +1,34 @@
 /* cmd_test.c - bloomery test: which keys a filter may contain */
-#include "command.h"
-#include "output.h"
+#include "choose.h"
+#include "foreign.h"
+#include "load.h"
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
 #include "values.h"
 
-static bool invert, count_only, silent;
+static struct choice choice;
 static const struct opt own_options[] = {
-	{ 'v', "invert", NULL, "the lines that it does not contain", set_flag, &invert },
-	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &count_only },
-	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &silent },
+	{ 'v', "invert", NULL, "the lines that it does not contain", set_flag, &choice.invert },
+	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
+	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &choice.silent },
 	{ 0 }
 };
 
-struct job {
-	struct blm_filter *f;
-	uint64_t found;
-};
-
-static int work(struct batch *batch, void *context)
-{
-	struct job *job = context;
-	int64_t yes = blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
-
-	job->found += invert ? batch->count - (uint64_t)yes : (uint64_t)yes;
-	if (silent)
-		return job->found ? ENOUGH : DONE;
-	return count_only ? DONE : print_lines(batch, !invert);
-}
-
 static int run(int count, char **operands)
 {
-	struct job job = { 0 };
-	int code = open_filter(&job.f, operands[0], false, BLM_STORE_READ);
+	int code = choose_from(&choice, operands[0]);
 
 	if (code != DONE)
 		return code;
-	quiet = silent;
-	code = each_batch(operands + 1, (size_t)count - 1, BATCH, work, &job);
-	blm_close(job.f);
-	if (count_only && !silent && code == DONE)
-		printf("%llu\n", (unsigned long long)job.found);
-	return code == DONE && !job.found ? NO : code;
+	quiet = choice.silent;
+	code = choose_lines(&choice, operands + 1, (size_t)count - 1);
+	if (choice.count_only && !choice.silent && code == DONE)
+		printf("%llu\n", (unsigned long long)choice.chosen);
+	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, key_options, progress_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option, load_options, foreign_option, maker_options, key_option, store_option, NULL };
 
 const struct command cmd_test = {
 	.name = "test",
@@ -53,7 +36,8 @@ const struct command cmd_test = {
 	.summary = "print the lines whose keys a filter may contain; exit 1 if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "A line that is not printed is certainly not in the filter; one that is printed is wrong at the filter's rate.",
+	.notes = "A line that is not printed is certainly not in the filter; one that is printed is wrong at the filter's rate,\n"
+		 "but for known mistakes: see 'bloomery help allow'.",
 	.example = "bloomery test -v seen < urls.txt > not-seen.txt",
 	.options = options,
 	.run = run,

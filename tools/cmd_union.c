@@ -1,5 +1,6 @@
 /* cmd_union.c - bloomery union: the OR of filters: what any of them contains */
 #include "combine.h"
+#include "foreign.h"
 #include "place.h"
 
 static int run(int count, char **operands)
@@ -7,7 +8,7 @@ static int run(int count, char **operands)
 	return combine(BLM_UNION, (size_t)count, operands);
 }
 
-static const struct opt *const options[] = { combine_options, json_option, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { combine_options, json_option, quiet_option, foreign_option, maker_options, key_option, store_option, NULL };
 
 const struct command cmd_union = {
 	.name = "union",

@@ -58,10 +58,13 @@ void help_words(const struct command *command);	/* for completions: WORD, tab, w
 
 /* ---- Messages: always one line on stderr (say.c) ---- */
 
+enum { MESSAGE = 2048 };
+
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Return: USAGE */
 int broken(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Return: FAILED */
 int fail(int64_t err);		/* in the library's words. Return: FAILED */
+void hold_messages(char room[MESSAGE]);	/* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
 void clean(char *text);		/* other people's bytes on a terminal: control characters become '?' */
 
 /* ---- Options that many commands have ---- */

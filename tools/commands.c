@@ -28,25 +28,26 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* How many letters one must change, add or take away: Levenshtein's distance, a row at a time. */
+enum { LETTERS = 24 };
+
+/*
+ * How many letters one must change, add, take away, or swap with the next: Levenshtein's distance, where two letters in the wrong order
+ * are one slip, as they are to who typed them. Both of at most LETTERS.
+ */
 static size_t distance(const char *a, const char *b)
 {
-	size_t row[32], len = strlen(b);
+	size_t d[LETTERS + 1][LETTERS + 1], rows = strlen(a), columns = strlen(b);
 
-	for (size_t j = 0; j <= len; j++)
-		row[j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= len; j++) {
-			size_t replace = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			row[j] = least(replace, least(row[j], row[j - 1]) + 1);
+	for (size_t i = 0; i <= rows; i++)
+		for (size_t j = 0; j <= columns; j++) {
+			d[i][j] = i ? i : j;
+			if (!i || !j)
+				continue;
+			d[i][j] = least(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), least(d[i - 1][j], d[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
 		}
-	}
-	return row[len];
+	return d[rows][columns];
 }
 
 const char *command_nearest(const char *name)
@@ -54,7 +55,7 @@ const char *command_nearest(const char *name)
 	const char *nearest = NULL;
 	size_t best = 3;	/* farther away it would be a guess */
 
-	if (strlen(name) > 24)
+	if (strlen(name) > LETTERS)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		size_t d = distance(name, commands[i]->name);

@@ -2,12 +2,17 @@
 #include "describe.h"
 #include "numbers.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 const char *ability(unsigned can, size_t i)
 {
 	static const struct { unsigned can; const char *verb; } abilities[] = {
 		{ 0, "test" }, { BLM_CAN_ADD, "add" }, { BLM_CAN_CLAIM, "claim" }, { BLM_CAN_UNION, "union" },
 		{ BLM_CAN_INTERSECT, "intersect" }, { BLM_CAN_ESTIMATE, "compare" }, { BLM_CAN_REMOVE, "remove" },
-		{ BLM_CAN_BUILD, "build" }, { BLM_CAN_PUT, "put" }, { BLM_CAN_GET, "get" },
+		{ BLM_CAN_BUILD, "build" }, { BLM_CAN_MERGE, "merge" }, { BLM_CAN_GROW, "grow" }, { BLM_CAN_PUT, "put" }, { BLM_CAN_GET, "get" },
+		{ BLM_CAN_FOLD, "fold" }, { BLM_CAN_LIST, "diff" },
+		{ BLM_CAN_ROTATE, "rotate" }, { BLM_CAN_ADVANCE, "advance" },
 	};
 
 	for (size_t j = 0; j < ARRAY_LEN(abilities); j++)
@@ -36,6 +41,27 @@ void print_value(const char *text, const struct blm_value *value, const char *no
 	puts(note);
 }
 
+/* Only where it is not our own, with what it does not keep. */
+static void print_scheme(const struct blm_info *i)
+{
+	struct blm_scheme_info scheme;
+
+	for (size_t s = 0; blm_scheme_list(s, &scheme) == 0; s++) {
+		if (strcmp(scheme.name, i->scheme))
+			continue;
+		label("scheme");
+		printf("%s: %s\n", scheme.name, scheme.summary);
+		if (scheme.caveat) {
+			label("");
+			puts(scheme.caveat);
+		}
+	}
+	if (strcmp(i->bit_order, "low bit first")) {
+		label("bit order");
+		puts(i->bit_order);
+	}
+}
+
 static void print_hashing(const struct blm_info *i)
 {
 	label("hash");
@@ -49,6 +75,7 @@ static void print_hashing(const struct blm_info *i)
 	if (i->keyed)
 		printf(", key id %s", show_hex(i->key_id, sizeof(i->key_id)));
 	putchar('\n');
+	print_scheme(i);
 }
 
 static void print_estimate(const struct blm_info *i, const struct blm_estimate *e)
@@ -62,20 +89,61 @@ static void print_estimate(const struct blm_info *i, const struct blm_estimate *
 	label("estimate");
 	if (e->saturated)
 		puts("saturated: all bits are set, it says yes to everything");
+	else if (!e->ones && e->sampled_bytes < i->data_bytes)
+		printf("at most %.0f distinct keys: no bit of the sample is set (--exact reads all)\n", e->keys.error);
 	else
-		printf("%.0f ± %.0f distinct keys\n", e->keys.value, e->keys.error);
+		printf(i->can & BLM_EXACT ? "%.0f distinct keys, exactly\n" : "%.0f ± %.0f distinct keys\n", e->keys.value, e->keys.error);
 	label("rate now");
 	print_value("", &e->rate, "");
 }
 
+static void print_facts(const struct blm_filter *f)
+{
+	struct blm_fact fact;
+
+	for (size_t i = 0; blm_fact(f, i, &fact) == 0; i++) {
+		label(fact.name);
+		puts(fact.text);
+	}
+}
+
+/* Not what grows, or counts keys that it has forgotten. */
+static bool is_beyond(const struct blm_info *i)
+{
+	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST)) && !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
+}
+
+/* Did its maker say for how many keys it is? Files of some formats do not. */
+static bool is_stated(const char *format)
+{
+	struct blm_format_info f;
+
+	for (size_t i = 0; blm_format_list(i, &f) == 0; i++)
+		if (!strcmp(f.name, format))
+			return f.states;
+	return false;
+}
+
 static void print_capacity(const struct blm_info *i)
 {
+	const char *came = i->foreign ? i->format : i->origin;
+
 	label("capacity");
-	printf("%llu keys at a rate of %s promised, %s predicted\n", (unsigned long long)i->capacity, show_rate(i->rate),
-	       show_rate(i->rate_at_capacity));
+	if (came && !is_stated(came))
+		printf("not stated; half of its bits are set with %llu keys, at a rate of %s\n", (unsigned long long)i->capacity, show_rate(i->rate));
+	else if (i->can & BLM_CAN_LIST)
+		printf("%llu keys that two of them differ by; with so many in it, questions are answered wrongly at a rate of %s\n",
+		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
+	else
+		printf("%llu keys at a rate of %s %s, %s predicted\n", (unsigned long long)i->capacity, show_rate(i->rate),
+		       came ? "stated" : "promised", show_rate(i->rate_at_capacity));
 	label("keys");
-	printf("%llu%s%s\n", (unsigned long long)i->keys, i->keys_estimated ? " (estimated: it is a union or an intersection)" : "",
-	       i->keys > i->capacity ? "; beyond its capacity" : "");
+	if (i->foreign) {
+		puts("not counted in such a file");
+		return;
+	}
+	printf("%llu%s%s\n", (unsigned long long)i->keys, i->keys_estimated ? " (estimated: they were not all counted one by one)" : "",
+	       is_beyond(i) ? "; beyond its capacity" : "");
 }
 
 static void print_labels(const char *labels)
@@ -91,6 +159,36 @@ static void print_labels(const char *labels)
 	}
 }
 
+/* What only our own files have, or that it is none. */
+static void print_file(const struct blm_info *i)
+{
+	label("format");
+	if (i->foreign) {
+		printf("%s, opened as it is, for reading\n", i->format);
+		return;
+	}
+	printf("%s, version %u%s%s\n", i->format, i->version, i->origin ? ", imported from " : "", i->origin ? i->origin : "");
+	label("uuid");
+	puts(show_uuid(i->uuid));
+	label("created");
+	printf("%s, %s%s", show_time(i->created), i->synced ? "synced " : "never synced", i->synced ? show_time(i->synced) : "");
+	if (i->suspect)
+		printf(", and writing back the changes of the epochs %" PRIu64 " to %" PRIu64 " failed since: sync it again\n", i->synced_epoch + 1,
+		       i->suspect_epoch);
+	else
+		puts(i->dirty ? ", changed since" : "");
+}
+
+/* Of a filter that has all its keys. No filter takes less than log2(1/rate) bits a key. */
+static void print_space(const struct blm_info *i)
+{
+	label("space");
+	printf("%.4g bits a key", 8 * (double)i->data_bytes / (double)i->keys);
+	if (i->rate_at_keys > 0 && i->rate_at_keys < 1)
+		printf("; for that rate no filter has less than %.4g", -log2(i->rate_at_keys));
+	putchar('\n');
+}
+
 void describe(const struct description *d)
 {
 	const struct blm_info *i = d->info;
@@ -100,21 +198,31 @@ void describe(const struct description *d)
 	clean(name);
 	puts(name);
 	label("kind");
-	printf("%s, m %llu, k %u\n", i->kind, (unsigned long long)i->cells, i->probes);
+	printf("%s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes, *i->options ? "; " : "", i->options);
 	print_hashing(i);
 	print_capacity(i);
 	if (d->estimate)
 		print_estimate(i, d->estimate);
+	if (d->filter)
+		print_facts(d->filter);
 	label("size");
-	printf("%s, %s of it data%s%s\n", show_bytes(i->bytes), show_bytes(i->data_bytes), i->sparse ? ", sparse" : "",
-	       i->sealed ? ", sealed" : "");
-	label("created");
-	printf("%s, %s%s%s\n", show_time(i->created), i->synced ? "synced " : "never synced", i->synced ? show_time(i->synced) : "",
-	       i->dirty ? ", changed since" : "");
+	printf("%s, %s of it data", show_bytes(i->bytes), show_bytes(i->data_bytes));
+	if (i->shadow_bytes)
+		printf(", %s a second image for power cuts", show_bytes(i->shadow_bytes));
+	printf("%s%s\n", i->sparse ? ", sparse" : "", i->sealed ? ", sealed" : "");
+	if (i->sealed && i->keys && !i->keys_estimated)
+		print_space(i);
 	label("template");
 	puts(show_hex(i->template_id, 16));
-	label("uuid");
-	printf("%s, format version %u\n", show_uuid(i->uuid), i->version);
+	print_file(i);
+	if (i->caveat) {
+		label("caveat");
+		puts(i->caveat);
+	}
+	if (i->caution) {
+		label("caution");
+		puts(i->caution);
+	}
 	print_labels(i->labels);
 	label("can");
 	print_abilities(i->can);

@@ -7,6 +7,7 @@
 struct description {
 	const struct blm_info *info;
 	const struct blm_estimate *estimate;	/* NULL: nobody looked, or the kind cannot tell */
+	const struct blm_filter *filter;	/* for what its kind has to say of it; NULL: nobody looked */
 };
 
 void describe(const struct description *d);

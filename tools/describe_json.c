@@ -3,6 +3,8 @@
 #include "json.h"
 #include "numbers.h"
 
+#include <math.h>
+
 void json_abilities(unsigned can)
 {
 	json_open("can");
@@ -21,13 +23,15 @@ void json_value(const char *name, const struct blm_value *value)
 	json_real(error, value->error);
 }
 
-static void json_estimate(const struct blm_estimate *e)
+/* Where the data do not tell, the rate goes by the count of keys; the catalog's may be old. */
+static void json_estimate(const struct description *d)
 {
-	static const char *const names[] = { "fill", "predicted_rate", "estimate" };
+	const struct blm_estimate *e = d->estimate;
 
 	if (!e) {
-		for (size_t i = 0; i < ARRAY_LEN(names); i++)
-			json_text(names[i], NULL);
+		json_text("fill", NULL);
+		json_real("predicted_rate", d->filter ? d->info->rate_at_keys : (double)NAN);
+		json_text("estimate", NULL);
 		return;
 	}
 	json_value("fill", &e->fill);
@@ -62,6 +66,17 @@ static void json_hashing(const struct blm_info *i)
 	json_text("key_id", i->keyed ? show_hex(i->key_id, sizeof(i->key_id)) : NULL);
 }
 
+/* What the kind was told, as numbers; and what it has to say of this filter. */
+static void json_facts(const struct blm_filter *f)
+{
+	struct blm_fact fact;
+
+	json_open_object("facts");
+	for (size_t i = 0; f && blm_fact(f, i, &fact) == 0; i++)
+		json_real(fact.name, fact.value);
+	json_close_object();
+}
+
 void describe_json(const struct description *d)
 {
 	const struct blm_info *i = d->info;
@@ -70,26 +85,44 @@ void describe_json(const struct description *d)
 	json_text("name", *i->name ? i->name : NULL);
 	json_text("path", *i->path ? i->path : NULL);
 	json_text("kind", i->kind);
+	json_text("options", *i->options ? i->options : NULL);
 	json_text("hash", i->hash);
+	json_text("scheme", i->scheme);
+	json_text("bit_order", i->bit_order);
 	json_count("m", i->cells);
 	json_count("k", i->probes);
 	json_hashing(i);
 	json_count("capacity", i->capacity);
 	json_real("rate", i->rate);
 	json_real("rate_at_capacity", i->rate_at_capacity);
-	json_count("keys", i->keys);
+	if (i->foreign)
+		json_text("keys", NULL);
+	else
+		json_count("keys", i->keys);
 	json_bool("keys_estimated", i->keys_estimated);
-	json_estimate(d->estimate);
+	json_estimate(d);
 	json_text("template", show_hex(i->template_id, 16));
 	json_count("bytes", i->bytes);
 	json_count("data_bytes", i->data_bytes);
-	json_text("uuid", show_uuid(i->uuid));
-	json_text("created", show_time(i->created));
+	if (i->sealed && i->keys && !i->keys_estimated)
+		json_real("bits_per_key", 8 * (double)i->data_bytes / (double)i->keys);
+	json_count("shadow_bytes", i->shadow_bytes);
+	json_text("format", i->format);
+	json_text("origin", i->origin);
+	json_text("uuid", i->foreign ? NULL : show_uuid(i->uuid));
+	json_text("created", i->foreign ? NULL : show_time(i->created));
 	json_text("synced", i->synced ? show_time(i->synced) : NULL);
 	json_count("version", i->version);
 	json_bool("dirty", i->dirty);
+	json_bool("suspect", i->suspect);
+	json_count("epoch", i->epoch);
+	json_count("synced_epoch", i->synced_epoch);
+	json_count("suspect_epoch", i->suspect_epoch);
 	json_bool("sealed", i->sealed);
+	json_text("caution", i->caution);
 	json_bool("sparse", i->sparse);
+	json_facts(d->filter);
+	json_text("caveat", i->caveat);
 	json_labels(i->labels);
 	json_abilities(i->can);
 	json_end();

@@ -1,8 +1,8 @@
 /* gzip.c - gzip files, of one member or many (RFC 1952) */
+#include "rare.h"
 #include "source.h"
 
 #include <stdlib.h>
-#include <zlib.h>
 
 struct state {
 	z_stream z;
@@ -19,11 +19,16 @@ static bool begins(const uint8_t *bytes, size_t count)
 	return true;
 }
 
+static const char *need(void)
+{
+	return blm_need(BLM_ZLIB);
+}
+
 static void *start(void)
 {
 	struct state *s = calloc(1, sizeof(*s));
 
-	if (s && inflateInit2(&s->z, 16 + MAX_WBITS) == Z_OK)
+	if (s && blm_zlib.inflateInit2_(&s->z, 16 + MAX_WBITS, ZLIB_VERSION, (int)sizeof(s->z)) == Z_OK)
 		return s;
 	free(s);
 	return NULL;
@@ -41,7 +46,7 @@ static const char *next_member(struct state *s, struct bytes *in)
 	if (!begins(in->at, 1))
 		return "something else follows its end";
 	s->between = false;
-	return inflateReset(&s->z) == Z_OK ? NULL : "out of memory";
+	return blm_zlib.inflateReset(&s->z) == Z_OK ? NULL : "out of memory";
 }
 
 static const char *unpack(void *state, struct bytes *in, struct bytes *out)
@@ -56,7 +61,7 @@ static const char *unpack(void *state, struct bytes *in, struct bytes *out)
 	s->z.avail_in = (uInt)in->count;
 	s->z.next_out = out->at;
 	s->z.avail_out = out->count > 1U << 30 ? 1U << 30 : (uInt)out->count;
-	r = inflate(&s->z, Z_NO_FLUSH);
+	r = blm_zlib.inflate(&s->z, Z_NO_FLUSH);
 	*in = (struct bytes){ in->at + (in->count - s->z.avail_in), s->z.avail_in };
 	out->count -= (size_t)(s->z.next_out - out->at);
 	out->at = s->z.next_out;
@@ -73,11 +78,11 @@ static bool whole(void *state)
 
 static void *stop(void *state)
 {
-	inflateEnd(&((struct state *)state)->z);
+	blm_zlib.inflateEnd(&((struct state *)state)->z);
 	free(state);
 	return NULL;
 }
 
 const struct packing packing_gzip = {
-	.name = "gzip", .begins = begins, .magic = 3, .start = start, .unpack = unpack, .whole = whole, .stop = stop,
+	.name = "gzip", .begins = begins, .magic = 3, .need = need, .start = start, .unpack = unpack, .whole = whole, .stop = stop,
 };

@@ -34,6 +34,19 @@ void json_open(const char *name)
 	more = false;
 }
 
+void json_open_object(const char *name)
+{
+	name_of(name);
+	putchar('{');
+	more = false;
+}
+
+void json_close_object(void)
+{
+	putchar('}');
+	more = true;
+}
+
 void json_close(void)
 {
 	putchar(']');

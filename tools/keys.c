@@ -3,10 +3,14 @@
 #include "numbers.h"
 #include "values.h"
 
+#include <ctype.h>
+#include <errno.h>
+
 static struct {
 	bool null, hex, crlf;
 	uint64_t field;
 	char delimiter;
+	uint64_t value_field;
 } o = { .delimiter = '\t' };
 
 const struct opt key_options[] = {
@@ -18,9 +22,48 @@ const struct opt key_options[] = {
 	{ 0 }
 };
 
+const struct opt row_options[] = {
+	{ '0', "null", NULL, "rows end in NUL, not in newline", set_flag, &o.null },
+	{ 0, "on", "N", "the key is the N-th column (default: 1)", set_number, &o.field, 1, 1 << 20 },
+	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with quotes)", set_byte, &o.delimiter },
+	{ 0, "crlf", NULL, "rows end in CR LF: the CR is not part of the last column", set_flag, &o.crlf },
+	{ 0 }
+};
+
+const struct opt value_options[] = {
+	{ 0, "value-field", "N", "the value is the N-th column (default: 2)", set_number, &o.value_field, 1, 1 << 20 },
+	{ 0 }
+};
+
+bool value_field_given(void)
+{
+	return o.value_field;
+}
+
+void keys_in_first_column(void)
+{
+	if (!o.field)
+		o.field = 1;
+}
+
+char columns_end(void)
+{
+	return o.delimiter;
+}
+
 char line_end(void)
 {
 	return o.null ? '\0' : '\n';
+}
+
+bool keys_are_lines(void)
+{
+	return !o.hex && !o.crlf && !o.field;
+}
+
+bool keys_are_hex(void)
+{
+	return o.hex;
 }
 
 bool keys_need_room(void)
@@ -35,18 +78,19 @@ int keys_check(void)
 	return DONE;
 }
 
-/* A column in quotes, as in RFC 4180; two quotes are one. Return: behind its end, or NULL. */
+/* A column in quotes, as in RFC 4180; two quotes are one. No room: only its end is wanted. Return: behind its end, or NULL. */
 static const char *quoted(struct blm_key *ret, const char *at, const char *end, uint8_t *room)
 {
 	uint8_t *to = room;
 
 	for (at++; at < end; at++) {
 		if (*at == '"' && (at + 1 == end || at[1] != '"')) {
-			*ret = (struct blm_key){ room, (size_t)(to - room) };
+			*ret = (struct blm_key){ room, room ? (size_t)(to - room) : 0 };
 			return at + 1;
 		}
 		at += *at == '"';
-		*to++ = (uint8_t)*at;
+		if (to)
+			*to++ = (uint8_t)*at;
 	}
 	return NULL;
 }
@@ -65,7 +109,8 @@ static const char *column(struct blm_key *ret, const char *at, const char *end, 
 	return next;
 }
 
-static const char *field_of(struct blm_key *key, uint8_t *room)
+/* The n-th column of a line, which then takes the line's place. */
+static const char *field_of(struct blm_key *key, uint64_t n, uint8_t *room)
 {
 	const char *at = key->bytes, *end = at + key->len;
 
@@ -73,12 +118,80 @@ static const char *field_of(struct blm_key *key, uint8_t *room)
 		at = column(key, at, end, room);
 		if (!at || (at < end && *at != o.delimiter))
 			return "has quotes that do not end";
-		if (i == o.field)
+		if (i == n)
 			return NULL;
 		if (at == end)
 			return "has too few columns";
 		at++;
 	}
+}
+
+bool rows_end_in_cr(void)
+{
+	return o.crlf;
+}
+
+void row_parts_of(struct row_parts *ret, const struct blm_key *line)
+{
+	const char *start = line->bytes, *end = start + line->len, *at = start, *behind;
+	struct blm_key ignored;
+
+	if (o.crlf && end > start && end[-1] == '\r')
+		end--;
+	for (uint64_t i = 1; i < o.field; i++)
+		at = column(&ignored, at, end, NULL) + 1;
+	behind = column(&ignored, at, end, NULL);
+	*ret = (struct row_parts){
+		.first = at == start,
+		.before = { start, at == start ? 0 : (size_t)(at - 1 - start) },
+		.column = { at, (size_t)(behind - at) },
+		.after = { behind, (size_t)(end - behind) },
+	};
+}
+
+/* Decimal, or hexadecimal behind 0x: 010 is ten. */
+static bool parse_value(uint64_t *ret, const char *text)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? text + 2 : text;
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(digits, &end, hex ? 16 : 10);
+	return (hex ? isxdigit((unsigned char)*digits) && digits[strspn(digits, "0123456789abcdefABCDEF")] == '\0'
+		    : isdigit((unsigned char)*digits) != 0) && !*end && !errno;
+}
+
+static const char *no_value(char why[WHY], const struct blm_key *field)
+{
+	static const char wanted[] = "a whole number from 0 to 2^64 - 1, decimal or 0x...";
+	int shown = field->len < 40 ? (int)field->len : 40;
+
+	if (field->len)
+		snprintf(why, WHY, "has \"%.*s\"%s where its value is to be: %s", shown, (const char *)field->bytes, field->len > 40 ? "..." : "", wanted);
+	else
+		snprintf(why, WHY, "has no value: %s", wanted);
+	return why;
+}
+
+const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
+{
+	struct blm_key field = *line;
+	uint8_t *unquoted = malloc(line->len + 1);
+	char text[24] = "";
+	const char *why;
+
+	if (!unquoted)
+		return "is too long for the memory there is";
+	if (o.crlf && field.len && ((const char *)field.bytes)[field.len - 1] == '\r')
+		field.len--;
+	why = field_of(&field, o.value_field ? o.value_field : 2, unquoted);
+	if (!why && field.len < sizeof(text))
+		memcpy(text, field.bytes, field.len);
+	if (!why && (strlen(text) != field.len || !parse_value(ret, text)))
+		why = no_value(room, &field);
+	free(unquoted);
+	return why;
 }
 
 const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
@@ -88,7 +201,7 @@ const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *roo
 	*ret = *line;
 	if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
 		ret->len--;
-	if (o.field && (why = field_of(ret, room)))
+	if (o.field && (why = field_of(ret, o.field, room)))
 		return why;
 	if (!o.hex)
 		return NULL;

@@ -5,8 +5,15 @@
 #include "command.h"
 
 extern const struct opt key_options[];
+extern const struct opt row_options[];		/* of commands whose lines are rows of a table, instead: --on for --field */
+extern const struct opt value_options[];	/* of commands whose lines have a value beside the key */
 
+bool value_field_given(void);
+void keys_in_first_column(void);	/* ... unless an option says where */
+char columns_end(void);
 char line_end(void);
+bool keys_are_lines(void);	/* is every key its whole line? */
+bool keys_are_hex(void);	/* are keys written in hexadecimal digits? */
 bool keys_need_room(void);	/* are there keys that do not stand in their line as they are? */
 int keys_check(void);		/* do the options agree? Return: DONE or USAGE */
 
@@ -15,5 +22,23 @@ int keys_check(void);		/* do the options agree? Return: DONE or USAGE */
  * Return: NULL, or what is wrong with the line.
  */
 const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
+
+/* What a row is made of, as it stands there, quotes included; the CR that --crlf leaves out is in none of them. */
+struct row_parts {
+	struct blm_key before;	/* the columns before the key's, without the delimiter between; meaningless if the key is in the first */
+	struct blm_key column;
+	struct blm_key after;	/* those behind it, and the delimiter before each */
+	bool first;		/* is the key in the first column? */
+};
+
+/* Of a line that key_of() took by its column. */
+void row_parts_of(struct row_parts *ret, const struct blm_key *line);
+
+bool rows_end_in_cr(void);
+
+enum { WHY = 160 };
+
+/* The value in a line. Return: NULL, or what is wrong with the line; `room` is for that. */
+const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY]);
 
 #endif

@@ -1,135 +1,200 @@
-/* lines.c - lines of any length, read in large blocks; keys point into the block */
+/* lines.c - lines of any length, read in large blocks; nothing is copied but what a block has of the next one's first line */
 #include "lines.h"
 #include "command.h"
 #include "keys.h"
-#include "signals.h"
 
-enum { BLOCK = 256 << 10 };
+#ifndef LINES_BLOCK	/* the tests have many more ends of blocks than that gives */
+#define LINES_BLOCK (256 << 10)
+#endif
 
-int batch_make(struct batch *ret, size_t most)
+enum { BLOCK = LINES_BLOCK, LINES = BLOCK / 64 };
+
+void batch_free(struct batch *b)
 {
-	*ret = (struct batch){
-		.keys = calloc(most, sizeof(*ret->keys)),
-		.lines = calloc(most, sizeof(*ret->lines)),
-		.bits = calloc((most + 63) / 64, sizeof(*ret->bits)),
-		.most = most,
-	};
-	return ret->keys && ret->lines && ret->bits ? DONE : broken("out of memory");
+	free(b->own_keys);
+	free(b->lines);
+	free(b->bits);
+	free(b->hashes);
+	free(b->text);
+	free(b->room_for_keys);
+	*b = (struct batch){ 0 };
 }
 
-void batch_free(struct batch *batch)
+bool batch_hash_room(struct batch *b)
 {
-	free(batch->keys);
-	free(batch->lines);
-	free(batch->bits);
-}
+	if (b->hash_room < b->count) {
+		struct blm_hash *hashes = realloc(b->hashes, b->most * sizeof(*hashes));
 
-void lines_begin(struct lines *ret, struct source *source)
-{
-	*ret = (struct lines){ .source = source };
-}
-
-void lines_end(struct lines *l)
-{
-	free(l->text);
-	free(l->keys);
-}
-
-static const char *take(struct lines *l, size_t end, struct batch *batch)
-{
-	struct blm_key *line = &batch->lines[batch->count];
-	const char *why;
-
-	*line = (struct blm_key){ l->text + l->start, end - l->start };
-	l->number++;
-	why = key_of(&batch->keys[batch->count], line, l->keys ? l->keys + l->start : NULL);
-	if (why)
-		return why;
-	batch->count++;
-	return NULL;
-}
-
-/* All whole lines there are, and at the end of the input the last one without an end. */
-static const char *split(struct lines *l, struct batch *batch)
-{
-	const char *why = NULL, *end;
-
-	while (!why && batch->count < batch->most && l->seen < l->end) {
-		end = memchr(l->text + l->seen, line_end(), l->end - l->seen);
-		if (!end && !l->finished) {
-			l->seen = l->end;
-			return NULL;
-		}
-		l->seen = end ? (size_t)(end - l->text) : l->end;
-		why = take(l, l->seen, batch);
-		l->seen += end != NULL;
-		l->start = l->seen;
+		if (!hashes)
+			return false;
+		b->hashes = hashes;
+		b->hash_room = b->most;
 	}
-	if (!why && batch->count < batch->most && l->finished && l->start < l->end) {
-		why = take(l, l->end, batch);
-		l->start = l->end;
-	}
-	return why;
-}
-
-static bool grow(struct lines *l)
-{
-	size_t room = l->room ? 2 * l->room : 2 * BLOCK;
-	char *text = realloc(l->text, room);
-	uint8_t *keys = NULL;
-
-	if (text)
-		l->text = text;
-	if (text && keys_need_room())
-		keys = realloc(l->keys, room);
-	if (keys)
-		l->keys = keys;
-	if (!text || (keys_need_room() && !keys))
-		return false;
-	l->room = room;
 	return true;
 }
 
-static int more(struct lines *l)
+void batch_drop(struct batch *b)
 {
-	ssize_t n;
+	size_t kept = 0;
 
-	if (l->start) {
-		memmove(l->text, l->text + l->start, l->end - l->start);
-		l->end -= l->start;
-		l->seen -= l->start;
-		l->start = 0;
+	for (size_t i = 0; i < b->count; i++) {
+		b->lines[kept] = b->lines[i];
+		b->keys[kept] = b->keys[i];
+		if (b->hashed)
+			b->hashes[kept] = b->hashes[i];
+		kept += !(b->bits[i / 64] >> i % 64 & 1);
 	}
-	if (l->room - l->end < BLOCK && !grow(l)) {
-		say("%s: out of memory for line %llu", l->source->name, (unsigned long long)l->number + 1);
-		return -1;
-	}
-	n = source_read(l->source, l->text + l->end, l->room - l->end);
-	if (n < 0)
-		return -1;
-	l->end += (size_t)n;
-	l->finished = n == 0;
-	return 0;
+	b->count = kept;
 }
 
-int lines_next(struct lines *l, struct batch *batch)
+struct batch batch_part(const struct batch *batch, size_t from, size_t count)
 {
-	const char *why;
+	struct batch part = {
+		.lines = batch->lines + from,
+		.keys = batch->keys + from,
+		.bits = batch->bits,
+		.hashes = batch->hashed ? batch->hashes + from : NULL,
+		.hash_id = batch->hash_id,
+		.hashed = batch->hashed,
+		.text = batch->text,
+		.count = count < batch->count - from ? count : batch->count - from,
+	};
 
-	batch->count = 0;
-	for (;;) {
-		if (stopping())
-			return 0;
-		why = split(l, batch);
-		if (why) {
-			say("%s: line %llu %s", l->source->name, (unsigned long long)l->number, why);
+	return part;
+}
+
+int batch_refuse(struct batch *b, size_t good, const char *why)
+{
+	snprintf(b->message, sizeof(b->message), "%s", why);
+	b->wrong = b->message;
+	b->count = b->read = good;
+	return DONE;
+}
+
+/* ---- Reading ---- */
+
+/* One byte more than asked for: the last line of a file may lack its end. */
+static bool make_room(struct batch *b, size_t bytes)
+{
+	char *text = realloc(b->text, bytes + 1);
+	uint8_t *keys = NULL;
+
+	if (text)
+		b->text = text;
+	if (text && keys_need_room())
+		keys = realloc(b->room_for_keys, bytes + 1);
+	if (keys)
+		b->room_for_keys = keys;
+	if (!text || (keys_need_room() && !keys))
+		return false;
+	b->room = bytes;
+	return true;
+}
+
+/* Begin with what the block before has of a line; a block that had grown for a long line becomes small again. */
+static bool begin(struct batch *b, const struct batch *before)
+{
+	size_t rest = before ? before->end - before->used : 0;
+
+	b->used = b->end = 0;
+	if (b->room != BLOCK + rest / BLOCK * BLOCK && !make_room(b, BLOCK + rest / BLOCK * BLOCK))
+		return false;
+	if (rest)
+		memcpy(b->text, before->text + before->used, rest);
+	b->end = rest;
+	return true;
+}
+
+static void finish(struct batch *b)
+{
+	if (b->end)
+		b->text[b->end++] = line_end();
+	b->used = b->end;
+}
+
+int batch_read(struct batch *b, const struct batch *before, struct source *source)
+{
+	bool room = begin(b, before);
+	const char *last = NULL;
+
+	while (!last) {
+		ssize_t n;
+
+		if (room && b->room - b->end < BLOCK / 2)
+			room = make_room(b, 2 * b->room);
+		if (!room) {
+			say("%s: out of memory for a line of more than %zu bytes", source->name, b->end);
 			return -1;
 		}
-		if (batch->count)
-			return 1;
-		if (l->finished)
-			return 0;
-		if (more(l) < 0)
+		n = source_read(source, b->text + b->end, b->room - b->end);
+		if (n < 0)
 			return -1;
+		if (n == 0) {
+			finish(b);
+			return 0;
+		}
+		last = memrchr(b->text + b->end, line_end(), (size_t)n);
+		b->end += (size_t)n;
 	}
+	b->used = (size_t)(last + 1 - b->text);
+	return 1;
+}
+
+/* ---- Splitting ---- */
+
+static bool more_lines(struct batch *b)
+{
+	size_t most = b->most ? 2 * b->most : LINES;
+	struct blm_key *lines = realloc(b->lines, most * sizeof(*lines)), *keys = NULL;
+	uint64_t *bits = realloc(b->bits, (most + 63) / 64 * sizeof(*bits));
+
+	if (!keys_are_lines() && (keys = realloc(b->own_keys, most * sizeof(*keys))))
+		b->own_keys = keys;
+	if (lines)
+		b->lines = lines;
+	if (bits)
+		b->bits = bits;
+	b->keys = keys_are_lines() ? b->lines : b->own_keys;
+	if (!lines || !bits || (!keys && !keys_are_lines()))
+		return false;
+	b->most = most;
+	return true;
+}
+
+/* Return: how many there are before one that is wrong. */
+static size_t find_keys(struct batch *b, const char **ret_wrong)
+{
+	for (size_t i = 0; i < b->read; i++) {
+		const struct blm_key *line = &b->lines[i];
+		size_t at = (size_t)((const char *)line->bytes - b->text);
+		const char *wrong = key_of(&b->keys[i], line, b->room_for_keys ? b->room_for_keys + at : NULL);
+
+		if (wrong) {
+			*ret_wrong = wrong;
+			return i;
+		}
+	}
+	return b->read;
+}
+
+const char *batch_split(struct batch *b)
+{
+	const char *at = b->text, *end = b->text + b->used;
+	const char stop = line_end(), *wrong = NULL;
+
+	b->read = 0;
+	while (at < end) {
+		const char *next = memchr(at, stop, (size_t)(end - at));	/* these are whole lines: it finds one */
+
+		if (b->read == b->most && !more_lines(b)) {
+			wrong = "has no room in memory";
+			break;
+		}
+		b->lines[b->read++] = (struct blm_key){ at, (size_t)(next - at) };
+		at = next + 1;
+	}
+	if (!keys_are_lines())
+		b->read = find_keys(b, &wrong);
+	b->count = b->read;
+	return wrong;
 }

@@ -1,39 +1,62 @@
-/* lines.h - batches of whole lines, as they come */
+/* lines.h - a block of input with the lines in it and their keys */
 #ifndef BLOOMERY_LINES_H
 #define BLOOMERY_LINES_H
 
+#include "command.h"
 #include "source.h"
 
-#include <bloomery.h>
-
-/* Lines and the keys in them; they lie in the reader's memory until the next batch. */
+/* Lines that were read at once. They and their keys lie in the batch's own memory until it is read into again. */
 struct batch {
-	struct blm_key *keys, *lines;
-	uint64_t *bits;		/* room for the answers */
-	size_t count, most;
+	struct blm_key *lines;	/* without their ends, but each end stands behind its line */
+	struct blm_key *keys;	/* the same array, where the key is the whole line */
+	uint64_t *bits;		/* room for an answer to each */
+	struct blm_hash *hashes;	/* of the keys, where the command asked for room and made them */
+	size_t count, read;	/* how many of them are left; how many were there before batch_drop() */
+	char *answer;		/* what gather_lines() found: bytes of `text` */
+	size_t answer_bytes;
+	uint64_t yes;		/* for the command: how many answers were yes */
+	uint64_t hash_id;	/* ... and of which filters the hashes are good, if `hashed` */
+	bool hashed;
+
+	/* Of the stream. */
+	const char *source;	/* its name */
+	uint64_t taken;		/* bytes of all input up to the end of this batch, packed as they are */
+	bool first, last;	/* of its source; of all */
+	bool alone;		/* no other thread is at work, so that work ahead saves no time */
+	const char *wrong;	/* what is wrong with the line after the last good one, or NULL; static, or in `message` */
+	int code;		/* of reading and working ahead; where it is not DONE: */
+	char message[MESSAGE];	/* what they had to say */
+
+	char *text;		/* [0, used): whole lines; [used, end): the beginning of the next batch's first line */
+	struct blm_key *own_keys;
+	uint8_t *room_for_keys;	/* as large as text: the key of a line, where it needs room, lies at the same place */
+	size_t used, end, room, most;	/* bytes, bytes, bytes; lines that there is room for */
+	size_t hash_room;
 };
 
-/* Return: an exit code, with a message. */
-int batch_make(struct batch *ret, size_t most);
 void batch_free(struct batch *batch);
 
-struct lines {
-	struct source *source;
-	char *text;		/* read: [start, end); looked at for line ends: up to seen */
-	uint8_t *keys;		/* as large as text: the key of a line, where it needs room, lies at the same place */
-	size_t start, seen, end, room;
-	uint64_t number;	/* of the last line given out */
-	bool finished;
-};
+/* Room for a hash of each key. Return: false, and as before, where there is none. */
+bool batch_hash_room(struct batch *batch);
 
-void lines_begin(struct lines *ret, struct source *source);
-void lines_end(struct lines *lines);
+/* Leave out the lines whose bit is set. */
+void batch_drop(struct batch *batch);
+
+/* Some of the lines, with the room for their answers. */
+struct batch batch_part(const struct batch *batch, size_t from, size_t count);
 
 /*
- * The next lines: what is there, up to batch->most; never waits for more than one whole line.
- * Return: 1, 0 at the end and when asked to stop, -1 after a message. Even then the batch holds the lines before the
- * wrong one.
+ * Read what is there, up to a block of it, and on to the end of a line; never waits for more than one whole line.
+ * @before: the batch read before this one from the same source, whatever became of its lines; NULL: none
+ *
+ * Return: 1, 0 at the end and when asked to stop, -1 after a message.
  */
-int lines_next(struct lines *lines, struct batch *batch);
+int batch_read(struct batch *batch, const struct batch *before, struct source *source);
+
+/* Work ahead: of its lines only the first `good` are, and why. It is told in turn, with the line's number. Return: DONE. */
+int batch_refuse(struct batch *batch, size_t good, const char *why);
+
+/* Find lines and keys in what was read. Return: NULL, or what is wrong with the line after the last good one. */
+const char *batch_split(struct batch *batch);
 
 #endif

@@ -53,9 +53,11 @@ int main(int argc, char **argv)
 {
 	int code;
 
-	if (!hold_descriptors())
+	if (!hold_descriptors() || blm_survive_truncation() < 0)
 		return FAILED;
 	code = dispatch(argc, argv);
+	if (blm_truncated())
+		code = broken("%s: was cut, could not be read, or found the disk full, while it was open: its answers are worth nothing", blm_truncated());
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno == EPIPE)
 			stop_for(SIGPIPE);

@@ -1,7 +1,6 @@
 /* output.c - answers to stdout, complete before the next batch is begun */
 #include "output.h"
 #include "command.h"
-#include "keys.h"
 #include "signals.h"
 
 #include <errno.h>
@@ -9,10 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { ROOM = 256 << 10, PATIENCE = 2000 };	/* milliseconds for a reader that sleeps while we are asked to stop */
-
-static char text[ROOM];
-static size_t used;
+enum { PATIENCE = 2000 };	/* milliseconds for a reader that sleeps while we are asked to stop */
 
 static int failed(void)
 {
@@ -23,7 +19,7 @@ static int failed(void)
 }
 
 /* Once asked to stop, only pieces for which poll() promises room: a reader that is stuck cannot hold us. */
-static int write_all(const char *bytes, size_t count)
+int print_bytes(const char *bytes, size_t count)
 {
 	while (count) {
 		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -45,40 +41,41 @@ static int write_all(const char *bytes, size_t count)
 	return DONE;
 }
 
-static int flush(void)
+/* Append a piece of the batch's text to its answer, in place: it never moves to the right. */
+static void append(struct batch *b, const char *from, size_t bytes)
 {
-	int code = write_all(text, used);
-
-	used = 0;
-	return code;
+	if (!b->answer_bytes)
+		b->answer = b->text + (from - b->text);
+	else
+		memmove(b->answer + b->answer_bytes, from, bytes);
+	b->answer_bytes += bytes;
 }
 
-static int put(const void *bytes, size_t count)
+/* Lines that lie one behind the other are one piece. */
+void gather_lines(struct batch *b, bool wanted)
 {
-	if (count > ROOM - used) {
-		int code = flush();
+	const char *from = b->text, *behind = from;	/* the piece so far */
 
-		if (code != DONE)
-			return code;
+	b->answer_bytes = 0;
+	for (size_t i = 0; i < b->count; i += 64) {
+		uint64_t word = wanted ? b->bits[i / 64] : ~b->bits[i / 64];
+
+		if (b->count - i < 64)
+			word &= (UINT64_C(1) << (b->count - i)) - 1;
+		for (; word; word &= word - 1) {
+			const struct blm_key *line = &b->lines[i + (size_t)__builtin_ctzll(word)];
+
+			if (line->bytes != behind) {
+				append(b, from, (size_t)(behind - from));
+				from = line->bytes;
+			}
+			behind = (const char *)line->bytes + line->len + 1;
+		}
 	}
-	if (count > ROOM)
-		return write_all(bytes, count);
-	memcpy(text + used, bytes, count);
-	used += count;
-	return DONE;
+	append(b, from, (size_t)(behind - from));
 }
 
-int print_lines(const struct batch *batch, bool wanted)
+int print_gathered(const struct batch *b)
 {
-	const char end = line_end();
-	int code = DONE;
-
-	for (size_t i = 0; i < batch->count && code == DONE; i++) {
-		if ((batch->bits[i / 64] >> i % 64 & 1) != wanted)
-			continue;
-		code = put(batch->lines[i].bytes, batch->lines[i].len);
-		if (code == DONE)
-			code = put(&end, 1);
-	}
-	return code == DONE ? flush() : code;
+	return print_bytes(b->answer, b->answer_bytes);
 }

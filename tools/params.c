@@ -1,5 +1,6 @@
 /* params.c - the options that say what a new filter is to be */
 #include "params.h"
+#include "numbers.h"
 #include "values.h"
 
 struct blm_params params;
@@ -7,13 +8,16 @@ struct blm_params params;
 static struct seeds seeds;
 static uint64_t probes;
 static bool untrusted;
+static struct list with;
 
 const struct opt size_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1, BLM_CAPACITY_MAX },
 	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &params.rate },
-	{ 'm', "bits", "M", "take exactly M bits", set_number, &params.cells, 1, BLM_CELLS_MAX },
+	{ 'm', "bits", "M", "take exactly M bits, or M cells of several bits", set_number, &params.cells, 1, BLM_CELLS_MAX },
 	{ 'k', "probes", "K", "take exactly K probes for each key", set_number, &probes, 1, BLM_PROBES_MAX },
 	{ 0, "kind", "KIND", "the kind of filter, see 'bloomery kinds'", set_text, &params.kind },
+	{ 0, "scheme", "SCHEME", "how bits are chosen by the hash, see 'bloomery schemes' (the classic kind)", set_text, &params.scheme },
+	{ 0, "with", "NAME=VALUE", "an option of the kind, or several with commas", set_list, &with },
 	{ 0 }
 };
 const struct opt make_options[] = {
@@ -22,10 +26,12 @@ const struct opt make_options[] = {
 	{ 0, "seed", "N", "a seed instead of a random one; once for each that the family takes", set_seed, &seeds },
 	{ 0, "tweak", "N", "the tweak, for families that take one", set_word, &params.tweak },
 	{ 0, "mode", "BITS", "permission bits of the file, octal (default: 0644 less the umask)", set_mode, &params.mode },
-	{ 0, "sparse", NULL, "do not allocate the space now", set_flag, &params.sparse },
+	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag, &params.sparse },
+	{ 0, "no-shadow", NULL, "no second image: half the space, but unusable after some power cuts", set_flag, &params.no_shadow },
 	{ 0 }
 };
 const struct opt create_options[] = {
+	{ 0, "format", "FORMAT", "as another program would make it, to be exported to it, see 'bloomery formats'", set_text, &params.format },
 	{ 0, "force", NULL, "replace the filter that has this name now", set_flag, &params.replace },
 	{ 0 }
 };
@@ -34,10 +40,24 @@ const struct opt mode_option[] = {
 	{ 0 }
 };
 
+const struct opt hash_key_options[] = {
+	{ 0, "block-hash", "HEX", "the seeds of --hash siphash64: those of Bitcoin's block with this hash", set_block_hash, &seeds },
+	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the key", set_hash_key, &seeds },
+	{ 0 }
+};
+
 bool params_given(void)
 {
-	return params.capacity || params.rate > 0 || params.cells || probes || params.kind || params.hash || untrusted ||
-	       seeds.count || params.tweak || params.mode || params.sparse;
+	return params.capacity || params.rate > 0 || params.cells || probes || params.kind || params.scheme || with.text[0] || params.hash || untrusted ||
+	       seeds.count || params.tweak || params.mode || params.sparse || params.no_shadow;
+}
+
+int params_with(const char *name, uint64_t value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s=%llu", name, (unsigned long long)value);
+	return set_list(&(struct opt){ .name = "with", .target = &with }, text);
 }
 
 /* The first keyed family, or the one of that name if it is keyed; else NULL. */
@@ -51,24 +71,33 @@ static const char *keyed_family(const char *name)
 	return NULL;
 }
 
-int params_check(void)
+int params_finish(void)
 {
-	struct blm_plan plan;
 	const uint8_t *secret;
 	int code;
 
-	if (!params.capacity && !params.cells)
-		return misuse("a new filter needs its capacity, -n KEYS (with -p RATE), or its bits, -m M");
 	if (untrusted && !keyed_family(params.hash))
 		return misuse("--untrusted and --hash %s exclude each other: it takes a keyed family, like %s", params.hash,
 			      keyed_family(NULL));
 	if (untrusted)
 		params.hash = keyed_family(params.hash);
 	params.probes = (uint32_t)probes;
+	params.options = with.text[0] ? with.text : NULL;
 	params.seeds = seeds.seed;
 	params.seed_count = seeds.count;
 	code = find_secret(&secret);
 	params.secret = secret;
+	return code;
+}
+
+int params_check(void)
+{
+	struct blm_plan plan;
+	int code;
+
+	if (!params.capacity && !params.cells)
+		return misuse("a new filter needs its capacity, -n KEYS (with -p RATE), or its bits, -m M");
+	code = params_finish();
 	if (code == DONE && blm_plan(&plan, &params) < 0)
 		return misuse("%s", blm_why());
 	return code;

@@ -8,13 +8,20 @@ extern const struct opt size_options[];	/* -n, -p, -m, -k, --kind, --hash: what 
 extern const struct opt make_options[];	/* the rest */
 extern const struct opt create_options[];	/* of create alone */
 extern const struct opt mode_option[];	/* --mode alone, for filters made after another */
+extern const struct opt hash_key_options[];	/* seeds as a block's hash or a key's bytes, for those hashes that take two */
 extern struct blm_params params;
 
 /* Everything that can be wrong with the options together. Return: DONE or USAGE, with a message. */
 int params_check(void);
 
+/* The same where a filter is there, whose size stands for what is not given. */
+int params_finish(void);
+
 /* The same as options of a filter that is there: did anybody give one? */
 bool params_given(void);
+
+/* As if --with NAME=VALUE had been given. Return: DONE or USAGE, with a message. */
+int params_with(const char *name, uint64_t value);
 
 /* As blm_create(), with these options. */
 int make_filter(struct blm_filter **ret, const struct place *place);

@@ -1,17 +1,21 @@
 /* place.c - names, paths, the store, and the secret that opens a keyed filter */
 #include "place.h"
+#include "foreign.h"
 #include "numbers.h"
 #include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char *given_store, *key_file;
+static bool anyone;
 const struct opt store_option[] = {
 	{ 0, "store", "DIR", "the store; else $BLOOMERY_STORE, else ~/.local/share/bloomery", set_text, &given_store },
+	{ 0, "anyone", NULL, "take a store that every user of the machine may change", set_flag, &anyone },
 	{ 0 }
 };
 const struct opt key_option[] = {
@@ -88,7 +92,7 @@ int find_store(struct blm_store **ret, unsigned flags)
 		return broken("%s: there is no store; 'bloomery create' makes one, and a path to a filter has a '/'", dir);
 	if (!store && flags & BLM_STORE_CREATE && dir == usual_dir() && !make_parents(dir))
 		return broken("%s: cannot make the folders above it: %s", dir, strerror(errno));
-	r = store ? 0 : blm_store_open(&store, dir, flags);
+	r = store ? 0 : blm_store_open(&store, dir, flags | (anyone ? BLM_STORE_ANYONE : 0));
 	if (r < 0)
 		return fail(r);
 	*ret = store;
@@ -103,27 +107,72 @@ int find_place(struct place *ret, const char *name, unsigned flags)
 
 /* ---- Secrets ---- */
 
+/* What is in no core dump and on no swap, as far as the system lets us. */
+struct kept {
+	uint8_t secret[BLM_SECRET_BYTES];
+	char text[4096 - BLM_SECRET_BYTES];
+};
+
+static struct kept *make_kept(void)
+{
+	struct kept *kept = mmap(NULL, sizeof(*kept), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (kept == MAP_FAILED)
+		return NULL;
+	madvise(kept, sizeof(*kept), MADV_DONTDUMP);
+	mlock(kept, sizeof(*kept));
+	return kept;
+}
+
+static ssize_t read_key_file(char *text, size_t room)
+{
+	int fd = open(key_file, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? -1 : 1;
+	size_t count = 0;
+
+	while (bytes > 0 && count < room) {
+		bytes = read(fd, text + count, room - count);
+		count += bytes > 0 ? (size_t)bytes : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return bytes < 0 ? -1 : (ssize_t)count;
+}
+
+/* One line is it, the others are blank. */
+static bool take_secret(struct kept *kept, size_t count)
+{
+	int found = 0;
+
+	for (size_t at = 0, len; at < count; at += len + 1) {
+		const char *line = kept->text + at, *end = memchr(line, '\n', count - at);
+		size_t used;
+
+		used = len = end ? (size_t)(end - line) : count - at;
+		while (used && (line[used - 1] == ' ' || line[used - 1] == '\r'))
+			used--;
+		if (used && (found++ || used != 2 * BLM_SECRET_BYTES || !parse_hex(line, used, kept->secret)))
+			return false;
+	}
+	return found == 1;
+}
+
 int find_secret(const uint8_t **ret)
 {
-	static uint8_t secret[BLM_SECRET_BYTES];
-	char text[2 * BLM_SECRET_BYTES + 2] = { 0 };
+	static struct kept *kept;
 	ssize_t bytes;
-	int fd;
 
 	*ret = NULL;
 	if (!key_file)
 		return DONE;
-	fd = open(key_file, O_RDONLY | O_CLOEXEC);
-	bytes = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
+	if (!kept && !(kept = make_kept()))
+		return broken("--key-file %s: out of memory", key_file);
+	bytes = read_key_file(kept->text, sizeof(kept->text));
 	if (bytes < 0)
 		return broken("--key-file %s: %s", key_file, strerror(errno));
-	text[strcspn(text, "\n")] = 0;
-	if (strlen(text) != 2 * BLM_SECRET_BYTES || !parse_hex(text, strlen(text), secret))
+	if (!take_secret(kept, (size_t)bytes))
 		return broken("--key-file %s: must hold %d hexadecimal digits and nothing else", key_file, 2 * BLM_SECRET_BYTES);
-	explicit_bzero(text, sizeof(text));
-	*ret = secret;
+	*ret = kept->secret;
 	return DONE;
 }
 
@@ -133,7 +182,21 @@ int open_place(struct blm_filter **ret, const struct place *place, bool write, c
 {
 	if (secret)
 		return blm_open_keyed(ret, place->store, place->name, write, secret);
+	if (!write && !place->store && foreign_given())
+		return blm_open_foreign(ret, place->name, &foreign);
 	return blm_open(ret, place->store, place->name, write);
+}
+
+/* Once: what is true of one filter here is most likely true of all. */
+static void warn_of_place(const struct blm_filter *f, const char *name)
+{
+	static bool warned;
+	struct blm_info info;
+
+	if (warned || quiet || blm_info(f, &info) < 0 || !info.caution)
+		return;
+	warned = true;
+	say("warning: %s: %s", name, info.caution);
 }
 
 int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned flags)
@@ -147,7 +210,11 @@ int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned 
 	if (code != DONE)
 		return code;
 	r = open_place(ret, &place, write, secret);
-	return r < 0 ? fail(r) : DONE;
+	if (r < 0)
+		return fail(r);
+	if (write)
+		warn_of_place(*ret, name);
+	return DONE;
 }
 
 int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing, unsigned flags)
@@ -167,4 +234,22 @@ void close_all(struct blm_filter **filters, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		filters[i] = blm_close(filters[i]);
+}
+
+int each_filter(char **names, int count, int (*what)(struct blm_filter *f))
+{
+	int code = DONE, r;
+
+	for (int i = 0; i < count && code == DONE; i++) {
+		struct blm_filter *f;
+
+		code = open_filter(&f, names[i], true, 0);
+		if (code != DONE)
+			break;
+		r = what(f);
+		if (r < 0)
+			code = fail(r);
+		blm_close(f);
+	}
+	return code;
 }

@@ -7,7 +7,26 @@
 
 /* ---- Sizes ---- */
 
-static void size_json(const struct blm_plan *plan, double least)
+/* What only the kind can tell of such a filter. */
+static void facts_json(const struct blm_params *params)
+{
+	struct blm_fact fact;
+
+	json_open_object("facts");
+	for (size_t i = 0; blm_plan_fact(params, i, &fact) == 0; i++)
+		json_real(fact.name, fact.value);
+	json_close_object();
+}
+
+static void print_facts(const struct blm_params *params)
+{
+	struct blm_fact fact;
+
+	for (size_t i = 0; blm_plan_fact(params, i, &fact) == 0; i++)
+		printf("%-12s %s: %s\n", "", fact.name, fact.text);
+}
+
+static void size_json(const struct blm_params *params, const struct blm_plan *plan, double least)
 {
 	json_begin();
 	json_text("kind", plan->kind);
@@ -21,6 +40,7 @@ static void size_json(const struct blm_plan *plan, double least)
 	json_real("over_lower_bound", plan->bits_per_key / least);
 	json_count("bytes", plan->file_bytes);
 	json_count("data_bytes", plan->data_bytes);
+	facts_json(params);
 	json_end();
 }
 
@@ -34,11 +54,14 @@ static int size_of(const struct blm_params *params, const char *kind)
 	if (blm_plan(&plan, &one) < 0)
 		return NO;
 	least = -log2(plan.rate);
-	if (json)
-		size_json(&plan, least);
-	else
-		printf("%-10s %15llu %4u %10.4g %8.4g %11s  %s\n", plan.kind, (unsigned long long)plan.cells, plan.probes,
-		       plan.bits_per_key, plan.bits_per_key / least, show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
+	plot_add(plan.kind, plan.bits_per_key);
+	if (json) {
+		size_json(&one, &plan, least);
+		return DONE;
+	}
+	printf("%-12s %15llu %4u %10.4g %8.4g %11s  %s\n", plan.kind, (unsigned long long)plan.cells, plan.probes,
+	       plan.bits_per_key, plan.bits_per_key / least, show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
+	print_facts(&one);
 	return DONE;
 }
 
@@ -52,11 +75,44 @@ static void size_head(const struct blm_params *params)
 		printf("For %llu keys at a rate of %s no filter takes fewer than %.4g bits/key, log2(1/p); Bloom's, if it\n"
 		       "were infinitely large, takes %.4g with k = %.4g.\n\n", (unsigned long long)params->capacity,
 		       show_rate(rate), least, least / M_LN2, least);
-	printf("%-10s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound", "size", "predicted rate");
+	printf("%-12s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound", "size", "predicted rate");
 }
 
-int plan_sizes(const struct blm_params *params)
+static void other_json(const struct plan_other *other, uint64_t keys, double rate)
 {
+	json_begin();
+	json_text("structure", other->name);
+	json_text("about", other->about);
+	json_count("capacity", keys);
+	json_real("rate", rate);
+	json_real("predicted_rate", other->rate);
+	json_real("bits_per_key", other->bits_per_key);
+	json_real("lower_bound", -log2(rate));
+	json_real("over_lower_bound", other->bits_per_key / -log2(rate));
+	json_count("bytes", (uint64_t)fmin(other->bytes, 0x1p63));
+	json_end();
+}
+
+static void print_others(uint64_t keys, double rate)
+{
+	struct plan_other other;
+
+	if (!json)
+		printf("\nNo filters, to compare:\n");
+	for (size_t i = 0; plan_other(i, keys, rate, &other); i++) {
+		plot_add(other.name, other.bits_per_key);
+		if (json)
+			other_json(&other, keys, rate);
+		else
+			printf("%-12s %15.15s %4s %10.4g %8.4g %11s  %s\n%-12s %s\n", other.name, "", "", other.bits_per_key,
+			       other.bits_per_key / -log2(rate), show_bytes((uint64_t)fmin(other.bytes, 0x1p63)), show_rate(other.rate), "", other.about);
+	}
+}
+
+int plan_sizes(const struct blm_params *params, const struct plan_more *more)
+{
+	double rate = params->rate > 0 ? params->rate : 0.01;
+	char title[128];
 	struct blm_kind_info kind;
 	bool any = false;
 
@@ -69,12 +125,22 @@ int plan_sizes(const struct blm_params *params)
 		return size_of(params, params->kind);
 	}
 	size_head(params);
+	plot_add("lower bound", -log2(rate));
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
+		if (kind.can & (BLM_EXACT | BLM_CAN_LIST))	/* not for any keys; not for those that are in it */
+			continue;
 		if (size_of(params, kind.name) == DONE)
 			any = true;
 		else if (!json)
-			printf("%-10s %s\n", kind.name, blm_why());
+			printf("%-12s %s\n", kind.name, blm_why());
 	}
+	if (more->compare)
+		print_others(params->capacity, rate);
+	if (more->plot)
+		plot_print();
+	snprintf(title, sizeof(title), "Bits a key, for %llu keys at a rate of %s", (unsigned long long)params->capacity, show_rate(rate));
+	if (any && more->svg)
+		return plot_svg(more->svg, title);
 	return any ? DONE : misuse("no kind of filter keeps this rate for so many keys within 2^47 bits");
 }
 

@@ -13,6 +13,7 @@ const struct opt progress_option[] = {
 
 static struct {
 	bool on, terminal, shown;
+	const char *phase;	/* NULL: reading */
 	double start, last;
 	uint64_t total, keys, bytes;
 } p;
@@ -31,6 +32,7 @@ void progress_begin(uint64_t total_bytes)
 	p.on = wanted || (p.terminal && !quiet);
 	p.start = p.last = now();
 	p.total = total_bytes;
+	p.phase = NULL;
 }
 
 static void show(double seconds)
@@ -43,8 +45,8 @@ static void show(double seconds)
 
 		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part, (int)(wait / 60), (int)wait % 60);
 	}
-	fprintf(stderr, "%s%llu keys  %.3g million/s%s%s", p.terminal ? "\r" : "", (unsigned long long)p.keys, rate / 1e6, left,
-		p.terminal ? "\033[K" : "\n");
+	fprintf(stderr, "%s%s%s%llu keys  %.3g million/s%s%s", p.terminal ? "\r" : "", p.phase ? p.phase : "", p.phase ? ": " : "",
+		(unsigned long long)p.keys, rate / 1e6, left, p.terminal ? "\033[K" : "\n");
 	p.shown = true;
 }
 
@@ -58,6 +60,15 @@ void progress_now(uint64_t keys, uint64_t bytes)
 		return;
 	p.last = t;
 	show(t - p.start);
+}
+
+void progress_of(const char *phase, uint64_t done, uint64_t total)
+{
+	if (p.phase != phase)
+		p.start = now();
+	p.phase = phase;
+	p.total = total;
+	progress_now(done, done);
 }
 
 void progress_end(void)

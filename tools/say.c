@@ -11,14 +11,28 @@ void clean(char *text)
 			*text = '?';
 }
 
+static _Thread_local char *held;
+
+void hold_messages(char room[MESSAGE])
+{
+	held = room;
+	if (room)
+		*room = 0;
+}
+
 /* One write, so that lines of several processes do not mix. */
 static void line(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 static void line(const char *format, va_list ap)
 {
-	char text[2048] = "bloomery: ";
+	char text[MESSAGE + 16] = "bloomery: ";
 	size_t at = strlen(text);
 	ssize_t ignored;
 
+	if (held) {
+		if (!*held)
+			vsnprintf(held, MESSAGE, format, ap);
+		return;
+	}
 	vsnprintf(text + at, sizeof(text) - at - 1, format, ap);
 	clean(text);
 	strcat(text, "\n");

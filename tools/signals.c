@@ -1,25 +1,36 @@
 /* signals.c - the batch in hand is finished before a signal is obeyed */
 #include "signals.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t stop;
+static atomic_int stop;		/* the signal; looked at by all threads */
+static atomic_bool enough;
 static int wake[2] = { -1, -1 };
+
+static void wake_all(void)
+{
+	int before = errno;	/* of who was interrupted */
+	ssize_t ignored;
+
+	ignored = write(wake[1], "", 1);
+	(void)ignored;	/* full means that it is readable */
+	errno = before;
+}
 
 static void asked(int signal)
 {
-	ssize_t ignored;
-
 	stop = signal;
-	ignored = write(wake[1], "", 1);
-	(void)ignored;	/* full means that it is readable */
+	wake_all();
 }
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 void catch_signals(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = asked, .sa_flags = (int)SA_RESETHAND }, before;
 
 	if (wake[0] >= 0 || pipe2(wake, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -29,14 +40,40 @@ void catch_signals(void)
 			sigaction(signals[i], &action, NULL);
 }
 
+void let_signals_kill(void)
+{
+	struct sigaction now;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == asked)
+			signal(signals[i], SIG_DFL);
+}
+
+void block_signals(sigset_t *ret_before)
+{
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP };
+	sigset_t all;
+
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &all, ret_before);
+}
+
 bool stopping(void)
 {
-	return stop != 0;
+	return stop || enough;
 }
 
 void stop_for(int signal)
 {
-	stop = signal;
+	asked(signal);
+}
+
+void stop_reading(void)
+{
+	enough = true;
+	wake_all();
 }
 
 int stop_descriptor(void)

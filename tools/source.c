@@ -25,7 +25,10 @@ static bool is_stdin(const char *name)
 	return !strcmp(name, "-");
 }
 
-/* read(2), but a request to stop is never missed while a pipe is silent. */
+/*
+ * read(2), but a request to stop is never missed: all waiting is done here, for the first writer of a FIFO too, which is
+ * why it is opened without.
+ */
 static ssize_t read_some(struct source *s, void *room, size_t bytes)
 {
 	struct pollfd fds[] = { { .fd = s->fd, .events = POLLIN }, { .fd = stop_descriptor(), .events = POLLIN } };
@@ -62,6 +65,7 @@ static const struct packing *recognise(const struct bytes *in, bool *ret_sure)
 static int begin(struct source *s)
 {
 	const struct packing *packing;
+	const char *why;
 	bool sure;
 
 	s->in.at = s->block;
@@ -76,6 +80,9 @@ static int begin(struct source *s)
 	if (!packing || !sure)
 		return DONE;
 	s->packing = packing;
+	why = packing->need();
+	if (why)
+		return broken("%s: it is packed with %s: %s", s->name, packing->name, why);
 	s->state = packing->start();
 	return s->state ? DONE : broken("%s: out of memory", s->name);
 }
@@ -84,7 +91,7 @@ int source_open(struct source *ret, const char *name)
 {
 	struct source s = { .name = is_stdin(name) ? "standard input" : name };
 
-	s.fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	s.fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (s.fd < 0)
 		return broken("%s: %s", name, strerror(errno));
 	s.block = malloc(BLOCK);

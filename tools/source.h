@@ -17,6 +17,7 @@ struct packing {
 	const char *name;
 	bool (*begins)(const uint8_t *bytes, size_t count);	/* could be: it says no as soon as it knows */
 	size_t magic;		/* how many bytes it takes to be sure */
+	const char *(*need)(void);	/* before it starts: NULL, or what is lacking */
 	void *(*start)(void);	/* NULL: out of memory */
 	/* Unpacks from `in` into `out` and moves both on. Return: NULL, or what is wrong. */
 	const char *(*unpack)(void *state, struct bytes *in, struct bytes *out);

@@ -5,16 +5,26 @@
 #include "keys.h"
 #include "lines.h"
 
-enum { BATCH = 4096, ENOUGH = -1 };
+enum { ENOUGH = -1 };
+
+extern const struct opt jobs_option[], threads_option[];
+size_t jobs_wanted(void);
+
+/* What a command does with each batch. A code other than DONE ends the stream; ENOUGH ends it well. */
+struct work {
+	/* By any thread, batches at once and in any order, before their turn. May be NULL. */
+	int (*ahead)(struct batch *batch, void *context);
+	/* By the thread that called each_batch(), in the order of the input. */
+	int (*in_turn)(struct batch *batch, void *context);
+	void *context;
+};
 
 /*
  * each_batch() - read keys from files, or stdin where there are none, and work on them
- * @most: keys in a batch at most
- * @work: its exit code other than DONE ends the stream; ENOUGH ends it well
  *
  * Return: an exit code, with a message. When asked to stop it comes back after the batch in hand, and main() dies then.
  */
-int each_batch(char **files, size_t count, size_t most, int (*work)(struct batch *batch, void *context), void *context);
+int each_batch(char **files, size_t count, const struct work *work);
 
 /* Say once that a filter holds more than it was made for. */
 void warn_beyond(const struct blm_filter *f, const char *name);

@@ -20,6 +20,17 @@ int set_text(const struct opt *opt, const char *text)
 	return DONE;
 }
 
+int set_list(const struct opt *opt, const char *text)
+{
+	struct list *list = opt->target;
+	size_t at = strlen(list->text);
+
+	if (at + strlen(text) + 2 > sizeof(list->text))
+		return misuse("%s%s: too many of them", SHOWN(opt));
+	snprintf(list->text + at, sizeof(list->text) - at, "%s%s", at ? "," : "", text);
+	return DONE;
+}
+
 static int number(const struct opt *opt, const char *text, uint64_t *ret)
 {
 	uint64_t value;
@@ -100,6 +111,54 @@ int set_seed(const struct opt *opt, const char *text)
 	one.target = &seeds->seed[seeds->count];
 	seeds->count++;
 	return set_word(&one, text);
+}
+
+/* 16 bytes, as two little-endian words. */
+static int set_key(struct seeds *seeds, const uint8_t key[16])
+{
+	seeds->count = 2;
+	for (int i = 0; i < 2; i++) {
+		seeds->seed[i] = 0;
+		for (int j = 8; j-- > 0; )
+			seeds->seed[i] = seeds->seed[i] << 8 | key[8 * i + j];
+	}
+	return DONE;
+}
+
+/* People write the bytes of a block's hash in the opposite order. */
+int set_block_hash(const struct opt *opt, const char *text)
+{
+	uint8_t shown[32], key[16];
+
+	if (strlen(text) != 64 || !parse_hex(text, 64, shown))
+		return misuse("--%s %s: not the hash of a block: 64 hexadecimal digits", opt->name, text);
+	for (int i = 0; i < 16; i++)
+		key[i] = shown[31 - i];
+	return set_key(opt->target, key);
+}
+
+int set_hash_key(const struct opt *opt, const char *text)
+{
+	uint8_t key[16];
+
+	if (strlen(text) != 32 || !parse_hex(text, 32, key))
+		return misuse("--%s %s: not a key of 16 bytes: 32 hexadecimal digits", opt->name, text);
+	return set_key(opt->target, key);
+}
+
+int set_every(const struct opt *opt, const char *text)
+{
+	struct every *every = opt->target;
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (!strcmp(end, "s") && isdigit((unsigned char)*text) && seconds > 0 && seconds < 1e9) {
+		every->seconds = seconds;
+		return DONE;
+	}
+	if (parse_number(text, &every->keys) < 0 || !every->keys)
+		return misuse("%s%s %s: not a number of keys, like 100k, and not of seconds, like 5s", SHOWN(opt), text);
+	return DONE;
 }
 
 int set_byte(const struct opt *opt, const char *text)

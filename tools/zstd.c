@@ -1,11 +1,11 @@
 /* zstd.c - Zstandard files, of one frame or many, skippable ones included (RFC 8878) */
+#include "rare.h"
 #include "source.h"
 
 #include <stdlib.h>
-#include <zstd.h>
 
 struct state {
-	ZSTD_DStream *stream;
+	ZSTD_DCtx *stream;
 	bool between;	/* frames: the input may end here */
 };
 
@@ -21,11 +21,16 @@ static bool begins(const uint8_t *bytes, size_t count)
 	return is_frame || is_skippable;
 }
 
+static const char *need(void)
+{
+	return blm_need(BLM_ZSTD);
+}
+
 static void *start(void)
 {
 	struct state *s = calloc(1, sizeof(*s));
 
-	if (s && (s->stream = ZSTD_createDStream()))
+	if (s && (s->stream = blm_zstd.ZSTD_createDCtx()))
 		return s;
 	free(s);
 	return NULL;
@@ -40,11 +45,11 @@ static const char *unpack(void *state, struct bytes *in, struct bytes *out)
 
 	if (s->between && !in->count)
 		return NULL;
-	r = ZSTD_decompressStream(s->stream, &to, &from);
+	r = blm_zstd.ZSTD_decompressStream(s->stream, &to, &from);
 	*in = (struct bytes){ in->at + from.pos, in->count - from.pos };
 	*out = (struct bytes){ out->at + to.pos, out->count - to.pos };
-	if (ZSTD_isError(r))
-		return ZSTD_getErrorName(r);
+	if (blm_zstd.ZSTD_isError(r))
+		return blm_zstd.ZSTD_getErrorName(r);
 	s->between = r == 0;
 	return NULL;
 }
@@ -56,11 +61,11 @@ static bool whole(void *state)
 
 static void *stop(void *state)
 {
-	ZSTD_freeDStream(((struct state *)state)->stream);
+	blm_zstd.ZSTD_freeDCtx(((struct state *)state)->stream);
 	free(state);
 	return NULL;
 }
 
 const struct packing packing_zstd = {
-	.name = "zstd", .begins = begins, .magic = 4, .start = start, .unpack = unpack, .whole = whole, .stop = stop,
+	.name = "zstd", .begins = begins, .magic = 4, .need = need, .start = start, .unpack = unpack, .whole = whole, .stop = stop,
 };

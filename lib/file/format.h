@@ -5,12 +5,14 @@
  * are the header:
  *
  *	page 0	struct blm_constant	written once, under one checksum
- *	page 1	struct blm_part_entry[64]	append-only, each under a checksum of its own
- *	page 2	struct blm_live		what changes: one thing a cache line
+ *	page 1	struct blm_live		what changes: one thing a cache line
+ *	page 2	struct blm_part_entry[64]	append-only, each under a checksum of its own
  *	page 3	struct blm_record[2]	name and labels, in two alternating slots
  *	page 4	struct blm_stripe[64]	the count of keys, striped
  *
- * then come the parts. No lock and no address ever lies in the file: a copy of it made at any moment is a good filter.
+ * then come the parts, each after the records of its blocks. No lock and no address ever lies in the file: a copy of it made
+ * at any moment, from its beginning to its end, is a good filter. What tells how much of something is good lies before that
+ * something for this reason: the number of parts before the part table, a block's record before the block.
  */
 #ifndef BLM_FILE_FORMAT_H
 #define BLM_FILE_FORMAT_H
@@ -26,25 +28,31 @@ enum {
 	BLM_PARTS_MAX = 64,
 	BLM_STRIPES = 64,
 	BLM_ARGS = 8,
+	BLM_OWN = 8,
 	BLM_PART_ALIGN = 64,
+	BLM_BLOCK = 64 << 10,			/* what has a record, see struct blm_block_record */
 	BLM_HUGE_PAGE = 2 << 20,		/* parts larger than this are aligned to it */
 	BLM_FORMAT_SEEDS = 256,
 	BLM_FORMAT_NAME = 256,
 	BLM_FORMAT_LABELS = 1536,
+	BLM_ORIGIN_BYTES = 1776,
 };
+
+#define BLM_EPOCH_MAX (UINT64_MAX >> 1)		/* one a nanosecond for 292 years: more is damage, and would come round to 0 */
 
 /* may_ignore and must_understand: none are assigned. flags: */
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,
 	BLM_FLAG_SEALED = 1 << 1,
+	BLM_FLAG_SHADOW = 1 << 2,	/* behind its only part lies a second image of it, struct blm_shadow_layout */
 };
 
 /* What makes two filters combinable: all of it, and the template id is a hash of it (up to the last seed in use). */
 struct blm_template_fields {
 	uint32_t kind;
 	uint32_t family;
-	uint32_t index_rule;		/* 0: the family's own; none else is assigned */
-	uint32_t bit_order;		/* 0: bit j is bit j % 8 of byte j / 8; none else is assigned */
+	uint32_t index_rule;		/* how cells are made of the hash; 0: as the family's own, or ours */
+	uint32_t bit_order;		/* 0: bit j is bit j % 8 of byte j / 8 */
 	uint64_t cells;
 	uint32_t probes;
 	uint32_t cell_bits;
@@ -71,20 +79,23 @@ struct blm_constant {
 	uint64_t flags;
 	uint8_t reserved[32];
 	struct blm_template_fields template;
-	uint8_t reserved2[BLM_PAGE - 2304 - 8];
+	uint32_t origin;		/* the format that it was imported from; 0: it was made as it is */
+	uint32_t origin_bytes;
+	uint8_t origin_head[BLM_ORIGIN_BYTES];	/* how that file began, byte by byte, so that it can be written again */
 	uint64_t check;			/* XXH3-64 of all before it */
 };
 
-static_assert(offsetof(struct blm_constant, uuid) == 32, "format-spec.md, Page 0");
-static_assert(offsetof(struct blm_constant, template_id) == 72, "format-spec.md, Page 0");
-static_assert(offsetof(struct blm_constant, template) == 128, "format-spec.md, Page 0");
-static_assert(offsetof(struct blm_constant, template.args) == 176, "format-spec.md, Page 0");
-static_assert(offsetof(struct blm_constant, template.seeds) == 256, "format-spec.md, Page 0");
-static_assert(offsetof(struct blm_constant, check) == 4088, "format-spec.md, Page 0");
-static_assert(sizeof(struct blm_constant) == BLM_PAGE, "format-spec.md, Page 0");
+static_assert(offsetof(struct blm_constant, uuid) == 32, "format-spec.md, Page 0: constant");
+static_assert(offsetof(struct blm_constant, template_id) == 72, "format-spec.md, Page 0: constant");
+static_assert(offsetof(struct blm_constant, template) == 128, "format-spec.md, Page 0: constant");
+static_assert(offsetof(struct blm_constant, template.args) == 176, "format-spec.md, Template fields");
+static_assert(offsetof(struct blm_constant, template.seeds) == 256, "format-spec.md, Template fields");
+static_assert(offsetof(struct blm_constant, origin) == 2304, "format-spec.md, Page 0: constant");
+static_assert(offsetof(struct blm_constant, check) == 4088, "format-spec.md, Page 0: constant");
+static_assert(sizeof(struct blm_constant) == BLM_PAGE, "format-spec.md, Page 0: constant");
 
 struct blm_part_entry {
-	uint64_t offset;		/* in the file: a multiple of 64, of 2 MiB where bytes is larger than that */
+	uint64_t offset;		/* in the file: a multiple of 64, of 2 MiB where bytes is larger than that; its guard ends there */
 	uint64_t bytes;			/* a multiple of 64 */
 	uint64_t cells;
 	uint32_t probes;
@@ -95,15 +106,34 @@ struct blm_part_entry {
 	uint64_t rate;			/* bits of a double */
 	uint64_t check;			/* XXH3-64 of all before it, seeded with the number of the entry + the uuid's first 8 bytes */
 };
-static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 1");
+static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 2: part table");
+
+/*
+ * What lies before each part, ending where the part begins, its guard: a record for each block of 64 KiB of the part (the last one
+ * may be shorter), then a mark for each block, one byte, then up to 63 bytes that make it a multiple of 64.
+ *
+ *   mark     not 0: the block changed since it was recorded. Set, relaxed, by a writer after it changed the block, if it is not set
+ *            yet; taken away by whoever records, under the sync lock, before it copies the block. A change whose mark is
+ *            lost (its writer died, or the two met) leaves a block with more ones than its record says, which is no damage.
+ *   record   of a copy of the block that was made before a write-back which succeeded, written after it: so the block on the
+ *            disk has at least these ones. Written under the sync lock; a reader that finds it half-written sees a wrong check.
+ */
+struct blm_block_record {
+	uint32_t hash;			/* low half of XXH3-64 of the block */
+	uint32_t ones;			/* bits that are set */
+	uint32_t epoch;			/* in which it was written, low half */
+	uint32_t check;			/* low half of XXH3-64 of all before it, seeded with the uuid's first 8 bytes + the block's number + 2^48 times the part's */
+};
+static_assert(sizeof(struct blm_block_record) == 16, "format-spec.md, Guards");
 
 /* state: who may be adding to this file, and whether it still is the filter. See replace.h for the protocol. */
 enum blm_state {
 	BLM_LIVE = 0,
-	BLM_REPLACING = 1,	/* somebody is making a new file of this one; or died of it */
+	BLM_REPLACING = 1,	/* somebody is making a new file of this one, or going back to its second image; or died of it */
 	BLM_REPLACED = 2,	/* the name leads to another file; or the replacer died, or this is a copy */
 	BLM_DROPPED = 3,	/* the name leads nowhere; or the dropper died, or this is a copy */
 	BLM_UNNAMED = 4,	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
+	BLM_YIELDING = 5,	/* as REPLACING, but the new file is whole, and may have the name by now */
 };
 
 /* The state word of a file from the moment that its store's catalog has it. */
@@ -118,7 +148,7 @@ struct blm_sync_record {
 	uint64_t reserved[3];
 	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
 };
-static_assert(sizeof(struct blm_sync_record) == 64, "format-spec.md, Page 2");
+static_assert(sizeof(struct blm_sync_record) == 64, "format-spec.md, Sync records");
 
 /* A word that many write, alone in its cache line. */
 struct blm_line {
@@ -137,13 +167,22 @@ struct blm_line {
  *            than the epoch) before they change data, and after a full fence again if the epoch went on in between. So: a
  *            change that a write-back of epoch e missed was made after epoch became e + 1, and its writer stores e + 1 before
  *            it says "added". The filter is dirty where written > the epoch of the last valid sync record.
- *   boot     a number made from the boot id of the machine on which `written` was raised last; not 0. Written, relaxed,
- *            after `written` was raised: who opens a dirty file with another boot number knows that a power cut or a crash
+ *   boot     a number made from the boot id of the machine on which `written` was raised last; not 0. Written
+ *            before `written` is raised: who opens a dirty file with another boot number knows that a power cut or a crash
  *            of the machine, not of a process, came between. All writers of one boot write the same value.
+ *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under the sync lock, before any
+ *            write-back, since one who is killed between the system's word and this one would be the only one that was told.
+ *            While it is greater than the epoch of the last sync record the pages are suspect: the system may hold what it failed
+ *            to write for clean, so the next sync makes every page dirty again before it writes. Who announces an epoch raises and
+ *            lowers it by compare-and-swap, without that lock.
  *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1, in a new file only or
  *            before the first bit of a union in place.
  *   sync     two slots, written under the sync lock by plain stores, the older one first overwritten: a reader that finds
  *            a slot half-written sees a wrong check and takes the other.
+ *   own      words of the filter's kind, which says what they are; else 0.
+ *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the disk that something was written in it. Written under the
+ *            writers' lock, after that flush; no change is begun in an epoch before that is announced, and where the epoch goes on
+ *            during a change, who raises it raises `written` too.
  */
 struct blm_live {
 	struct blm_line parts;
@@ -152,11 +191,15 @@ struct blm_live {
 	struct blm_line written;
 	struct blm_line boot;
 	struct blm_line inexact;
+	struct blm_line failed;
 	struct blm_sync_record sync[2];
-	uint8_t reserved[BLM_PAGE - 8 * 64];
+	struct blm_line own[BLM_OWN];
+	struct blm_line announced;
+	uint8_t reserved[BLM_PAGE - (10 + BLM_OWN) * 64];
 };
-static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 2");
-static_assert(offsetof(struct blm_live, sync) == 384, "format-spec.md, Page 2");
+static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, sync) == 448, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, own) == 576, "format-spec.md, Page 1: live words");
 
 /* The name under which a store knows the file, so that a lost catalog can be made again. Slots as for sync. */
 struct blm_record {
@@ -168,7 +211,7 @@ struct blm_record {
 	uint8_t reserved[2048 - 16 - BLM_FORMAT_NAME - BLM_FORMAT_LABELS - 8];
 	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
 };
-static_assert(sizeof(struct blm_record) == 2048, "format-spec.md, Page 3");
+static_assert(sizeof(struct blm_record) == 2048, "format-spec.md, Page 3: name records");
 
 /*
  * One of the stripes of the count. Writers add to one that their thread chose (fetch_add, relaxed), after the bits are
@@ -178,14 +221,61 @@ struct blm_stripe {
 	uint64_t keys;			/* adds that changed the filter */
 	uint64_t reserved[7];
 };
+static_assert(sizeof(struct blm_stripe) == 64, "format-spec.md, Page 4: count of keys");
 
 struct blm_header {
 	struct blm_constant constant;
-	struct blm_part_entry part[BLM_PARTS_MAX];
 	struct blm_live live;
+	struct blm_part_entry part[BLM_PARTS_MAX];
 	struct blm_record record[2];
 	struct blm_stripe stripe[BLM_STRIPES];
 };
 static_assert(sizeof(struct blm_header) == BLM_HEADER_BYTES, "format-spec.md, Layout");
+
+static inline uint64_t blocks_of_part(uint64_t bytes)
+{
+	return bytes / BLM_BLOCK + (bytes % BLM_BLOCK != 0);
+}
+
+/* How many bytes lie before a part of so many. */
+static inline uint64_t guard_bytes(uint64_t bytes)
+{
+	return round_up(blocks_of_part(bytes) * (sizeof(struct blm_block_record) + 1), BLM_PART_ALIGN);
+}
+
+/*
+ * BLM_FLAG_SHADOW: behind the part lies its image, and behind that the journal: for each a record for each block, then the blocks,
+ * all four beginning at multiples of a page. Offsets in the file.
+ *
+ *   image    the data as of the sync record before the last, or of the last. A block that was never changed is zeros and has no record.
+ *   journal  the blocks that changed before the last sync: those whose record has the epoch of the last sync record are newer than the
+ *            image's. Else nothing; a hole as a rule.
+ *
+ * The data as of the last sync are the image's, but for the blocks that the journal has. Written under the sync lock, see shadow.c.
+ */
+enum { BLM_IMAGE, BLM_JOURNAL };
+
+struct blm_shadow_layout {
+	uint64_t data, data_end, records[2], blocks[2], end;
+};
+
+static inline struct blm_shadow_layout shadow_layout(uint64_t part_offset, uint64_t bytes)
+{
+	uint64_t records = round_up(blocks_of_part(bytes) * sizeof(struct blm_block_record), BLM_PAGE);
+	struct blm_shadow_layout at = { .data = part_offset, .data_end = part_offset + bytes, .end = round_up(part_offset + bytes, BLM_PAGE) };
+
+	for (int i = 0; i < 2; i++) {
+		at.records[i] = at.end;
+		at.blocks[i] = at.records[i] + records;
+		at.end = at.blocks[i] + round_up(bytes, BLM_PAGE);
+	}
+	return at;
+}
+
+/* Where a part may begin that comes after what ends there, with its guard before it. */
+static inline uint64_t blm_part_at(uint64_t end, uint64_t bytes)
+{
+	return round_up(end + guard_bytes(bytes), bytes > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN);
+}
 
 #endif

@@ -3,14 +3,17 @@
 #include <xxhash.h>
 
 #include "file/image.h"
+#include "file/sigbus.h"
+#include "file/system.h"
+#include "file/where.h"
 
+#include <sodium.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 /* Map so that the address is aligned like the file's offset: the system can then use pages of 2 MiB. */
-static int map_aligned(struct blm_image *image, int protection)
+static int map_aligned(struct blm_image *image, int protection, const char *path)
 {
 	size_t room = image->bytes + BLM_HUGE_PAGE;
 	uint8_t *reserved, *at;
@@ -25,55 +28,121 @@ static int map_aligned(struct blm_image *image, int protection)
 		munmap(reserved, room);
 		return err;
 	}
-	madvise(at, image->bytes, MADV_HUGEPAGE);	/* a hint; refused where there are none */
-	image->header = (struct blm_header *)at;
+	madvise(at, image->bytes, MADV_RANDOM);		/* a miss reads its own page, and not what lies around it */
+	image->map = at;
+	blm_sigbus_note(at, image->bytes, path);
 	image->reserved = reserved;
 	image->reserved_bytes = room;
 	return 0;
 }
 
-static int map(struct blm_image *image, const char *path)
+static int look_at(struct blm_image *image, const char *path)
 {
 	struct stat st;
-	char magic[8];
-	int r;
 
 	if (fstat(image->fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return blm_fail(-EBADMSG, "%s: not a regular file, so not a filter", path);
-	if (pread(image->fd, magic, 8, 0) == 8 && memcmp(magic, BLM_MAGIC, 8))
-		return blm_fail(-EBADMSG, "%s: not a Bloomery filter (it does not begin with \"" BLM_MAGIC "\")", path);
-	if (st.st_size < BLM_HEADER_BYTES)
-		return blm_fail(-ENODATA, "%s: %lld bytes, shorter than a filter's header (%d); the file was cut, or is none of ours",
-				path, (long long)st.st_size, BLM_HEADER_BYTES);
-	if ((uint64_t)st.st_size > SIZE_MAX / 2)
-		return blm_fail(-EFBIG, "%s: too large for this machine's address space", path);
 	image->bytes = (uint64_t)st.st_size;
 	image->device = st.st_dev;
 	image->inode = st.st_ino;
-	r = map_aligned(image, image->write ? PROT_READ | PROT_WRITE : PROT_READ);
+	return 0;
+}
+
+static int map(struct blm_image *image, const char *path)
+{
+	int r;
+
+	if (image->bytes > SIZE_MAX / 2)
+		return blm_fail(-EFBIG, "%s: too large for this machine's address space", path);
+	r = map_aligned(image, image->write ? PROT_READ | PROT_WRITE : PROT_READ, path);
 	return r < 0 ? blm_fail(r, "%s: cannot map %llu bytes: %s", path, (unsigned long long)image->bytes, strerror(-r)) : 0;
 }
 
 int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write)
 {
 	struct blm_image image = { .fd = fd, .write = write };
-	int r = map(&image, path);
+	char magic[8];
+	int64_t n = 0;
+	int r;
 
+	if (!write)
+		image.fd = blm_copied_up(fd, &image.unsure);
+	r = look_at(&image, path);
+
+	if (r == 0 && (n = blm_read_at(image.fd, magic, 8, 0)) < 0)
+		r = blm_fail((int)n, "%s: cannot be read: %s", path, strerror((int)-n));
+	else if (r == 0 && n == 8 && memcmp(magic, BLM_MAGIC, 8))
+		r = blm_fail(-EBADMSG, "%s: not a Bloomery filter (it does not begin with \"" BLM_MAGIC "\"); another program's is read by its --format",
+			     path);
+	else if (r == 0 && image.bytes < BLM_HEADER_BYTES)
+		r = blm_fail(-ENODATA, "%s: %llu bytes, shorter than a filter's header (%d); the file was cut, or is none of ours",
+			     path, (unsigned long long)image.bytes, BLM_HEADER_BYTES);
+	if (r == 0)
+		r = map(&image, path);
 	if (r < 0) {
-		close(fd);
+		close(image.fd);
+		return r;
+	}
+	image.header = (struct blm_header *)image.map;
+	*ret = image;
+	return 0;
+}
+
+int blm_image_map_foreign(struct blm_image *ret, int fd, const char *path)
+{
+	bool unsure;		/* nobody of ours writes to it */
+	struct blm_image image = { .fd = blm_copied_up(fd, &unsure) };
+	int r = look_at(&image, path);
+
+	if (r == 0 && !image.bytes)
+		r = blm_fail(-ENODATA, "%s: empty", path);
+	if (r == 0)
+		r = map(&image, path);
+	if (r < 0) {
+		close(image.fd);
 		return r;
 	}
 	*ret = image;
 	return 0;
 }
 
+/* Words that only grow, of which each change of a file raises one: a map that shows less than the file did a moment ago is another's. */
+bool blm_image_is_behind(const struct blm_image *image)
+{
+	const struct blm_live *mapped = &image->header->live;
+	struct blm_live live;
+	struct blm_stripe stripe[BLM_STRIPES];
+
+	if (image->fd < 0)
+		return true;	/* in a forked child: it must be opened again, to know */
+	if (blm_read_at(image->fd, &live, sizeof(live), offsetof(struct blm_header, live)) != (int64_t)sizeof(live)
+	    || blm_read_at(image->fd, stripe, sizeof(stripe), offsetof(struct blm_header, stripe)) != (int64_t)sizeof(stripe))
+		return false;
+	if (le64toh(live.state.word) > load_acquire(&mapped->state.word) || le64toh(live.epoch.word) > load_acquire(&mapped->epoch.word)
+	    || le64toh(live.written.word) > load_acquire(&mapped->written.word) || le64toh(live.parts.word) > load_acquire(&mapped->parts.word))
+		return true;
+	for (int i = 0; i < BLM_STRIPES; i++)
+		if (le64toh(stripe[i].keys) > load_relaxed(&image->header->stripe[i].keys))
+			return true;
+	return false;
+}
+
+static void unmap(struct blm_image *image)
+{
+	blm_sigbus_forget(image->map);
+	munmap(image->reserved, image->reserved_bytes);
+	image->reserved = NULL;
+}
+
 void blm_image_unmap(struct blm_image *image)
 {
 	if (!image->reserved)
 		return;
-	munmap(image->reserved, image->reserved_bytes);
+	if ((uint8_t *)image->header != image->map)
+		free(image->header);
+	unmap(image);
 	if (image->fd >= 0)
 		close(image->fd);
 	*image = (struct blm_image){ .fd = -1 };
@@ -84,6 +153,11 @@ void blm_image_unmap(struct blm_image *image)
 static uint64_t check(const void *bytes, size_t len, uint64_t seed)
 {
 	return htole64(XXH3_64bits_withSeed(bytes, len, seed));
+}
+
+uint64_t blm_check_bytes(const void *bytes, size_t count, uint64_t seed)
+{
+	return check(bytes, count, seed);
 }
 
 static uint64_t uuid_seed(const uint8_t uuid[16])
@@ -109,6 +183,12 @@ uint64_t blm_check_sync(const struct blm_sync_record *record, const uint8_t uuid
 	return check(record, offsetof(struct blm_sync_record, check), uuid_seed(uuid));
 }
 
+uint32_t blm_check_block(const struct blm_block_record *record, unsigned part, uint64_t block, const uint8_t uuid[16])
+{
+	return htole32((uint32_t)le64toh(check(record, offsetof(struct blm_block_record, check),
+					       uuid_seed(uuid) + block + ((uint64_t)part << 48))));
+}
+
 uint64_t blm_check_record(const struct blm_record *record, const uint8_t uuid[16])
 {
 	return check(record, offsetof(struct blm_record, check), uuid_seed(uuid));
@@ -125,13 +205,13 @@ void blm_template_id(const struct blm_template_fields *fields, uint8_t ret[16])
 
 /* ---- The header ---- */
 
-static int check_constant(const struct blm_constant *c, const char *path)
+int blm_constant_check(const struct blm_constant *c, const char *magic, uint32_t header_bytes, const char *path)
 {
 	uint8_t id[16];
 	double rate = blm_double_of(le64toh(c->rate));
 
-	if (memcmp(c->magic, BLM_MAGIC, 8))
-		return blm_fail(-EBADMSG, "%s: not a Bloomery filter (it does not begin with \"" BLM_MAGIC "\")", path);
+	if (memcmp(c->magic, magic, 8))
+		return blm_fail(-EBADMSG, "%s: not a Bloomery %s (it does not begin with \"%s\")", path, strcmp(magic, BLM_MAGIC) ? "bank" : "filter", magic);
 	if (le32toh(c->version) != BLM_FORMAT_VERSION)
 		return blm_fail(-EPROTONOSUPPORT, "%s: version %u of the file format; this program reads version %d",
 				path, le32toh(c->version), BLM_FORMAT_VERSION);
@@ -140,13 +220,12 @@ static int check_constant(const struct blm_constant *c, const char *path)
 	if (c->must_understand)
 		return blm_fail(-EPROTONOSUPPORT, "%s: uses features %#llx that this program does not know",
 				path, (unsigned long long)le64toh(c->must_understand));
-	if (le32toh(c->header_bytes) != BLM_HEADER_BYTES)
-		return blm_fail(-EBADMSG, "%s: header_bytes is %u, not %d", path, le32toh(c->header_bytes), BLM_HEADER_BYTES);
+	if (le32toh(c->header_bytes) != header_bytes)
+		return blm_fail(-EBADMSG, "%s: header_bytes is %u, not %u", path, le32toh(c->header_bytes), header_bytes);
 	if (le32toh(c->template.seed_count) > BLM_FORMAT_SEEDS)
 		return blm_fail(-EBADMSG, "%s: seed_count is %u, more than %d", path, le32toh(c->template.seed_count), BLM_FORMAT_SEEDS);
-	if (c->template.index_rule || c->template.bit_order)
-		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, bit order %u: this program knows only 0", path,
-				le32toh(c->template.index_rule), le32toh(c->template.bit_order));
+	if (le32toh(c->origin_bytes) > BLM_ORIGIN_BYTES)
+		return blm_fail(-EBADMSG, "%s: origin_bytes is %u, more than %d", path, le32toh(c->origin_bytes), BLM_ORIGIN_BYTES);
 	blm_template_id(&c->template, id);
 	if (memcmp(id, c->template_id, 16))
 		return blm_fail(-EBADMSG, "%s: template_id is not that of the template", path);
@@ -163,7 +242,8 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 
 	if (e->check != blm_check_part(e, i, c->uuid))
 		return blm_fail(-EBADMSG, "%s: entry %u of the part table is damaged (its checksum is wrong)", path, i);
-	if (offset < BLM_HEADER_BYTES || offset % BLM_PART_ALIGN || bytes % BLM_PART_ALIGN || !bytes)
+	if (offset < BLM_HEADER_BYTES || offset % BLM_PART_ALIGN || bytes % BLM_PART_ALIGN || !bytes
+	    || bytes > INT64_MAX || offset - BLM_HEADER_BYTES < guard_bytes(bytes))
 		return blm_fail(-EBADMSG, "%s: part %u: offset %llu, %llu bytes: not aligned, empty, or in the header", path, i,
 				(unsigned long long)offset, (unsigned long long)bytes);
 	if (offset > file_bytes || bytes > file_bytes - offset)
@@ -172,34 +252,123 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 	return 0;
 }
 
-static int check_parts(const struct blm_image *image, const char *path, struct blm_contents *to)
+/* What its only part has behind it. */
+static int check_shadow(const struct blm_contents *c, uint64_t file_bytes, const char *path)
 {
-	uint64_t parts = load_acquire(&image->header->live.parts.word);
+	const struct blm_part_entry *e = &c->part[0];
+	uint64_t bytes = le64toh(e->bytes);
+
+	if (!(le64toh(c->constant.flags) & BLM_FLAG_SHADOW))
+		return 0;
+	if (c->parts > 1)
+		return blm_fail(-EBADMSG, "%s: %u parts, and a second image, which only a filter of one part has", path, c->parts);
+	if (bytes > file_bytes || shadow_layout(le64toh(e->offset), bytes).end > file_bytes)	/* offset and bytes are each at most that */
+		return blm_fail(-ENODATA, "%s: the second image of its data ends behind byte %llu, the file there: it was cut", path,
+				(unsigned long long)file_bytes);
+	return 0;
+}
+
+static uint64_t begin_of(const struct blm_part_entry *e)
+{
+	return le64toh(e->offset) - guard_bytes(le64toh(e->bytes));
+}
+
+static uint64_t end_of(const struct blm_part_entry *e)
+{
+	return le64toh(e->offset) + le64toh(e->bytes);
+}
+
+static int check_parts(const struct blm_header *header, uint64_t file_bytes, const char *path, struct blm_contents *to)
+{
+	uint64_t parts = load_acquire(&header->live.parts.word);
 	int r;
 
 	if (parts < 1 || parts > BLM_PARTS_MAX)
 		return blm_fail(-EBADMSG, "%s: says that it has %llu parts, not 1 to %d", path, (unsigned long long)parts, BLM_PARTS_MAX);
 	to->parts = (unsigned)parts;
-	memcpy(to->part, image->header->part, sizeof(to->part));
+	memcpy(to->part, header->part, sizeof(to->part));
 	for (unsigned i = 0; i < to->parts; i++) {
-		r = check_part(&to->part[i], i, &to->constant, image->bytes, path);
+		r = check_part(&to->part[i], i, &to->constant, file_bytes, path);
 		if (r < 0)
 			return r;
 		for (unsigned j = 0; j < i; j++)
-			if (le64toh(to->part[i].offset) < le64toh(to->part[j].offset) + le64toh(to->part[j].bytes)
-			    && le64toh(to->part[j].offset) < le64toh(to->part[i].offset) + le64toh(to->part[i].bytes))
+			if (begin_of(&to->part[i]) < end_of(&to->part[j]) && begin_of(&to->part[j]) < end_of(&to->part[i]))
 				return blm_fail(-EBADMSG, "%s: parts %u and %u overlap", path, j, i);
 	}
-	return 0;
+	return check_shadow(to, file_bytes, path);
 }
 
-int blm_image_check(const struct blm_image *image, const char *path, struct blm_contents *ret)
+int blm_header_check(const struct blm_header *header, uint64_t file_bytes, const char *path, struct blm_contents *ret)
 {
 	int r;
 
-	ret->constant = image->header->constant;
-	r = check_constant(&ret->constant, path);
-	return r < 0 ? r : check_parts(image, path, ret);
+	ret->constant = header->constant;
+	r = blm_constant_check(&ret->constant, BLM_MAGIC, BLM_HEADER_BYTES, path);
+	return r < 0 ? r : check_parts(header, file_bytes, path, ret);
+}
+
+/* All of a file that has become longer. 1: it is mapped; 0: the file is no longer than the map; or a negative errno, with words, and no map. */
+static int map_longer(struct blm_image *image, const char *path)
+{
+	uint64_t bytes = image->bytes;
+	int r = look_at(image, path);
+
+	if (r < 0 || image->bytes <= bytes) {
+		image->bytes = bytes;
+		return r;
+	}
+	unmap(image);
+	r = map(image, path);
+	if (r < 0) {
+		close(image->fd);
+		*image = (struct blm_image){ .fd = -1 };
+		return r;
+	}
+	image->header = (struct blm_header *)image->map;
+	return 1;
+}
+
+/* A file that grows is made longer before its parts are more: so where they end behind the map they may have become more since. */
+int blm_image_check(struct blm_image *image, const char *path, struct blm_contents *ret)
+{
+	int r = blm_header_check(image->header, image->bytes, path, ret);
+
+	while (r == -ENODATA) {
+		int longer = map_longer(image, path);
+
+		if (longer < 1)
+			return longer < 0 ? longer : r;
+		r = blm_header_check(image->header, image->bytes, path, ret);
+	}
+	return r;
+}
+
+void blm_constant_begin(struct blm_constant *c)
+{
+	memcpy(c->magic, BLM_MAGIC, 8);
+	c->version = htole32(BLM_FORMAT_VERSION);
+	c->header_bytes = htole32(BLM_HEADER_BYTES);
+	randombytes_buf(c->uuid, sizeof(c->uuid));
+	c->uuid[6] = (uint8_t)((c->uuid[6] & 0x0f) | 0x40);	/* RFC 4122: random */
+	c->uuid[8] = (uint8_t)((c->uuid[8] & 0x3f) | 0x80);
+	c->created = htole64(blm_now());
+}
+
+void blm_header_finish(struct blm_header *header, unsigned parts)
+{
+	uint64_t end = BLM_HEADER_BYTES;
+
+	header->constant.check = blm_check_constant(&header->constant);
+	for (unsigned i = 0; i < parts; i++) {
+		struct blm_part_entry *e = &header->part[i];
+
+		end = blm_part_at(end, le64toh(e->bytes));
+		e->offset = htole64(end);
+		e->check = blm_check_part(e, i, header->constant.uuid);
+		end += le64toh(e->bytes);
+	}
+	header->live.parts.word = htole64(parts);
+	header->live.epoch.word = htole64(1);
 }
 
 /* ---- Slots ---- */
@@ -228,6 +397,14 @@ void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct b
 	next.sequence = htole64(sequence);
 	next.check = blm_check_sync(&next, uuid);
 	live->sync[sequence % 2] = next;
+}
+
+void blm_drop_sync(struct blm_live *live, const uint8_t uuid[16])
+{
+	struct blm_sync_record last;
+
+	if (blm_last_sync(live, uuid, &last))
+		live->sync[le64toh(last.sequence) % 2] = (struct blm_sync_record){ 0 };
 }
 
 bool blm_last_record(const struct blm_header *header, const uint8_t uuid[16], struct blm_record *ret)

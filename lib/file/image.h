@@ -14,8 +14,10 @@
 struct blm_image {
 	int fd;				/* -1 in a forked child: locks on it would be the parent's too */
 	bool write;			/* mapped for writing */
+	bool unsure;			/* mapped for reading from an overlay: others may copy it up, and write to the copy */
 	uint64_t bytes;			/* of the file when it was mapped */
-	struct blm_header *header;	/* the map; aligned to 2 MiB, as is the file's offset 0 */
+	uint8_t *map;			/* the file; aligned to 2 MiB, as is its offset 0 */
+	struct blm_header *header;	/* at its beginning; of another program's file: made for it, and only in this process */
 	void *reserved;			/* what munmap() wants */
 	size_t reserved_bytes;
 	dev_t device;
@@ -36,16 +38,40 @@ struct blm_contents {
 int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write);
 void blm_image_unmap(struct blm_image *image);
 
-/* Check the header against itself and the file's size, and copy it out. Fails as blm_open() does. */
-int blm_image_check(const struct blm_image *image, const char *path, struct blm_contents *ret);
+/* Has an unsure one been copied up, and the copy been changed? The descriptor reads the copy, the map stays what it was. */
+bool blm_image_is_behind(const struct blm_image *image);
 
-/* Checksums of format.h. */
+/* As blm_image_map(), for reading a file of another program: any bytes, and at first no header. */
+int blm_image_map_foreign(struct blm_image *ret, int fd, const char *path);
+
+/*
+ * Check the header against itself and the file's size, and copy it out; a file that grew since it was mapped is mapped again, so nothing
+ * may point into the map yet. Fails as blm_open() does.
+ */
+int blm_image_check(struct blm_image *image, const char *path, struct blm_contents *ret);
+int blm_header_check(const struct blm_header *header, uint64_t file_bytes, const char *path, struct blm_contents *ret);
+
+/* A constant page, copied out: of a file that begins so, with a header as long as that. Fails as blm_open() does. */
+int blm_constant_check(const struct blm_constant *c, const char *magic, uint32_t header_bytes, const char *path);
+
+/* Checksums of format.h; and XXH3-64 of any bytes, as a word of the file. */
+uint64_t blm_check_bytes(const void *bytes, size_t count, uint64_t seed);
 uint64_t blm_check_constant(const struct blm_constant *constant);
 uint64_t blm_check_part(const struct blm_part_entry *entry, unsigned index, const uint8_t uuid[16]);
 uint64_t blm_check_sync(const struct blm_sync_record *record, const uint8_t uuid[16]);
+uint32_t blm_check_block(const struct blm_block_record *record, unsigned part, uint64_t block, const uint8_t uuid[16]);
 uint64_t blm_check_record(const struct blm_record *record, const uint8_t uuid[16]);
 /* The template id: XXH3-128 of the template's fields up to the last seed in use. */
 void blm_template_id(const struct blm_template_fields *fields, uint8_t ret[16]);
+
+/* What the constant pages of all our files have in common, and a random uuid and the time, which one file has. */
+void blm_constant_begin(struct blm_constant *constant);
+
+/*
+ * Make a header whole that has its constant page but the checksum, and the entries of its parts but offsets and checksums: the
+ * parts are laid out one after the other, each aligned, and the rest is that of a new file.
+ */
+void blm_header_finish(struct blm_header *header, unsigned parts);
 
 /* The valid one of two slots with the greater sequence, copied out; false if neither is valid. */
 bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret);
@@ -53,6 +79,7 @@ bool blm_last_record(const struct blm_header *header, const uint8_t uuid[16], st
 
 /* Write the next slot; the caller holds the lock that slots of this sort are written under. */
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct blm_sync_record *content);
+void blm_drop_sync(struct blm_live *live, const uint8_t uuid[16]);	/* the last one */
 void blm_next_record(struct blm_header *header, const uint8_t uuid[16], const struct blm_record *content);
 
 double blm_double_of(uint64_t bits);

@@ -81,7 +81,7 @@ int blm_lock_shared(struct blm_lock *lock, int fd)
 	if (lock->shared == 0)
 		r = lock_replace(fd, false);
 	if (r == 0)
-		lock->shared++;
+		__atomic_fetch_add(&lock->shared, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&lock->counting);
 	if (r < 0)
 		pthread_rwlock_unlock(&lock->threads);
@@ -91,7 +91,7 @@ int blm_lock_shared(struct blm_lock *lock, int fd)
 void blm_unlock_shared(struct blm_lock *lock, int fd)
 {
 	pthread_mutex_lock(&lock->counting);
-	if (--lock->shared == 0)
+	if (__atomic_sub_fetch(&lock->shared, 1, __ATOMIC_SEQ_CST) == 0)
 		blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
 	pthread_mutex_unlock(&lock->counting);
 	pthread_rwlock_unlock(&lock->threads);
@@ -112,4 +112,9 @@ void blm_unlock_exclusive(struct blm_lock *lock, int fd)
 {
 	blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
 	pthread_rwlock_unlock(&lock->threads);
+}
+
+bool blm_lock_is_held(const struct blm_lock *lock, int fd)
+{
+	return __atomic_load_n(&lock->shared, __ATOMIC_SEQ_CST) || blm_ofd_busy(fd, BLM_LOCK_REPLACE);
 }

@@ -11,10 +11,14 @@
 
 #include <pthread.h>
 
+/* Who takes several takes them in this order. */
 enum blm_lock_of {
 	BLM_LOCK_GATE,		/* taken for a moment before BLM_LOCK_REPLACE, so that many short holders starve no long one */
 	BLM_LOCK_REPLACE,	/* shared: the file stays the filter; exclusive: replacing, dropping, setting the state */
 	BLM_LOCK_SYNC,		/* exclusive: epoch, sync slots, name slots */
+	BLM_LOCK_MAKING,	/* exclusive: a file of a temporary name, from before it holds anything for as long as its maker has it open */
+	BLM_LOCK_WRITE,		/* exclusive: changing the data of a kind with lone_writer; shared: copying it */
+	BLM_LOCK_GROW,		/* exclusive: the next part of a filter that grows, the next slot of one that has slots; taken before all others */
 };
 
 /* Wait for one lock on fd. Fails as fcntl(2) does; unlocking cannot fail. */
@@ -28,7 +32,7 @@ bool blm_ofd_busy(int fd, enum blm_lock_of what);
 struct blm_lock {
 	pthread_rwlock_t threads;
 	pthread_mutex_t counting;
-	unsigned shared;	/* threads that hold it shared; the first took the file's lock, the last gives it back */
+	unsigned shared;	/* threads that hold it shared; the first took the file's lock, the last gives it back. Written under `counting` */
 };
 
 void blm_lock_init(struct blm_lock *lock);
@@ -37,5 +41,7 @@ int blm_lock_shared(struct blm_lock *lock, int fd);
 void blm_unlock_shared(struct blm_lock *lock, int fd);
 int blm_lock_exclusive(struct blm_lock *lock, int fd);
 void blm_unlock_exclusive(struct blm_lock *lock, int fd);
+/* Does anybody hold it, a thread of this descriptor or another process? Waits for nobody. */
+bool blm_lock_is_held(const struct blm_lock *lock, int fd);
 
 #endif

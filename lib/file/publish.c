@@ -1,21 +1,29 @@
 /* publish.c - make a file without a name, then name it in one step */
+#include "file/lock.h"
 #include "file/publish.h"
+#include "file/system.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static void temporary_name(char *ret, size_t bytes)
+enum { PAGE = 4096 };		/* what is left out where it is zero */
+
+static void temporary_name(char ret[BLM_TEMPORARY_NAME])
 {
 	uint64_t random = 0;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = (uint64_t)getpid();
-	snprintf(ret, bytes, ".bloomery-%016llx", (unsigned long long)random);
+	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-%016llx", (unsigned long long)random);
+}
+
+void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME])
+{
+	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-over-%llu", (unsigned long long)inode);
 }
 
 int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigned mode)
@@ -25,8 +33,10 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 
 	file.fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, made_with);
 	if (file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-		temporary_name(file.temporary, sizeof(file.temporary));
+		temporary_name(file.temporary);
 		file.fd = openat(folder, file.temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, made_with);
+		if (file.fd >= 0)
+			blm_ofd_lock(file.fd, BLM_LOCK_MAKING, true);
 	}
 	if (file.fd < 0) {
 		int err = -errno;
@@ -37,7 +47,6 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 	if (mode && fchmod(file.fd, mode & 0777) < 0) {
 		int err = -errno;
 
-		close(file.fd);
 		blm_new_file_end(&file);
 		return blm_fail(err, "%s: cannot set mode %o: %s", path, mode, strerror(-err));
 	}
@@ -45,28 +54,16 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 	return 0;
 }
 
-/*
- * posix_fallocate() and ftruncate() past the limit of file sizes raise SIGXFSZ, which kills. The signal is blocked in this
- * thread for the call and, if this call raised it, taken away before it is let through again.
- */
-static int set_size(int fd, off_t bytes, bool sparse)
+static int set_size(int fd, uint64_t at, uint64_t bytes, bool sparse)
 {
-	sigset_t too_large, before, pending;
-	bool was_pending;
+	struct blm_held_signal held;
 	int err;
 
-	sigemptyset(&too_large);
-	sigaddset(&too_large, SIGXFSZ);
-	sigpending(&pending);
-	was_pending = sigismember(&pending, SIGXFSZ) == 1;
-	pthread_sigmask(SIG_BLOCK, &too_large, &before);
+	blm_hold_size_signal(&held);
 	do
-		err = !sparse ? posix_fallocate(fd, 0, bytes) : ftruncate(fd, bytes) < 0 ? errno : 0;
+		err = !sparse ? posix_fallocate(fd, (off_t)at, (off_t)bytes) : ftruncate(fd, (off_t)bytes) < 0 ? errno : 0;
 	while (err == EINTR);
-	if (!was_pending)
-		while (sigtimedwait(&too_large, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	blm_let_size_signal(&held);
 	return -err;
 }
 
@@ -78,18 +75,66 @@ static bool has_room(int fd, uint64_t bytes)
 	return fstatvfs(fd, &fs) < 0 || !fs.f_blocks || bytes / fs.f_frsize <= fs.f_bavail;
 }
 
-int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, const char *path)
+static int take_space(int fd, uint64_t at, uint64_t bytes, bool sparse, const char *path)
 {
 	int r;
 
-	if (bytes > INT64_MAX / 2)
+	if (bytes > INT64_MAX / 2 || at > INT64_MAX / 2)
 		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path, (unsigned long long)bytes);
-	r = sparse || has_room(file->fd, bytes) ? set_size(file->fd, (off_t)bytes, sparse) : -ENOSPC;
+	r = sparse || has_room(fd, bytes) ? set_size(fd, at, bytes, sparse) : -ENOSPC;
 	if (r == -EFBIG)
 		return blm_fail(r, "%s: the file system, or a limit, allows no file of %llu bytes", path, (unsigned long long)bytes);
 	if (r < 0)
 		return blm_fail(r, "%s: no room for %llu bytes: %s", path, (unsigned long long)bytes, strerror(-r));
 	return 0;
+}
+
+int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, const char *path)
+{
+	return take_space(file->fd, 0, bytes, sparse, path);
+}
+
+int blm_extend(int fd, uint64_t bytes, const char *path)
+{
+	return take_space(fd, 0, bytes, true, path);
+}
+
+int blm_allocate(int fd, uint64_t at, uint64_t bytes, const char *path)
+{
+	return take_space(fd, at, bytes, false, path);
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+	return !count || (!bytes[0] && !memcmp(bytes, bytes + 1, count - 1));
+}
+
+static int write_full_pages(int fd, const uint8_t *bytes, size_t count, uint64_t at, struct blm_pages *counted)
+{
+	size_t from = 0, to = 0;
+	int r = 0;
+
+	while (r == 0 && to < count) {
+		size_t page = PAGE - (at + to) % PAGE;
+
+		page = page < count - to ? page : count - to;
+		if (is_zero(bytes + to, page)) {
+			counted->empty++;
+			r = blm_write_at(fd, bytes + from, to - from, at + from);
+			from = to + page;
+		} else {
+			counted->full++;
+		}
+		to += page;
+	}
+	return r < 0 ? r : blm_write_at(fd, bytes + from, to - from, at + from);
+}
+
+int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct blm_pages *counted, const char *path)
+{
+	int r = write_full_pages(fd, bytes, count, at, counted);
+
+	return r < 0 ? blm_fail(r, "%s: cannot write its data: %s", path, strerror(-r)) : 0;
 }
 
 static int name_it(struct blm_new_file *file, const char *name)
@@ -107,16 +152,22 @@ static int name_it(struct blm_new_file *file, const char *name)
 	return -errno;
 }
 
-/* rename() needs a name to rename from. */
-static int put_over(struct blm_new_file *file, const char *name)
+/* rename() needs a name to rename from. What has the one of a locked file was left by one who died here. */
+static int put_over(struct blm_new_file *file, const char *name, enum blm_over over)
 {
+	struct stat st;
 	int r;
 
 	if (!file->temporary[0]) {
-		char temporary[64];
+		char temporary[BLM_TEMPORARY_NAME];
 
-		temporary_name(temporary, sizeof(temporary));
+		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			blm_replacement_name(st.st_ino, temporary);
+		else
+			temporary_name(temporary);
 		r = name_it(file, temporary);
+		if (over == BLM_OVER_LOCKED && r == -EEXIST && unlinkat(file->folder, temporary, 0) == 0)
+			r = name_it(file, temporary);
 		if (r < 0)
 			return r;
 		memcpy(file->temporary, temporary, sizeof(temporary));
@@ -124,12 +175,15 @@ static int put_over(struct blm_new_file *file, const char *name)
 	return renameat(file->folder, file->temporary, file->folder, name) < 0 ? -errno : 0;
 }
 
-int blm_new_file_publish(struct blm_new_file *file, const char *name, bool over, const char *path)
+int blm_new_file_sync(struct blm_new_file *file, const char *path)
 {
-	int r = fsync(file->fd) < 0 ? -errno : 0;
+	return fsync(file->fd) < 0 ? blm_fail(-errno, "%s: cannot put the new file in place: %s", path, strerror(errno)) : 0;
+}
 
-	if (r == 0)
-		r = over ? put_over(file, name) : name_it(file, name);
+int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over, const char *path)
+{
+	int r = over ? put_over(file, name, over) : name_it(file, name);
+
 	if (r == 0) {
 		file->temporary[0] = '\0';
 		r = fsync(file->folder) < 0 ? -errno : 0;
@@ -141,10 +195,38 @@ int blm_new_file_publish(struct blm_new_file *file, const char *name, bool over,
 	return r < 0 ? blm_fail(r, "%s: cannot put the new file in place: %s", path, strerror(-r)) : 0;
 }
 
-void blm_new_file_end(struct blm_new_file *file)
+int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_over over, const char *path)
+{
+	int r = blm_new_file_sync(file, path);
+
+	return r < 0 ? r : blm_new_file_name(file, name, over, path);
+}
+
+void blm_new_file_take_back(struct blm_new_file *file, const char *name)
+{
+	char temporary[BLM_TEMPORARY_NAME];
+
+	temporary_name(temporary);
+	blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
+	if (renameat(file->folder, name, file->folder, temporary) == 0)
+		memcpy(file->temporary, temporary, sizeof(temporary));
+	else
+		unlinkat(file->folder, name, 0);
+}
+
+void blm_new_file_unname(struct blm_new_file *file)
 {
 	if (file->temporary[0])
 		unlinkat(file->folder, file->temporary, 0);
-	close(file->folder);
+	file->temporary[0] = '\0';
+}
+
+void blm_new_file_end(struct blm_new_file *file)
+{
+	blm_new_file_unname(file);	/* while it is locked */
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->folder >= 0)
+		close(file->folder);
 	*file = (struct blm_new_file){ .fd = -1, .folder = -1 };
 }

@@ -8,10 +8,16 @@
 
 #include "base.h"
 
+enum { BLM_TEMPORARY_NAME = 64 };
+
 struct blm_new_file {
 	int fd;			/* for reading and writing */
-	int folder;
-	char temporary[64];	/* its name, where the file system makes no unnamed files; else empty */
+	int folder;		/* -1: it gets no name, it is in memory */
+	/*
+	 * Its name, where the file system makes no unnamed files, or it was taken back; else empty. In a store a file of such a name that
+	 * holds anything is locked, BLM_LOCK_MAKING, while its maker lives.
+	 */
+	char temporary[BLM_TEMPORARY_NAME];
 };
 
 /* Begin one in a folder (a descriptor, which then belongs to ret). mode 0: 0644 less the umask; else exactly these bits. */
@@ -20,10 +26,36 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 /* Its size, and its space unless sparse: a full disk then fails here (-ENOSPC), and no later write can. */
 int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, const char *path);
 
-/* Sync it and name it. over false: -EEXIST if the name is taken. over true: in the place of what has the name. */
-int blm_new_file_publish(struct blm_new_file *file, const char *name, bool over, const char *path);
+/* Make an open file as long as that, with a hole at its end. */
+int blm_extend(int fd, uint64_t bytes, const char *path);
 
-/* Close what is open but fd, which is the caller's; takes a temporary name away. */
+/* Take the space of these bytes of an open file. */
+int blm_allocate(int fd, uint64_t at, uint64_t bytes, const char *path);
+
+/*
+ * Write into an open file, in its page cache and not through a map: a full disk or a limit of file sizes is then an error and no
+ * signal. Pages that are zero are left out, so that they stay holes; counted: how many there were, added to what it says.
+ */
+struct blm_pages {
+	uint64_t empty, full;
+};
+int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct blm_pages *counted, const char *path);
+
+/*
+ * Sync it and name it. BLM_NOT_OVER: -EEXIST if the name is taken. BLM_OVER: in the place of what has the name. BLM_OVER_LOCKED: the
+ * same, under a lock of that file that all hold who replace it; the new one then has a name of that file's number for a moment,
+ * and keeps it where its maker dies just then: the next who replaces that file takes it away, and so does `verify --repair`.
+ */
+enum blm_over { BLM_NOT_OVER, BLM_OVER, BLM_OVER_LOCKED };
+int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_over over, const char *path);
+int blm_new_file_sync(struct blm_new_file *file, const char *path);	/* its two halves, the first of which can take long */
+int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over, const char *path);
+/* It is not to be seen by that name after all, but can be published again, which a file without any name cannot: it has a temporary one. */
+void blm_new_file_take_back(struct blm_new_file *file, const char *name);
+void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME]);
+
+/* Take a temporary name away; and close what is open. */
+void blm_new_file_unname(struct blm_new_file *file);
 void blm_new_file_end(struct blm_new_file *file);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef BLM_KIND_BITS_H
 #define BLM_KIND_BITS_H
 
-#include "base.h"
+#include "kind/kind.h"
 
 /* The bits of one key in one word. */
 struct blm_bits {
@@ -34,7 +34,7 @@ static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
 /*
  * bits_claim() - set the bits of one key, and learn whether this caller was the first
  * @bits:  the key's words in an order that is the same for all who claim it, no word twice
- * @lacks: room for count flags
+ * @lacks: room for count flags; then they say which words lacked a bit before
  *
  * The decider is the last word that is seen to lack a bit. All lacking words are completed in order, and the claim is won
  * if and only if this caller's OR on the decider changed it. At most one caller wins: if A's decider is a, B's is b, and a
@@ -58,11 +58,70 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
 	return won;
 }
 
-struct blm_part;
-struct blm_shape;
+/*
+ * The same for words that lie together, as those of a block do, and were looked at before: bit i of `lacks` says that
+ * words[i] was seen to lack a bit of masks[i]. Their order is the one they lie in.
+ */
+static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone)
+{
+	for (; lacks; lacks &= lacks - 1) {
+		unsigned i = (unsigned)__builtin_ctz(lacks);
+
+		if (alone)
+			words[i] |= htole64(masks[i]);
+		else	/* nobody asks what was there before, or this would be a loop of compare-and-swap */
+			(void)__atomic_fetch_or(&words[i], htole64(masks[i]), __ATOMIC_ACQ_REL);
+	}
+}
+
+/* Set one bit. Was it 0 before? */
+static inline bool bits_set_one(uint64_t *word, unsigned number, bool alone)
+{
+	uint64_t bit = UINT64_C(1) << number;
+
+	if (alone) {
+		bool missing = !(le64toh(*word) & bit);
+
+		*word |= htole64(bit);
+		return missing;
+	}
+	return !(le64toh(__atomic_fetch_or(word, htole64(bit), __ATOMIC_ACQ_REL)) & bit);
+}
+
+static inline bool bits_claim_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone)
+{
+	unsigned decider;
+
+	if (!lacks)
+		return false;
+	decider = 31 - (unsigned)__builtin_clz(lacks);
+	bits_set_words(words, masks, lacks & ~(1u << decider), alone);
+	return bits_set(&words[decider], masks[decider], alone) != 0;
+}
 
 /* Where the number of cells was given: the rest of the shape from it. */
 void blm_bits_plan_given(struct blm_shape *shape, double (*rate_at)(const struct blm_shape *shape, uint64_t keys));
+
+/* bits_claim() for the words of a part, whose changes are marked. */
+bool blm_bits_claim(struct blm_part *part, const struct blm_bits *bits, bool *lacks, size_t count);
+
+/* Of a batch that was asked, `bits` its answers: changes the keys that are not there, one by one; the bits then say what `change` did. */
+static inline void bits_change_absent(struct blm_part *part, const struct blm_batch *batch, uint64_t *bits,
+				      bool (*change)(struct blm_part *part, const struct blm_hash *hash))
+{
+	for (size_t at = 0; at < batch->count; at += 64) {
+		uint64_t absent = ~bits[at / 64], changed = 0;
+
+		if (batch->count - at < 64)
+			absent &= (UINT64_C(1) << (batch->count - at)) - 1;
+		for (; absent; absent &= absent - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(absent);
+
+			changed |= (uint64_t)change(part, &batch->hashes[at + i]) << i;
+		}
+		bits[at / 64] = changed;
+	}
+}
 
 void blm_bits_unite(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 void blm_bits_intersect(const struct blm_part *part, void *dst, const void *src, size_t bytes);

@@ -6,7 +6,8 @@
  * 47(3), 2007, their standard error from the variance of the number of empty cells.
  */
 #include "kind/bits.h"
-#include "kind/kind.h"
+#include "kind/fill.h"
+#include "kind/rounds.h"
 #include "sizing.h"
 
 #include <math.h>
@@ -55,12 +56,42 @@ static unsigned padding_bits(const struct blm_shape *s)
 	return (unsigned)(s->bytes * 8 - s->cells);
 }
 
-static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+/*
+ * The cells of a key one after the other, by our own rule or, `walked`, by that of its hasher. Which it is is asked once for each
+ * key or batch, not for each probe: `walked` is a constant wherever this is inlined.
+ */
+struct cells {
+	const struct blm_hashed *key;
+	uint64_t cells;
+	struct blm_walk walk;
+};
+
+static inline void cells_begin(struct cells *of, const struct blm_part *part, const struct blm_hashed *key, bool walked)
+{
+	of->key = key;
+	of->cells = part->shape.cells;
+	if (walked)
+		blm_walk_begin(&of->walk, key, part->shape.cells, part->shape.probes);
+}
+
+static inline __attribute__((always_inline)) uint64_t cells_next(struct cells *of, unsigned i, bool walked)
+{
+	return walked ? blm_walk_next(&of->walk) : scale(unfold(of->key->hash.lo, of->key->hash.hi, i), of->cells);
+}
+
+static inline bool is_walked(const struct blm_hasher *by)
+{
+	return __builtin_expect(by->rule != NULL, false);
+}
+
+static inline __attribute__((always_inline)) bool contains_by(const struct blm_part *part, const struct blm_hashed *key, bool walked)
 {
 	const uint64_t *words = (const uint64_t *)part->bytes;
+	struct cells cells;
 
+	cells_begin(&cells, part, key, walked);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = key_cell(key, i, part->shape.cells);
+		uint64_t cell = cells_next(&cells, i, walked);
 
 		if (!(load_relaxed(&words[cell / 64]) >> cell % 64 & 1))
 			return false;
@@ -68,28 +99,74 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return true;
 }
 
+static __attribute__((noinline)) bool contains_walked(const struct blm_part *part, const struct blm_hashed *key)
+{
+	return contains_by(part, key, true);
+}
+
+static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+{
+	return is_walked(key->by) ? contains_walked(part, key) : contains_by(part, key, false);
+}
+
+static const uint64_t *cell_word(const void *words, uint64_t cell)
+{
+	return (const uint64_t *)words + cell / 64;
+}
+
+static bool cell_is_set(const void *words, uint64_t cell)
+{
+	return load_relaxed(cell_word(words, cell)) >> cell % 64 & 1;
+}
+
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	if (is_walked(batch->by))
+		blm_part_contains_each(part, batch, ret_bits);
+	else
+		blm_ask_in_rounds(part, batch, ret_bits, (struct blm_cell_reader){ cell_word, cell_is_set, part->bytes });
+}
+
+static inline __attribute__((always_inline)) int add_by(struct blm_part *part, const struct blm_hashed *key, bool walked)
+{
+	uint64_t *words = (uint64_t *)part->bytes;
+	struct cells cells;
+	bool changed = false;
+
+	cells_begin(&cells, part, key, walked);
+	for (unsigned i = 0; i < part->shape.probes; i++) {
+		uint64_t cell = cells_next(&cells, i, walked);
+
+		if (!bits_set(&words[cell / 64], UINT64_C(1) << cell % 64, part->alone))
+			continue;
+		changed = true;
+		mark(part, &words[cell / 64]);
+	}
+	return changed;
+}
+
+static __attribute__((noinline)) int add_walked(struct blm_part *part, const struct blm_hashed *key)
+{
+	return add_by(part, key, true);
+}
+
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
-	uint64_t *words = (uint64_t *)part->bytes, changed = 0;
-
-	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = key_cell(key, i, part->shape.cells);
-
-		changed |= bits_set(&words[cell / 64], UINT64_C(1) << cell % 64, part->alone);
-	}
-	return changed != 0;
+	return is_walked(key->by) ? add_walked(part, key) : add_by(part, key, false);
 }
 
 /* In the order of the probes, which is the same for all who claim a key; equal words merged into their first. */
-static int claim(struct blm_part *part, const struct blm_hashed *key)
+static inline __attribute__((always_inline)) int claim_by(struct blm_part *part, const struct blm_hashed *key, bool walked)
 {
 	uint64_t *words = (uint64_t *)part->bytes;
 	struct blm_bits bits[BLM_PROBES_MAX];
 	bool lacks[BLM_PROBES_MAX];
+	struct cells cells;
 	size_t count = 0, j;
 
+	cells_begin(&cells, part, key, walked);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = key_cell(key, i, part->shape.cells), mask = UINT64_C(1) << cell % 64;
+		uint64_t cell = cells_next(&cells, i, walked), mask = UINT64_C(1) << cell % 64;
 
 		for (j = 0; j < count && bits[j].word != &words[cell / 64]; j++)
 			;
@@ -97,14 +174,138 @@ static int claim(struct blm_part *part, const struct blm_hashed *key)
 			bits[count++] = (struct blm_bits){ .word = &words[cell / 64] };
 		bits[j].mask |= mask;
 	}
-	return bits_claim(bits, lacks, count, part->alone);
+	return blm_bits_claim(part, bits, lacks, count);
+}
+
+static __attribute__((noinline)) int claim_walked(struct blm_part *part, const struct blm_hashed *key)
+{
+	return claim_by(part, key, true);
+}
+
+static int claim(struct blm_part *part, const struct blm_hashed *key)
+{
+	return is_walked(key->by) ? claim_walked(part, key) : claim_by(part, key, false);
+}
+
+static __attribute__((noinline)) void prefetch_walked(const struct blm_part *part, const struct blm_hashed *key)
+{
+	struct cells cells;
+
+	if (wants_keys(key->by))	/* the hashing is the larger cost by far, and would be done twice */
+		return;
+	cells_begin(&cells, part, key, true);
+	for (unsigned i = 0; i < part->shape.probes; i++)
+		blm_fetch(cell_word(part->bytes, cells_next(&cells, i, true)));
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
+	if (is_walked(key->by)) {
+		prefetch_walked(part, key);
+		return;
+	}
 	for (unsigned i = 0; i < part->shape.probes; i++)
-		__builtin_prefetch(part->bytes + key_cell(key, i, part->shape.cells) / 8);
+		blm_fetch(cell_word(part->bytes, key_cell(key, i, part->shape.cells)));
 }
+
+/*
+ * All are asked first, which finds those that are there at the cost of the question; of the others, the cells are asked for a few
+ * keys ahead.
+ */
+static int change_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
+		       int (*change)(struct blm_part *part, const struct blm_hashed *key))
+{
+	enum { AHEAD = 8 };
+	uint16_t absent[BLM_BATCH];
+	size_t count = 0;
+
+	blm_part_contains(part, batch, ret_bits);
+	for (size_t i = 0; i < batch->count; i++) {
+		absent[count] = (uint16_t)i;
+		count += ~ret_bits[i / 64] >> i % 64 & 1;
+	}
+	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
+	for (size_t i = 0; i < count + AHEAD; i++) {
+		struct blm_hashed key;
+
+		if (i < count) {
+			key = batch_at(batch, absent[i]);
+			prefetch(part, &key);
+		}
+		if (i >= AHEAD) {
+			size_t at = absent[i - AHEAD];
+
+			key = batch_at(batch, at);
+			ret_bits[at / 64] |= (uint64_t)change(part, &key) << at % 64;
+		}
+	}
+	return 0;
+}
+
+static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	return change_many(part, batch, ret_bits, add);
+}
+
+static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	return change_many(part, batch, ret_bits, claim);
+}
+
+/* An entry is a probe: below, its cell in the piece; above, the number of its key. */
+static inline __attribute__((always_inline)) bool sort_by(struct blm_lane *lane, const struct blm_batch *batch, bool walked)
+{
+	const struct blm_filling *of = lane->of;
+	const struct blm_shape *s = &of->part->shape;
+	uint64_t *entries = lane->entries, in_piece = (UINT64_C(1) << of->shift) - 1;
+	bool full = false;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		struct blm_hashed key = batch_at(batch, i);
+		uint64_t number = (lane->keys + i) << of->shift;
+		struct cells cells;
+
+		cells_begin(&cells, of->part, &key, walked);
+		for (unsigned p = 0; p < s->probes; p++) {
+			uint64_t cell = cells_next(&cells, p, walked), piece = cell >> of->shift;
+			uint32_t used = lane->used[piece]++;
+
+			entries[piece * of->room + used] = number | (cell & in_piece);
+			full |= used >= of->nearly;
+		}
+	}
+	return full;
+}
+
+static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
+{
+	return is_walked(batch->by) ? sort_by(lane, batch, true) : sort_by(lane, batch, false);
+}
+
+static void apply(struct blm_lane *lane, uint64_t piece)
+{
+	enum { AHEAD = 16 };
+	const struct blm_filling *of = lane->of;
+	const uint64_t *entries = (const uint64_t *)lane->entries + piece * of->room, in_piece = (UINT64_C(1) << of->shift) - 1;
+	uint64_t *words = (uint64_t *)of->part->bytes + (piece << of->shift) / 64;
+	bool marked = blm_piece_is_marked(of, piece);
+
+	for (size_t i = 0, used = lane->used[piece]; i < used; i++) {
+		uint64_t cell = entries[i] & in_piece, key = entries[i] >> of->shift, *word = &words[cell / 64];
+		uint64_t bit = UINT64_C(1) << cell % 64, old = le64toh(*word);
+
+		if (i + AHEAD < used)
+			__builtin_prefetch(&words[(entries[i + AHEAD] & in_piece) / 64], 1);
+		*word = htole64(old | bit);
+		lane->changed[key / 64] |= (uint64_t)!(old & bit) << key % 64;
+		if (!marked && !(old & bit)) {
+			mark(of->part, word);
+			marked = i % 1024 == 0 && blm_piece_is_marked(of, piece);
+		}
+	}
+}
+
+static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .by_probe = true, .sort = sort, .apply = apply };
 
 static void census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to)
 {
@@ -121,10 +322,22 @@ static double rate_of(const struct blm_shape *s, const struct blm_census *c)
 
 static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 {
-	double m = (double)s->cells, k = s->probes, load = -log1p(-fill);	/* nk/m */
+	return blm_classic_keys(s->cells, s->probes, fill, ret_error);
+}
 
-	*ret_error = sqrt(m * (expm1(load) - load)) / k;
-	return m / k * load;
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+{
+	bool walked = is_walked(key->by);
+	struct cells cells;
+	uint64_t cell = 0;
+
+	if (i == part->shape.probes)
+		return NULL;
+	cells_begin(&cells, part, key, walked);
+	for (unsigned j = walked ? 0 : i; j <= i; j++)
+		cell = cells_next(&cells, j, walked);
+	*ret_mask = UINT64_C(1) << cell % 64;
+	return (const uint64_t *)part->bytes + cell / 64;
 }
 
 const struct blm_kind blm_kind_classic = {
@@ -135,6 +348,8 @@ const struct blm_kind blm_kind_classic = {
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.census = census, .rate_of = rate_of, .keys_of = keys_of,
-	.prefetch = prefetch,
-	.every_family = true,
+	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
+	.fill = &filling,
+	.only_sets = true,
+	.every_family = true, .every_scheme = true,
 };

@@ -50,36 +50,206 @@ static uint64_t count_ones(const void *data, size_t bytes)
 	return (uint64_t)_mm512_reduce_add_epi64(ones);
 }
 
+static uint64_t count_common(const void *a, const void *b, size_t bytes)
+{
+	__m512i ones = _mm512_setzero_si512();
+
+	for (size_t at = 0; at < bytes; at += 64) {
+		__m512i x = _mm512_loadu_si512((const char *)a + at), y = _mm512_loadu_si512((const char *)b + at);
+
+		ones = _mm512_add_epi64(ones, _mm512_popcnt_epi64(_mm512_and_si512(x, y)));
+	}
+	return (uint64_t)_mm512_reduce_add_epi64(ones);
+}
+
 static void count_blocks(const void *data, size_t bytes, uint64_t histogram[513])
 {
 	for (size_t at = 0; at < bytes; at += 64)
 		histogram[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(_mm512_loadu_si512((const char *)data + at)))]++;
 }
 
-/* Up to seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its lower six the bit. */
-static bool contains(const __m512i block, unsigned probes, const struct blm_hash *hash)
+/* The lanes of a word that are probes, of those that are left. */
+static inline __mmask8 lanes_of(unsigned left)
 {
-	const __m512i shift = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), one = _mm512_set1_epi64(1);
+	return (__mmask8)((1u << (left < PROBES_A_WORD ? left : PROBES_A_WORD)) - 1);
+}
 
-	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
-		__m512i p = _mm512_srlv_epi64(_mm512_set1_epi64((long long)unfold(hash->lo, hash->hi, i / PROBES_A_WORD)), shift);
-		__m512i word = _mm512_permutexvar_epi64(_mm512_srli_epi64(p, 6), block);	/* takes the lowest three bits */
-		__m512i bit = _mm512_sllv_epi64(one, _mm512_and_si512(p, _mm512_set1_epi64(63)));
-		unsigned left = probes - i < PROBES_A_WORD ? probes - i : PROBES_A_WORD;
-		__mmask8 wanted = (__mmask8)((1u << left) - 1);
+/*
+ * Seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its lower six turn that
+ * until the bit is the lowest. (permutexvar takes the lowest three bits of a number, rorv the lowest six.)
+ */
+static inline bool word_contains(__m512i block, __m512i word, __mmask8 wanted)
+{
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	__m512i looked_up = _mm512_permutexvar_epi64(_mm512_srlv_epi64(word, number), block);
+	__m512i turned = _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
 
-		if (_mm512_mask_test_epi64_mask(wanted, word, bit) != wanted)
+	return !_mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
+}
+
+static inline __m512i word_of(const struct blm_hash *hash, unsigned i)
+{
+	return _mm512_set1_epi64((long long)unfold(hash->lo, hash->hi, i));
+}
+
+static inline bool contains_few(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
+{
+	return word_contains(_mm512_load_si512(block), word_of(hash, 0), lanes_of(probes));
+}
+
+static inline bool contains(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
+{
+	__m512i words = _mm512_load_si512(block);
+
+	for (unsigned i = 0; i < probes; i += PROBES_A_WORD)
+		if (!word_contains(words, word_of(hash, i / PROBES_A_WORD), lanes_of(probes - i)))
 			return false;
-	}
 	return true;
 }
 
-static void blocks_contain(const void *data, uint64_t blocks, unsigned probes,
-			   const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
+/* Most filters have no more probes than one word, and a key takes so little that the loop around them would be felt. */
+static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {
-	memset(ret_bits, 0, (count + 63) / 64 * 8);
-	for (size_t i = 0; i < count; i++)
-		ret_bits[i / 64] |= (uint64_t)contains(_mm512_load_si512(block_of(data, blocks, &hashes[i])), probes, &hashes[i]) << i % 64;
+	if (keys->probes <= PROBES_A_WORD)
+		blocks_each(keys, ret_bits, block_of, contains_few);
+	else
+		blocks_each(keys, ret_bits, block_of, contains);
+}
+
+static bool block_contains_here(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
+{
+	return probes <= PROBES_A_WORD ? contains_few(block, probes, hash) : contains(block, probes, hash);
+}
+
+/* The lanes whose bit is missing are moved together. */
+static inline size_t word_missing(uint64_t *block, __m512i word, __mmask8 wanted, uint64_t first, uint64_t **ret_words, uint64_t *ret_which)
+{
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	__m512i numbers = _mm512_and_si512(_mm512_srlv_epi64(word, number), _mm512_set1_epi64(7));
+	__m512i bits = _mm512_and_si512(_mm512_srlv_epi64(word, bit), _mm512_set1_epi64(63));
+	__m512i turned = _mm512_rorv_epi64(_mm512_permutexvar_epi64(numbers, _mm512_load_si512(block)), bits);
+	__mmask8 missing = _mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
+	__m512i words = _mm512_add_epi64(_mm512_set1_epi64((long long)block), _mm512_slli_epi64(numbers, 3));
+
+	_mm512_storeu_si512(ret_words, _mm512_maskz_compress_epi64(missing, words));
+	_mm512_storeu_si512(ret_which, _mm512_maskz_compress_epi64(missing, _mm512_add_epi64(bits, _mm512_set1_epi64((long long)first))));
+	return (size_t)__builtin_popcount(missing);
+}
+
+static inline size_t missing_few(uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t first,
+				 uint64_t **ret_words, uint64_t *ret_which)
+{
+	return word_missing(block, word_of(hash, 0), lanes_of(probes), first, ret_words, ret_which);
+}
+
+static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t first,
+			     uint64_t **ret_words, uint64_t *ret_which)
+{
+	size_t count = 0;
+
+	for (unsigned i = 0; i < probes; i += PROBES_A_WORD)
+		count += word_missing(block, word_of(hash, i / PROBES_A_WORD), lanes_of(probes - i), first, ret_words + count, ret_which + count);
+	return count;
+}
+
+static size_t blocks_missing(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret)
+{
+	return keys->probes <= PROBES_A_WORD ? blocks_missing_each(keys, from, ret, contains_few, missing_few)
+					     : blocks_missing_each(keys, from, ret, contains, missing);
+}
+
+/* Each probe's bit goes to the lane that is its word. */
+static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t ret_mask[8])
+{
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	const __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), seven = _mm512_set1_epi64(7);
+	__m512i mask = _mm512_setzero_si512();
+
+	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
+		__m512i word = word_of(hash, i / PROBES_A_WORD);
+		__m512i numbers = _mm512_and_si512(_mm512_srlv_epi64(word, number), seven);
+		__m512i bits = _mm512_maskz_rolv_epi64(lanes_of(probes - i), _mm512_set1_epi64(1), _mm512_srlv_epi64(word, bit));
+
+		for (int j = 0; j < PROBES_A_WORD; j++) {
+			__m512i from = _mm512_set1_epi64(j);
+			__mmask8 there = _mm512_cmpeq_epi64_mask(lane, _mm512_permutexvar_epi64(from, numbers));
+
+			mask = _mm512_mask_or_epi64(mask, there, mask, _mm512_permutexvar_epi64(from, bits));
+		}
+	}
+	_mm512_storeu_si512(ret_mask, mask);
+	mask = _mm512_andnot_si512(_mm512_load_si512(block), mask);
+	return _mm512_test_epi64_mask(mask, mask);
+}
+
+enum { SET_TOGETHER = 16, SET_AHEAD = 3 * SET_TOGETHER };
+
+/* Where up to seven probes are: bits of the block, one a lane. Through memory, from where each is then spread over a register. */
+static void find(uint64_t word, uint64_t ret[8])
+{
+	const __m512i shift = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63);
+
+	_mm512_store_si512(ret, _mm512_and_si512(_mm512_srlv_epi64(_mm512_set1_epi64((long long)word), shift), _mm512_set1_epi64(511)));
+}
+
+/* A bit of the block, in its word; the shift of the other words is out of range, and they become 0. */
+static __m512i bit_at(uint64_t at)
+{
+	const __m512i last = _mm512_setr_epi64(63, 127, 191, 255, 319, 383, 447, 511), top = _mm512_set1_epi64(INT64_MIN);
+
+	return _mm512_srlv_epi64(top, _mm512_sub_epi64(last, _mm512_set1_epi64((long long)at)));
+}
+
+static __m512i bits_at(const uint64_t at[8], unsigned count)
+{
+	__m512i bits = bit_at(at[0]);
+
+	for (unsigned i = 1; i < count; i++)
+		bits = _mm512_or_si512(bits, bit_at(at[i]));
+	return bits;
+}
+
+static bool set(void *block, __m512i bits)
+{
+	__m512i old = _mm512_load_si512(block), missing = _mm512_andnot_si512(old, bits);
+
+	_mm512_store_si512(block, _mm512_or_si512(old, bits));
+	return _mm512_test_epi64_mask(missing, missing);
+}
+
+/* The bits of some hashes, word after word of each: what find() stored has left the store buffer when it is read. */
+static inline void find_bits(const struct blm_hash *hashes, size_t count, unsigned probes, __m512i *ret)
+{
+	_Alignas(64) uint64_t at[SET_TOGETHER][8];
+
+	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
+		unsigned left = probes - i < PROBES_A_WORD ? probes - i : PROBES_A_WORD;
+
+		for (size_t j = 0; j < count; j++)
+			find(unfold(hashes[j].lo, hashes[j].hi, i / PROBES_A_WORD), at[j]);
+		for (size_t j = 0; j < count; j++)
+			ret[j] = _mm512_or_si512(i ? ret[j] : _mm512_setzero_si512(), bits_at(at[j], left));
+	}
+}
+
+static void blocks_set(void *data, uint64_t blocks, unsigned probes,
+		       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
+{
+	__m512i bits[SET_TOGETHER];
+
+	for (size_t from = 0; from < count; from += SET_TOGETHER) {
+		size_t some = count - from < SET_TOGETHER ? count - from : SET_TOGETHER;
+		uint64_t changed = 0;
+
+		for (size_t j = from + SET_AHEAD; j < from + SET_AHEAD + some && j < count; j++)
+			__builtin_prefetch(block_of(data, blocks, &hashes[j]), 1);
+		find_bits(hashes + from, some, probes, bits);
+		for (size_t j = 0; j < some; j++)
+			changed |= (uint64_t)set((void *)block_of(data, blocks, &hashes[from + j]), bits[j]) << j;
+		if (from % 64 == 0)
+			ret_bits[from / 64] = 0;
+		ret_bits[from / 64] |= changed << from % 64;
+	}
 }
 
 const struct blm_simd blm_simd_avx512 = {
@@ -89,6 +259,11 @@ const struct blm_simd blm_simd_avx512 = {
 	.and_words = and_words,
 	.next_missing = next_missing,
 	.count_ones = count_ones,
+	.count_common = count_common,
 	.count_blocks = count_blocks,
 	.blocks_contain = blocks_contain,
+	.blocks_set = blocks_set,
+	.block_contains = block_contains_here,
+	.blocks_missing = blocks_missing,
+	.block_lacks = block_lacks,
 };

@@ -21,13 +21,23 @@ static void fill(void)
 		struct blm_simd *t = &table[i];
 
 		*t = *all[i];
-#define INHERIT(loop) if (!t->loop) t->loop = table[i - 1].loop
+#define INHERIT(loop) if (i && !t->loop) t->loop = table[i - 1].loop
 		INHERIT(or_words);
 		INHERIT(and_words);
 		INHERIT(next_missing);
 		INHERIT(count_ones);
+		INHERIT(count_common);
 		INHERIT(count_blocks);
 		INHERIT(blocks_contain);
+		INHERIT(blocks_set);
+		INHERIT(block_contains);
+		INHERIT(blocks_missing);
+		INHERIT(block_lacks);
+		INHERIT(split_blocks_contain);
+		INHERIT(split_block_contains);
+		INHERIT(split_block_lacks);
+		INHERIT(split_blocks_set);
+		INHERIT(count_split_blocks);
 #undef INHERIT
 		best = i;
 		count = i + 1;

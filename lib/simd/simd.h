@@ -13,6 +13,26 @@
 #include "base.h"
 #include "bloomery.h"
 
+/* Keys of a blocked filter, hashed, and those that are asked for after them. */
+struct blm_block_keys {
+	uint8_t *data;
+	uint64_t blocks;
+	unsigned probes;
+	const struct blm_hash *hashes;
+	size_t count;
+	const struct blm_hash *next;
+	size_t next_count;
+};
+
+/* Bits of keys that their blocks lack: bit which % 64 of a word, for key `from` + which / 64. */
+enum { BLM_MISSING_MAX = 512 };
+struct blm_missing {
+	uint64_t *word[BLM_MISSING_MAX + 8];	/* 8 may be written at once, whatever their number */
+	uint64_t which[BLM_MISSING_MAX + 8];
+	size_t count;
+};
+static_assert((int)BLM_MISSING_MAX >= (int)BLM_PROBES_MAX, "room for one key");
+
 struct blm_simd {
 	const char *name;
 	bool (*runs_here)(void);
@@ -24,18 +44,44 @@ struct blm_simd {
 	/* The first 64-byte line from `from` on in which src has a bit that dst lacks, as a byte offset; `bytes` if none. */
 	size_t (*next_missing)(const void *dst, const void *src, size_t from, size_t bytes);
 
-	/* How many bits are set. */
+	/* How many bits are set; how many of those of `a` are set in `b`, too, which is of the same length. */
 	uint64_t (*count_ones)(const void *data, size_t bytes);
+	uint64_t (*count_common)(const void *a, const void *b, size_t bytes);
 
 	/* histogram[x] += how many of the 64-byte blocks have x of their 512 bits set. */
 	void (*count_blocks)(const void *data, size_t bytes, uint64_t histogram[513]);
 
 	/*
 	 * Blocked filters (format-spec.md, "Kind 2: blocked"): for each hash, are its `probes` bits set in its block of
-	 * `blocks`? Bit i % 64 of ret_bits[i / 64] for hash i; bits past count are written as 0.
+	 * `blocks`? Bit i % 64 of ret_bits[i / 64] for hash i; bits past count, up to a multiple of 64, are written as 0.
+	 * The memory of the next ones is asked for meanwhile.
 	 */
-	void (*blocks_contain)(const void *data, uint64_t blocks, unsigned probes,
-			       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
+	void (*blocks_contain)(const struct blm_block_keys *keys, uint64_t *ret_bits);
+
+	/*
+	 * The bits that keys lack in their blocks, from key `from` on: up to the next multiple of 64, or as many keys as there is room
+	 * for. Returns the first key that was not looked at. Says what it saw and changes nothing.
+	 */
+	size_t (*blocks_missing)(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret);
+
+	/* Of one: are its bits set; and those bits as words, with, as a set of bits, those words of the block that lack some of them. */
+	bool (*block_contains)(const uint64_t *block, unsigned probes, const struct blm_hash *hash);
+	unsigned (*block_lacks)(const uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t ret_mask[8]);
+
+	/* Set them, in data that is the caller's alone; the bit of a hash says whether one was missing when its turn came. Best hundreds at once. */
+	void (*blocks_set)(void *data, uint64_t blocks, unsigned probes,
+			   const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
+
+	/*
+	 * Split blocks (format-spec.md, "Kind 3: split-block"), the same for them: a key is its `lo`, and has always 8 probes. A block's
+	 * bits are 4 words; split_set() takes the `lo` alone. count_split_blocks(): histogram[2 x] += how many blocks have x of their
+	 * 256 bits set; returns the sum, over the blocks, of the product of the numbers of bits in their 8 lanes. At most 2^24 blocks.
+	 */
+	void (*split_blocks_contain)(const struct blm_block_keys *keys, uint64_t *ret_bits);
+	bool (*split_block_contains)(const uint64_t *block, unsigned probes, const struct blm_hash *hash);
+	unsigned (*split_block_lacks)(const uint64_t *block, uint64_t lo, uint64_t ret_mask[4]);
+	void (*split_blocks_set)(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits);
+	uint64_t (*count_split_blocks)(const void *data, size_t bytes, uint64_t histogram[513]);
 };
 
 const struct blm_simd *blm_simd_best(void);	/* that this processor runs and $BLOOMERY_SIMD allows */

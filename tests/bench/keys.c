@@ -28,6 +28,7 @@ void keys_free(struct keys *keys)
 	free(keys->bytes);
 	free(keys->key);
 	free(keys->hash);
+	*keys = (struct keys){ 0 };
 }
 
 static void write_key(uint8_t *ret, uint64_t id)
@@ -44,8 +45,9 @@ void keys_from(struct keys *keys, size_t count, uint64_t first)
 	keys->count = count;
 }
 
-void keys_drawn(struct keys *keys, uint64_t n, uint64_t *seed)
+void keys_drawn(struct keys *keys, size_t count, uint64_t n, uint64_t *seed)
 {
-	for (size_t i = 0; i < keys->count; i++)
+	for (size_t i = 0; i < count; i++)
 		write_key(keys->bytes[i], below(mix((*seed)++), n));
+	keys->count = count;
 }

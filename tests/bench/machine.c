@@ -6,10 +6,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-struct text {
-	char s[256];
-};
-
 static struct text first_line(const char *path)
 {
 	struct text ret = { "unknown" };
@@ -80,38 +76,42 @@ static struct text cores(void)
 	return ret;
 }
 
-static struct text simd(void)
+static struct text page_size(void)
 {
 	struct text ret;
 
-	snprintf(ret.s, sizeof(ret.s), "%s", blm_simd());
+	snprintf(ret.s, sizeof(ret.s), "%ld", sysconf(_SC_PAGESIZE));
 	return ret;
 }
 
-void print_machine(bool json)
+static struct text version(void)
 {
-	struct {
-		const char *name;
-		struct text value;
-	} facts[] = {
+	struct text ret;
+
+	snprintf(ret.s, sizeof(ret.s), "%s", blm_version());
+	return ret;
+}
+
+static struct text memory(void)
+{
+	struct text ret;
+
+	snprintf(ret.s, sizeof(ret.s), "%.1f GiB", (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
+	return ret;
+}
+
+void machine_facts(struct fact ret[FACTS])
+{
+	const struct fact facts[FACTS] = {
 		{ "processor", cpu_model() },
 		{ "cores", cores() },
 		{ "caches", caches() },
+		{ "memory", memory() },
 		{ "kernel", kernel() },
+		{ "page size", page_size() },
 		{ "huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled") },
-		{ "instructions", simd() },
+		{ "library", version() },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
-		if (!json) {
-			printf("%-14s%s\n", facts[i].name, facts[i].value.s);
-			continue;
-		}
-		printf("%s", i ? ", " : "{\"row\": \"machine\", ");
-		print_json_string(facts[i].name);
-		printf(": ");
-		print_json_string(facts[i].value.s);
-	}
-	if (json)
-		printf("}\n");
+	memcpy(ret, facts, sizeof(facts));
 }

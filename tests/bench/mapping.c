@@ -1,87 +1,71 @@
-/* mapping.c - a filter's file mapped once more, as the library maps it; which pages the system gave */
+/* mapping.c - the library's own map of a filter's file, from /proc: the limits go to the very pages that the filter has */
 #include "bench.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
+/* One line of /proc/self/maps or smaps that begins a map. */
+struct map {
+	unsigned long long from, to, offset, inode;
+	bool write;
+};
 
-/* Every page mapped for writing, so that no measurement pays for it. The data stays as it is. */
-static void touch(uint8_t *data, uint64_t bytes)
+static bool is_map(const char *line, struct map *ret)
 {
-	for (uint64_t at = 0; at < bytes; at += SMALL_PAGE) {
-		uint8_t zero = 0;
+	char rights[5];
 
-		__asm__ volatile("" : "+r"(zero));
-		__atomic_fetch_or(&data[at], zero, __ATOMIC_RELAXED);
-	}
+	if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %llu", &ret->from, &ret->to, rights, &ret->offset, &ret->inode) != 5)
+		return false;
+	ret->write = rights[1] == 'w';
+	return true;
 }
 
-static int map_at(struct mapping *ret, int fd, uint64_t bytes, uint64_t data_bytes)
+static unsigned long long inode_of(const char *path)
 {
-	size_t room = bytes + HUGE_PAGE;
-	uint8_t *reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uint8_t *at;
-
-	if (reserved == MAP_FAILED)
-		return -errno;
-	at = reserved + (HUGE_PAGE - (uintptr_t)reserved % HUGE_PAGE) % HUGE_PAGE;
-	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
-		int err = -errno;
-
-		munmap(reserved, room);
-		return err;
-	}
-	madvise(at, bytes, MADV_HUGEPAGE);
-	*ret = (struct mapping){
-		.reserved = reserved, .reserved_bytes = room,
-		.lines = (struct line *)(at + (bytes - data_bytes)), .count = data_bytes / sizeof(struct line),
-	};
-	touch((uint8_t *)ret->lines, data_bytes);
-	return 0;
-}
-
-int mapping_make(struct mapping *ret, const char *path, uint64_t bytes, uint64_t data_bytes)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = map_at(ret, fd, bytes, data_bytes);
-	close(fd);
-	return r;
-}
-
-void mapping_free(struct mapping *mapping)
-{
-	if (mapping->reserved)
-		munmap(mapping->reserved, mapping->reserved_bytes);
-}
-
-struct resident mapping_resident(const char *path)
-{
-	FILE *smaps = fopen("/proc/self/smaps", "re");
-	struct resident ret = { 0 };
-	unsigned long long inode, kib;
-	char line[4200];
-	bool ours = false;
 	struct stat st;
 
-	if (stat(path, &st) < 0)
-		st.st_ino = 0;
-	while (smaps && fgets(line, sizeof(line), smaps))	/* the library's mapping may be shown under another name */
-		if (sscanf(line, "%*x-%*x %*s %*x %*x:%*x %llu", &inode) == 1)
-			ours = inode && inode == st.st_ino;
-		else if (ours && sscanf(line, "Rss: %llu", &kib) == 1)
-			ret.bytes += kib << 10;
-		else if (ours && sscanf(line, "FilePmdMapped: %llu", &kib) == 1)
-			ret.huge_bytes += kib << 10;
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* Maps that follow each other in memory and in the file are one. */
+void *mapping_find(const char *path, uint64_t from, uint64_t to)
+{
+	unsigned long long inode = inode_of(path);
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct map map, run = { 0 };
+	char line[4200];
+	void *ret = NULL;
+
+	while (maps && inode && !ret && fgets(line, sizeof(line), maps)) {
+		if (!is_map(line, &map) || map.inode != inode || !map.write)
+			continue;
+		if (run.to == map.from && run.offset + (run.to - run.from) == map.offset)
+			run.to = map.to;
+		else
+			run = map;
+		if (run.offset <= from && run.offset + (run.to - run.from) >= to)
+			ret = (void *)(uintptr_t)(run.from + (from - run.offset));
+	}
+	if (maps)
+		fclose(maps);
+	return ret;
+}
+
+void mapping_resident(const char *path, uint64_t *ret_bytes, uint64_t *ret_huge)
+{
+	unsigned long long inode = inode_of(path), kib;
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	struct map map = { 0 };
+	char line[4200];
+
+	*ret_bytes = *ret_huge = 0;
+	while (smaps && inode && fgets(line, sizeof(line), smaps))
+		if (is_map(line, &map) || map.inode != inode)
+			continue;
+		else if (sscanf(line, "Rss: %llu", &kib) == 1)
+			*ret_bytes += kib << 10;
+		else if (sscanf(line, "FilePmdMapped: %llu", &kib) == 1 || sscanf(line, "ShmemPmdMapped: %llu", &kib) == 1)
+			*ret_huge += kib << 10;
 	if (smaps)
 		fclose(smaps);
-	return ret;
 }

@@ -1,133 +1,243 @@
-/* report.c - medians, ratios of the same round, a table or JSON */
+/* report.c - the figures as tables in Markdown: all of them, or those of the README */
 #include "bench.h"
 
-#include <stdio.h>
+#include <math.h>
+#include <string.h>
 
-static int compare(const void *a, const void *b)
+/* Three digits or so. */
+static struct text digits(double x)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	struct text ret;
 
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, unsigned count)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
-/* ---- Statistics ---- */
-
-struct summary {
-	double ns, least, most;
-	unsigned clean;		/* rounds in which nobody else had the processor */
-	double of[LIMITS];	/* the limit's time over ours: 1 is as fast as the limit */
-};
-
-/* A round counts if it is clean, or if most are not. `other` NULL: times; else ratios of two times of one round. */
-static double middle(const struct series *a, const struct series *other, unsigned rounds)
-{
-	double clean[ROUNDS_MAX], all[ROUNDS_MAX];
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < rounds; i++) {
-		all[i] = other ? other->sample[i].ns / a->sample[i].ns : a->sample[i].ns;
-		if (!a->sample[i].disturbed && !(other && other->sample[i].disturbed))
-			clean[n++] = all[i];
-	}
-	return 2 * n > rounds ? median(clean, n) : median(all, rounds);
-}
-
-static struct summary summarize(const struct series *a, unsigned rounds)
-{
-	struct summary ret = { .ns = middle(a, NULL, rounds), .least = a->sample[0].ns, .most = a->sample[0].ns };
-
-	for (unsigned i = 0; i < rounds; i++) {
-		double ns = a->sample[i].ns;
-
-		ret.least = ns < ret.least ? ns : ret.least;
-		ret.most = ns > ret.most ? ns : ret.most;
-		ret.clean += !a->sample[i].disturbed;
-	}
-	for (int i = 0; i < LIMITS; i++)
-		ret.of[i] = middle(a, &a->limit[i], rounds);
+	snprintf(ret.s, sizeof(ret.s), "%.*f", fabs(x) >= 100 ? 0 : fabs(x) >= 10 ? 1 : fabs(x) >= 0.1 ? 2 : fabs(x) >= 0.01 ? 3 : 4, x);
 	return ret;
 }
 
-/* ---- Words ---- */
+/* ---- Everything ---- */
 
-static const char *keys_of(const struct work *work)
+static void print_machine(FILE *to)
 {
-	static const char *const names[] = { [NO_KEYS] = "", [ABSENT] = "absent", [PRESENT] = "present", [FRESH] = "new" };
+	struct fact facts[FACTS];
 
-	return work == &limits[LIMIT_HASH] ? "" : names[work->which];
+	machine_facts(facts);
+	fprintf(to, "| machine | |\n|---|---|\n");
+	for (size_t i = 0; i < FACTS; i++)
+		fprintf(to, "| %s | %s |\n", facts[i].name, facts[i].value.s);
 }
 
-void print_json_string(const char *s)
+static void print_site(const struct site *s, FILE *to)
 {
-	putchar('"');
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", *s);
-		else
-			printf(*s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
-	putchar('"');
-}
-
-void print_subject(const struct subject *s, bool json)
-{
-	const struct blm_info *info = &s->info;
 	double mib = 1 << 20;
 
-	if (json) {
-		printf("{\"row\": \"filter\", \"kind\": \"%s\", \"keys\": %llu, \"cells\": %llu, \"probes\": %u, "
-		       "\"data_bytes\": %llu, \"predicted_rate\": %.6g, \"measured_rate\": %.6g, \"mapped_bytes\": %llu, \"mapped_huge_bytes\": %llu}\n",
-		       s->kind, (unsigned long long)s->added, (unsigned long long)info->cells, info->probes,
-		       (unsigned long long)info->data_bytes, info->rate_at_capacity, s->measured_rate,
-		       (unsigned long long)s->resident.bytes, (unsigned long long)s->resident.huge_bytes);
+	if (!s->engine->fill)
 		return;
-	}
-	printf("%-14s%llu keys in %.1f MiB, %.2f bits a key, %u probes; false positives %.4f %%, predicted %.4f %%; "
-	       "%.0f of %.0f MiB mapped by huge pages\n",
-	       s->kind, (unsigned long long)s->added, (double)info->data_bytes / mib, (double)info->cells / (double)s->added,
-	       info->probes, 100 * s->measured_rate, 100 * info->rate_at_capacity, (double)s->resident.huge_bytes / mib,
-	       (double)s->resident.bytes / mib);
+	fprintf(to, "%.*f MiB", s->data_bytes < 1 << 20 ? 3 : 1, (double)s->data_bytes / mib);
+	if (s->curve)
+		fprintf(to, ", half of its bits set at random");
+	else
+		fprintf(to, ", %.2f bits a key; false positives %.4f %%, predicted %.4f %%", s->bits_per_key, 100 * s->measured_rate,
+			100 * s->predicted_rate);
+	if (s->probes)
+		fprintf(to, "; %u probes", s->probes);
+	if (s->engine == &ours)
+		fprintf(to, "; mapped %.1f MiB, by huge pages %.1f", (double)s->resident / mib, (double)s->huge / mib);
+	fprintf(to, "\n\n");
 }
 
-static void print_json(const struct series *a, const struct summary *sum, const struct options *options)
+static void print_row(const struct plan *plan, const struct row *row, FILE *to)
 {
-	bool limit = a < a->limit + LIMITS;
+	struct spread t = row_spread(plan, row), ratio = ratio_spread(plan, row, &row->limit);
+	size_t skip = strcspn(row->name, " ");
 
-	printf("{\"row\": \"time\", \"kind\": \"%s\", \"work\": \"%s\", \"keys\": \"%s\", \"limit\": %s, ",
-	       a->subject->kind, a->work->name, keys_of(a->work), limit ? "true" : "false");
-	printf("\"ns\": %.3f, \"least_ns\": %.3f, \"most_ns\": %.3f, ", sum->ns, sum->least, sum->most);
-	printf("\"of_read\": %.4f, \"of_chain\": %.4f, \"of_or\": %.4f, \"of_hash\": %.4f, ",
-	       sum->of[LIMIT_READ], sum->of[LIMIT_CHAIN], sum->of[LIMIT_OR], sum->of[LIMIT_HASH]);
-	printf("\"rounds\": %u, \"clean_rounds\": %u}\n", options->rounds, sum->clean);
+	if (!t.count)
+		return;
+	skip += row->site->engine == &one_question ? strlen(" question") : 0;
+	fprintf(to, "| %s | %s | %s - %s | %s |", row->name + skip + strlen(row->site->label) + 2, digits(t.median).s, digits(t.q1).s,
+		digits(t.q3).s, row_unit(row));
+	if (ratio.count)
+		fprintf(to, " %s | %s | %s - %s |", row->limit.a->work->name, digits(ratio.median).s, digits(ratio.q1).s, digits(ratio.q3).s);
+	else
+		fprintf(to, " | | |");
+	fprintf(to, " %u/%u |\n", t.clean, plan->rounds);
 }
 
-static void print_line(const struct series *a, const struct summary *sum, const struct options *options)
+static bool any_row(const struct plan *plan, const struct site *s)
 {
-	printf("%-8s  %-23s %-7s %8.2f %8.2f %8.2f %8.1f  %7.2f %8.2f %7.2f %7.2f  %3u/%u\n", a->subject->kind, a->work->name,
-	       keys_of(a->work), sum->ns, sum->least, sum->most, 1e3 / sum->ns, sum->of[LIMIT_READ], sum->of[LIMIT_CHAIN],
-	       sum->of[LIMIT_OR], sum->of[LIMIT_HASH], sum->clean, options->rounds);
+	for (size_t i = 0; i < plan->row_count; i++)
+		if (plan->rows[i].site == s && row_spread(plan, &plan->rows[i]).count)
+			return true;
+	return false;
 }
 
-void print_series(const struct series *series, size_t count, const struct options *options)
+static struct spread goal_ratio(const struct plan *plan, const struct goal *goal)
 {
-	if (!options->json)
-		printf("\n%-8s  %-23s %-7s %8s %8s %8s %8s  %7s %8s %7s %7s  %s\n", "kind", "work", "keys", "ns", "least", "most",
-		       "10^6/s", "of read", "of chain", "of OR", "of hash", "clean");
+	return goal->row ? ratio_spread(plan, goal->row, &goal->limit) : (struct spread){ 0 };
+}
+
+static void print_goal(const struct goal *goal, const struct spread *ratio, FILE *to)
+{
+	fprintf(to, "| %s%s%s | %s | %s |", goal->what, goal->row ? ", " : "", goal->row ? goal->row->site->label : "", goal->against,
+		ratio->count ? digits(ratio->median).s : "");
+}
+
+void report_goals(const struct plan *plan, FILE *to)
+{
+	struct goal goals[GOALS_MAX];
+	size_t count = goals_list(plan, goals);
+
+	fprintf(to, "| what | against | ratio | wanted | |\n|---|---|--:|--:|---|\n");
 	for (size_t i = 0; i < count; i++) {
-		struct summary sum = summarize(&series[i], options->rounds);
+		struct spread ratio = goal_ratio(plan, &goals[i]);
 
-		if (!options->json && i && series[i].limit == &series[i])
-			printf("\n");
-		(options->json ? print_json : print_line)(&series[i], &sum, options);
+		bool met = ratio.median >= goals[i].wanted;
+
+		print_goal(&goals[i], &ratio, to);
+		if (!goals[i].wanted)
+			fprintf(to, " | to compare |\n");
+		else
+			fprintf(to, " %s | %s%s%s |\n", digits(goals[i].wanted).s, !ratio.count ? "not measured" : met ? "met" : "not met",
+				ratio.count && !met && goals[i].why ? ": " : "", ratio.count && !met && goals[i].why ? goals[i].why : "");
 	}
-	if (!options->json)
-		printf("\nns: of processor time for a key or line, median of %u rounds of %zu\n"
-		       "of: the limit's time over the work's, median of the ratios within each round; 1 is as fast as the limit\n"
-		       "clean: rounds in which nothing else had the processor\n",
-		       options->rounds, options->batch);
+}
+
+void report_tables(const struct plan *plan, FILE *to)
+{
+	print_machine(to);
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct site *s = &plan->sites[i];
+		const char *name = s->engine == &lines_of_text || s->engine == &one_question ? s->engine->name : s->name;
+
+		if (!any_row(plan, s))
+			continue;
+		fprintf(to, "\n### %s, %s\n\n", name, s->label);
+		print_site(s, to);
+		fprintf(to, "| work | median | quartiles | unit | limit | of it | quartiles | clean |\n|---|--:|---|---|---|--:|---|--:|\n");
+		for (size_t j = 0; j < plan->row_count; j++)
+			if (plan->rows[j].site == s)
+				print_row(plan, &plan->rows[j], to);
+	}
+	fprintf(to, "\n### What is wanted\n\n");
+	report_goals(plan, to);
+	fprintf(to, "\nns: for a key, or a line of 64 bytes; of one thread's processor time, by the wall's clock for whole filters and programs.\n"
+		"of it: the limit's time over the row's, median over the rounds; 1 is as fast as the limit, and more is faster.\n"
+		"clean: rounds of %u in which nothing else had the processor; the others count only where these are fewer than half.\n"
+		"build: a new filter in memory, all its keys, the end, page faults too.\n", plan->rounds);
+	if (*plan->missing)
+		fprintf(to, "\nLeft out:\n%s", plan->missing);
+}
+
+/* ---- The README's ---- */
+
+static struct text median_of(const struct plan *plan, const struct row *row)
+{
+	struct spread t = row ? row_spread(plan, row) : (struct spread){ 0 };
+
+	return t.count ? digits(t.median) : (struct text){ "" };
+}
+
+static struct text ratio_of(const struct plan *plan, const struct row *row)
+{
+	struct spread t = row ? ratio_spread(plan, row, &row->limit) : (struct spread){ 0 };
+
+	return t.count ? digits(t.median) : (struct text){ "" };
+}
+
+/* The row of this work, by the best instructions where that matters. */
+static const struct row *best(const struct plan *plan, const struct site *s, const char *work)
+{
+	const struct row *row = plan_find(plan, "%s %s %s %s", s->name, s->label, work, plan->sets[0]);
+
+	return row ? row : plan_find(plan, "%s %s %s", s->name, s->label, work);
+}
+
+static void print_filter(const struct plan *plan, const struct site *s, FILE *to)
+{
+	const struct row *many = best(plan, s, "contains_many absent"), *add = best(plan, s, "add_many new");
+
+	if (!many)
+		many = best(plan, s, "contains absent");
+	if (!add)
+		add = best(plan, s, "add new");
+	fprintf(to, "| %s | %s | %.2f | %.2f %% | %s | %s | %s | %s | %s |\n", s->name, s->label, s->bits_per_key, 100 * s->measured_rate,
+		median_of(plan, best(plan, s, "read")).s, median_of(plan, many).s, ratio_of(plan, many).s,
+		median_of(plan, best(plan, s, "contains absent")).s, median_of(plan, add).s);
+}
+
+/* The other of our filters of that kind, by its size. */
+static const struct site *site_of(const struct plan *plan, const char *kind, uint64_t keys)
+{
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct site *s = &plan->sites[i];
+
+		if (s->engine == &ours && !s->curve && s->keys == keys && !strcmp(s->name, kind))
+			return s;
+	}
+	return NULL;
+}
+
+static void print_kind(const struct plan *plan, const struct site *large, const struct site *small, FILE *to)
+{
+	static const char *const works[] = { "contains_many absent", "contains_many present", "contains absent", "add_many new" };
+	const struct site *const sites[] = { small, large };
+
+	fprintf(to, "| %s | %.1f | %.2f %% |", large->name, large->bits_per_key, 100 * large->measured_rate);
+	for (size_t i = 0; i < ARRAY_LEN(sites); i++)
+		for (size_t j = 0; j < ARRAY_LEN(works); j++)
+			fprintf(to, " %s |", median_of(plan, best(plan, sites[i], works[j])).s);
+	fputc('\n', to);
+}
+
+/* Every kind, in the cache and beyond. */
+static void print_kinds(const struct plan *plan, FILE *to)
+{
+	uint64_t few = plan->options.keys / 100 < 1000 ? 1000 : plan->options.keys / 100, keys = plan->options.only ? plan->options.keys : 10 * few;
+	char large[24], small[24];
+
+	size_label(large, keys);
+	size_label(small, few);
+	fprintf(to, "| kind | bits a key | false positives | %s keys: absent | present | single | new | %s keys: absent | present | single | new |\n"
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", small, large);
+	for (size_t i = 0; i < plan->site_count; i++) {
+		const struct site *s = &plan->sites[i];
+
+		if (s == site_of(plan, s->name, keys) && site_of(plan, s->name, few) && any_row(plan, s))
+			print_kind(plan, s, site_of(plan, s->name, few), to);
+	}
+	fprintf(to, "\nAll kinds, asked for as many keys as they are made for: batched questions for keys that are absent and present, single ones for\n"
+		"absent keys, and new keys, batched.\n\n");
+}
+
+/* Those that were measured, without what is wanted of them. */
+static void print_ratios(const struct plan *plan, FILE *to)
+{
+	struct goal goals[GOALS_MAX];
+	size_t count = goals_list(plan, goals);
+
+	fprintf(to, "| what | against | ratio |\n|---|---|--:|\n");
+	for (size_t i = 0; i < count; i++) {
+		struct spread ratio = goal_ratio(plan, &goals[i]);
+
+		if (ratio.count) {
+			print_goal(&goals[i], &ratio, to);
+			fputc('\n', to);
+		}
+	}
+}
+
+void report_readme(const struct plan *plan, FILE *to)
+{
+	struct fact facts[FACTS];
+
+	machine_facts(facts);
+	fprintf(to, "Measured on %s cores of %s (%s), %s, %s: medians of %u rounds.\n\n", facts[1].value.s, facts[0].value.s, facts[2].value.s,
+		facts[3].value.s, facts[4].value.s, plan->rounds);
+	fprintf(to, "| filter | keys | bits a key | false positives | random line | question, batched | of the line | question, single | new key |\n"
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < plan->site_count; i++)
+		if (plan->sites[i].engine->fill && !plan->sites[i].curve && !plan->sites[i].brief && any_row(plan, &plan->sites[i]))
+			print_filter(plan, &plan->sites[i], to);
+	fprintf(to, "\nTimes are nanoseconds of one thread. Questions are for absent keys of 16 bytes; libbloom has single calls only, and RocksDB's\n"
+		"filters take no key later. \"Of the line\": the time of reading one random line of the same memory over that of the question.\n\n");
+	print_kinds(plan, to);
+	print_ratios(plan, to);
 }

@@ -1,99 +1,222 @@
-/* rounds.c - a round: every work once, on every subject, its answers checked after the clock stopped */
+/* rounds.c - the whole run: sites are made, every row is timed once a round, and at the end the answers are checked */
 #include "bench.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <time.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
-static double seconds(clockid_t clock)
+static bool site_wanted(const struct plan *plan, const struct site *s)
 {
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	for (size_t i = 0; i < plan->row_count; i++)
+		if (plan->rows[i].site == s && plan->rows[i].wanted)
+			return true;
+	return false;
 }
 
-static int prepare(struct subject *s, const struct work *work)
+static int site_number(const struct plan *plan, const struct site *s)
 {
-	s->keys.count = s->batch;
-	if (work->which == ABSENT) {
-		keys_from(&s->keys, s->batch, (UINT64_C(1) << 63) + s->asked);
-		s->asked += s->batch;
-	} else if (work->which == PRESENT) {
-		keys_drawn(&s->keys, s->added, &s->seed);
-	} else if (work->which == FRESH) {
-		keys_from(&s->keys, s->batch, s->added);
+	return (int)(s - plan->sites);
+}
+
+static void take_facts(struct site *s, const struct site *facts)
+{
+	s->data_bytes = facts->data_bytes;
+	s->bytes = facts->bytes;
+	s->resident = facts->resident;
+	s->huge = facts->huge;
+	s->bits_per_key = facts->bits_per_key;
+	s->predicted_rate = facts->predicted_rate;
+	s->measured_rate = facts->measured_rate;
+	s->probes = facts->probes;
+}
+
+/* All at the same time, each worker one after the other. */
+static int make_sites(struct plan *plan)
+{
+	struct result *result = malloc(sizeof(*result));
+	int r = result ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < plan->site_count && r == 0; i++) {
+		struct site *s = &plan->sites[i];
+
+		if (site_wanted(plan, s))
+			r = worker_ask(s->made_by, &(struct job){ .order = MAKE, .site = (int)i, .added = s->added });
 	}
-	return work->hashed ? blm_hash_many(s->f, s->keys.key, s->keys.count, s->keys.hash) : 0;
-}
+	for (size_t i = 0; i < plan->site_count && r == 0; i++) {
+		struct site *s = &plan->sites[i];
 
-/* What the subject before left in the caches goes, lest the first work alone pay for it. */
-static void warm_up(struct subject *s)
-{
-	limits[LIMIT_READ].run(s);
-}
-
-/* The library's answers, known but for the false positives: at most twice the predicted rate. */
-static int check(const struct subject *s, const struct work *work, int64_t yes)
-{
-	int64_t count = (int64_t)s->batch;
-	int64_t doubtful = (int64_t)(2 * s->info.rate_at_capacity * (double)count) + 10;
-	int64_t least = 0, most = count;
-
-	if (work->which == NO_KEYS || work == &limits[LIMIT_HASH])
-		return 0;
-	if (work->which == PRESENT)
-		least = most = work->changes ? 0 : count;
-	else if (work->which == ABSENT)
-		most = doubtful;
-	else
-		least = count - doubtful;
-	if (yes >= least && yes <= most)
-		return 0;
-	fprintf(stderr, "bench: %s: %s: %lld of %lld answers were yes; %lld to %lld are right\n", s->kind, work->name,
-		(long long)yes, (long long)count, (long long)least, (long long)most);
-	return -EUCLEAN;
-}
-
-static int measure(struct subject *s, const struct work *work, struct sample *ret)
-{
-	double wall, cpu;
-	int64_t yes = prepare(s, work);
-
-	wall = seconds(CLOCK_MONOTONIC);
-	cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
-	yes = yes < 0 ? yes : work->run(s);
-	cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	wall = seconds(CLOCK_MONOTONIC) - wall;
-	if (yes < 0) {
-		fprintf(stderr, "bench: %s: %s: %s\n", s->kind, work->name, blm_why());
-		return (int)yes;
+		r = site_wanted(plan, s) ? worker_hear(s->made_by, result) : 1;
+		if (r == 0 && result->yes < 0)
+			plan_miss(plan, "%s %s: %s\n", s->name, s->label, result->why);
+		else if (r == 0)
+			take_facts(s, &result->facts);
+		if (r == 0 && result->yes < 0 && (s->engine == &ours || s->engine == &algebra || s->engine == &likeness_of_bits)) {
+			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result->why);
+			r = (int)result->yes;
+		}
+		r = r == 1 ? 0 : r;
 	}
-	*ret = (struct sample){ .ns = cpu * 1e9 / (double)s->batch, .disturbed = wall > cpu * 1.08 };
-	if (work->which == FRESH)
-		s->added += s->batch;
-	return check(s, work, yes);
+	free(result);
+	return r;
 }
 
-size_t series_list(struct series *ret, struct subject *s)
+/* Keys or lines of one measurement. */
+static size_t count_of(const struct plan *plan, const struct row *row)
 {
-	for (size_t i = 0; i < LIMITS + work_count; i++)
-		ret[i] = (struct series){ .subject = s, .work = i < LIMITS ? &limits[i] : &works[i - LIMITS], .limit = ret };
-	return LIMITS + work_count;
+	return row->work->whole || row->work->begin ? row->site->keys : row->work->which == FRESH ? row->site->fresh : plan->options.questions;
 }
 
-int run_round(struct series *series, size_t count, unsigned round)
+static int ask(const struct plan *plan, struct row *row, int worker, unsigned together)
 {
-	for (size_t i = 0; i < count; i++) {
+	struct site *s = row->site;
+	const struct work *work = row->work;
+	struct job job = {
+		.order = RUN, .site = site_number(plan, s), .work = (int)(work - s->engine->works),
+		.added = s->added, .count = count_of(plan, row), .together = together,
+	};
+
+	if (work->which == FRESH) {
+		job.first = s->added;
+		s->added += job.count;
+	} else {
+		job.first = ABSENT_FROM + s->asked;
+		s->asked += job.count;
+	}
+	return worker_ask(worker, &job);
+}
+
+static double value_of(const struct plan *plan, const struct row *row, const struct result *r)
+{
+	const struct work *work = row->work;
+	double seconds = work->whole ? r->wall : r->cpu;
+
+	return work->measure ? r->value : seconds * 1e9 / (double)count_of(plan, row);
+}
+
+static int failed(const struct row *row, const struct result *result)
+{
+	fprintf(stderr, "bench: %s: %s\n", row->name, result->why);
+	return (int)result->yes;
+}
+
+static int time_row(const struct plan *plan, struct row *row, unsigned round)
+{
+	static struct result one, two;
+	bool pair = row->work->processes == 2;
+	int r = ask(plan, row, row->worker, pair ? 2 : 1);
+
+	if (r == 0 && pair)
+		r = ask(plan, row, SECOND, 2);
+	if (r == 0)
+		r = worker_hear(row->worker, &one);
+	if (r == 0 && pair)
+		r = worker_hear(SECOND, &two);
+	if (r < 0)
+		return r;
+	if (one.yes < 0 || (pair && two.yes < 0))
+		return failed(row, one.yes < 0 ? &one : &two);
+	row->value[round] = value_of(plan, row, &one);
+	if (pair) {
+		double other = value_of(plan, row, &two);
+
+		row->value[round] = (other > row->value[round] ? other : row->value[round]) / 2;	/* for each key of both */
+	}
+	row->peak[round] = one.peak;
+	row->disturbed[round] = !row->work->measure && (one.wall > one.cpu * 1.08 || (pair && two.wall > two.cpu * 1.08));
+	return 0;
+}
+
+/* So that several measurements on one machine do not disturb each other; released after every round. */
+static int take_turn(const struct plan *plan, int operation)
+{
+	static int fd = -1;
+
+	if (!plan->options.lock)
+		return 0;
+	if (fd < 0)
+		fd = open(plan->options.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || flock(fd, operation) < 0) {
+		int r = -errno;
+
+		fprintf(stderr, "bench: cannot lock %s: %s\n", plan->options.lock, strerror(-r));
+		return r;
+	}
+	if (operation == LOCK_UN)
+		usleep(100000);		/* so that those who wait get it first */
+	return 0;
+}
+
+static int run_round(struct plan *plan, unsigned round)
+{
+	for (size_t i = 0; i < plan->row_count; i++) {
+		struct row *row = &plan->rows[i];
 		int r = stopped() ? -EINTR : 0;
 
-		if (r < 0)
-			return r;
-		if (series[i].limit == &series[i])
-			warm_up(series[i].subject);
-		r = measure(series[i].subject, series[i].work, &series[i].sample[round]);
+		if (r == 0 && row->wanted && row->site->data_bytes) {
+			if (row->peak_of)
+				row->value[round] = row->peak_of->peak[round];
+			else
+				r = time_row(plan, row, round);
+		}
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+static int check_sites(struct plan *plan)
+{
+	static struct result result;
+
+	for (size_t i = 0; i < plan->site_count; i++) {
+		struct site *s = &plan->sites[i];
+		struct job job = { .order = CHECK, .site = (int)i, .added = s->added, .first = ABSENT_FROM + s->asked };
+		int r;
+
+		if (!s->data_bytes || !s->engine->fill)
+			continue;
+		r = worker_ask(s->worker, &job);
+		if (r == 0)
+			r = worker_hear(s->worker, &result);
+		if (r == 0 && result.yes < 0) {
+			fprintf(stderr, "bench: %s %s: %s\n", s->name, s->label, result.why);
+			r = (int)result.yes;
+		}
+		if (r < 0)
+			return r;
+		take_facts(s, &result.facts);
+	}
+	return 0;
+}
+
+static void progress(const char *what, unsigned done, unsigned all)
+{
+	if (isatty(2))
+		fprintf(stderr, "\r\033[K%s %u of %u", what, done, all);
+	if (isatty(2) && done == all)
+		fprintf(stderr, "\r\033[K");
+}
+
+int plan_run(struct plan *plan)
+{
+	int r = workers_start(plan);
+
+	progress("filling; round", 0, plan->options.rounds);
+	if (r == 0)
+		r = make_sites(plan);
+	for (unsigned i = 0; i < plan->options.rounds && r == 0; i++) {
+		r = take_turn(plan, LOCK_EX);
+		if (r == 0) {
+			r = run_round(plan, i);
+			take_turn(plan, LOCK_UN);
+		}
+		plan->rounds += r == 0;
+		progress("round", i + 1, plan->options.rounds);
+	}
+	if (r == 0)
+		r = check_sites(plan);
+	workers_stop();
+	return r;
 }

@@ -1,40 +1,74 @@
 /*
  * open.c - whatever the bytes of a file are, opening, asking and changing it must not go wrong
  *
- * The input: one byte of choices, then patches of a real file, each {offset, 2 bytes; how many bytes, 1; the bytes}; or,
- * if FROM_NOTHING is chosen, the file itself. So a few bytes of input reach deep.
+ * The input: a byte that says which real file, one of choices, then patches of that file, each {offset, 2 bytes; how many bytes, 1; the
+ * bytes}; or, if FROM_NOTHING is chosen, the file itself. So a few bytes of input reach deep. The real files are some that are filled one
+ * by one, then one of each kind that is built from all its keys. The clock stands still.
  */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "bloomery.h"
 #include "file/image.h"
+#include "kind/clock.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	BASE = 3,		/* which of the real files */
+	MEND_BLOCK = 1 << 0,	/* make the first block's record in its guard, second image and journal that of what lies there */
+	ONLY_COPY = 1 << 1,	/* change a copy in memory, which can be replaced, and not the file */
+	BASES_MAX = 48,
+	KEYED = 3,		/* the real file for which there is a secret: to keep one costs more than the rest */
 	MEND_CONSTANT = 1 << 2,	/* make the checksum of page 0 right again */
 	MEND_TEMPLATE = 1 << 3,	/* and the template id */
-	MEND_PARTS = 1 << 4,	/* and the checksums of the part table */
+	MEND_PARTS = 1 << 4,	/* and the checksums of the part table, of the first block's record, and of the sync records */
 	WRITE = 1 << 5,
 	CUT = 1 << 6,		/* the last two bytes of input say how much is cut off the end */
 	FROM_NOTHING = 1 << 7,
 	BYTES_MAX = 64 << 10,
+	GROWN_MAX = 8 << 20,	/* what a file may come to: it says itself how often it grows */
 };
 
-static const struct blm_params bases[BASE + 1] = {
+static const struct blm_params bases[] = {
 	{ .kind = "blocked", .capacity = 100, .rate = 0.01 },
-	{ .kind = "classic", .cells = 1001, .probes = 7 },
+	{ .kind = "classic", .hash = "mm3_64", .cells = 1001, .probes = 7 },
 	{ .kind = "classic", .hash = "murmur3-bip37", .cells = 999, .probes = 11, .tweak = 5 },
 	{ .kind = "blocked", .hash = "siphash", .capacity = 50, .rate = 0.001 },
+	{ .kind = "split-block", .capacity = 50, .rate = 0.01 },
+	{ .kind = "bitmap", .cells = 2000 },
+	{ .kind = "hash-compact", .capacity = 50, .options = "signature-bits=12" },
+	{ .kind = "counting", .capacity = 50, .rate = 0.01 },
+	{ .kind = "counting", .cells = 1001, .probes = 5, .options = "bits=3" },
+	{ .kind = "approximator", .capacity = 50, .rate = 0.05 },
+	{ .kind = "approximator", .cells = 100, .probes = 3, .options = "bits=21,lattice=min" },
+	{ .kind = "cuckoo", .cells = 200, .rate = 0.01 },
+	{ .kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_shadow = true },
+	{ .kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1" },
+	{ .kind = "iblt", .capacity = 10, .options = "key-bytes=40" },
+	{ .kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_shadow = true },
+	{ .kind = "stable", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2" },
+	{ .kind = "scalable", .capacity = 10, .rate = 0.05 },
+	{ .kind = "removable", .capacity = 50, .rate = 0.05 },
+	{ .kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=3" },
+	{ .kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=2,span=60" },
+	{ .kind = "attenuated", .capacity = 50, .rate = 0.1, .options = "depth=3" },
+	{ .kind = "redis-cuckoo", .cells = 96, .options = "bucket-size=3,expansion=2" },
+	{ .kind = "redis-cuckoo", .capacity = 100, .rate = 0.05, .no_shadow = true },
 };
 static const uint8_t secret[BLM_SECRET_BYTES] = "a fuzzer's own";
-static uint8_t *base[BASE + 1];
-static size_t base_bytes[BASE + 1];
+static uint8_t *base[BASES_MAX];
+static size_t base_bytes[BASES_MAX];
+static unsigned base_count;
 static char folder[] = "/dev/shm/bloomery-fuzz-XXXXXX";
+static int file;
 
 static void must(bool right)
 {
@@ -42,14 +76,70 @@ static void must(bool right)
 		__builtin_trap();
 }
 
-static void read_base(const char *path, int i)
+/* The file becomes the next base, and goes. */
+static void take_base(const char *path)
 {
 	FILE *in = fopen(path, "re");
+	char key[64];
 
-	must(in != NULL);
-	base[i] = malloc(BYTES_MAX);
-	base_bytes[i] = fread(base[i], 1, BYTES_MAX, in);
+	must(in != NULL && base_count < BASES_MAX);
+	base[base_count] = malloc(BYTES_MAX);
+	base_bytes[base_count] = fread(base[base_count], 1, BYTES_MAX, in);
+	base_count++;
 	fclose(in);
+	unlink(path);
+	snprintf(key, sizeof(key), "%s.key", path);
+	unlink(key);
+}
+
+/* What every kind has something in: some more than once, some taken out again, and more parts where it grows. */
+static void fill(struct blm_filter *f)
+{
+	char key[8] = "key";
+
+	for (int i = 0; i < 40; i++) {
+		blm_add(f, key, strlen(key));
+		blm_put(f, key, strlen(key), (uint64_t)i % 3);
+		snprintf(key, sizeof(key), "%d", i);
+	}
+	blm_remove(f, "5", 1);
+	blm_rotate(f);
+	blm_add(f, "key", 3);
+}
+
+static void make_base(const char *path, struct blm_params params)
+{
+	struct blm_filter *f;
+
+	if (params.hash && !strcmp(params.hash, "siphash"))
+		params.secret = secret;
+	must(blm_create(&f, NULL, path, &params) == 0);
+	fill(f);
+	must(blm_sync(f) == 0);
+	blm_close(f);
+	take_base(path);
+}
+
+static void build_base(const char *path, const struct blm_kind_info *kind)
+{
+	enum { KEYS = 200 };
+	struct blm_params params = { .kind = kind->name, .rate = 0.01 };
+	uint64_t numbers[KEYS];
+	struct blm_key keys[KEYS + 1] = { [KEYS] = { "key", 3 } };
+	struct blm_build *b;
+
+	for (size_t i = 0; i < KEYS; i++) {
+		numbers[i] = i;
+		keys[i] = (struct blm_key){ &numbers[i], sizeof(numbers[i]) };
+	}
+	numbers[0] = 77;
+	must(blm_build_begin(&b, NULL, path, &params, NULL) == 0);
+	if (kind->can & BLM_CAN_GET)
+		must(blm_build_put_many(b, keys + 1, numbers, KEYS) == 0);
+	else
+		must(blm_build_add_many(b, keys + 1, KEYS) == 0);
+	must(blm_build_finish(b, NULL) == 0);
+	take_base(path);
 }
 
 static void remove_folder(void)
@@ -57,9 +147,20 @@ static void remove_folder(void)
 	rmdir(folder);
 }
 
+static uint64_t noon(void)
+{
+	return UINT64_C(1700000000000000000);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	const struct rlimit most = { GROWN_MAX, GROWN_MAX };
 	char path[sizeof(folder) + 16];
+	struct blm_kind_info kind;
+
+	blm_clock = noon;
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &most);
 
 	if (!mkdtemp(folder)) {
 		memcpy(folder, "/tmp", 4);
@@ -67,27 +168,18 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		must(mkdtemp(folder) != NULL);
 	}
 	atexit(remove_folder);
+	file = memfd_create("fuzz", MFD_CLOEXEC);
+	must(file >= 0);
 	snprintf(path, sizeof(path), "%s/base", folder);
-	for (int i = 0; i <= BASE; i++) {
-		struct blm_params params = bases[i];
-		struct blm_filter *f;
-
-		if (params.hash && !strcmp(params.hash, "siphash"))
-			params.secret = secret;
-		must(blm_create(&f, NULL, path, &params) == 0);
-		blm_add(f, "key", 3);
-		blm_sync(f);
-		blm_close(f);
-		read_base(path, i);
-		unlink(path);
-		strcat(path, ".key");
-		unlink(path);
-		path[strlen(path) - 4] = '\0';
-	}
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++)
+		make_base(path, bases[i]);
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
+		if (kind.can & BLM_CAN_BUILD)
+			build_base(path, &kind);
 	return 0;
 }
 
-static void patch(uint8_t *file, size_t bytes, const uint8_t *data, size_t size)
+static void patch(uint8_t *to, size_t bytes, const uint8_t *data, size_t size)
 {
 	while (size > 3) {
 		size_t at = ((size_t)data[0] | (size_t)data[1] << 8) % bytes, n = data[2];
@@ -96,117 +188,251 @@ static void patch(uint8_t *file, size_t bytes, const uint8_t *data, size_t size)
 		size -= 3;
 		if (n > size)
 			n = size;
-		memcpy(file + at, data, n < bytes - at ? n : bytes - at);
+		memcpy(to + at, data, n < bytes - at ? n : bytes - at);
 		data += n;
 		size -= n;
 	}
 }
 
-static void mend(struct blm_header *h, unsigned choices)
+static void mend_record(struct blm_block_record *r, unsigned part, const uint8_t *block, size_t bytes, bool whole, const uint8_t *uuid)
+{
+	uint32_t ones = 0;
+
+	for (size_t i = 0; whole && i < bytes; i++)
+		ones += (uint32_t)__builtin_popcount(block[i]);
+	if (whole) {
+		r->hash = htole32((uint32_t)XXH3_64bits(block, bytes));
+		r->ones = part < BLM_PARTS_MAX ? htole32(ones) : 0;
+	}
+	r->check = blm_check_block(r, part, 0, uuid);
+}
+
+/* The records of the first block of the first part, wherever that and its images now lie. */
+static void mend_records(struct blm_header *h, size_t bytes, unsigned choices)
+{
+	uint64_t at = le64toh(h->part[0].offset), data = le64toh(h->part[0].bytes), first = data < BLM_BLOCK ? data : BLM_BLOCK;
+	uint8_t *start = (uint8_t *)h;
+	struct blm_shadow_layout shadow;
+
+	if (at % BLM_PART_ALIGN || at > bytes || data > bytes - at || guard_bytes(data) > at || !data)
+		return;
+	mend_record((struct blm_block_record *)(start + at - guard_bytes(data)), 0, start + at, first, choices & MEND_BLOCK, h->constant.uuid);
+	shadow = shadow_layout(at, data);
+	for (unsigned i = 0; i < 2 && shadow.end <= bytes; i++)
+		mend_record((struct blm_block_record *)(start + shadow.records[i]), BLM_PARTS_MAX + i, start + shadow.blocks[i], first,
+			    choices & MEND_BLOCK, h->constant.uuid);
+}
+
+static void mend(struct blm_header *h, size_t bytes, unsigned choices)
 {
 	if (choices & MEND_TEMPLATE && le32toh(h->constant.template.seed_count) <= BLM_FORMAT_SEEDS)
 		blm_template_id(&h->constant.template, h->constant.template_id);
 	if (choices & MEND_CONSTANT)
 		h->constant.check = blm_check_constant(&h->constant);
-	if (choices & MEND_PARTS)
+	if (choices & MEND_PARTS) {
 		for (unsigned i = 0; i < BLM_PARTS_MAX; i++)
 			h->part[i].check = blm_check_part(&h->part[i], i, h->constant.uuid);
+		for (unsigned i = 0; i < 2; i++)
+			h->live.sync[i].check = blm_check_sync(&h->live.sync[i], h->constant.uuid);
+		mend_records(h, bytes, choices);
+	}
 }
 
-/* The file that the input means, in a memory file. */
-static int file_of(const uint8_t *data, size_t size, unsigned choices)
+/* Puts the file that the input means into the memory file. */
+static void write_file(unsigned which, const uint8_t *data, size_t size, unsigned choices)
 {
-	static _Alignas(struct blm_header) uint8_t file[BYTES_MAX];
-	size_t bytes = base_bytes[choices & BASE], cut = 0;
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	static _Alignas(struct blm_header) uint8_t bytes[BYTES_MAX];
+	size_t count = base_bytes[which], cut = 0;
 
 	if (choices & CUT && size >= 2) {
 		size -= 2;
 		cut = (size_t)data[size] | (size_t)data[size + 1] << 8;
 	}
 	if (choices & FROM_NOTHING) {
-		bytes = size < BYTES_MAX ? size : BYTES_MAX;
-		memcpy(file, data, bytes);
+		count = size < BYTES_MAX ? size : BYTES_MAX;
+		memcpy(bytes, data, count);
 	} else {
-		memcpy(file, base[choices & BASE], bytes);
-		patch(file, bytes, data, size);
+		memcpy(bytes, base[which], count);
+		patch(bytes, count, data, size);
 	}
-	if (bytes >= sizeof(struct blm_header))
-		mend((struct blm_header *)file, choices);
-	bytes -= cut < bytes ? cut : bytes;
-	must(fd >= 0 && write(fd, file, bytes) == (ssize_t)bytes);
-	return fd;
+	if (count >= sizeof(struct blm_header))
+		mend((struct blm_header *)bytes, count, choices);
+	count -= cut < count ? cut : count;
+	must(ftruncate(file, (off_t)count) == 0 && pwrite(file, bytes, count, 0) == (ssize_t)count);
+}
+
+enum { KEYS = 4 };
+static const struct blm_key asked[KEYS] = { { "key", 3 }, { NULL, 0 }, { "another key", 11 }, { "7", 1 } };
+
+static unsigned can(const struct blm_filter *f)
+{
+	static struct blm_info info;
+
+	must(blm_info(f, &info) == 0);
+	must(strnlen(info.labels, sizeof(info.labels)) < sizeof(info.labels));
+	must(strnlen(info.options, sizeof(info.options)) < sizeof(info.options));
+	return info.can;
 }
 
 static void ask(const struct blm_filter *f)
 {
-	const struct blm_key keys[] = { { "key", 3 }, { NULL, 0 }, { "another key", 11 } };
 	struct blm_estimate estimate;
 	struct blm_comparison comparison;
-	struct blm_info info;
-	struct blm_hash hashes[3];
-	uint64_t bits = 0, again = 0;
+	struct blm_hash hashes[KEYS];
+	uint64_t bits = 0, again = 0, value, count;
+	struct blm_fact fact;
+	bool estimated;
 
-	blm_info(f, &info);
-	must(strnlen(info.labels, sizeof(info.labels)) < sizeof(info.labels));
-	must(blm_contains_many(f, keys, 3, &bits) >= 0);
-	for (int i = 0; i < 3; i++)
-		must(blm_contains(f, keys[i].bytes, keys[i].len) == (bits >> i & 1));
-	if (blm_hash_many(f, keys, 3, hashes) == 0)
-		must(blm_contains_hashes(f, blm_hash_id(f), hashes, 3, &again) >= 0 && again == bits);
+	uint64_t values[KEYS];
+
+	can(f);
+	must(blm_contains_many(f, asked, KEYS, &bits) >= 0);
+	for (int i = 0; i < KEYS; i++) {
+		must(blm_contains(f, asked[i].bytes, asked[i].len) == (bits >> i & 1));
+		blm_get(f, asked[i].bytes, asked[i].len, &value);
+	}
+	if (blm_hash_many(f, asked, KEYS, hashes) == 0)
+		must(blm_contains_hashes(f, blm_hash_id(f), hashes, KEYS, &again) >= 0 && again == bits);
+	must(blm_get_many(f, asked, KEYS, values, &again) < 0 || again == bits);
+	for (size_t i = 0; blm_fact(f, i, &fact) == 0; i++)
+		must(i < 1000 && fact.name && strnlen(fact.text, sizeof(fact.text)) < sizeof(fact.text));
+	blm_count(f, &count, &estimated);
 	blm_estimate(f, true, &estimate);
 	blm_estimate(f, false, &estimate);
 	blm_compare(f, f, &comparison);
+	blm_difference(f, f, &comparison.difference);
+}
+
+static bool holds(const struct blm_filter *f, const char *key)
+{
+	return blm_contains(f, key, strlen(key));
+}
+
+/* What was added is there, but for kinds that forget, of which the others' keys may take it away. */
+static void change_keys(struct blm_filter *f)
+{
+	const struct blm_key new[] = { { "new", 3 }, { "newer", 5 }, { "8", 1 } };
+	bool keeps = !(can(f) & BLM_FORGETS);
+	int r;
+
+	for (int i = 0; i < 2; i++) {
+		const char *key = i ? "9" : "added";
+
+		if (blm_add(f, key, strlen(key)) >= 0)
+			must(holds(f, key) || !keeps);
+		r = blm_claim(f, key, strlen(key));
+		if (r >= 0)
+			must((r == 0 && holds(f, key)) || !keeps);
+		if (blm_put(f, key, strlen(key), (uint64_t)i) >= 0)
+			must(holds(f, key) || !keeps);
+		blm_remove(f, key, strlen(key));
+	}
+	r = blm_claim(f, "claimed", 7);
+	if (r >= 0)
+		must(holds(f, "claimed") || !keeps);
+	if (blm_add_many(f, new, 3, NULL) >= 0)
+		must(blm_contains_many(f, new, 3, NULL) == 3 || !keeps);
+	blm_rotate(f);
+	blm_remove_many(f, new, 3, NULL);
+}
+
+static void remove_path(char *path)
+{
+	unlink(path);
+	strcat(path, ".key");
+	unlink(path);
+}
+
+static int stop(void *context, const void *key, size_t len, bool in_b)
+{
+	(void)context, (void)key, (void)len, (void)in_b;
+	return 1;
 }
 
 static void change(struct blm_filter *f)
 {
-	const struct blm_key keys[] = { { "new", 3 }, { "newer", 5 } };
 	struct blm_filter *like = NULL;
 	char path[sizeof(folder) + 16];
 
-	if (blm_add(f, "added", 5) >= 0)
-		must(blm_contains(f, "added", 5));
-	if (blm_claim(f, "claimed", 7) >= 0)
-		must(blm_contains(f, "claimed", 7));
-	if (blm_add_many(f, keys, 2, NULL) >= 0)
-		must(blm_contains_many(f, keys, 2, NULL) == 2);
+	change_keys(f);
 	snprintf(path, sizeof(path), "%s/like", folder);
 	if (blm_template(&like, NULL, path, f, 0600) == 0) {
 		must(blm_same_template(f, like) == 0);
+		blm_differences(f, like, stop, NULL);
 		blm_combine_into(f, BLM_UNION, (const struct blm_filter *const *)&like, 1, 0, NULL);
-		blm_combine_into(like, BLM_UNION, (const struct blm_filter *const *)&f, 1, 0, NULL);
-		must(blm_contains(like, "added", 5) == blm_contains(f, "added", 5));
+		if (blm_combine_into(like, BLM_UNION, (const struct blm_filter *const *)&f, 1, 0, NULL) == 0)	/* not of damaged blocks */
+			must(holds(like, "added") == holds(f, "added") || can(f) & BLM_FORGETS);
+		blm_advance(f, (const struct blm_filter *const *)&like, 1);
 		blm_close(like);
 	}
-	unlink(path);
-	strcat(path, ".key");
-	unlink(path);
+	remove_path(path);
 	blm_sync(f);
+}
+
+/* What is made of filters without their keys: two of it, into one; and Bitcoin's file of it. */
+static void make_of(const struct blm_filter *f)
+{
+	const struct blm_filter *two[2] = { f, f };
+	struct blm_filter *other = NULL;
+	size_t count;
+	void *bytes;
+
+	if (blm_merge(&other, NULL, NULL, two, 2, 0) == 0) {
+		ask(other);
+		blm_close(other);
+	}
+	if (blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &count) == 0)
+		blm_free(bytes);
+}
+
+/* The same to a copy in memory, and what puts another file in its place; and the filters of other shapes that can be made of it. */
+static void change_copy(const struct blm_filter *f)
+{
+	struct blm_filter *copy = NULL, *other = NULL;
+
+	if (blm_convert(&other, NULL, NULL, f, NULL, 0) == 0) {
+		for (int i = 0; i < KEYS; i++)
+			must(blm_contains(other, asked[i].bytes, asked[i].len) || !blm_contains(f, asked[i].bytes, asked[i].len));
+		blm_close(other);
+	}
+	if (blm_fold(&other, NULL, NULL, f, 2, 0) == 0)
+		blm_close(other);
+	make_of(f);
+	if (blm_copy(&copy, NULL, NULL, f, 0) < 0)
+		return;
+	for (int i = 0; i < KEYS; i++)
+		must(blm_contains(copy, asked[i].bytes, asked[i].len) == blm_contains(f, asked[i].bytes, asked[i].len));
+	change_keys(copy);
+	if (blm_grow(copy, BLM_GROW_FORCE) == 0)
+		change_keys(copy);
+	blm_combine_into(copy, BLM_INTERSECT, &f, 1, 0, NULL);
+	blm_seal(copy);
+	ask(copy);
+	blm_close(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	unsigned choices = size ? data[0] : 0;
+	unsigned which = size > 1 ? data[0] % base_count : 0, choices = size > 1 ? data[1] : 0;
 	struct blm_filter *f = NULL;
 	char path[32];
-	int fd;
 
-	if (!size)
+	if (size < 2)
 		return 0;
-	fd = file_of(data + 1, size - 1, choices);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (blm_open_keyed(&f, NULL, path, choices & WRITE, secret) == 0) {
+	write_file(which, data + 2, size - 2, choices);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	if (blm_open_keyed(&f, NULL, path, choices & WRITE, which == KEYED ? secret : NULL) == 0) {
 		ask(f);
-		if (choices & WRITE)
+		if (choices & ONLY_COPY)
+			change_copy(f);
+		else if (choices & WRITE)
 			change(f);
-		else
+		if (!(choices & WRITE))
 			must(blm_add(f, "key", 3) == -EBADF);
 		blm_close(f);
 	} else {
 		must(*blm_why() != '\0');
 	}
-	blm_verify(NULL, path, NULL, NULL);
-	close(fd);
+	blm_verify(NULL, path, choices & WRITE, NULL, NULL);
 	return 0;
 }

@@ -17,7 +17,13 @@ struct golden {
 	struct blm_params params;
 	uint64_t seed;
 	unsigned more;		/* keys beside the ADDED that the list names */
-	bool synced, in_store;
+	bool synced, in_store, sealed;
+	bool numbers;		/* its keys are */
+	unsigned removed;	/* of the more, after that; the list denies them */
+	unsigned rotations;	/* after that */
+	unsigned levels;	/* the more are put into the levels below this, in turn */
+	unsigned longest;	/* key that it takes; 0: any */
+	bool imported;		/* exported to pybloomfiltermmap's form, and the golden file is what that is imported as */
 };
 
 static const struct golden goldens[] = {
@@ -29,6 +35,8 @@ static const struct golden goldens[] = {
 	{ "classic-siphash", { .kind = "classic", .hash = "siphash", .capacity = 200, .rate = 0.1, .secret = secret },
 	  .more = 300 },
 	{ "classic-bip37", { .kind = "classic", .hash = "murmur3-bip37", .cells = 600, .probes = 5, .tweak = 2147483649 } },
+	{ "classic-mm3-64", { .kind = "classic", .hash = "mm3_64", .cells = 480, .seed_count = 3,
+	  .seeds = (const uint64_t[]){ 1, 0, UINT32_MAX } } },
 	{ "blocked-xxh3", { .kind = "blocked", .hash = "xxh3", .capacity = 500, .rate = 0.02 }, .seed = 7, .more = 500 },
 	{ "blocked-20-probes", { .kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20, .sparse = true },
 	  .seed = 1 << 20, .more = 80 },
@@ -36,6 +44,49 @@ static const struct golden goldens[] = {
 	  .synced = true },
 	{ "blocked-in-a-store", { .kind = "blocked", .hash = "xxh3", .capacity = 60, .rate = 0.1 },
 	  .seed = 3, .synced = true, .in_store = true },
+	{ "classic-sealed", { .kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.001 }, .seed = 11, .sealed = true },
+	{ "counting-xxh3", { .kind = "counting", .hash = "xxh3", .capacity = 100, .rate = 0.01 }, .seed = 13, .synced = true },
+	{ "counting-3-bits", { .kind = "counting", .hash = "xxh3", .options = "bits=3", .cells = 1001, .probes = 5 }, .seed = 14, .more = 700 },
+	{ "counting-mm3-64", { .kind = "counting", .hash = "mm3_64", .cells = 640, .seed_count = 3,
+	  .seeds = (const uint64_t[]){ 9, 8, 7 } }, .sealed = true },
+	{ "approximator-xxh3", { .kind = "approximator", .hash = "xxh3", .capacity = 100, .rate = 0.01 }, .seed = 15, .synced = true },
+	{ "approximator-min-21-bits", { .kind = "approximator", .hash = "xxh3", .options = "bits=21,lattice=min", .cells = 400, .probes = 3 },
+	  .seed = 16, .more = 20 },
+	{ "approximator-or-40-bits", { .kind = "approximator", .hash = "siphash", .options = "bits=40,lattice=or", .cells = 300, .probes = 4,
+	  .secret = secret }, .sealed = true },
+	{ "cuckoo-xxh3", { .kind = "cuckoo", .hash = "xxh3", .cells = 200, .capacity = 150, .rate = 0.002 }, .seed = 17, .more = 90, .synced = true },
+	{ "cuckoo-sealed", { .kind = "cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret }, .more = 40, .sealed = true },
+	{ "redis-cuckoo", { .kind = "redis-cuckoo", .hash = "murmur64a-64", .cells = 128, .capacity = 100 }, .more = 50, .synced = true },
+	{ "redis-cuckoo-sealed", { .kind = "redis-cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret,
+	  .options = "bucket-size=3,expansion=4,iterations=500" }, .more = 40, .sealed = true },
+	{ "d-left-xxh3", { .kind = "d-left", .hash = "xxh3", .capacity = 100, .rate = 0.05, .options = "spare=1" }, .seed = 18, .more = 40 },
+	{ "d-left-sealed", { .kind = "d-left", .hash = "xxh3", .capacity = 200, .rate = 1e-7 }, .seed = 19, .more = 1, .sealed = true },
+	{ "stable-xxh3", { .kind = "stable", .hash = "xxh3", .cells = 9000, .rate = 0.01 }, .seed = 20, .more = 1 },
+	{ "stable-2-bits", { .kind = "stable", .hash = "xxh3", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2" }, .seed = 21, .more = 9 },
+	{ "classic-imported", { .kind = "classic", .hash = "mm3_64", .cells = 500, .seed_count = 4,
+	  .seeds = (const uint64_t[]){ 5, 6, 7, 8 } }, .imported = true },
+	{ "split-block-xxh64", { .kind = "split-block", .hash = "xxh64", .cells = 1280, .capacity = 50 }, .synced = true },
+	{ "bitmap", { .kind = "bitmap", .hash = "integer", .cells = 2000 }, .numbers = true },
+	{ "hash-compact-12-bits", { .kind = "hash-compact", .hash = "xxh3", .capacity = 50, .options = "signature-bits=12" }, .seed = 13 },
+	{ "scalable", { .kind = "scalable", .hash = "xxh3", .capacity = 20, .rate = 0.05, .options = "growth=2,tightening=0.9" },
+	  .seed = 4, .more = 200 },
+	{ "removable", { .kind = "removable", .hash = "xxh3", .capacity = 100, .rate = 0.05 }, .seed = 5, .more = 60, .removed = 40 },
+	{ "window", { .kind = "window", .hash = "xxh3", .capacity = 400, .rate = 0.05, .options = "slots=4" }, .seed = 6, .more = 200, .rotations = 1 },
+	{ "golomb-xxh3", { .kind = "golomb", .hash = "xxh3", .rate = 0.05 }, .seed = 22, .more = 200 },
+	{ "golomb-of-few", { .kind = "golomb", .hash = "siphash", .rate = 0.4, .secret = secret }, .more = 1 },
+	{ "golomb-siphash64", { .kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2,
+	  .seeds = (const uint64_t[]){ 1, UINT64_MAX } }, .more = 100 },
+	{ "ribbon-xxh3", { .kind = "ribbon", .hash = "xxh3", .rate = 0.01 }, .seed = 22, .more = 11000 },
+	{ "ribbon-siphash", { .kind = "ribbon", .hash = "siphash", .rate = 0.125, .secret = secret }, .more = 955 },
+	{ "fuse-xxh3", { .kind = "fuse", .hash = "xxh3", .rate = 0.01 }, .seed = 73, .more = 700 },	/* by the seed 1 of its shard */
+	{ "fuse-4-cells", { .kind = "fuse", .hash = "xxh3", .probes = 4, .options = "fingerprint-bits=16" }, .seed = 24, .more = 355 },
+	{ "fuse-siphash", { .kind = "fuse", .hash = "siphash", .rate = 0.05, .secret = secret }, .more = 40 },
+	{ "bloomier-xxh3", { .kind = "bloomier", .hash = "xxh3" }, .seed = 25, .more = 300 },
+	{ "bloomier-wide", { .kind = "bloomier", .hash = "xxh3", .probes = 4, .options = "check-bits=5,value-bits=64" }, .seed = 41, .more = 1 },	/* by the seed 2 */
+	{ "iblt-xxh3", { .kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_shadow = true }, .seed = 26, .longest = 33, .synced = true },
+	{ "iblt-siphash", { .kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65" }, .longest = 65, .more = 1, .sealed = true },
+	{ "attenuated", { .kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4" },
+	  .more = 90, .levels = 4 },
 };
 
 static void must(int64_t r, const char *what)
@@ -47,16 +98,87 @@ static void must(int64_t r, const char *what)
 }
 
 /* The i-th key: for the first of them bytes of every length class of the hashes, then words as people use. */
-static size_t key_at(unsigned i, uint8_t ret[4096])
+static size_t key_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 {
 	static const unsigned lengths[] = { 0, 1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 32, 33, 64, 65, 97, 129, 240, 241, 1025 };
 	const size_t classes = sizeof(lengths) / sizeof(lengths[0]);
 
-	if (i >= classes)
+	if (g->numbers)
+		return (size_t)snprintf((char *)ret, 4096, "%0*u", (int)(i % 3 * 2), i * 37);
+	if (i >= classes || (g->longest && lengths[i] > g->longest))
 		return (size_t)snprintf((char *)ret, 4096, "https://example.org/%u", i);
 	for (unsigned j = 0; j < lengths[i]; j++)
 		ret[j] = (uint8_t)((j * 167 + 13 + i) % 251);
 	return lengths[i];
+}
+
+/* Of the kinds that hold some; any number that fits the narrowest. */
+static uint64_t value_of(const uint8_t *key, size_t len)
+{
+	uint64_t sum = 7;
+
+	for (size_t i = 0; i < len; i++)
+		sum = sum * 31 + key[i];
+	return 1 + sum % 250;
+}
+
+static unsigned abilities(const struct golden *g)
+{
+	struct blm_kind_info kind;
+
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
+		if (!strcmp(kind.name, g->params.kind))
+			return kind.can;
+	return 0;
+}
+
+static bool holds_values(const struct golden *g)
+{
+	return abilities(g) & (BLM_CAN_PUT | BLM_CAN_GET) && !(abilities(g) & BLM_CAN_ADD);
+}
+
+static void give(struct blm_filter *f, const struct golden *g, const uint8_t *key, size_t len)
+{
+	must(holds_values(g) ? blm_put(f, key, len, value_of(key, len)) : blm_add(f, key, len), g->name);
+}
+
+static size_t more_at(unsigned i, uint8_t ret[4096])
+{
+	return (size_t)snprintf((char *)ret, 4096, "more %u", i);
+}
+
+static int add_more(struct blm_filter *f, const struct golden *g, unsigned i)
+{
+	uint8_t key[4096];
+	size_t len = more_at(i, key);
+
+	if (!g->levels)
+		give(f, g, key, len);
+	return g->levels ? blm_put(f, key, len, i % g->levels) : 0;
+}
+
+static void build_from(struct blm_build *b, const struct golden *g, const uint8_t *key, size_t len)
+{
+	const struct blm_key one = { key, len };
+	uint64_t value = value_of(key, len);
+
+	must(holds_values(g) ? blm_build_put_many(b, &one, &value, 1) : blm_build_add_many(b, &one, 1), g->name);
+}
+
+/* Of a kind that is made from all its keys at once. */
+static struct blm_filter *build(const struct golden *g, const struct blm_params *params, const char *path)
+{
+	struct blm_filter *f;
+	struct blm_build *b;
+	uint8_t key[4096];
+
+	must(blm_build_begin(&b, NULL, path, params, NULL), g->name);
+	for (unsigned i = 0; i < ADDED; i++)
+		build_from(b, g, key, key_at(g, i, key));
+	for (unsigned i = 0; i < g->more; i++)
+		build_from(b, g, key, more_at(i, key));
+	must(blm_build_finish(b, &f), g->name);
+	return f;
 }
 
 static void put_hex(FILE *to, const char *word, const uint8_t *bytes, size_t len)
@@ -102,8 +224,8 @@ static void tell_fields(FILE *to, const struct blm_filter *f, const struct golde
 	fprintf(to, "version %u\nkind %u\nfamily %u\n", info.version, id_of_kind(info.kind), id_of_hash(info.hash));
 	fprintf(to, "cells %llu\nprobes %u\ncell_bits %u\n", (unsigned long long)info.cells, info.probes, info.cell_bits);
 	fprintf(to, "seed_count %u\n", info.seed_count);
-	if (info.seed_count)
-		fprintf(to, "seed %#llx\n", (unsigned long long)info.seeds[0]);
+	for (uint32_t i = 0; i < info.seed_count; i++)
+		fprintf(to, "%s%#llx%s", i ? " " : "seed ", (unsigned long long)info.seeds[i], i + 1 < info.seed_count ? "" : "\n");
 	fprintf(to, "tweak %llu\ncapacity %llu\n", (unsigned long long)info.tweak, (unsigned long long)info.capacity);
 	fprintf(to, "rate %.17g\n", info.rate);
 	put_hex(to, "key_id", info.key_id, sizeof(info.key_id));
@@ -111,19 +233,42 @@ static void tell_fields(FILE *to, const struct blm_filter *f, const struct golde
 	put_hex(to, "uuid", info.uuid, sizeof(info.uuid));
 	fprintf(to, "created %llu\nkeys %llu\n", (unsigned long long)info.created, (unsigned long long)info.keys);
 	fprintf(to, "keys_given %u\n", ADDED + g->more);
-	fprintf(to, "keys_estimated %d\nsparse %d\ndirty %d\n", info.keys_estimated, info.sparse, info.dirty);
+	fprintf(to, "keys_estimated %d\nsparse %d\nsealed %d\ndirty %d\n", info.keys_estimated, info.sparse, info.sealed, info.dirty);
+	if (info.origin)
+		fprintf(to, "origin %s\n", info.origin);
 	fprintf(to, "synced %llu\ndata_bytes %llu\n", (unsigned long long)info.synced, (unsigned long long)info.data_bytes);
 }
 
-static void tell_answers(FILE *to, const struct blm_filter *f)
+/* What it was put with, and what it has. */
+static void tell_value(FILE *to, const struct blm_filter *f, const struct golden *g, const uint8_t *key, size_t len)
+{
+	uint64_t value;
+	char word[40];
+
+	snprintf(word, sizeof(word), "value %llu", (unsigned long long)value_of(key, len));
+	put_hex(to, word, key, len);
+	must(blm_get(f, key, len, &value), g->name);
+	snprintf(word, sizeof(word), "got %llu", (unsigned long long)value);
+	put_hex(to, word, key, len);
+}
+
+static void tell_answers(FILE *to, const struct blm_filter *f, const struct golden *g)
 {
 	unsigned positives = 0, absent = 0;
 	uint8_t key[4096];
 
-	for (unsigned i = 0; i < ADDED; i++)
-		put_hex(to, "added", key, key_at(i, key));
+	for (unsigned i = 0; i < ADDED; i++) {
+		size_t len = key_at(g, i, key);
+
+		put_hex(to, "added", key, len);
+		if (holds_values(g))
+			tell_value(to, f, g, key, len);
+	}
+	for (unsigned i = 0; i < g->removed; i++)
+		put_hex(to, "no", key, more_at(i, key));
 	for (unsigned i = 0; i < ASKED && (positives < FALSE_POSITIVES || absent < ABSENT); i++) {
-		size_t len = (size_t)snprintf((char *)key, sizeof(key), "absent %u", i);
+		size_t len = (size_t)(g->numbers ? snprintf((char *)key, sizeof(key), i % 7 == 3 ? "%u " : "%u", i * 259 + 1)
+						 : snprintf((char *)key, sizeof(key), "absent %u", i));
 		bool found = blm_contains(f, key, len);
 
 		if (found ? positives++ < FALSE_POSITIVES : absent++ < ABSENT)
@@ -146,6 +291,20 @@ static void move_out_of_store(const char *store, const char *path)
 		must(-EIO, command);
 }
 
+/* The filter f leaves, and comes back from its form of another program. */
+static void send_round(struct blm_filter **f, const char *path, const struct golden *g)
+{
+	struct blm_exchange form = { .format = "pybloomfiltermmap", .hash = g->params.hash, .allocate = true };
+	void *bytes;
+	size_t len;
+
+	must(blm_export_bytes(*f, &form, &bytes, &len), g->name);
+	blm_close(*f);
+	unlink(path);
+	must(blm_import_bytes(f, NULL, path, &form, bytes, len), g->name);
+	blm_free(bytes);
+}
+
 static void make(const struct golden *g, const char *folder)
 {
 	char path[1024], list[1100], dir[1100];
@@ -165,20 +324,32 @@ static void make(const struct golden *g, const char *folder)
 	unlink(path);
 	if (g->in_store)
 		must(blm_store_open(&store, dir, BLM_STORE_CREATE), dir);
-	must(blm_create(&f, store, store ? "a golden name" : path, &params), g->name);
-	for (unsigned i = 0; i < ADDED; i++)
-		must(blm_add(f, key, key_at(i, key)), g->name);
-	for (unsigned i = 0; i < g->more; i++)
-		must(blm_add(f, key, (size_t)snprintf((char *)key, sizeof(key), "more %u", i)), g->name);
+	if (abilities(g) & BLM_CAN_BUILD) {
+		f = build(g, &params, path);
+	} else {
+		must(blm_create(&f, store, store ? "a golden name" : path, &params), g->name);
+		for (unsigned i = 0; i < ADDED; i++)
+			give(f, g, key, key_at(g, i, key));
+		for (unsigned i = 0; i < g->more; i++)
+			must(add_more(f, g, i), g->name);
+	}
+	for (unsigned i = 0; i < g->removed; i++)
+		must(blm_remove(f, key, more_at(i, key)), g->name);
+	for (unsigned i = 0; i < g->rotations; i++)
+		must(blm_rotate(f), g->name);
 	if (store)
 		must(blm_store_label(store, "a golden name", "purpose", "test"), g->name);
 	if (g->synced)
 		must(blm_sync(f), g->name);
+	if (g->sealed)
+		must(blm_seal(f), g->name);
+	if (g->imported)
+		send_round(&f, path, g);
 	to = fopen(list, "w");
 	if (!to)
 		must(-errno, list);
 	tell_fields(to, f, g);
-	tell_answers(to, f);
+	tell_answers(to, f, g);
 	fclose(to);
 	blm_close(f);
 	blm_store_close(store);

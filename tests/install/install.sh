@@ -53,10 +53,39 @@ the_program_runs_from_where_it_is_installed() {
 	same "$(LD_LIBRARY_PATH=$lib "$tree$PREFIX/bin/bloomery" --version | grep -c "$(pkg-config --modversion bloomery)")" 1
 }
 
+# The program that is installed; libraries of the folder `damaged`, where there is one, come first.
+installed() { LD_LIBRARY_PATH=damaged:$lib "$tree$PREFIX/bin/bloomery" "$@"; }
+
+libraries_that_few_runs_need_are_loaded_when_they_are_needed() {
+	objdump -p "$lib/libbloomery.so" "$tree$PREFIX/bin/bloomery" | awk '$1 == "NEEDED"' > needed
+	grep -q lmdb needed
+	not grep -E 'libz|libmd' needed
+	seq 1000 | gzip > keys.gz
+	installed create ./few.blm -n 1k
+	installed add ./few.blm keys.gz
+	installed export ./few.blm --base64 -o few.b64
+	installed import few.b64 ./again.blm --base64
+	same "$(seq 1000 | installed test ./again.blm | wc -l)" 1000
+	same "$(echo key | installed claim ./md5.blm --create -n 100 --hash md5)" key
+}
+
+without_them_what_needs_them_fails_and_says_so_and_all_else_goes_on() {
+	seq 1000 | gzip > keys.gz
+	seq 1000 | installed claim ./few.blm --create -n 1k > claimed
+	echo key | installed claim ./md5.blm --create -n 100 --hash md5 > claimed
+	mkdir damaged
+	touch damaged/libz.so.1 damaged/libzstd.so.1 damaged/libmd.so.0
+	same "$(seq 1000 | installed test ./few.blm | wc -l)" 1000
+	exits 2 installed add ./few.blm keys.gz; says 'packed with gzip: damaged/libz.so.1'
+	exits 2 installed export ./few.blm --base64 -o not.b64; says 'zstd: damaged/libzstd.so.1'
+	[ ! -e not.b64 ]
+	exits 2 installed test ./md5.blm < /dev/null; says 'the hash md5: damaged/libmd.so.0'
+}
+
 pkg_config_names_what_a_user_of_the_shared_library_needs() {
 	pkg-config --libs bloomery | grep -q -- '-lbloomery'
 	pkg-config --libs bloomery > libs
-	for private in lmdb sodium; do
+	for private in lmdb sodium z zstd md; do
 		if grep -q -- "-l$private" libs; then cat libs; return 1; fi
 		pkg-config --static --libs bloomery | grep -q -- "-l$private" || { echo "no -l$private for static users"; return 1; }
 	done
@@ -68,7 +97,7 @@ a_c_user_compiles_links_and_runs() {
 
 a_c_user_links_the_static_library_alone() {
 	works $CC -std=gnu11 -Wall -Wextra -Werror -static -o user "$USER_C" $(pkg-config --static --cflags --libs bloomery)
-	! readelf -d user | grep -q NEEDED
+	readelf -d user > linked; not grep -q NEEDED linked
 }
 
 a_cpp_user_compiles_links_and_runs() {

@@ -9,16 +9,22 @@ From a shell: `bloomery_reader.py FILE` shows the fields, and `bloomery_reader.p
 each key.
 """
 
+import functools
 import hashlib
+import math
+import operator
 import os
 import re
 import stat
 import struct
 import sys
+import time
 
 import hashes
 
 HEADER_BYTES = 20480
+BLOCK = 65536
+SEALED = 2
 TWO_47 = 1 << 47
 M64 = (1 << 64) - 1
 
@@ -45,9 +51,17 @@ def scale(x, n):
 	return x * n >> 64
 
 
-class Xxh3:
+class Family:
+	"""How many seeds, or None for one for each probe; what tweak and seeds are below; what it gives, and reaches."""
+	seeds, tweaks, seed_limit, keyed, wide, reach, bits, number, digest_bytes = 0, 1, 1 << 64, False, True, TWO_47, 128, False, 0
+
+	def cell(self, hash, cells):
+		return hash % cells
+
+
+class Xxh3(Family):
 	"""Family 1."""
-	seeds, tweaks, keyed, wide, reach = 1, 1, False, True, TWO_47
+	seeds = 1
 
 	def __init__(self, seeds, tweak, secret):
 		self.seed = seeds[0]
@@ -55,10 +69,16 @@ class Xxh3:
 	def hash(self, key):
 		return hashes.xxh3_128(key, self.seed)
 
+	digest_bytes = 16
 
-class SipHash:
+	def digest(self, key):
+		lo, hi = self.hash(key)
+		return hi.to_bytes(8, 'big') + lo.to_bytes(8, 'big')
+
+
+class SipHash(Family):
 	"""Family 2."""
-	seeds, tweaks, keyed, wide, reach = 0, 1, True, True, TWO_47
+	keyed = True
 
 	def __init__(self, seeds, tweak, secret):
 		self.secret = secret
@@ -67,9 +87,9 @@ class SipHash:
 		return hashes.siphash_128(key, self.secret)
 
 
-class Murmur3Bip37:
+class Murmur3Bip37(Family):
 	"""Family 3: 32 bits for each probe, so it hashes to a function of the probe's number."""
-	seeds, tweaks, keyed, wide, reach = 0, 1 << 32, False, False, 1 << 32
+	tweaks, wide, reach = 1 << 32, False, 1 << 32
 
 	def __init__(self, seeds, tweak, secret):
 		self.tweak = tweak
@@ -78,44 +98,318 @@ class Murmur3Bip37:
 		return lambda i: hashes.murmur3_32(key, (i * 0xFBA4C795 + self.tweak) % 2**32)
 
 
-FAMILIES = {1: Xxh3, 2: SipHash, 3: Murmur3Bip37}
+class Xxh64(Family):
+	"""Family 11."""
+	bits = 64
+
+	def __init__(self, seeds, tweak, secret):
+		pass
+
+	def hash(self, key):
+		return (hashes.xxh64(key),) * 2
+
+
+class Integer(Family):
+	"""Family 12: the key's number and 0, or what is none."""
+	number = True
+
+	def __init__(self, seeds, tweak, secret):
+		pass
+
+	def hash(self, key):
+		if not re.fullmatch(rb'[0-9]+', key):
+			return 0, 1
+		return (0, 2) if int(key) > M64 else (int(key), 0)
+
+
+class Murmur64(Family):
+	"""Family 32."""
+	bits = 64
+
+	def __init__(self, seeds, tweak, secret):
+		pass
+
+	def hash(self, key):
+		return (hashes.murmur64a(key, 0),) * 2
+
+
+class SipHash64(Family):
+	"""Family 13."""
+	bits, seeds = 64, 2
+
+	def __init__(self, seeds, tweak, secret):
+		self.key = seeds
+
+	def hash(self, key):
+		return (hashes.siphash_64(key, *self.key),) * 2
+
+
+class ByProbe(Family):
+	"""Families 4 to 10, and 31: a hash for each probe, with that probe's seed."""
+	seeds, seed_limit, wide, reach = None, 1 << 32, False, 1 << 32
+
+	def __init__(self, seeds, tweak, secret):
+		self.seeds_of_probes = seeds
+
+	def hash(self, key):
+		return lambda i: type(self).of(key, self.seeds_of_probes[i])
+
+
+def by_probe(hash, reach=1 << 32, **more):
+	return type(hash.__name__, (ByProbe,), {'of': staticmethod(hash), 'reach': reach, **more})
+
+
+def signed_cell(family, hash, cells):
+	"""Of family 31: numbered from the lowest."""
+	size = (cells + 1) // 2
+	return int(math.fmod(hash, size)) + size - 1
+
+
+class Pair(Family):
+	"""Families of other programs that give two numbers and take no seed."""
+	def __init__(self, seeds, tweak, secret):
+		pass
+
+	def hash(self, key):
+		return type(self).of(key)
+
+
+def pair(name, of, bits=128):
+	return type(name, (Pair,), {'of': staticmethod(of), 'bits': bits, 'reach': TWO_47 if bits >= 64 else 1 << bits})
+
+
+class Digest(Pair):
+	"""Families of which there is more than 128 bits, or which are cut; the halves are its first 16 bytes."""
+	def digest(self, key):
+		return type(self).of(key)
+
+	def hash(self, key):
+		return struct.unpack_from('<QQ', type(self).of(key))
+
+
+def digest(name, of):
+	return type(name, (Digest,), {'of': staticmethod(of), 'digest_bytes': len(of(b''))})
+
+
+class Murmur3(Family):
+	"""Family 16."""
+	seeds, seed_limit, digest_bytes = 1, 1 << 32, 16
+
+	def __init__(self, seeds, tweak, secret):
+		self.seed = seeds[0]
+
+	def hash(self, key):
+		return hashes.murmur3_128(key, self.seed)
+
+	def digest(self, key):
+		return struct.pack('<QQ', *self.hash(key))
+
+
+class SipHash13(Family):
+	"""Family 22."""
+	seeds = 4
+
+	def __init__(self, seeds, tweak, secret):
+		self.keys = seeds
+
+	def hash(self, key):
+		key = len(key).to_bytes(8, 'little') + key
+		return hashes.siphash13(key, *self.keys[:2]), hashes.siphash13(key, *self.keys[2:])
+
+
+class ScrapyRedis(Family):
+	"""Family 29."""
+	wide = False
+
+	def __init__(self, seeds, tweak, secret):
+		pass
+
+	def hash(self, key):
+		return lambda i: functools.reduce(lambda r, byte: ((i + 1) * r + byte) & M64, key, 0)
+
+
+def twice(hash, seed):
+	return lambda key: (hash(key, seed), hash(key, hash(key, seed)))
+
+
+def leveldb(key):
+	h = hashes.leveldb(key)
+	return h, hashes.rotl32(h, 15)
+
+
+FAMILIES = {
+	16: Murmur3, 17: pair('murmur64a', twice(hashes.murmur64a, 0xc6a4a7935bd1e995)),
+	18: pair('murmur2', twice(hashes.murmur2, 0x9747b28c), 32), 19: pair('leveldb', leveldb, 32),
+	20: pair('fnv1', lambda key: (hashes.fnv1(key),) * 2, 64), 21: pair('fnv1a', lambda key: (hashes.fnv1(key, True),) * 2, 64),
+	22: SipHash13, 23: digest('md5-digest', lambda key: hashlib.md5(key).digest()),
+	24: digest('sha1-digest', lambda key: hashlib.sha1(key).digest()), 25: digest('sha256-digest', lambda key: hashlib.sha256(key).digest()),
+	26: digest('sha384-digest', lambda key: hashlib.sha384(key).digest()),
+	27: digest('sha512-digest', lambda key: hashlib.sha512(key).digest()), 28: digest('keccak256', hashes.keccak256),
+	29: ScrapyRedis, 30: digest('squid', lambda key: hashlib.md5(b'\x01' + key).digest()), 31: by_probe(hashes.js, seed_limit=1 << 21, cell=signed_cell),
+	1: Xxh3, 2: SipHash, 3: Murmur3Bip37, 4: by_probe(hashes.djb), 5: by_probe(hashes.djb_int), 6: by_probe(hashes.md5),
+	7: by_probe(hashes.superfast), 8: by_probe(hashes.sha512), 9: by_probe(hashes.mm3_32),
+	10: by_probe(hashes.mm3_64, TWO_47), 11: Xxh64, 12: Integer, 13: SipHash64, 32: Murmur64,
+}
 
 
 def cells_of(family, key, probes, cells):
 	h = family.hash(key)
 	if not family.wide:
-		return [h(i) % cells for i in range(probes)]
+		return [family.cell(h(i), cells) for i in range(probes)]
 	return [scale(unfold(*h, i), cells) for i in range(probes)]
 
 
-class Classic:
-	"""Kind 1."""
-	@staticmethod
-	def valid(part):
-		return 1 <= part.cells <= TWO_47 and part.bytes == (part.cells + 511) // 512 * 64
+# ---- Index rules: the cells of a key, in closed form ----
+
+P = 2**64 - 59
+
+
+def dcso(family, key, k, m):
+	h, cells = family.hash(key)[0] % P, []
+	for _ in range(k):
+		h = h * (2**64 - 1469) % 2**64 % P
+		cells.append(h % m)
+	return cells
+
+
+def literature(formula):
+	def cells(family, key, k, m):
+		a, b = family.hash(key)
+		return [formula(a, b, unfold(a, b, 0), i) % m for i in range(k)]
+	return cells
+
+
+def guava_32(family, key, k, m):
+	a, b = family.hash(key)[0] & hashes.M32, family.hash(key)[0] >> 32
+	h = [a + i * b & hashes.M32 for i in range(1, k + 1)]
+	return [(x ^ hashes.M32 if x >> 31 else x) % m for x in h]
+
+
+def slices(width):
+	return lambda family, key, k, m: [int.from_bytes(family.digest(key)[i * width:][:width], 'big') % m for i in range(k)]
+
+
+def four_words(family, key, k, m):
+	h = struct.unpack('<QQQQ', family.digest(key)[:16] + family.digest(key + b'\x01')[:16])
+	return [(h[i % 2] + i * h[2 + (i + i % 2) % 4 // 2]) % 2**64 % m for i in range(k)]
+
+
+def pybloom(family, key, k, m):
+	of, width = m // k, 2 if m // k < 2**15 else 4 if m // k < 2**31 else 8
+	words, cells = family.digest_bytes // width, []
+	for i in range(k):
+		number = family.digest((i // words).to_bytes(4, 'little'))
+		cut = family.digest(number + key)[i % words * width:][:width]
+		cells.append(i * of + int.from_bytes(cut, 'little') % of)
+	return cells
+
+
+def pybloom_chain(family, key, k, m):
+	of = max(m // k, 1)
+	width = 2 if of < 2**15 else 4 if of < 2**31 else 8
+	if k * width > family.digest_bytes:
+		family = next(f for f in (FAMILIES[i] for i in (24, 25, 26, 27)) if k * width <= f.digest_bytes or f is FAMILIES[27])([], 0, None)
+	return [cell % m for cell in pybloom(family, key, k, of * k)]
+
+
+class Rule:
+	"""bits: that the family must have; None: it must have a digest, of which a cell takes so many bytes, or any."""
+	def __init__(self, cells, bits=None, slice=None, ranges=False):
+		self.cells, self.bits, self.slice, self.ranges = cells, bits, slice, ranges
+
+	def takes(self, family, probes, cells):
+		if not family.wide or family.number or (self.ranges and cells % probes):
+			return False
+		if self.bits:
+			return family.bits >= self.bits
+		return family.digest_bytes > 0 and (not self.slice or probes * self.slice <= family.digest_bytes and cells <= 256 ** self.slice)
+
+
+class Own:
+	"""Rule 0."""
+	cells = staticmethod(cells_of)
 
 	@staticmethod
-	def takes(family, part):
-		return part.cells <= family.reach
+	def takes(family, probes, cells):
+		return not family.wide or family.number or family.bits >= 64
+
+
+RULES = {
+	0: Own, 1: Rule(literature(lambda a, b, c, i: a + i * b), 128), 2: Rule(literature(lambda a, b, c, i: a + i * b + (i**3 - i) // 6), 128),
+	3: Rule(literature(lambda a, b, c, i: a + i * b + i * (i - 1) // 2 * c), 128),
+	4: Rule(lambda family, key, k, m: [hashes.r64(family.digest(i.to_bytes(4, 'little') + key)) % m for i in range(k)]),
+	5: Rule(slices(4), slice=4), 6: Rule(lambda family, key, k, m: [i * (m // k) + scale(unfold(*family.hash(key), i), m // k) for i in range(k)], 128, ranges=True),
+	7: Rule(literature(lambda a, b, c, i: (a + i * b) % 2**64), 32), 8: Rule(literature(lambda a, b, c, i: (a + i * b) % 2**32), 32),
+	9: Rule(guava_32, 128), 10: Rule(literature(lambda a, b, c, i: (a + i * b) % 2**63), 128), 11: Rule(dcso, 64),
+	12: Rule(literature(lambda a, b, c, i: a if i == 0 else b if i == 1 else (a + i * b) % 2**64 % P), 128),
+	13: Rule(slices(2), slice=2), 14: Rule(pybloom, ranges=True), 15: Rule(four_words), 16: Rule(pybloom_chain),
+}
+RULES_OF_STAGES = 1, 2, 3, 7, 8, 9, 10, 11, 12, 16	# that are for every m and k: scalable filters have them, too
+
+
+def flip_of(order, cells):
+	"""What a bit's number differs in from that of its cell; None: there is no such order of so many."""
+	return [0, 7, 56, cells - 8 if cells >= 8 and cells & cells - 1 == 0 else None][order]
+
+
+class Bits:
+	"""Kinds whose cells are bits; `bits` are those that a key has; None: it can have none."""
+	@staticmethod
+	def args_valid(args):
+		return not any(args)
 
 	@staticmethod
-	def bits(family, key, part):
-		return cells_of(family, key, part.probes, part.cells)
+	def sizes_valid(part):
+		return 1 <= part.cells <= TWO_47 and part.bytes == (part.cells + 511) // 512 * 64 and part.cell_bits == 1
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		bits = kind.bits(family, key, part)
+		return bits is not None and all(image[part.offset + bit // 8] >> bit % 8 & 1 for bit in bits)
+
+	@classmethod
+	def made_of(kind, family, entries, part, args):
+		"""The part's bytes, of these keys (with their values)."""
+		made = bytearray(part.bytes)
+		for key, _ in entries:
+			for bit in kind.bits(family, key, part):
+				made[bit // 8] |= 1 << bit % 8
+		return made
 
 	@staticmethod
 	def padding(part):
 		return range(part.cells, part.bytes * 8)
 
 
-class Blocked:
-	"""Kind 2."""
-	@staticmethod
-	def valid(part):
-		return 512 <= part.cells <= TWO_47 and part.cells % 512 == 0 and part.bytes == part.cells // 8
+class Classic(Bits):
+	"""Kind 1."""
+	@classmethod
+	def valid(kind, part, args):
+		return kind.sizes_valid(part)
 
 	@staticmethod
 	def takes(family, part):
-		return family.wide
+		return not family.number and part.cells <= family.reach
+
+	@staticmethod
+	def bits(family, key, part):
+		return [cell ^ part.flip for cell in RULES[part.rule].cells(family, key, part.probes, part.cells)]
+
+	@staticmethod
+	def padding(part):
+		from_bit = part.cells // 64 * 64 if part.flip else part.cells
+		return [bit for bit in range(from_bit, part.bytes * 8) if bit ^ part.flip >= part.cells]
+
+
+class Blocked(Bits):
+	"""Kind 2."""
+	@classmethod
+	def valid(kind, part, args):
+		return kind.sizes_valid(part) and part.cells % 512 == 0
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits == 128 and not family.number
 
 	@staticmethod
 	def bits(family, key, part):
@@ -123,12 +417,756 @@ class Blocked:
 		block = scale(hi, part.cells // 512)
 		return [512 * block + (unfold(lo, hi, i // 7) >> 9 * (i % 7)) % 512 for i in range(part.probes)]
 
+
+class SplitBlock(Bits):
+	"""Kind 3."""
+	SALTS = (0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31)
+
+	@staticmethod
+	def args_valid(args):
+		return args[0] <= 1 and not any(args[1:])
+
+	@classmethod
+	def valid(kind, part, args):
+		blocks = part.cells // 256
+		return (kind.sizes_valid(part) and part.cells % 256 == 0 and blocks < 1 << 31 and part.probes == 8
+			and (not args[0] or blocks & blocks - 1 == 0))
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and not family.number and (family.bits == 128 or family is Xxh64)
+
+	@classmethod
+	def bits(cls, family, key, part):
+		lo, _ = family.hash(key)
+		block = (lo >> 32) * (part.cells // 256) >> 32
+		return [256 * block + 32 * i + ((lo & 0xffffffff) * salt % 2**32 >> 27) for i, salt in enumerate(cls.SALTS)]
+
+
+class Bitmap(Bits):
+	"""Kind 4."""
+	@classmethod
+	def valid(kind, part, args):
+		return kind.sizes_valid(part) and part.probes == 1
+
+	@staticmethod
+	def takes(family, part):
+		return family.number
+
+	@staticmethod
+	def bits(family, key, part):
+		number, none = family.hash(key)
+		return None if none or number >= part.cells else [number]
+
+
+class Numbers:
+	"""Kinds that hold a number in each cell: as many as fit whole in a word, the first in its lowest bits."""
+	@staticmethod
+	def a_word(part):
+		return 64 // part.cell_bits
+
+	@classmethod
+	def sizes_valid(kind, part):
+		words = -(-part.cells // kind.a_word(part))
+		return 1 <= part.cells <= TWO_47 and part.bytes == (words * 8 + 63) // 64 * 64
+
+	@staticmethod
+	def takes(family, part):
+		return not family.number and part.cells <= family.reach
+
+	@staticmethod
+	def cells(family, key, part):
+		"""Each once."""
+		return set(cells_of(family, key, part.probes, part.cells))
+
+	@classmethod
+	def place(kind, cell, part):
+		"""Where its word is in the part, and how far it lies from the word's lowest bit."""
+		return cell // kind.a_word(part) * 8, cell % kind.a_word(part) * part.cell_bits
+
+	@classmethod
+	def values(kind, image, family, key, part):
+		for cell in kind.cells(family, key, part):
+			at, shift = kind.place(cell, part)
+			yield struct.unpack_from('<Q', image, part.offset + at)[0] >> shift & (1 << part.cell_bits) - 1
+
+	@classmethod
+	def made_of(kind, family, entries, part, args):
+		made = [0] * part.cells
+		for key, value in entries:
+			for cell in kind.cells(family, key, part):
+				made[cell] = kind.joined(made[cell], value, args)
+		words = [0] * (part.bytes // 8)
+		for cell, value in enumerate(made):
+			at, shift = kind.place(cell, part)
+			words[at // 8] |= value << shift
+		return struct.pack('<%dQ' % len(words), *words)
+
+	@classmethod
+	def padding(kind, part):
+		at, shift = kind.place(part.cells - 1, part)
+		left = range(64 // part.cell_bits * part.cell_bits, 64)
+		return [word * 64 + bit for word in range(at // 8) for bit in left] + list(range(at * 8 + shift + part.cell_bits, part.bytes * 8))
+
+
+class HashCompact(Numbers):
+	"""Kind 5."""
+	@staticmethod
+	def args_valid(args):
+		return 8 <= args[0] <= 64 and 0.05 <= struct.unpack('<d', struct.pack('<Q', args[1]))[0] <= 0.95 and not any(args[2:])
+
+	@classmethod
+	def valid(kind, part, args):
+		return part.cell_bits == args[0] and kind.sizes_valid(part) and -(-part.cells // kind.a_word(part)) <= 1 << 41 and part.probes == 1
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits == 128 and not family.number
+
+	@classmethod
+	def walk(kind, data, at, family, key, part):
+		"""The key's signature, then each cell that may have it: where its word lies in `data`, its shift in it, and what it holds."""
+		lo, hi = family.hash(key)
+		mask, home = (1 << part.cell_bits) - 1, scale(hi, part.cells)
+		yield 1 + scale(lo, mask)
+		for i in range(min(part.cells, 32768)):
+			word, shift = kind.place((home + i) % part.cells, part)
+			yield at + word, shift, struct.unpack_from('<Q', data, at + word)[0] >> shift & mask
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		cells = kind.walk(image, part.offset, family, key, part)
+		signature = next(cells)
+		for _, _, cell in cells:
+			if cell in (0, signature):
+				return cell != 0
+		return False
+
+	@classmethod
+	def made_of(kind, family, entries, part, args):
+		made = bytearray(part.bytes)
+		for key, _ in entries:
+			cells = kind.walk(made, 0, family, key, part)
+			signature = next(cells)
+			for at, shift, cell in cells:
+				if not cell:
+					struct.pack_into('<Q', made, at, struct.unpack_from('<Q', made, at)[0] | signature << shift)
+				if cell in (0, signature):
+					break
+		return made
+
+
+class Counting(Numbers):
+	"""Kind 6."""
+	@staticmethod
+	def args_valid(args):
+		return args[0] in (3, 4) and not any(args[1:])
+
+	@classmethod
+	def valid(kind, part, args):
+		return part.cell_bits == args[0] and kind.sizes_valid(part)
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		return all(kind.values(image, family, key, part))
+
+	@staticmethod
+	def joined(cell, value, args):
+		return min(cell + 1, (1 << args[0]) - 1)
+
+
+class Approximator(Numbers):
+	"""Kind 7."""
+	MAX, MIN, OR = range(3)
+
+	@classmethod
+	def args_valid(kind, args):
+		return 1 <= args[0] <= 64 and args[1] <= kind.OR and not any(args[2:])
+
+	@classmethod
+	def valid(kind, part, args):
+		return part.cell_bits == args[0] and kind.sizes_valid(part)
+
+	@staticmethod
+	def above_bottom(value, args):
+		return (1 << args[0]) - 1 - value if args[1] == Approximator.MIN else value
+
+	@classmethod
+	def joined(kind, cell, value, args):
+		value = kind.above_bottom(value, args)
+		return cell | value if args[1] == kind.OR else max(cell, value)
+
+	@classmethod
+	def value(kind, image, family, key, part, args):
+		"""None where the key has none."""
+		cells = list(kind.values(image, family, key, part))
+		met = functools.reduce(operator.and_, cells) if args[1] == kind.OR else min(cells)
+		return kind.above_bottom(met, args) if met else None
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		return kind.value(image, family, key, part, args) is not None
+
+
+def bits_at(image, at, bit, count):
+	"""`count` bits from bit `bit` behind byte `at` on."""
+	first, last = at + bit // 8, at + (bit + count + 7) // 8
+	return int.from_bytes(image[first:last], 'little') >> bit % 8 & (1 << count) - 1
+
+
+class Fingerprints:
+	"""Kinds that hold something of each key's hash: what they share."""
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits == 128 and not family.number and part.cells <= family.reach
+
+	@staticmethod
+	def padding(part):
+		return range(part.cells * part.cell_bits, part.bytes * 8)
+
+
+class Cuckoo(Fingerprints):
+	"""Kind 8."""
+	@staticmethod
+	def args_valid(args):
+		return not any(args)
+
+	@staticmethod
+	def valid(part, args):
+		return (4 <= part.cells <= TWO_47 and part.cells % 4 == 0 and part.probes == 2 and 4 <= part.cell_bits <= 32
+			and part.bytes == ((part.cells * part.cell_bits + 7) // 8 + 63) // 64 * 64)
+
+	@staticmethod
+	def places(family, key, part):
+		lo, hi = family.hash(key)
+		buckets = part.cells // 4
+		mark, first = 1 + scale(lo, (1 << part.cell_bits) - 1), scale(hi, buckets)
+		return mark, (first, (scale(unfold(mark, 0, 0), buckets) - first) % buckets)
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		mark, buckets = kind.places(family, key, part)
+		return any(bits_at(image, part.offset, (4 * b + i) * part.cell_bits, part.cell_bits) == mark for b in buckets for i in range(4))
+
+
+class DLeft(Fingerprints):
+	"""Kind 9."""
+	@staticmethod
+	def args_valid(args):
+		return args[0] <= 16 and not any(args[1:])
+
+	@staticmethod
+	def valid(part, args):
+		return (0 < part.cells <= 1 << 37 and part.cells % 32 == 0 and part.probes == 4 and 6 <= part.cell_bits <= 34
+			and part.bytes == (part.cells // 8 * part.cell_bits + 63) // 64 * 64)
+
+	@staticmethod
+	def places(family, key, part):
+		_, hi = family.hash(key)
+		count, r = part.cells // 32, part.cell_bits - 2
+		product = hi * count
+		bucket, rest = product >> 64, (product & M64) >> 64 - r
+		return bucket, rest, [i * count + (bucket + scale(unfold(rest, 0, i + 1), count)) % count for i in range(4)]
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		_, rest, buckets = kind.places(family, key, part)
+		r = part.cell_bits - 2
+		return any(bits_at(image, part.offset + b * (r + 2), 2 * i, 2) and bits_at(image, part.offset + b * (r + 2) + 2, r * i, r) == rest
+			for b in buckets for i in range(8))
+
+
+class RedisCuckoo:
+	"""Kind 19."""
+	@staticmethod
+	def args_valid(args):
+		return 1 <= args[0] <= 255 and args[1] <= 32768 and args[1] & args[1] - 1 == 0 and 1 <= args[2] <= 65535 and not any(args[3:])
+
+	@staticmethod
+	def buckets(part, args):
+		"""Of each table; none where the sizes do not go together."""
+		tables = part.probes // 2
+		first, left = divmod(part.cells, args[0] * sum(args[1] ** i for i in range(tables))) if tables else (0, 1)
+		fits = not left and first and first & first - 1 == 0
+		return [first * args[1] ** i for i in range(tables)] if fits else []
+
+	@classmethod
+	def valid(kind, part, args):
+		buckets = kind.buckets(part, args) if part.probes % 2 == 0 and 2 <= part.probes <= 256 and part.cells <= TWO_47 else []
+		return (buckets and (args[1] or len(buckets) == 1) and buckets[-1] * args[0] <= 1 << 32 and part.cell_bits == 8
+			and part.bytes == (part.cells + 63) // 64 * 64)
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and not family.number and (family.bits == 128 or family in (Xxh64, SipHash64, Murmur64))
+
+	@staticmethod
+	def padding(part):
+		return range(part.cells * 8, part.bytes * 8)
+
+	@classmethod
+	def value(kind, image, family, key, part, args):
+		"""How often it is there; None where it is not."""
+		h, at, found = family.hash(key)[0], part.offset, 0
+		mark = h % 255 + 1
+		for buckets in kind.buckets(part, args):
+			for bucket in h % buckets, (h ^ mark * 0x5bd1e995) % buckets:
+				found += image[at + bucket * args[0]:at + (bucket + 1) * args[0]].count(mark)
+			at += buckets * args[0]
+		return found or None
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		return kind.value(image, family, key, part, args) is not None
+
+
+class Stable:
+	"""Kind 10."""
+	@staticmethod
+	def args_valid(args):
+		return 1 <= args[0] <= 8 and 1 <= args[1] <= 65535 and not any(args[2:])
+
+	@staticmethod
+	def valid(part, args):
+		if part.cell_bits != args[0]:
+			return False
+		words = -(-part.cells // (64 // part.cell_bits))
+		return part.probes < part.cells <= TWO_47 and args[1] <= part.cells and part.bytes == (words * 8 + 63) // 64 * 64
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits == 128 and not family.number and part.cells <= family.reach
+
+	@staticmethod
+	def holds(image, family, key, part, args):
+		a_word, d = 64 // part.cell_bits, part.cell_bits
+		return all(bits_at(image, part.offset, c // a_word * 64 + c % a_word * d, d)
+			for c in cells_of(family, key, part.probes, part.cells))
+
+	@staticmethod
+	def padding(part):
+		return Numbers.padding(part)
+
+
+class Golomb:
+	"""Kind 15: one question; what does not add up says yes."""
+	@staticmethod
+	def args_valid(args):
+		return args[0] <= TWO_47 and args[1] <= 1 and not any(args[2:])
+
+	@staticmethod
+	def valid(part, args):
+		return 1 <= part.cells <= 1 << 62 and part.bytes >= 64 and part.probes == 1 and part.cell_bits == 1
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits >= 64 and not family.number
+
+	def __init__(self, image, part):
+		self.data = bytes(image[part.offset:part.end])
+		self.count, self.blocks, self.divisor, self.low, self.block_bytes, room = struct.unpack_from('<QQQIIQ', self.data)
+		self.good = (1 <= self.divisor and self.low <= 61 and self.divisor >> self.low <= 1
+			and 1 + self.low // 8 <= self.block_bytes <= 1024)
+		if self.good:
+			highs = (part.cells - 1 >> self.low) + 1
+			samples = ((highs // 128 + 1) * 4 + 7) // 8 * 8
+			self.good = (self.blocks <= room <= part.bytes
+				and 64 + samples + 32 + ((8 * self.block_bytes + 1) * room + highs) // 8 + 2 <= part.bytes)
+			self.vector, self.words = 64 + samples, (room + highs) // 64 + 1
+			self.block = self.vector + 8 * self.words
+			self.rest = (self.divisor - 1).bit_length()
+
+	def in_vector(self, at):
+		return at // 64 < self.words and self.data[self.vector + at // 8] >> at % 8 & 1
+
+	def first_block(self, high):
+		"""Where, in the vector, the blocks with this high half begin; and which is the first of them."""
+		at = struct.unpack_from('<I', self.data, 64 + 4 * (high // 128))[0]
+		zeros = high % 128
+		while zeros and at // 64 < self.words:
+			zeros -= not self.in_vector(at)
+			at += 1
+		return at, at - high
+
+	def number_of(self, block, high):
+		return high << self.low | bits_at(self.data, self.block + block * self.block_bytes, 0, self.low)
+
+	def numbers(self, block, number):
+		"""Those that a block has, from its first on."""
+		bit, end, start = self.low, 8 * self.block_bytes, self.block + block * self.block_bytes
+		while True:
+			yield number
+			zero = next((b for b in range(bit, end) if not bits_at(self.data, start, b, 1)), end)
+			q, bit = zero - bit, zero + 1
+			short = (1 << self.rest) - self.divisor
+			if zero == end or bit > end or self.rest and bit + self.rest - 1 > end:
+				return
+			r = 0
+			if self.rest:
+				r, bit = bits_at(self.data, start, bit, self.rest - 1), bit + self.rest - 1
+				if r >= short:
+					if bit == end:
+						return
+					r, bit = 2 * r + bits_at(self.data, start, bit, 1) - short, bit + 1
+			number = number + q * self.divisor + r & M64
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		g, value = kind(image, part), scale(family.hash(key)[1], part.cells)
+		if not g.good or not g.blocks:
+			return not g.good
+		high = value >> g.low
+		at, begin = g.first_block(high)
+		block, place, first = begin, at, None
+		while 0 <= block < g.blocks and g.in_vector(place) and g.number_of(block, high) <= value:
+			first, block, place = g.number_of(block, high), block + 1, place + 1
+		if first is None:
+			if not 0 < begin <= g.blocks:
+				return False
+			for _ in range(((8 * g.block_bytes + 1) * g.divisor >> g.low) + 2):
+				at -= 1
+				if at < 0:
+					return False
+				if g.in_vector(at):
+					first = g.number_of(begin - 1, high)
+					break
+				if not high:
+					return False
+				high -= 1
+			if first is None:
+				return False
+		for number in g.numbers(block - 1, first):
+			if number >= value:
+				return number == value
+		return False
+
 	@staticmethod
 	def padding(part):
 		return range(0)
 
 
-KINDS = {1: Classic, 2: Blocked}
+class Shard:
+	"""A shard of data that are made at once: its bytes, and what its entry of the index says beside."""
+	def __init__(self, data, own):
+		self.data, self.own = data, own
+
+
+def shards_of(part):
+	return max(1, part.capacity >> 20)
+
+
+def shards_valid(part):
+	return 1 <= part.capacity <= TWO_47 and (32 * shards_of(part) + 63) // 64 * 64 <= part.bytes <= 2 * TWO_47
+
+
+def shard_of(image, part, hi):
+	"""The shard of a hash, None where it has none, and where in it the hash lies, of 2^64."""
+	product = hi * shards_of(part)
+	offset, size, own = struct.unpack_from('<2Q16s', image, part.offset + 32 * (product >> 64))
+	if not size or offset % 64 or offset > part.bytes or size > part.bytes - offset:
+		return None, 0
+	return Shard(image[part.offset + offset:part.offset + offset + size], own), product & M64
+
+
+class Ribbon:
+	"""Kind 17."""
+	THRESHOLDS = 0, 20, 44, 128
+
+	@staticmethod
+	def args_valid(args):
+		return not any(args)
+
+	@staticmethod
+	def valid(part, args):
+		return shards_valid(part) and part.cells == 8 * part.bytes and part.probes == 64 and part.cell_bits == 1
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits == 128 and not family.number
+
+	@staticmethod
+	def layers(keys, share):
+		"""Of each its buckets (0: it is the last) and the slots of its sections."""
+		n = keys
+		while n > 768:
+			buckets = n // 136
+			first = 128 * ((buckets - 1) * share >> 32) if buckets >= 64 else 0
+			yield buckets, (first, 128 * buckets - first)
+			n += 64 + 128 * buckets // 2048 - 128 * buckets
+		yield 0, (0, (n + n // 8 + 127) // 64 * 64)
+
+	@staticmethod
+	def start(x, slots):
+		a = slots[0] - 63 if slots[0] else 0
+		y = scale(x, a + slots[1] - 63)
+		return y if y < a else y - a + slots[0]
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		lo, hi = family.hash(key)
+		shard, rest = shard_of(image, part, hi)
+		if not shard:
+			return False
+		keys, seed, share, *codes = struct.unpack('<3I4B', shard.own)
+		word = lambda i: unfold(lo, hi, 16 * seed + i)
+		codes, at = ((codes[0], codes[1] & 1), (codes[2], codes[3] & 1)), 0
+		if not keys or codes[0][0] > 32 or codes[1][0] > 32:
+			return False
+		for number, (buckets, slots) in enumerate(kind.layers(keys, share)):
+			start = kind.start(word(2 + number) if number or seed else rest, slots)
+			sizes = [8 * (count // 64 * bits + (count + 39) // 40 * trit) for count, (bits, trit) in zip(slots, codes)]
+			bucket, first = start // 128, at + 8 * ((buckets + 31) // 32)
+			if buckets and at + 8 * (bucket // 32) < len(shard.data) and start % 128 < kind.THRESHOLDS[bits_at(shard.data, at, 2 * bucket, 2)]:
+				at = first + sum(sizes)
+				continue
+			second = start >= slots[0]
+			begin = first + (sizes[0] if second else 0)
+			if begin + sizes[second] > len(shard.data):
+				return False
+			return kind.matches(shard.data[begin:begin + sizes[second]], slots[second], codes[second], start - (slots[0] if second else 0), word(0) | 1, word(1))
+
+	@staticmethod
+	def matches(data, slots, code, start, c, v):
+		bits, trit = code
+		looked_at = [start + i for i in range(64) if c >> i & 1]
+		for j in range(bits):
+			if sum(bits_at(data, 8 * (i // 64 * bits + j), i % 64, 1) for i in looked_at) % 2 != v >> j & 1:
+				return False
+		base = slots // 64 * bits * 8
+		return not trit or sum(data[base + i // 5] // 3 ** (i % 5) % 3 for i in looked_at) % 3 == scale(v, 3)
+
+	@staticmethod
+	def padding(part):
+		return range(0)
+
+
+def murmur_mix(x):
+	for factor in (0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53):
+		x = (x ^ x >> 33) * factor & M64
+	return x ^ x >> 33
+
+
+class Tables:
+	"""Kinds 16 and 18: the XOR of a key's cells is its check bits, and above them its value."""
+	ODD = 0x9e3779b97f4a7c15
+
+	@staticmethod
+	def sizes_valid(part):
+		index = (32 * shards_of(part) + 63) // 64 * 64
+		return shards_valid(part) and part.bytes % 64 == 0 and part.probes in (3, 4) and part.cells == (part.bytes - index) * 8 // part.cell_bits
+
+	@staticmethod
+	def takes(family, part):
+		return family.wide and family.bits == 128 and not family.number
+
+	@classmethod
+	def cells(kind, lo, hi, rest, probes, seed, segments, shift):
+		place, within = rest, lo
+		if seed:
+			place = murmur_mix(murmur_mix(lo + seed * kind.ODD & M64) ^ hi)
+			within = murmur_mix(place + kind.ODD & M64)
+		return [(scale(place, segments) + i << shift) + (within >> i * shift) % (1 << shift) for i in range(probes)]
+
+	@classmethod
+	def value(kind, image, family, key, part, args):
+		"""None where the key has none."""
+		lo, hi = family.hash(key)
+		shard, rest = shard_of(image, part, hi)
+		if not shard:
+			return None
+		seed, word = struct.unpack('<2Q', shard.own)
+		segments, shift = word >> 8, word & 255
+		if not 1 <= segments < 1 << 32 or shift > 16 or (segments + part.probes - 1 << shift) * part.cell_bits > len(shard.data) * 8:
+			return None
+		found = 0
+		for cell in kind.cells(lo, hi, rest, part.probes, seed, segments, shift):
+			found ^= bits_at(shard.data, 0, cell * part.cell_bits, part.cell_bits)
+		same = (found ^ unfold(lo, hi, 0)) % (1 << args[0]) == 0
+		return found >> args[0] if same else None
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		return kind.value(image, family, key, part, args) is not None
+
+	@staticmethod
+	def padding(part):
+		return range(0)
+
+
+class Fuse(Tables):
+	"""Kind 16."""
+	@staticmethod
+	def args_valid(args):
+		return 4 <= args[0] <= 32 and not any(args[1:])
+
+	@classmethod
+	def valid(kind, part, args):
+		return part.cell_bits == args[0] and kind.sizes_valid(part)
+
+
+class Bloomier(Tables):
+	"""Kind 18."""
+	@staticmethod
+	def args_valid(args):
+		return 1 <= args[0] <= 64 and 1 <= args[1] <= 64 and not any(args[2:])
+
+	@classmethod
+	def valid(kind, part, args):
+		return part.cell_bits == args[0] + args[1] and kind.sizes_valid(part)
+
+
+class Iblt(Fingerprints):
+	"""Kind 20."""
+	@staticmethod
+	def words(args):
+		return 2 + (args[0] + 7) // 8
+
+	@classmethod
+	def journal(kind, args):
+		return (8 * (5 + 4 * kind.words(args)) + 63) // 64 * 64
+
+	@staticmethod
+	def args_valid(args):
+		return 1 <= args[0] <= 4096 and not any(args[1:])
+
+	@classmethod
+	def valid(kind, part, args):
+		words = kind.words(args)
+		return (8 <= part.cells <= 1 << 32 and part.cells % 4 == 0 and part.probes == 4 and part.cell_bits == 64 * words
+			and part.bytes == (kind.journal(args) + part.cells * words * 8 + 63) // 64 * 64)
+
+	@staticmethod
+	def cells(family, key, cells):
+		"""Those of a key, and its check."""
+		lo, hi = family.hash(key)
+		numbers = lo & 0xffffffff, lo >> 32, hi & 0xffffffff, hi >> 32
+		return [i * (cells // 4) + (x * (cells // 4) >> 32) for i, x in enumerate(numbers)], unfold(lo, hi, 4)
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		first, each = part.offset + kind.journal(args), 8 * kind.words(args)
+		return all(
+			int.from_bytes(image[first + c * each:first + c * each + 6], 'little') for c in kind.cells(family, key, part.cells)[0])
+
+	@classmethod
+	def made_of(kind, family, entries, part, args):
+		made, words = bytearray(part.bytes), kind.words(args)
+		for key, _ in entries:
+			cells, check = kind.cells(family, key, part.cells)
+			more = [len(key) << 48, check, *struct.unpack('<%dQ' % (words - 2), key.ljust(8 * (words - 2), b'\0'))]
+			for c in cells:
+				at = kind.journal(args) + c * words * 8
+				old = struct.unpack_from('<%dQ' % words, made, at)
+				count = (old[0] + 1) % (1 << 48)
+				struct.pack_into('<%dQ' % words, made, at, (old[0] ^ more[0]) >> 48 << 48 | count, *(x ^ y for x, y in zip(old[1:], more[1:])))
+		return bytes(made)
+
+	@staticmethod
+	def padding(part):
+		words = part.cell_bits // 64
+		journal = (8 * (5 + 4 * words) + 63) // 64 * 64
+		return range(8 * (journal + part.cells * words * 8), part.bytes * 8)
+
+
+KINDS = {
+	1: Classic, 2: Blocked, 3: SplitBlock, 4: Bitmap, 5: HashCompact, 6: Counting, 7: Approximator, 8: Cuckoo, 9: DLeft,
+	10: Stable, 15: Golomb, 16: Fuse, 17: Ribbon, 18: Bloomier, 19: RedisCuckoo, 20: Iblt,
+}
+
+
+def share(word):
+	return struct.unpack('<d', struct.pack('<Q', word))[0]
+
+
+class Scalable:
+	"""Kind 11."""
+	grows = True
+
+	@staticmethod
+	def valid(c):
+		return 2 <= c.args[0] <= 16 and 0.1 <= share(c.args[1]) <= 0.95 and not any(c.args[2:])
+
+	@staticmethod
+	def parts(c):
+		return 1
+
+	@staticmethod
+	def part(c, i):
+		tightening = share(c.args[1])
+		fits = c.capacity * c.args[0] ** i <= TWO_47 and c.rate * (1 - tightening) * tightening ** i >= 1e-300
+		return (1, 1) if fits else None		# kind, role
+
+	@staticmethod
+	def contains(f, key):
+		return any(f.in_part(p, key) for p in f.parts)
+
+
+class Removable:
+	"""Kind 12."""
+	grows = False
+
+	@staticmethod
+	def valid(c):
+		return not any(c.args)
+
+	@staticmethod
+	def parts(c):
+		return 2
+
+	@staticmethod
+	def part(c, i):
+		return 2, i + 1
+
+	@staticmethod
+	def contains(f, key):
+		return f.in_part(f.parts[0], key) and not f.in_part(f.parts[1], key)
+
+
+class Window:
+	"""Kind 13."""
+	grows = False
+
+	@staticmethod
+	def valid(c):
+		return 1 <= c.args[0] <= 62 and (c.args[1] == 0 or 10**6 <= c.args[1] // c.args[0] and c.args[1] <= 3 * 10**18) and not any(c.args[2:])
+
+	@staticmethod
+	def parts(c):
+		return c.args[0] + 2
+
+	@staticmethod
+	def part(c, i):
+		return 2, 1
+
+	@staticmethod
+	def contains(f, key):
+		slots, span = f.constant.args[:2]
+		newest = struct.unpack_from('<Q', f.image, 4096 + 576)[0]
+		began, part = newest & ~63, newest & 63
+		late = max(time.time_ns() - began, 0) // (span // slots) if span and newest else 0
+		return any(f.in_part(f.parts[(part - n) % (slots + 2)], key) for n in range(max(slots + 1 - late, 0)))
+
+
+class Attenuated:
+	"""Kind 14."""
+	grows = False
+
+	@staticmethod
+	def valid(c):
+		return 1 <= c.args[0] <= 64 and not any(c.args[1:])
+
+	@staticmethod
+	def parts(c):
+		return c.args[0]
+
+	@staticmethod
+	def part(c, i):
+		return 1, i + 1
+
+	contains = Scalable.contains
+
+
+COMPOSITES = {11: Scalable, 12: Removable, 13: Window, 14: Attenuated}
 
 
 # ---- The header ----
@@ -144,7 +1182,8 @@ class Fields:
 CONSTANT = {
 	'magic': (0, '8s'), 'version': (8, 'I'), 'header_bytes': (12, 'I'), 'must_understand': (16, 'Q'),
 	'may_ignore': (24, 'Q'), 'uuid': (32, '16s'), 'created': (48, 'Q'), 'capacity': (56, 'Q'), 'rate': (64, 'd'),
-	'template_id': (72, '16s'), 'flags': (88, 'Q'), 'check': (4088, 'Q'),
+	'template_id': (72, '16s'), 'flags': (88, 'Q'), 'origin': (2304, 'I'), 'origin_bytes': (2308, 'I'),
+	'origin_head': (2312, '1776s'), 'check': (4088, 'Q'),
 	'kind': (128, 'I'), 'family': (132, 'I'), 'index_rule': (136, 'I'), 'bit_order': (140, 'I'), 'cells': (144, 'Q'),
 	'probes': (152, 'I'), 'cell_bits': (156, 'I'), 'tweak': (160, 'Q'), 'key_id': (168, '8s'), 'args': (176, '8Q'),
 	'seed_count': (248, 'I'), 'seeds': (256, '256Q'),
@@ -155,9 +1194,10 @@ ENTRY = {
 }
 LIVE = {
 	'parts': (0, 'Q'), 'state': (64, 'Q'), 'epoch': (128, 'Q'), 'written': (192, 'Q'), 'boot': (256, 'Q'),
-	'inexact': (320, 'Q'),
+	'inexact': (320, 'Q'), 'failed': (384, 'Q'),
 }
 SYNC = {'sequence': (0, 'Q'), 'epoch': (8, 'Q'), 'keys': (16, 'Q'), 'time': (24, 'Q'), 'check': (56, 'Q')}
+BLOCK_RECORD = {'hash': (0, 'I'), 'ones': (4, 'I'), 'epoch': (8, 'I'), 'check': (12, 'I')}
 RECORD = {
 	'sequence': (0, 'Q'), 'name_bytes': (8, 'I'), 'labels_bytes': (12, 'I'), 'name': (16, '256s'),
 	'labels': (272, '1536s'), 'check': (2040, 'Q'),
@@ -178,25 +1218,36 @@ def uuid_number(image):
 
 
 def entry_check(image, i):
-	at = 4096 + 64 * i
+	at = 8192 + 64 * i
 	return hashes.xxh3_64(image[at:at + 56], uuid_number(image) + i & M64)
+
+
+def blocks_of(size):
+	return (size + BLOCK - 1) // BLOCK
+
+
+def guard_bytes(size):
+	return (17 * blocks_of(size) + 63) // 64 * 64
+
+
+def block_check(image, at, part, block):
+	return hashes.xxh3_64(image[at:at + 12], uuid_number(image) + block + (part << 48) & M64) & 0xffffffff
 
 
 def slot_check(image, at, size):
 	return hashes.xxh3_64(image[at:at + size - 8], uuid_number(image))
 
 
-def check_constant(image):
-	demand(len(image) < 8 or image[:8] == b'BLOOMERY', 'EBADMSG', 'does not begin with BLOOMERY')
-	demand(len(image) >= HEADER_BYTES, 'ENODATA', '%d bytes, shorter than a header', len(image))
+def check_constant(image, magic=b'BLOOMERY', header_bytes=HEADER_BYTES):
+	demand(len(image) < 8 or image[:8] == magic, 'EBADMSG', 'does not begin with %s', magic.decode())
+	demand(len(image) >= header_bytes, 'ENODATA', '%d bytes, shorter than a header', len(image))
 	c = Fields(image, 0, CONSTANT)
 	demand(c.version == 1, 'EPROTONOSUPPORT', 'version %d', c.version)
 	demand(c.check == constant_check(image), 'EBADMSG', 'the checksum of page 0 is wrong')
 	demand(c.must_understand == 0, 'EPROTONOSUPPORT', 'features %#x', c.must_understand)
-	demand(c.header_bytes == HEADER_BYTES, 'EBADMSG', 'header_bytes is %d', c.header_bytes)
+	demand(c.header_bytes == header_bytes, 'EBADMSG', 'header_bytes is %d', c.header_bytes)
 	demand(c.seed_count <= 256, 'EBADMSG', 'seed_count is %d', c.seed_count)
-	demand(c.index_rule == 0 and c.bit_order == 0, 'EPROTONOSUPPORT', 'index rule %d, bit order %d',
-		c.index_rule, c.bit_order)
+	demand(c.origin_bytes <= 1776, 'EBADMSG', 'origin_bytes is %d', c.origin_bytes)
 	demand(c.template_id == template_id(image), 'EBADMSG', 'template_id is not that of the template')
 	demand(0 < c.rate <= 1, 'EBADMSG', 'rate is %g', c.rate)	# not so for a NaN
 	demand(1 <= c.capacity <= TWO_47, 'EBADMSG', 'capacity is %d', c.capacity)
@@ -204,35 +1255,74 @@ def check_constant(image):
 
 
 def check_entries(image):
-	count = Fields(image, 8192, LIVE).parts
+	count = Fields(image, 4096, LIVE).parts
 	demand(1 <= count <= 64, 'EBADMSG', '%d parts', count)
 	parts = []
 	for i in range(count):
-		p = Fields(image, 4096 + 64 * i, ENTRY)
+		p = Fields(image, 8192 + 64 * i, ENTRY)
+		p.begin, p.end = p.offset - guard_bytes(p.bytes), p.offset + p.bytes
 		demand(p.check == entry_check(image, i), 'EBADMSG', 'the checksum of part %d is wrong', i)
-		demand(p.offset >= HEADER_BYTES and p.offset % 64 == 0 and p.bytes % 64 == 0 and p.bytes, 'EBADMSG',
+		demand(p.offset % 64 == 0 and p.bytes % 64 == 0 and 0 < p.bytes < 1 << 63 and p.begin >= HEADER_BYTES, 'EBADMSG',
 			'part %d: offset %d, %d bytes', i, p.offset, p.bytes)
 		demand(p.offset <= len(image) and p.bytes <= len(image) - p.offset, 'ENODATA', 'part %d ends behind the file', i)
 		for q in parts:
-			demand(p.offset >= q.offset + q.bytes or q.offset >= p.offset + p.bytes, 'EBADMSG', 'parts overlap')
+			demand(p.begin >= q.end or q.begin >= p.end, 'EBADMSG', 'parts overlap')
 		parts.append(p)
 	return parts
+
+
+def check_shadow(image, c, parts):
+	if c.flags & 4:
+		page = lambda x: (x + 4095) // 4096 * 4096
+		demand(len(parts) == 1, 'EBADMSG', '%d parts, and a second image', len(parts))
+		blocks = (parts[0].bytes + 65535) // 65536
+		demand(page(parts[0].end) + 2 * (page(16 * blocks) + page(parts[0].bytes)) <= len(image), 'ENODATA', 'the second image ends behind the file')
+
+
+def check_composite(c, parts, family):
+	kind = COMPOSITES[c.kind]
+	demand(kind.valid(c), 'EBADMSG', 'arguments out of their range')
+	demand(len(parts) == kind.parts(c) or kind.grows and len(parts) > kind.parts(c), 'EBADMSG', '%d parts', len(parts))
+	for i, p in enumerate(parts):
+		demand((p.kind, p.role) == kind.part(c, i), 'EBADMSG', 'part %d has kind %d, role %d', i, p.kind, p.role)
+		demand(i >= kind.parts(c) or (p.cells, p.probes, p.cell_bits) == (c.cells, c.probes, c.cell_bits), 'EBADMSG',
+			'part %d has a size of its own', i)
+	demand(not c.index_rule and not c.bit_order or kind.grows and not c.bit_order and c.index_rule in RULES_OF_STAGES, 'EBADMSG',
+		'kind %d has not rule %d', c.kind, c.index_rule)
+	demand(family.wide and family.bits == 128 and not family.number, 'EBADMSG', 'kind %d cannot use family %d', c.kind, c.family)
+	demand(RULES[c.index_rule].takes(family, c.probes, c.cells), 'EBADMSG', 'family %d does not go with rule %d', c.family, c.index_rule)
 
 
 def check_kind(c, parts):
 	demand(c.family in FAMILIES, 'EPROTONOSUPPORT', 'hash family %d', c.family)
 	family = FAMILIES[c.family]
+	demand(c.index_rule in RULES and c.bit_order <= 3, 'EPROTONOSUPPORT', 'index rule %d, bit order %d', c.index_rule, c.bit_order)
+	demand(flip_of(c.bit_order, c.cells) is not None, 'EBADMSG', 'bit order %d of %d cells', c.bit_order, c.cells)
 	for p in parts:
-		demand(p.kind in KINDS, 'EPROTONOSUPPORT', 'kind %d', p.kind)
-		demand(KINDS[p.kind].valid(p) and 1 <= p.probes <= 256 and p.cell_bits == 1, 'EBADMSG',
+		p.rule, p.flip = c.index_rule, flip_of(c.bit_order, p.cells) or 0
+	args = [0] * 8 if c.kind in COMPOSITES else c.args	# of a part
+	for p in parts:
+		demand(p.kind in KINDS or p.kind in COMPOSITES, 'EPROTONOSUPPORT', 'kind %d', p.kind)
+		demand(p.kind in KINDS, 'EBADMSG', 'a part of kind %d, which has parts itself', p.kind)
+		demand(KINDS[p.kind].args_valid(args), 'EBADMSG', 'kind %d with the arguments %s', p.kind, args)
+		demand(KINDS[p.kind].valid(p, args) and 1 <= p.probes <= 256, 'EBADMSG',
 			'm=%d, k=%d, %d-bit cells in %d bytes', p.cells, p.probes, p.cell_bits, p.bytes)
+	demand(c.kind in KINDS or c.kind in COMPOSITES, 'EPROTONOSUPPORT', 'kind %d', c.kind)
 	first = parts[0]
-	demand((first.kind, first.cells, first.probes, first.cell_bits) == (c.kind, c.cells, c.probes, c.cell_bits), 'EBADMSG',
-		'the part table and the template disagree')
-	demand(len(parts) == 1, 'EBADMSG', '%d parts; the kind has one', len(parts))
-	demand(KINDS[first.kind].takes(family, first), 'EBADMSG', 'kind %d with %d cells cannot use family %d',
-		c.kind, c.cells, c.family)
-	demand(c.seed_count == family.seeds, 'EBADMSG', '%d seeds; the family takes %d', c.seed_count, family.seeds)
+	demand((c.kind in COMPOSITES or first.kind == c.kind) and (first.cells, first.probes, first.cell_bits) == (c.cells, c.probes, c.cell_bits),
+		'EBADMSG', 'the part table and the template disagree')
+	if c.kind in COMPOSITES:
+		check_composite(c, parts, family)
+	else:
+		demand(len(parts) == 1, 'EBADMSG', '%d parts; the kind has one', len(parts))
+		demand(first.kind == 1 or not c.index_rule and not c.bit_order, 'EBADMSG', 'kind %d has no rules', c.kind)
+		demand(first.kind != 1 or RULES[c.index_rule].takes(family, c.probes, c.cells), 'EBADMSG', 'family %d does not go with rule %d',
+			c.family, c.index_rule)
+		demand(KINDS[first.kind].takes(family, first), 'EBADMSG', 'kind %d with %d cells cannot use family %d',
+			c.kind, c.cells, c.family)
+	seeds = first.probes if family.seeds is None else family.seeds
+	demand(c.seed_count == seeds, 'EBADMSG', '%d seeds; the family takes %d', c.seed_count, seeds)
+	demand(all(seed < family.seed_limit for seed in c.seeds[:seeds]), 'EBADMSG', 'a seed has more than 32 bits')
 	demand(c.tweak < family.tweaks, 'EBADMSG', 'tweak %d is none of the family', c.tweak)
 
 
@@ -257,38 +1347,79 @@ class Filter:
 		self.image = image
 		self.constant = c = check_constant(image)
 		self.parts = check_entries(image)
+		check_shadow(image, c, self.parts)
 		check_kind(c, self.parts)
 		family = FAMILIES[c.family]
 		if family.keyed:
 			demand(secret is not None, 'ENOKEY', 'no secret')
 			demand(key_id(secret) == c.key_id, 'ENOKEY', 'the secret is of another filter')
 		self.family = family(c.seeds[:c.seed_count], c.tweak, secret)
-		self.live = Fields(image, 8192, LIVE)
+		self.live = Fields(image, 4096, LIVE)
 
 	def is_set(self, part, bit):
 		return self.image[part.offset + bit // 8] >> bit % 8 & 1 == 1
 
+	def in_part(self, p, key):
+		return KINDS[p.kind].holds(self.image, self.family, key, p, self.constant.args)
+
 	def __contains__(self, key):
-		return any(all(self.is_set(p, bit) for bit in KINDS[p.kind].bits(self.family, key, p)) for p in self.parts)
+		kind = self.constant.kind
+		return COMPOSITES[kind].contains(self, key) if kind in COMPOSITES else self.in_part(self.parts[0], key)
+
+	def value(self, key):
+		"""Of kinds that hold values: None where the key has none."""
+		p = self.parts[0]
+		return KINDS[p.kind].value(self.image, self.family, key, p, self.constant.args)
 
 	def keys(self):
 		return sum(struct.unpack_from('<Q', self.image, 16384 + 64 * i)[0] for i in range(64)) & M64
 
 	def last_sync(self):
-		return last_of(self.image, 8576, 64, SYNC, lambda r: True)
+		return last_of(self.image, 4544, 64, SYNC, lambda r: True)
 
 	def dirty(self):
 		last = self.last_sync()
 		return self.live.written > (last.epoch if last else 0)
 
+	def suspect(self):
+		last = self.last_sync()
+		return self.live.failed > (last.epoch if last else 0)
+
 	def name(self):
 		r = last_of(self.image, 12288, 2048, RECORD, lambda r: r.name_bytes <= 255 and r.labels_bytes <= 1535)
 		return r.name[:r.name_bytes] if r else b''
 
+	def blocks(self):
+		"""Of each block: part, number, record or None, is it marked, and its bytes. A record is read before its block."""
+		for i, p in enumerate(self.parts):
+			for b in range(blocks_of(p.bytes)):
+				at, from_ = p.begin + 16 * b, p.offset + BLOCK * b
+				record = Fields(self.image, at, BLOCK_RECORD)
+				if record.check != block_check(self.image, at, i, b):
+					record = None
+				marked = self.image[p.begin + 16 * blocks_of(p.bytes) + b] != 0
+				yield i, b, record, marked, self.image[from_:min(from_ + BLOCK, p.end)]
+
+	def damaged_blocks(self):
+		"""(part, block) of each that is not what its record says."""
+		found, sealed = [], self.constant.flags & SEALED
+		for part, block, record, _, data in self.blocks():
+			if not record:
+				if sealed:
+					found.append((part, block))
+				continue
+			ones = int.from_bytes(data, 'little').bit_count()
+			if ones < record.ones or (ones > record.ones and sealed):
+				found.append((part, block))
+			elif ones == record.ones and hashes.xxh3_64(data) & 0xffffffff != record.hash:
+				found.append((part, block))
+		return found
+
 	def findings(self):
 		"""What a reader that is asked to verify reports."""
-		return ['bit %d lies behind the last cell' % bit for p in self.parts for bit in KINDS[p.kind].padding(p)
+		found = ['bit %d lies behind the last cell' % bit for p in self.parts for bit in KINDS[p.kind].padding(p)
 			if self.is_set(p, bit)]
+		return found + ['part %d: block %d is damaged' % damaged for damaged in self.damaged_blocks()]
 
 
 def read_secret(path):

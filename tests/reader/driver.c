@@ -1,10 +1,12 @@
-/* driver.c - the C library, for test_c.py: make a filter of keys, add to it, ask it; keys are lines of hex on stdin */
+/* driver.c - the C library, for test_c.py: make a filter of keys, add to it, ask it, and more; keys are lines of hex on stdin */
 #include <bloomery.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BATCH = 100 };
 
@@ -96,11 +98,73 @@ static void add(struct blm_filter *f)
 	blm_close(f);
 }
 
+static void change(const char *path, int (*how)(struct blm_filter *f))
+{
+	struct blm_filter *f;
+
+	must(blm_open(&f, NULL, path, true));
+	must(how(f));
+	puts("ok");
+	blm_close(f);
+}
+
+/* Add keys NAME-0, NAME-1, ... for ever, and sync; print how many there are, each time that more are added. */
+static void churn(const char *path, const char *name)
+{
+	struct blm_filter *f;
+	char key[64];
+
+	must(blm_open(&f, NULL, path, true));
+	for (unsigned i = 0;; i++) {
+		must(blm_add(f, key, (size_t)snprintf(key, sizeof(key), "%s-%u", name, i)));
+		if (i % 50 == 49)
+			must(blm_sync(f));
+		if (i % 20 == 19) {
+			printf("%u\n", i + 1);
+			fflush(stdout);
+		}
+	}
+}
+
+/* Flip `count` bits of a file between two, one after the other, and back; print how many of them verifying finds. */
+static void flips(const char *path, uint64_t from, uint64_t to, unsigned count)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	unsigned found = 0;
+
+	srand48(3);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t bit = from + (uint64_t)(drand48() * (double)(to - from));
+		uint8_t byte = 0, flipped;
+
+		if (pread(fd, &byte, 1, (off_t)(bit / 8)) != 1)
+			must(-EIO);
+		flipped = byte ^ (uint8_t)(1 << bit % 8);
+		if (pwrite(fd, &flipped, 1, (off_t)(bit / 8)) != 1)
+			must(-EIO);
+		found += blm_verify(NULL, path, false, NULL, NULL) == 1;
+		if (pwrite(fd, &byte, 1, (off_t)(bit / 8)) != 1)
+			must(-EIO);
+	}
+	close(fd);
+	printf("ok %u\n", found);
+}
+
+/* Numbers with commas between them, or "-". */
+static uint32_t read_seeds(char *list, uint64_t ret[BLM_SEEDS_MAX])
+{
+	uint32_t count = 0;
+
+	for (char *one = strtok(list, ",-"); one && count < BLM_SEEDS_MAX; one = strtok(NULL, ","))
+		ret[count++] = strtoull(one, NULL, 10);
+	return count;
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t secret[64] = { 0 };
 	struct blm_filter *f;
-	uint64_t seed;
+	uint64_t seeds[BLM_SEEDS_MAX];
 
 	if (argc == 4 && !strcmp(argv[1], "ask")) {
 		ask(argv[2], unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL);
@@ -111,19 +175,32 @@ int main(int argc, char **argv)
 		add(f);
 		return 0;
 	}
-	if (argc == 10 && !strcmp(argv[1], "make")) {
+	if (argc == 4 && (!strcmp(argv[1], "sync") || !strcmp(argv[1], "seal"))) {
+		change(argv[2], strcmp(argv[1], "sync") ? blm_seal : blm_sync);
+		return 0;
+	}
+	if (argc == 4 && !strcmp(argv[1], "churn")) {
+		churn(argv[2], argv[3]);
+		return 0;
+	}
+	if (argc == 6 && !strcmp(argv[1], "flips")) {
+		flips(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), (unsigned)strtoul(argv[5], NULL, 10));
+		return 0;
+	}
+	if (argc == 11 && !strcmp(argv[1], "make")) {
 		struct blm_params params = {
 			.kind = argv[3], .hash = argv[4], .cells = strtoull(argv[5], NULL, 10),
 			.probes = (uint32_t)strtoul(argv[6], NULL, 10), .tweak = strtoull(argv[8], NULL, 10),
-			.seeds = &seed, .seed_count = strcmp(argv[4], "xxh3") ? 0 : 1,
+			.seeds = seeds, .seed_count = read_seeds(argv[7], seeds),
+			.scheme = strcmp(argv[10], "-") ? argv[10] : NULL,
 		};
 
-		seed = strtoull(argv[7], NULL, 10);
 		params.secret = unhex(argv[9], secret) == BLM_SECRET_BYTES ? secret : NULL;
 		must(blm_create(&f, NULL, argv[2], &params));
 		add(f);
 		return 0;
 	}
-	fprintf(stderr, "usage: driver ask|add FILE SECRET|- | driver make FILE KIND HASH CELLS PROBES SEED TWEAK SECRET|-\n");
+	fprintf(stderr, "usage: driver ask|add FILE SECRET|- | driver make FILE KIND HASH CELLS PROBES SEED,...|- TWEAK SECRET|- SCHEME|-"
+		" | driver sync|seal FILE - | driver churn FILE NAME | driver flips FILE FROM TO COUNT\n");
 	return 64;
 }

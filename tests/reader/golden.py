@@ -10,7 +10,7 @@ class Golden:
 	def __init__(self, folder, name):
 		self.name = name
 		self.path = os.path.join(folder, name + '.blm')
-		self.fields, self.answers = {}, []
+		self.fields, self.answers, self.values, self.got = {}, [], {}, {}
 		with open(self.path, 'rb') as f:
 			self.image = f.read()
 		with open(os.path.join(folder, name + '.txt'), encoding='utf-8') as f:
@@ -19,10 +19,17 @@ class Golden:
 			word, value = line.split(' ', 1)
 			if word in ('added', 'yes', 'no'):
 				self.answers.append((b'' if value == '-' else bytes.fromhex(value), word != 'no'))
+			elif word in ('value', 'got'):
+				value, key = value.split(' ')
+				(self.values if word == 'value' else self.got)[b'' if key == '-' else bytes.fromhex(key)] = int(value)
 			elif word != '#':
 				self.fields[word] = value
 		self.added = sum(line.startswith('added') for line in lines)
 		self.secret = bytes.fromhex(self.fields['secret']) if 'secret' in self.fields else None
+
+	def entries(self):
+		"""The keys that were added, with their values (None where the kind holds none)."""
+		return [(key, self.values.get(key)) for key, _ in self.answers[:self.added]]
 
 	def open(self):
 		return reader.Filter(self.image, self.secret)
@@ -55,9 +62,9 @@ class Image:
 		if struct.unpack_from('<I', self.image, 248)[0] <= 256:
 			self.put_sum(72, reader.template_id(bytes(self.image)))
 		self.put_sum(4088, struct.pack('<Q', reader.constant_check(bytes(self.image))))
-		for at in range(4096, 8192, 64):
+		for at in range(8192, 12288, 64):
 			if any(self.image[at:at + 64]):
-				self.put_sum(at + 56, struct.pack('<Q', reader.entry_check(bytes(self.image), (at - 4096) // 64)))
+				self.put_sum(at + 56, struct.pack('<Q', reader.entry_check(bytes(self.image), (at - 8192) // 64)))
 
 
 class Broken(Image):

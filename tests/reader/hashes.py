@@ -1,8 +1,9 @@
-"""hashes.py - XXH3, SipHash-2-4 with 128 bits, MurmurHash3: slow, plain, standard library only
+"""hashes.py - XXH3, SipHash-2-4 with 128 bits, MurmurHash3, those of other programs: slow, plain, standard library only
 
 A second implementation of the families of format-spec.md, written from their definitions, not from the library's code.
 """
 
+import hashlib
 import struct
 
 M32 = (1 << 32) - 1
@@ -56,6 +57,33 @@ def xxh64_avalanche(h):
 	h = (h ^ h >> 33) * P64_2 & M64
 	h = (h ^ h >> 29) * P64_3 & M64
 	return h ^ h >> 32
+
+
+def xxh64(b, seed=0):
+	def round(acc, word):
+		return rotl64(acc + word * P64_2 & M64, 31) * P64_1 & M64
+
+	at, n = 0, len(b)
+	if n >= 32:
+		acc = [seed + P64_1 + P64_2 & M64, seed + P64_2 & M64, seed, seed - P64_1 & M64]
+		for at in range(0, n // 32 * 32, 32):
+			acc = [round(a, r64(b, at + 8 * i)) for i, a in enumerate(acc)]
+		at = n // 32 * 32
+		h = sum(rotl64(a, by) for a, by in zip(acc, (1, 7, 12, 18))) & M64
+		for a in acc:
+			h = (h ^ round(0, a)) * P64_1 + P64_4 & M64
+	else:
+		h = seed + P64_5 & M64
+	h = h + n & M64
+	for at in range(at, at + n % 32 // 8 * 8, 8):
+		h = rotl64(h ^ round(0, r64(b, at)), 27) * P64_1 + P64_4 & M64
+	at = n // 8 * 8
+	if n - at >= 4:
+		h = rotl64(h ^ r32(b, at) * P64_1 & M64, 23) * P64_2 + P64_3 & M64
+		at += 4
+	for byte in b[at:]:
+		h = rotl64(h ^ byte * P64_5 & M64, 11) * P64_1 & M64
+	return xxh64_avalanche(h)
 
 
 def avalanche(h):
@@ -236,6 +264,21 @@ def siphash_128(b, secret):
 	return first, v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
+def siphash_64(b, k0, k1):
+	v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573]
+	whole = len(b) // 8 * 8
+	for at in range(0, whole + 8, 8):
+		word = r64(b, at) if at < whole else r64(b[whole:]) | (len(b) & 0xff) << 56
+		v[3] ^= word
+		sip_round(v)
+		sip_round(v)
+		v[0] ^= word
+	v[2] ^= 0xff
+	for _ in range(4):
+		sip_round(v)
+	return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
 # ---- MurmurHash3, x86, 32 bits ----
 
 def murmur3_32(b, seed):
@@ -250,3 +293,199 @@ def murmur3_32(b, seed):
 	h = (h ^ h >> 16) * 0x85ebca6b & M32
 	h = (h ^ h >> 13) * 0xc2b2ae35 & M32
 	return h ^ h >> 16
+
+
+# ---- MurmurHash3, x64, 128 bits: (h1, h2) ----
+
+def murmur3_128(b, seed):
+	def mix_1(k):
+		return rotl64(k * 0x87c37b91114253d5 & M64, 31) * 0x4cf5ad432745937f & M64
+
+	def mix_2(k):
+		return rotl64(k * 0x4cf5ad432745937f & M64, 33) * 0x87c37b91114253d5 & M64
+
+	def finish(h):
+		h = (h ^ h >> 33) * 0xff51afd7ed558ccd & M64
+		h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53 & M64
+		return h ^ h >> 33
+
+	h1 = h2 = seed
+	whole = len(b) // 16 * 16
+	for at in range(0, whole, 16):
+		h1 = (rotl64(h1 ^ mix_1(r64(b, at)), 27) + h2) * 5 + 0x52dce729 & M64
+		h2 = (rotl64(h2 ^ mix_2(r64(b, at + 8)), 31) + h1) * 5 + 0x38495ab5 & M64
+	h1 ^= mix_1(r64(b, whole)) ^ len(b)
+	h2 ^= mix_2(r64(b, whole + 8)) ^ len(b)
+	h1 = h1 + h2 & M64
+	h1, h2 = finish(h1), finish(h2 + h1 & M64)
+	h1 = h1 + h2 & M64
+	return h1, h2 + h1 & M64
+
+
+# ---- The hashes of pybloomfiltermmap, by the names of their families ----
+
+def djb(b, seed):
+	r = 5381 ^ seed
+	for byte in b:
+		r = r * 33 + byte & M32
+	return r
+
+
+def djb_int(b, seed):
+	return 5381 + 33 * (r64(b) ^ seed) & M32
+
+
+def md5(b, seed):
+	return r32(hashlib.md5(seed.to_bytes(4, 'little') + b, usedforsecurity=False).digest(), 4)
+
+
+def utf16_units(b):
+	"""Of UTF-8, a byte that begins no character being one by itself."""
+	def whole(part):
+		try:
+			return part.decode()
+		except UnicodeDecodeError:
+			return ''
+
+	while b:
+		n = next((n for n in (1, 2, 3, 4) if whole(b[:n])), 0)
+		yield from memoryview(b[:n].decode().encode('utf-16-le')).cast('H') if n else b[:1]
+		b = b[n or 1:]
+
+
+def js(b, seed):
+	r = 1
+	for unit in utf16_units(b):
+		r = r * seed + unit & M32
+	return r - (r >> 31 << 32)
+
+
+def superfast(b, seed):
+	def signed(byte):
+		return byte - 256 if byte > 127 else byte
+
+	def r16(at):
+		return int.from_bytes(b[at:at + 2], 'little')
+
+	if not b:
+		return 0
+	h = seed
+	whole = len(b) // 4 * 4
+	for at in range(0, whole, 4):
+		h = h + r16(at) & M32
+		h = (h << 16 ^ r16(at + 2) << 11 ^ h) & M32
+		h = h + (h >> 11) & M32
+	rest = len(b) - whole
+	if rest == 3:
+		h = h + r16(whole) & M32
+		h = (h ^ h << 16 ^ signed(b[whole + 2]) << 18) & M32
+		h = h + (h >> 11) & M32
+	elif rest == 2:
+		h = h + r16(whole) & M32
+		h = (h ^ h << 11) & M32
+		h = h + (h >> 17) & M32
+	elif rest == 1:
+		h = h + signed(b[whole]) & M32
+		h = (h ^ h << 10) & M32
+		h = h + (h >> 1) & M32
+	for left, right in (3, 5), (4, 17), (25, 6):
+		h = (h ^ h << left) & M32
+		h = h + (h >> right) & M32
+	return h
+
+
+def sha512(b, seed):
+	return r32(hashlib.sha512(seed.to_bytes(4, 'little') + b).digest())
+
+
+def mm3_32(b, seed):
+	h = mm3_64(b, seed)
+	return h & M32 ^ h >> 32
+
+
+def mm3_64(b, seed):
+	h1, h2 = murmur3_128(b, seed)
+	return h1 ^ h2
+
+
+# ---- Other programs' ----
+
+def murmur64a(b, seed):
+	m, h = 0xc6a4a7935bd1e995, seed ^ len(b) * 0xc6a4a7935bd1e995 & M64
+	for at in range(0, len(b) // 8 * 8, 8):
+		k = r64(b, at) * m & M64
+		h = (h ^ (k ^ k >> 47) * m) * m & M64
+	if len(b) % 8:
+		h = (h ^ int.from_bytes(b[len(b) // 8 * 8:], 'little')) * m & M64
+	h = (h ^ h >> 47) * m & M64
+	return h ^ h >> 47
+
+
+def murmur2(b, seed):
+	m, h = 0x5bd1e995, seed ^ len(b) & M32
+	for at in range(0, len(b) // 4 * 4, 4):
+		k = r32(b, at) * m & M32
+		h = (h * m ^ (k ^ k >> 24) * m) & M32
+	if len(b) % 4:
+		h = (h ^ int.from_bytes(b[len(b) // 4 * 4:], 'little')) * m & M32
+	h = (h ^ h >> 13) * m & M32
+	return h ^ h >> 15
+
+
+def leveldb(b):
+	m = 0xc6a4a793
+	h = (0xbc9f1d34 ^ len(b) * m) & M32
+	for at in range(0, len(b) // 4 * 4, 4):
+		h = (h + r32(b, at)) * m & M32
+		h ^= h >> 16
+	if len(b) % 4:
+		h = (h + int.from_bytes(b[len(b) // 4 * 4:], 'little')) * m & M32
+		h ^= h >> 24
+	return h
+
+
+def fnv1(b, xor_first=False):
+	h = 0xcbf29ce484222325
+	for byte in b:
+		h = (h ^ byte) * 0x100000001b3 & M64 if xor_first else h * 0x100000001b3 & M64 ^ byte
+	return h
+
+
+def siphash13(b, k0, k1):
+	v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573]
+	whole = len(b) // 8 * 8
+	for at in range(0, whole + 8, 8):
+		word = r64(b, at) if at < whole else r64(b[whole:]) | (len(b) & 0xff) << 56
+		v[3] ^= word
+		sip_round(v)
+		v[0] ^= word
+	v[2] ^= 0xff
+	for _ in range(3):
+		sip_round(v)
+	return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+KECCAK = [
+	0x0000000000000001, 0x0000000000008082, 0x800000000000808A, 0x8000000080008000, 0x000000000000808B, 0x0000000080000001,
+	0x8000000080008081, 0x8000000000008009, 0x000000000000008A, 0x0000000000000088, 0x0000000080008009, 0x000000008000000A,
+	0x000000008000808B, 0x800000000000008B, 0x8000000000008089, 0x8000000000008003, 0x8000000000008002, 0x8000000000000080,
+	0x000000000000800A, 0x800000008000000A, 0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008]
+
+
+def keccak256(b):
+	b = bytearray(b) + b'\x01' + bytes(-(len(b) + 1) % 136)
+	b[-1] |= 0x80
+	a = [0] * 25
+	for at in range(0, len(b), 136):
+		for i in range(17):
+			a[i] ^= r64(b, at + 8 * i)
+		for constant in KECCAK:
+			c = [a[x] ^ a[x + 5] ^ a[x + 10] ^ a[x + 15] ^ a[x + 20] for x in range(5)]
+			a = [a[i] ^ c[(i + 4) % 5] ^ rotl64(c[(i + 1) % 5], 1) for i in range(25)]
+			moved, x, y = list(a), 1, 0
+			for t in range(24):
+				x, y, last = y, (2 * x + 3 * y) % 5, a[x + 5 * y]
+				moved[x + 5 * y] = rotl64(last, (t + 1) * (t + 2) // 2 % 64)
+			a = [moved[i] ^ ~moved[i // 5 * 5 + (i + 1) % 5] & moved[i // 5 * 5 + (i + 2) % 5] for i in range(25)]
+			a[0] ^= constant
+	return b''.join(word.to_bytes(8, 'little') for word in a[:4])

@@ -26,17 +26,15 @@ def error_of(image, secret=None):
 
 def answers(g):
 	f = g.open()
-	return ['%s: %s, not %s' % (key.hex() or '-', key in f, want) for key, want in g.answers if (key in f) != want]
+	wrong = ['%s: %s, not %s' % (key.hex() or '-', key in f, want) for key, want in g.answers if (key in f) != want]
+	return wrong + ['%s: %s, not %s' % (key.hex() or '-', f.value(key), want) for key, want in g.got.items() if f.value(key) != want]
 
 
 def added_keys_make_the_bytes(g):
 	"""Files whose list names every key: the part is exactly the bits of those."""
 	f = g.open()
 	part = f.parts[0]
-	want = bytearray(part.bytes)
-	for key, _ in g.answers[:g.added]:
-		for bit in reader.KINDS[part.kind].bits(f.family, key, part):
-			want[bit // 8] |= 1 << bit % 8
+	want = reader.KINDS[part.kind].made_of(f.family, g.entries(), part, f.constant.args)
 	return [] if want == g.image[part.offset:part.offset + part.bytes] else ['other bits are set']
 
 
@@ -57,6 +55,46 @@ def flips(g, places):
 
 def page_of_another(a, b):
 	return [] if error_of(a.image[:4096] + b.image[4096:], a.secret) == 'EBADMSG' else ['taken']
+
+
+def recorded(g):
+	only_sets = g.fields['kind'] in ('1', '2', '3', '4')
+	whole = (g.fields['synced'] != '0' and only_sets) or g.fields['sealed'] == '1' or 'origin' in g.fields
+	if g.fields['kind'] in ('8', '19') and not whole:	# its marks go with a sync, its records are the second image's
+		return []
+	_, _, record, marked, data = next(g.open().blocks())
+	ones = int.from_bytes(data, 'little').bit_count()
+	if (record is not None, marked) != (whole, not whole):
+		return ['record %s, marked %s' % (record and vars(record), marked)]
+	return [] if not record or (record.ones == ones and record.epoch == 1) else ['%s; it has %d' % (vars(record), ones)]
+
+
+def found(name, want):
+	b = next(b for b in golden.broken(FOLDER) if b.name == name)
+	got = reader.Filter(bytes(b.image)).damaged_blocks()
+	return [] if got == want else ['%s, not %s' % (got, want)]
+
+
+def flips_of_the_part(g, sealed):
+	"""What verifying finds: each bit that went from 1 to 0, and in a sealed file every other one too."""
+	wrong = []
+	part = g.open().parts[0]
+	for bit in range(part.offset * 8, part.end * 8):
+		image = bytearray(g.image)
+		image[bit // 8] ^= 1 << bit % 8
+		lost = not image[bit // 8] >> bit % 8 & 1
+		if bool(reader.Filter(bytes(image), g.secret).damaged_blocks()) != (lost or sealed):
+			wrong.append('bit %d of byte %d' % (bit % 8, bit // 8))
+	return wrong
+
+
+def swapped(g):
+	"""One bit lost, another turned on."""
+	part = g.open().parts[0]
+	image = bytearray(g.image)
+	at = next(i for i in range(part.offset, part.end) if image[i] not in (0, 255))
+	image[at] = image[at] >> 1 | image[at] << 7 & 255
+	return [] if reader.Filter(bytes(image), g.secret).damaged_blocks() == [(0, 0)] else ['not found']
 
 
 def what_is_no_regular_file(folder):
@@ -97,12 +135,13 @@ tap = Tap()
 files = golden.all(FOLDER)
 by_name = {g.name: g for g in files}
 tap.ok(len(files) >= 8, 'there are golden files')
-tap.ok(all(stat.S_ISREG(os.stat(g.path).st_mode) and len(g.image) < 40960 for g in files), 'each is small')
+tap.ok(all(stat.S_ISREG(os.stat(g.path).st_mode) and len(g.image) <= 40960 for g in files), 'each is small')
 for g in files:
 	tap.run('%s: %d answers' % (g.name, len(g.answers)), answers, g)
 	if g.added == int(g.fields['keys_given']):
 		tap.run('%s: its bits are those of its keys' % g.name, added_keys_make_the_bytes, g)
-	tap.run('%s: nothing behind the last cell' % g.name, lambda: g.open().findings())
+	tap.run('%s: nothing is found' % g.name, lambda: g.open().findings())
+	tap.run('%s: its block has a record if it was synced, sealed, or made whole' % g.name, recorded, g)
 for b in golden.broken(FOLDER):
 	tap.run('%s: %s' % (b.name, b.error), refused, b, by_name[b.file].secret)
 
@@ -110,7 +149,13 @@ a = by_name['classic-odd']
 random.seed(1)
 tap.run('every bit that is flipped in the fields of page 0 is noticed', flips, a, range(264 * 8))
 tap.run('so is any other of page 0', flips, a, [8 * at + random.randrange(8) for at in range(264, 4096, 3)])
-tap.run('so is every bit of the part table in use', flips, a, range(4096 * 8, 4160 * 8))
+tap.run('so is every bit of the part table in use', flips, a, range(8192 * 8, 8256 * 8))
+tap.run('every bit of a synced block that is lost is found', flips_of_the_part, a, False)
+tap.run('every bit of a sealed block that is flipped is found', flips_of_the_part, by_name['classic-sealed'], True)
+tap.run('bits that changed places are found', swapped, by_name['blocked-siphash'])
+for name in ('block-record-damaged', 'block-record-of-more-bits-with-another-check', 'every-block-marked', 'flag-sealed'):
+	tap.run('%s: nothing is known to be damaged' % name, found, name, [])
+tap.run('a sealed block without its record is found', found, 'block-record-zero-in-a-sealed-file', [(0, 0)])
 tap.run('page 0 of another file is noticed', page_of_another, a, by_name['classic-one-bit'])
 with tempfile.TemporaryDirectory() as folder:
 	tap.run('what is no regular file is refused', what_is_no_regular_file, folder)

@@ -1,8 +1,15 @@
 """test_hashes.py - the hashes of the second reader against known answers
 
+test_hashes.py [VECTORS-FOLDER]
+
 Inputs are pattern(n): byte i is (i * 167 + 13) % 251. The answers for XXH3 and SipHash were taken from libxxhash 0.8.1
-and libsodium 1.0.18; that for MurmurHash3 is its authors' own verification value (SMHasher).
+and libsodium 1.0.18; those for MurmurHash3 are its authors' own verification values (SMHasher). With a folder of
+vectors, pybloomfiltermmap/ in it says what the versions of that program answered.
 """
+
+import json
+import os
+import sys
 
 import hashes
 from tap import Tap
@@ -144,6 +151,7 @@ SIPHASH = [
 
 # The check of the MurmurHash3 authors: hashes of 00, 00 01, ... with the seeds 256, 255, ..., hashed again.
 MURMUR3_VERIFICATION = 0xB0F57EE3
+MURMUR3_128_VERIFICATION = 0x6384BA69
 
 
 def pattern(n):
@@ -155,6 +163,55 @@ def murmur3_verification():
 	return hashes.murmur3_32(all, 0)
 
 
+def murmur3_128_verification():
+	def words(b, seed):
+		return b''.join(h.to_bytes(8, 'little') for h in hashes.murmur3_128(b, seed))
+
+	return hashes.r32(words(b''.join(words(bytes(range(i)), 256 - i) for i in range(256)), 0))
+
+
+# ---- The filters of pybloomfiltermmap ----
+
+def key_of(kind, text):
+	if kind != 'i':
+		return bytes.fromhex(text)
+	x = int(text)
+	h = abs(x) % ((1 << 61) - 1) * (-1 if x < 0 else 1)
+	return ((-2 if h == -1 else h) & hashes.M64).to_bytes(8, 'little')
+
+
+def case(folder, case):
+	"""Bits and answers as its version gave them."""
+	said = case.get('result', case)
+	m, seeds, era = said['num_bits'], said.get('hash_seeds') or said['seeds'], case['hash_era']
+	bits, asked, wrong = bytearray((m + 7) // 8), [], []
+
+	def found(cells):
+		return all(bits[cell // 8] >> cell % 8 & 1 for cell in cells)
+
+	with open(os.path.join(folder, case['name'] + '.tsv'), encoding='ascii') as f:
+		rows = [line.rstrip('\n').split('\t') for line in f if not line.startswith('#')]
+	for kind, text, role, there, expected in rows:
+		of = getattr(hashes, 'djb_int' if era == 'djb' and kind == 'i' else era)
+		cells = [of(key_of(kind, text), seed) % m for seed in seeds]
+		asked.append((cells, expected == '1'))
+		if role == 'add':
+			wrong += [] if found(cells) == (there == '1') else ['add of %s' % text]
+			for cell in cells:
+				bits[cell // 8] |= 1 << cell % 8
+	wrong += ['another answer' for cells, expected in asked if found(cells) != expected]
+	with open(os.path.join(folder, case['name'] + '.bloom'), 'rb') as f:
+		return wrong + ([] if f.read()[1280:].startswith(bits) else ['other bits'])
+
+
+def cases(folder, name):
+	"""Those with rows, of one filter."""
+	with open(os.path.join(folder, name + '.json'), encoding='utf-8') as f:
+		listed = json.load(f)
+	folder = os.path.join(folder, 'legacy') if name == 'legacy' else folder
+	return [(folder, c) for c in listed if 'infoB' not in c and os.path.exists(os.path.join(folder, c['name'] + '.tsv'))]
+
+
 tap = Tap()
 tap.run('XXH3-64 of every length class', lambda: ['%d bytes, seed %#x' % (n, seed) for n, seed, want, _, _ in XXH3
 	if hashes.xxh3_64(pattern(n), seed) != want])
@@ -163,4 +220,9 @@ tap.run('XXH3-128 of every length class', lambda: ['%d bytes, seed %#x' % (n, se
 tap.run('SipHash-2-4-128', lambda: ['%d bytes' % n for n, lo, hi in SIPHASH
 	if hashes.siphash_128(pattern(n), bytes(range(16))) != (lo, hi)])
 tap.equal(murmur3_verification(), MURMUR3_VERIFICATION, 'MurmurHash3 x86 32')
+tap.equal(murmur3_128_verification(), MURMUR3_128_VERIFICATION, 'MurmurHash3 x64 128')
+if sys.argv[1:]:
+	folder = os.path.join(sys.argv[1], 'pybloomfiltermmap')
+	for where, c in cases(folder, 'manifest') + cases(folder, 'legacy'):
+		tap.run('pybloomfiltermmap: %s, %s' % (c['name'], c['hash_era']), case, where, c)
 tap.done()

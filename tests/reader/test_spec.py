@@ -41,9 +41,10 @@ def table(title, *head):
 STRUCTS = [
 	('Page 0: constant', 0, 4096, 'blm_constant', reader.CONSTANT),
 	('Template fields', 128, 2304, 'blm_template_fields', reader.CONSTANT),
-	('Page 1: part table', 0, 64, 'blm_part_entry', reader.ENTRY),
-	('Page 2: live words', 0, 4096, 'blm_live', reader.LIVE),
+	('Page 1: live words', 0, 4096, 'blm_live', reader.LIVE),
 	('Sync records', 0, 64, 'blm_sync_record', reader.SYNC),
+	('Page 2: part table', 0, 64, 'blm_part_entry', reader.ENTRY),
+	('Guards', 0, 16, 'blm_block_record', reader.BLOCK_RECORD),
 	('Page 3: name records', 0, 2048, 'blm_record', reader.RECORD),
 	('Page 4: count of keys', 0, 64, 'blm_stripe', {'keys': (0, 'Q')}),
 ]
@@ -68,7 +69,7 @@ def reader_agrees(title, theirs):
 		if name not in theirs or name == 'template':
 			continue
 		at, form = theirs[name]
-		if at != offset or struct.calcsize('<' + form) != (8 if title.startswith('Page 2') else size):
+		if at != offset or struct.calcsize('<' + form) != (8 if title.startswith('Page 1') else size):
 			wrong.append('%s: %d bytes at %d; the reader has %s at %d' % (name, size, offset, form, at))
 	return wrong
 
@@ -90,17 +91,23 @@ def program():
 	values = {field: value for _, _, field, value in fields('Page 0: constant')}
 	lines.append(assertion('BLM_FORMAT_VERSION == %s' % values['version'], 'version'))
 	lines.append(assertion('BLM_HEADER_BYTES == %s' % values['header_bytes'], 'header_bytes'))
-	for number, state, _ in table('Page 2: live words', 'state', 'name'):
+	for number, state, _ in table('Page 1: live words', 'state', 'name'):
 		lines.append(assertion('BLM_%s == %s' % (state.upper(), number), 'state'))
 	flags = next(value for name, value in table('Versions and features', 'what') if name == 'flags')
 	for bit, flag in re.findall(r'bit (\d) (\w+)', flags):
 		lines.append(assertion('BLM_FLAG_%s == 1 << %s' % (flag.upper(), bit), 'flags'))
 	for row in table('Layout', 'offset', 'bytes', 'page'):
-		page = ('constant', 'part', 'live', 'record', 'stripe')[int(row[2])] if row[2] != '.' else None
+		page = ('constant', 'live', 'part', 'record', 'stripe')[int(row[2])] if row[2] != '.' else None
 		if page:
 			lines.append(assertion('offsetof(struct blm_header, %s) == %s' % (page, row[0]), 'Layout'))
 			lines.append(assertion('sizeof(((struct blm_header *)0)->%s) == %s' % (page, row[1]), 'Layout'))
 	return '\n'.join(lines) + '\n'
+
+
+def sections_named_in_the_header():
+	with open(os.path.join(ROOT, 'lib', 'file', 'format.h'), encoding='utf-8') as f:
+		named = set(re.findall(r'"format-spec\.md, (.*?)"', f.read()))
+	return sorted(name for name in named if not re.search(r'^## %s$' % re.escape(name), TEXT, re.M)) or ([] if named else ['none'])
 
 
 def header_agrees():
@@ -115,12 +122,21 @@ def header_agrees():
 
 # ---- Examples in the text ----
 
+BY_PROBE = {c.__name__: c for c in reader.FAMILIES.values() if issubclass(c, reader.ByProbe)}
+
+
 def family_of(name, parameters):
 	word = re.sub(r'^(seed|tweak) (\w+).*|^secret `(.*)`', lambda m: m[2] or m[3], parameters)
+	if name in BY_PROBE:
+		return BY_PROBE[name]([int(x, 0) for x in word.removeprefix('seeds ').split(',')], 0, None)
 	return {
 		'xxh3': lambda: reader.Xxh3([int(word, 0)], 0, None),
 		'siphash': lambda: reader.SipHash([], 0, bytes.fromhex(word)),
 		'murmur3-bip37': lambda: reader.Murmur3Bip37([], int(word, 0), None),
+		'siphash64': lambda: reader.SipHash64([int(x, 0) for x in parameters.removeprefix('seeds ').split(',')], 0, None),
+		'xxh64': lambda: reader.Xxh64([], 0, None),
+		'murmur64a-64': lambda: reader.Murmur64([], 0, None),
+		'integer': lambda: reader.Integer([], 0, None),
 	}[name]()
 
 
@@ -154,6 +170,54 @@ def block_examples():
 		part = type('Part', (), {'cells': int(cells), 'probes': len(want)})
 		if reader.Blocked.bits(family_of(name, parameters), key_of(key), part) != want:
 			wrong.append('%s, %s' % (name, parameters))
+	return wrong
+
+
+def split_block_examples():
+	wrong = []
+	for name, parameters, key, cells, block, want in table('Kind 3: split-block', 'family', 'seed or secret'):
+		want = [int(block) * 256 + int(x) for x in want.split(',')]
+		part = type('Part', (), {'cells': int(cells)})
+		if reader.SplitBlock.bits(family_of(name, parameters), key_of(key), part) != want:
+			wrong.append('%s, %s' % (name, parameters))
+	return wrong
+
+
+def salts_are_told():
+	told = re.search(r'SALT = (.*)', section('Kind 3: split-block'))[1]
+	return [] if tuple(int(x, 16) for x in told.split(',')) == reader.SplitBlock.SALTS else [told]
+
+
+def signature_examples():
+	wrong = []
+	for name, parameters, key, cells, bits, home, word, shift, want in table('Kind 5: hash-compact', 'family', 'seed or secret'):
+		part = type('Part', (), {'cells': int(cells), 'cell_bits': int(bits)})
+		walk = reader.HashCompact.walk(bytes(8 * int(word) + 8), 0, family_of(name, parameters), key_of(key), part)
+		each = 64 // int(bits)
+		if next(walk) != int(want, 16) or next(walk)[:2] != (8 * int(word), int(shift)) or (int(home) // each, int(home) % each * int(bits)) != (int(word), int(shift)):
+			wrong.append('%s, %s' % (name, parameters))
+	return wrong
+
+
+def ribbon_examples():
+	wrong = []
+	for name, parameters, key, n, share, c, v, *starts, trit in table('Kind 17: ribbon', 'family', 'seed or secret'):
+		lo, hi = family_of(name, parameters).hash(key_of(key))
+		word = [reader.unfold(lo, hi, i) for i in range(4)]
+		slots = [slots for _, slots in reader.Ribbon.layers(int(n), int(share))][:2]
+		want = [str(reader.Ribbon.start(hi if i == 0 else word[2 + i], slots[i])) if i < len(slots) else '-' for i in range(2)]
+		if (word[0] | 1, word[1], reader.scale(word[1], 3)) != (int(c, 16), int(v, 16), int(trit)) or starts != want:
+			wrong.append('%s, %s: %#x | %#x | %s | %d' % (name, key, word[0] | 1, word[1], ' | '.join(want), reader.scale(word[1], 3)))
+	return wrong
+
+
+def examples_of_cells():
+	wrong = []
+	for name, parameters, key, seed, segments, shift, cells, word in table('Tables of cells', 'family', 'seed or secret'):
+		lo, hi = family_of(name, parameters).hash(key_of(key))
+		want = ', '.join(map(str, reader.Tables.cells(lo, hi, hi, 4, int(seed), int(segments), int(shift)))), '%#018x' % reader.unfold(lo, hi, 0)
+		if want != (cells, word):
+			wrong.append('%s, %s: %s | %s' % (name, parameters, *want))
 	return wrong
 
 
@@ -204,23 +268,38 @@ def file_agrees(g):
 
 	same('uuid', read_as_documented(image, 'Page 0: constant', 0, 'uuid').hex(), said['uuid'])
 	same('template_id', read_as_documented(image, 'Page 0: constant', 0, 'template_id').hex(), said['template_id'])
-	same('rate', struct.unpack('<d', read_as_documented(image, 'Page 0: constant', 0, 'rate'))[0], float(said['rate']))
+	same('rate', struct.unpack('<d', read_as_documented(image, 'Page 0: constant', 0, 'rate'))[0], float(said['rate']) or 2**-1022)
 	for field in ('version', 'created', 'capacity'):
 		same(field, constant(field), int(said[field]))
-	same('flags', constant('flags'), 1 if said['sparse'] == '1' else 0)
+	shadow = said['kind'] in ('8', '19') and said['sealed'] == '0'
+	same('flags', constant('flags'), int(said['sparse']) + 2 * int(said['sealed']) + 4 * shadow)
+	origins = {name: int(number) for number, name, _ in table('Other forms', 'number', 'format')}
+	same('origin', constant('origin'), origins[said['origin']] if 'origin' in said else 0)
+	same('origin head', any(read_as_documented(image, 'Page 0: constant', 0, 'origin_head')), 'origin' in said)
 	same('kind', template('kind'), int(said['kind']))
 	same('family', template('family'), int(said['family']))
 	for field in ('cells', 'probes', 'cell_bits', 'tweak', 'seed_count'):
 		same(field, template(field), int(said[field]))
 	same('key_id', read_as_documented(image, 'Template fields', 0, 'key_id').hex(), said['key_id'])
-	same('seeds', number(image, 'Template fields', 0, 'seeds'), int(said.get('seed', '0'), 0))
-	for field in ('kind', 'cells', 'probes', 'cell_bits', 'capacity'):
-		same('part ' + field, number(image, 'Page 1: part table', 4096, field), int(said[field]))
-	same('part bytes', number(image, 'Page 1: part table', 4096, 'bytes'), int(said['data_bytes']))
-	same('part end', number(image, 'Page 1: part table', 4096, 'offset') + int(said['data_bytes']), len(image))
-	same('parts', number(image, 'Page 2: live words', 8192, 'parts'), 1)
-	same('inexact', number(image, 'Page 2: live words', 8192, 'inexact') != 0, said['keys_estimated'] == '1')
+	seeds = struct.unpack('<256Q', read_as_documented(image, 'Template fields', 0, 'seeds'))
+	same('seeds', list(seeds[:int(said['seed_count'])]), [int(seed, 0) for seed in said.get('seed', '').split()])
+	same('seeds not in use', any(seeds[int(said['seed_count']):]), False)
+	composite = int(said['kind']) in reader.COMPOSITES
+	for field in ('cells', 'probes', 'cell_bits') if composite else ('kind', 'cells', 'probes', 'cell_bits', 'capacity'):
+		same('part ' + field, number(image, 'Page 2: part table', 8192, field), int(said[field]))
+	parts = number(image, 'Page 1: live words', 4096, 'parts')
+	entries = [8192 + 64 * i for i in range(parts)]
+	same('part bytes', sum(number(image, 'Page 2: part table', at, 'bytes') for at in entries), int(said['data_bytes']))
+	end, behind = sum(number(image, 'Page 2: part table', entries[-1], field) for field in ('offset', 'bytes')), 0
+	if shadow:
+		end, behind = (end + 4095) // 4096 * 4096, 2 * (4096 + (int(said['data_bytes']) + 4095) // 4096 * 4096)
+	same('part end', end + behind, len(image))
+	same('one part', parts == 1, not composite)
+	same('inexact', number(image, 'Page 1: live words', 4096, 'inexact') != 0, said['keys_estimated'] == '1')
 	same('keys', sum(number(image, 'Page 4: count of keys', 16384 + 64 * i, 'keys') for i in range(64)), int(said['keys']))
+	part = g.open().parts[0]
+	same('guard', part.offset - 20480, reader.guard_bytes(part.bytes))
+	same('suspect', g.open().suspect(), False)
 	same('dirty', g.open().dirty(), said['dirty'] == '1')
 	same('synced', getattr(g.open().last_sync(), 'time', 0), int(said['synced']))
 	same('name', g.open().name().decode(), said.get('name', ''))
@@ -230,15 +309,15 @@ def file_agrees(g):
 def reserved_bytes():
 	wrong = []
 	for g in golden.all(GOLDEN):
-		places = [('Page 0: constant', 0), ('Template fields', 0), ('Page 2: live words', 8192)]
+		places = [('Page 0: constant', 0), ('Template fields', 0), ('Page 1: live words', 4096)]
 		places += [('Page 4: count of keys', 16384 + 64 * i) for i in range(64)]
-		places += [('Sync records', 8576), ('Sync records', 8640)]
+		places += [('Sync records', 4544), ('Sync records', 4608)]
 		places += [('Page 3: name records', 12288), ('Page 3: name records', 14336)]
 		for title, base in places:
 			wrong += ['%s: %s, %s' % (g.name, title, field) for _, _, field, _ in fields(title)
 				if field.startswith('reserved') and any(read_as_documented(g.image, title, base, field))]
-		wrong += ['%s: the line of %s' % (g.name, field) for offset, size, field, _ in fields('Page 2: live words')
-			if size == 64 and any(g.image[8192 + offset + 8:8192 + offset + 64])]
+		wrong += ['%s: the line of %s' % (g.name, field) for offset, size, field, _ in fields('Page 1: live words')
+			if size == 64 and any(g.image[4096 + offset + 8:4096 + offset + 64])]
 	return wrong
 
 
@@ -247,9 +326,15 @@ for title, base, end, _, theirs in STRUCTS:
 	tap.run('%s: no gap and no overlap' % title, contiguous, title, base, end)
 	tap.run('%s: the second reader has the same table' % title, reader_agrees, title, theirs)
 tap.run('lib/file/format.h has the same tables', header_agrees)
+tap.run('lib/file/format.h names sections that there are', sections_named_in_the_header)
 tap.run('examples of hashes', hash_examples)
 tap.run('examples of cells', cell_examples)
 tap.run('examples of blocks', block_examples)
+tap.run('examples of split blocks', split_block_examples)
+tap.run('the salts of split blocks', salts_are_told)
+tap.run('examples of signatures', signature_examples)
+tap.run('what the text says of the words of ribbons is so', ribbon_examples)
+tap.run('examples of cells in tables', examples_of_cells)
 tap.run('the worked example is in its file', worked_example)
 for g in golden.all(GOLDEN):
 	tap.run('%s has its fields where the tables say' % g.name, file_agrees, g)

@@ -2,6 +2,7 @@
 #include "suite.h"
 
 #include "file/image.h"
+#include "file/publish.h"
 
 enum { KEYS = 50 };
 
@@ -121,12 +122,12 @@ START_TEST(one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of
 		ck_assert(all_there(f));
 		OK(blm_info(f, info));
 		ck_assert_int_eq(info->synced != 0, damaged == 1);
-		ck_assert_int_eq(blm_verify(NULL, "a.blm", NULL, NULL), damaged == 2);
+		ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), damaged == 2);
 		blm_close(f);
 	}
 	OK(blm_open(&f, NULL, "a.blm", true));
 	OK(blm_sync(f));
-	ck_assert_int_eq(blm_verify(NULL, "a.blm", NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
 	blm_close(f);
 	free(info);
 }
@@ -134,7 +135,7 @@ END_TEST
 
 START_TEST(a_file_copied_in_any_state_is_a_good_filter)
 {
-	uint64_t state = (uint64_t)5 << 8 | (uint64_t)_i;
+	uint64_t state = htole64((uint64_t)5 << 8 | (uint64_t)_i);
 	struct blm_filter *reader, *writer;
 	int fd;
 
@@ -154,6 +155,59 @@ START_TEST(a_file_copied_in_any_state_is_a_good_filter)
 	ck_assert_int_eq(blm_status(writer), 0);
 	blm_close(reader);
 	blm_close(writer);
+}
+END_TEST
+
+static void write_word(const char *path, size_t at, uint64_t value)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint64_t word = htole64(value);
+
+	ck_assert_int_eq((int)pwrite(fd, &word, 8, (off_t)at), 8);
+	close(fd);
+}
+
+static uint64_t read_word(const char *path, size_t at)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t word = 0;
+
+	ck_assert_int_eq((int)pread(fd, &word, 8, (off_t)at), 8);
+	close(fd);
+	return le64toh(word);
+}
+
+START_TEST(a_mark_that_a_dead_replacer_left_is_set_right_by_who_adds_next)
+{
+	struct blm_filter *f;
+	const size_t at = offsetof(struct blm_header, live.state.word);
+
+	fill("a.blm");
+	OK(blm_open(&f, NULL, "a.blm", true));
+	write_word("a.blm", at, 7 << 8 | BLM_REPLACING);
+	OK(blm_add(f, "new", 3));
+	ck_assert_uint_eq(read_word("a.blm", at) & 0xff, BLM_LIVE);
+	OK(blm_status(f));
+	ck_assert(has(f, "new") && all_there(f));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_file_that_says_that_it_has_no_parts_or_too_many_is_refused)
+{
+	static const uint64_t numbers[] = { 0, BLM_PARTS_MAX + 1, UINT64_MAX };
+	struct blm_filter *f;
+
+	fill("a.blm");
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		write_word("a.blm", offsetof(struct blm_header, live.parts.word), numbers[i]);
+		FAILS(blm_open(&f, NULL, "a.blm", false), -EBADMSG);
+		ck_assert_msg(strstr(blm_why(), "parts"), "%s", blm_why());
+	}
+	write_word("a.blm", offsetof(struct blm_header, live.parts.word), 1);
+	OK(blm_open(&f, NULL, "a.blm", false));
+	ck_assert(all_there(f));
+	blm_close(f);
 }
 END_TEST
 
@@ -231,9 +285,41 @@ START_TEST(a_replacer_killed_at_any_moment_leaves_a_good_filter)
 		OK(blm_open(&f, store, "a.blm", true));
 		ck_assert(all_there(f));
 		blm_close(f);
+	} else {
+		ck_assert_int_eq(blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+		ck_assert_int_eq(files_in(".", NULL), 2);
 	}
 	blm_close(from);
 	blm_store_close(store);
+}
+END_TEST
+
+static void leave_a_replacement(char left[BLM_TEMPORARY_NAME])
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat("a.blm", &st), 0);
+	blm_replacement_name(st.st_ino, left);
+	copy_file("a.blm", left);
+}
+
+START_TEST(what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next)
+{
+	char left[BLM_TEMPORARY_NAME];
+	struct blm_filter *f;
+
+	fill("a.blm");
+	leave_a_replacement(left);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), 1);
+	ck_assert_int_eq(access(left, F_OK), 0);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+	ck_assert_int_ne(access(left, F_OK), 0);
+	leave_a_replacement(left);
+	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_clear(f));
+	ck_assert_int_ne(access(left, F_OK), 0);
+	blm_close(f);
+	ck_assert_int_eq(files_in(".", NULL), 1);
 }
 END_TEST
 
@@ -255,7 +341,7 @@ START_TEST(a_copy_of_a_file_that_is_being_added_to_is_a_good_filter)
 	pid = spawn(add_for_ever, 0);
 	for (int i = 0; i < 50; i++) {
 		copy_file("a.blm", "copy.blm");
-		ck_assert_int_eq(blm_verify(NULL, "copy.blm", NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, "copy.blm", false, NULL, NULL), 0);
 		OK(blm_open(&f, NULL, "copy.blm", true));
 		ck_assert(all_there(f));
 		OK(blm_add(f, "x", 1));
@@ -279,8 +365,11 @@ int main(void)
 	tcase_add_test(tc, any_bit_of_the_constant_page_flipped_is_refused);
 	tcase_add_test(tc, one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of);
 	tcase_add_loop_test(tc, a_file_copied_in_any_state_is_a_good_filter, 0, 4);
+	tcase_add_test(tc, a_mark_that_a_dead_replacer_left_is_set_right_by_who_adds_next);
+	tcase_add_test(tc, a_file_that_says_that_it_has_no_parts_or_too_many_is_refused);
 	tcase_add_test(tc, a_sealed_filter_is_read_and_not_changed);
 	tcase_add_loop_test(tc, a_replacer_killed_at_any_moment_leaves_a_good_filter, 0, 2);
+	tcase_add_test(tc, what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next);
 	tcase_add_test(tc, a_copy_of_a_file_that_is_being_added_to_is_a_good_filter);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -1,9 +1,10 @@
 /* store.c - a store and its catalog: names, one-step changes, many processes, other users, secrets */
 #include "suite.h"
 
-#include "catalog.h"
-#include "catalog_record.h"
-#include "store.h"
+#include "catalog/catalog.h"
+#include "catalog/record.h"
+#include "file/lock.h"
+#include "store/store.h"
 
 #include <sched.h>
 #include <sys/file.h>
@@ -185,6 +186,41 @@ START_TEST(a_rename_moves_the_name_and_keeps_the_handles)
 }
 END_TEST
 
+static int clears(int unused)
+{
+	struct blm_store *store = open_store(0);
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, store, "a", true) == 0);
+	MUST(blm_clear(f) == 0);
+	return 0;
+}
+
+/* It waits for the sync before it keeps others off. */
+START_TEST(while_who_replaces_a_filter_waits_for_a_sync_others_claim_and_add)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+	pid_t pid;
+	int fd;
+
+	make(&f, store, "a");
+	fd = blm_store_open_file(store, "a", true);
+	OK(blm_ofd_lock(fd, BLM_LOCK_SYNC, true));
+	pid = spawn(clears, 0);
+	for (int i = 0; i < 300; i++) {
+		OK(blm_claim(f, &i, sizeof(i)));
+		OK(blm_add(f, &i, sizeof(i)));
+		usleep(1000);
+	}
+	blm_ofd_unlock(fd, BLM_LOCK_SYNC);
+	close(fd);
+	ck_assert_int_eq(join(pid), 0);
+	blm_close(f);
+	blm_store_close(store);
+}
+END_TEST
+
 START_TEST(a_dropped_filter_refuses_changes_and_goes_on_answering)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
@@ -221,13 +257,13 @@ START_TEST(readers_and_writers_go_over_to_what_is_published)
 	OK(blm_open(&reader, store, "a", false));
 	make(&new, NULL, "new.blm");
 	OK(blm_add(new, "new", 3));
-	OK(blm_store_publish(store, "a", new, 0));
+	OK(blm_store_publish(store, "a", new, 0, BLM_PUBLISH_WRITABLE));
 	ck_assert(has(reader, "new") && !has(reader, "old"));
 	OK(blm_add(writer, "added", 5));
 	ck_assert(has(reader, "added") && has(writer, "new"));
 	ck_assert(!has(new, "added"));		/* it was a copy */
 	ck_assert_int_eq(files_in("s/filters", NULL), 1);
-	OK(blm_store_publish(store, "b", new, 0));
+	OK(blm_store_publish(store, "b", new, 0, BLM_PUBLISH_WRITABLE));
 	ck_assert(holds(store, "b", "new"));
 	lists(store, NULL, "a b ");
 	blm_close(writer);
@@ -245,7 +281,7 @@ static int publish_often(int times)
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	MUST(blm_open(&from, NULL, "from.blm", false) == 0);
 	for (int i = 0; i < times; i++)
-		MUST(blm_store_publish(store, "a", from, 0) == 0);
+		MUST(blm_store_publish(store, "a", from, 0, BLM_PUBLISH_WRITABLE) == 0);
 	return 0;
 }
 
@@ -615,7 +651,7 @@ static int only_read(int err_of_writing)
 	MUST(blm_store_drop(store, "a") < 0);
 	MUST(blm_store_rename(store, "a", "b") < 0);
 	MUST(blm_store_label(store, "a", "k", "v") < 0);
-	MUST(blm_store_verify("s", false, NULL, NULL) >= 0);
+	MUST(blm_store_verify("s", false, NULL, NULL) == 0);
 	blm_store_close(store);
 	MUST(blm_store_open(&store, "s", 0) == err_of_writing);
 	return 0;
@@ -914,6 +950,7 @@ int main(void)
 	tcase_add_test(tc, a_filter_is_made_once_and_found_by_its_name);
 	tcase_add_test(tc, a_listing_is_in_the_order_of_bytes_and_takes_patterns);
 	tcase_add_test(tc, a_rename_moves_the_name_and_keeps_the_handles);
+	tcase_add_test(tc, while_who_replaces_a_filter_waits_for_a_sync_others_claim_and_add);
 	tcase_add_test(tc, a_dropped_filter_refuses_changes_and_goes_on_answering);
 	tcase_add_test(tc, readers_and_writers_go_over_to_what_is_published);
 	tcase_add_test(tc, a_name_is_never_missing_while_others_publish_over_it);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <lmdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ static inline pid_t spawn(int (*body)(int arg), int arg)
 	ck_assert_int_gt(pid, 0);
 	return pid;
 }
+
+enum { TOO_LONG = 60 };		/* in seconds: what takes longer hangs, however busy the machine */
 
 /* What it exited with; SIGNALLED and more: a signal. */
 static inline int join(pid_t pid)
@@ -168,6 +171,24 @@ static inline void copy_file(const char *from, const char *to)
 
 	write_all(to, all, bytes);
 	free(all);
+}
+
+/* Put any bytes into the catalog of "s", past the library. */
+static inline void put_raw(const char *name, const void *bytes, size_t count)
+{
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi table;
+	MDB_val key = { strlen(name), (void *)name }, value = { count, (void *)bytes };
+
+	ck_assert_int_eq(mdb_env_create(&env), 0);
+	mdb_env_set_maxdbs(env, 8);
+	ck_assert_int_eq(mdb_env_open(env, "s/catalog", MDB_NOLOCK, 0644), 0);
+	ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	ck_assert_int_eq(mdb_dbi_open(txn, "filters", 0, &table), 0);
+	ck_assert_int_eq(mdb_put(txn, table, &key, &value, 0), 0);
+	ck_assert_int_eq(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
 }
 
 /* ---- A folder for each test ---- */

@@ -119,7 +119,6 @@ options_that_exclude_each_other_say_so() {
 	exits 64 bloomery create ./f -n 10 --untrusted --hash xxh3; says siphash
 	exits 64 bloomery union a b; says --in-place
 	exits 64 bloomery union a b -o c --in-place; says --in-place
-	exits 64 bloomery verify ./f --repair; says ./f
 	exits 64 bloomery plan; exits 64 bloomery plan -n 10 -m 10 -p 0.1; exits 64 bloomery plan --table -n 10
 	exits 64 bloomery plan -n 10 -k 1..3; exits 64 bloomery plan --table --mn 5..3; exits 64 bloomery plan --table --mn 5..x
 	bloomery create ./f -n 10
@@ -130,6 +129,10 @@ unknown_kinds_and_hashes_are_named() {
 	exits 64 bloomery create ./f -n 10 --kind nosuch; says nosuch
 	exits 64 bloomery create ./f -n 10 --hash nosuch; says nosuch
 	exits 64 bloomery create ./f -n 10 --kind blocked --hash murmur3-bip37
+	exits 64 bloomery create ./f -n 10 --kind blocked --hash mm3_64; says classic
+	exits 64 bloomery create ./f -m 5g --hash djb; says '2^32'
+	exits 64 bloomery create ./f -n 10 -k 3 --hash md5 --seed 1; says 'one for each probe'
+	exits 64 bloomery create ./f -n 10 --hash md5 --seed 4294967296; says 4294967296
 	exits 64 bloomery plan -n 10 --kind nosuch; says nosuch
 }
 
@@ -163,12 +166,12 @@ names_that_are_none_are_refused() {
 paths_that_are_no_filters_are_refused_at_once() {
 	mkdir d; mkfifo p; : > empty; echo text > text; ln -s nowhere dangling; head -c 100000 /dev/urandom > noise
 	for path in ./d ./p ./empty ./text ./dangling ./noise /dev/null /dev/zero ./nosuch ./no/such /proc/self/mem; do
-		exits 2 timeout 5 "$BLOOMERY" info "$path"; says "$path"
-		exits 2 timeout 5 "$BLOOMERY" add "$path"
-		code=0; timeout 5 "$BLOOMERY" verify "$path" > verified 2>&1 || code=$?; [ $code = 1 ] || [ $code = 2 ]
+		exits 2 timeout 60 "$BLOOMERY" info "$path"; says "$path"
+		exits 2 timeout 60 "$BLOOMERY" add "$path"
+		code=0; timeout 60 "$BLOOMERY" verify "$path" > verified 2>&1 || code=$?; [ $code = 1 ] || [ $code = 2 ]
 	done
 	for path in ./d ./p ./text ./dangling /dev/null ./no/such; do
-		exits 2 timeout 5 "$BLOOMERY" create "$path" -n 10
+		exits 2 timeout 60 "$BLOOMERY" create "$path" -n 10
 	done
 	[ ! -e nowhere ]; same "$(cat text)" text
 }

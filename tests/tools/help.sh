@@ -55,10 +55,11 @@ bash_completes_commands_options_kinds_and_names() {
 		bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
 			_bloomery; printf "%s\n" "${COMPREPLY[@]}"' _ "$TOOLS/completions/bloomery.bash" "$BLOOMERY" "$@"
 	}
-	same "$(complete_bash cl)" claim
+	same "$(complete_bash cla)" claim
 	same "$(complete_bash claim --ba)" --batch
-	same "$(complete_bash create x --kind bl)" blocked
-	same "$(complete_bash create x --hash sip)" siphash
+	same "$(complete_bash create x --kind bloc)" blocked
+	same "$(complete_bash create x --hash superf)" superfast; same "$(complete_bash create x --scheme enh)" enhanced
+	same "$(complete_bash create x --format gua)" guava
 	same "$(complete_bash add se)" seen
 	same "$(complete_bash help unio)" union
 }

@@ -24,6 +24,11 @@ info_says_what_was_given_exactly() {
 	same "$(stat -c %a f)" 600
 	bloomery create ./b --hash murmur3-bip37 -m 56 -k 10 --tweak 123456
 	holds 'j["tweak"] == 123456 and j["hash"] == "murmur3-bip37"' < <(bloomery info ./b --json)
+	bloomery create ./s --hash mm3-64 -n 100 -p 0.1 --seed 1 --seed 2 --seed 3
+	holds 'j["seeds"] == [1, 2, 3] and j["k"] == 3 and j["hash"] == "mm3_64"' < <(bloomery info ./s --json)
+	bloomery info ./s | grep -q 'mm3_64, seeds 1, 2, 3'
+	bloomery create ./r --hash md5 -m 1000 -k 9
+	holds 'len(set(j["seeds"])) == 9 and max(j["seeds"]) < 2**32' < <(bloomery info ./r --json)
 }
 
 a_full_filter_is_saturated_and_says_yes() {
@@ -39,7 +44,7 @@ names_that_are_not_utf_8_give_valid_json() {
 	path=./$(printf 'a\377\302b"\\\001')
 	bloomery create "$path" -n 10
 	holds 'j["path"] == "./a\ufffd\ufffdb\"\\\x01"' < <(bloomery info "$path" --json)
-	bloomery info "$path" > text; ! grep -q "$(printf '\001')" text
+	bloomery info "$path" > text; not grep -q "$(printf '\001')" text
 }
 
 info_of_several_prints_an_object_each() {
@@ -79,8 +84,11 @@ what_there_is_is_listed() {
 	bloomery kinds > text; grep -q '^blocked' text; grep -q '^classic' text
 	bloomery kinds --json | holds '{"classic", "blocked"} <= {x["name"] for x in all} and "union" in j["can"]'
 	bloomery hashes --json | holds '{"xxh3", "siphash", "murmur3-bip37"} <= {x["name"] for x in all}'
+	bloomery schemes --json | holds '{"double", "enhanced", "triple", "salted", "slices"} <= {x["name"] for x in all}'
+	bloomery formats --json | holds '{"bloomery", "guava", "bip37"} <= {x["name"] for x in all if x["read"] and x["write"]}'
+	bloomery hashes --json | holds '{"djb", "mm3_64"} <= {x["name"] for x in all if x["seeds_by_probe"]}'
 	bloomery hashes | grep -q keyed
-	bloomery formats --json | holds 'j["name"] == "bloomery" and j["read"] and j["write"] and j["version"] == 1'
+	bloomery formats --json | holds 'j["name"] == "bloomery" and j["read"] and j["write"] and j["text"] == "base64(zstd(file))"'
 	bloomery formats | grep -q bloomery
 	bloomery --version | grep -q '^bloomery [0-9]'
 }

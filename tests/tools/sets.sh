@@ -60,6 +60,29 @@ a_result_that_is_too_wrong_is_refused() {
 	bloomery union a b -o u --max-fpr 0.01 -q
 }
 
+a_folded_filter_is_the_one_made_small() {
+	for kind in split-block blocked; do
+		bloomery create ./$kind --kind $kind -m 122880 -k $([ $kind = blocked ] && echo 6 || echo 8) $([ $kind = blocked ] && echo --seed 5)
+		seq 3000 | bloomery add ./$kind
+		for n in 2 3 4 5 8; do
+			bloomery fold ./$kind --by $n -o ./$kind.$n
+			bloomery create ./$kind.small.$n --kind $kind -m $((122880 / n)) -k $([ $kind = blocked ] && echo 6 || echo 8) \
+				$([ $kind = blocked ] && echo --seed 5)
+			seq 3000 | bloomery add ./$kind.small.$n -q
+			holds 'j["tanimoto"] == 1' < <(bloomery compare ./$kind.$n ./$kind.small.$n --json)
+			same "$(seq 3000 | bloomery test -c ./$kind.$n)" 3000
+			bloomery info ./$kind.$n --json | holds "j['m'] == 122880 // $n and j['keys'] == $(bloomery info ./$kind --json | json 'j["keys"]')"
+		done
+	done
+}
+
+what_cannot_be_folded_is_refused() {
+	bloomery create c --kind classic -n 100; exits 2 bloomery fold c --by 2 -o x; says classic; says split-block
+	bloomery create s --kind split-block -m 2560; exits 2 bloomery fold s --by 3 -o x; says 10
+	exits 64 bloomery fold s --by 1 -o x; exits 64 bloomery fold s --by 2; exits 64 bloomery fold s -o x
+	bloomery fold s --by 2 -o x; exits 2 bloomery fold s --by 2 -o x
+}
+
 filters_of_different_templates_are_refused_by_field() {
 	bloomery create a -m 1000 -k 3 --seed 1; bloomery create m -m 1001 -k 3 --seed 1
 	bloomery create k -m 1000 -k 4 --seed 1; bloomery create s -m 1000 -k 3 --seed 2
@@ -75,9 +98,17 @@ comparing_gives_sizes_with_errors() {
 	holds 'abs(j["a"] - 6000) < 6 * j["a_error"] + 1 and abs(j["union"] - 10000) < 6 * j["union_error"] + 1' < j
 	holds 'abs(j["intersection"] - 2000) < 6 * j["intersection_error"] + 1' < j
 	holds 'abs(j["jaccard"] - 0.2) < 0.03 and 0 < j["tanimoto"] < 1 and not j["saturated"]' < j
+	holds 'abs(j["difference"] - 8000) < 6 * j["difference_error"] + 1' < j
 	bloomery compare a b | grep -q '^Jaccard'
 	bloomery template a e; bloomery template a e2
 	bloomery compare e e2 --json | holds 'j["union"] == 0'
+}
+
+counters_tell_best_how_many_keys_differ() {
+	bloomery create ./a -n 100k -m 1m -k 4 --kind counting; bloomery template ./a ./b
+	seq 1 100000 | bloomery add ./a -q; seq 50001 150000 | bloomery add ./b -q
+	bloomery compare ./a ./b --json | holds 'abs(j["difference"] - 100000) < 1000 and j["difference_error"] < 200'
+	bloomery compare ./a ./b | grep -q '^in one alone'
 }
 
 prove_all

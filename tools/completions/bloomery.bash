@@ -10,6 +10,10 @@ _bloomery()
 		words=$("$program" kinds | awk '/^[^ ]/ { print $1 }')
 	elif [[ $before == --hash ]]; then
 		words=$("$program" hashes | awk '{ print $1 }')
+	elif [[ $before == --scheme ]]; then
+		words=$("$program" schemes | awk '/^[^ ]/ { print $1 }')
+	elif [[ $before == --format ]]; then
+		words=$("$program" formats | awk '/^[^ ]/ { print $1 }')
 	elif [[ $current == -* ]]; then
 		words=$("$program" help --words "${COMP_WORDS[1]}" 2>/dev/null | cut -f1)
 	else

@@ -6,6 +6,10 @@ function __bloomery_words
 			bloomery kinds | string match -r '^\S+'
 		case --hash
 			bloomery hashes | string match -r '^\S+'
+		case --scheme
+			bloomery schemes | string match -r '^\S+'
+		case --format
+			bloomery formats | string match -r '^\S+'
 		case '*'
 			if test (count $words) -lt 2; or test $words[-1] = help
 				bloomery help --words

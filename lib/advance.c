@@ -1,0 +1,67 @@
+/* advance.c - a step farther: the levels of neighbours into the next levels of a filter */
+#include "combine.h"
+
+struct advancing {
+	struct blm_view *into;
+	unsigned to;
+};
+
+static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct advancing *a = pass->context;
+	const struct blm_part *dst = &a->into->part[a->to], *src = &pass->views[0]->part[pass->part];
+
+	dst->kind->unite(dst, dst->bytes + at, src->bytes + at, bytes);
+	return 0;
+}
+
+/* The farthest level first: a filter that is its own neighbour then goes one step, not all of them. */
+static int advance(struct blm_view *into, const struct blm_view *from)
+{
+	struct advancing a = { .into = into };
+	int r = 0;
+
+	for (unsigned i = from->parts; r == 0 && i--; )
+		if (into->whole.kind->advance(&into->whole, i, &a.to))
+			r = blm_pass(&(struct blm_pass){ .views = &from, .count = 1, .part = i, .most = BLM_PIECE,
+							 .piece = unite_piece, .context = &a }, NULL);
+	return r;
+}
+
+static int advance_all(struct blm_filter *into, struct blm_view *view, const struct blm_filter *const *from, size_t count)
+{
+	uint64_t counted = blm_counted_keys(view), keys = 0;
+	int r = 0;
+
+	if (!view->whole.kind->advance)
+		return blm_cannot(view, into, "take in their neighbours' levels", BLM_CAN_ADVANCE);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = blm_same_template(into, from[i]);
+	if (r == 0)
+		store_release(&live_of(view)->inexact.word, 1);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = advance(view, current_view(from[i]));
+	if (r == 0)
+		r = blm_keys_of_bits(view, &keys);
+	if (r == 0)
+		blm_count_keys(view, keys > counted ? keys - counted : 0);
+	return r;
+}
+
+BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from, size_t count)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int r, end;
+
+	do {
+		r = blm_change_begin(into, &view);
+		if (r < 0)
+			return r;
+		r = advance_all(into, view, from, count);
+		end = blm_change_end_unnamed(into, view, false);
+		if (r == 0)
+			r = end;
+	} while (r == -EAGAIN);
+	return r;
+}

@@ -1,0 +1,101 @@
+/*
+ * bank.h - a bank from the inside: one file of many filters or fingerprints of one template
+ *
+ * A bank holds each filter's data twice: as a row, to be compared with, and as one bit of every slice, to be asked. Row i of all has the
+ * i-th place in everything below; rows are in the order of their numbers of ones, then of the order they came in, so that of those with
+ * about as many ones as a question has there is one run (bank/similar.c). Slice j holds bit j of every row: a key whose bits are j1 ... jk
+ * may be in the rows whose bits are set in all of those k slices (bank.c). It is made whole and named in one step (bank/make.c), is
+ * never changed afterwards, and is mapped by any number of processes.
+ *
+ *	page 0	struct blm_constant	as a filter's, but for the magic: the template, and whence it came
+ *	page 1	struct blm_bank_sizes	of which all offsets follow
+ *	ones	a word for each row	how many bits it has
+ *	order	a word for each row	which it was of those that were put in, from 0
+ *	ids	a word for each row, and one	where its text begins; the last: where all ends
+ *	text	of each row its id, and after a tab what else its line had in a file of fingerprints
+ *	rows, slices			each at a multiple of a page
+ *	checks	a word for each 64 KiB from the ones to the slices' end (the last may be shorter): XXH3-64
+ *
+ * All but rows, slices and checks lie at multiples of 64. Numbers are little-endian. format-spec.md, "Banks".
+ */
+#ifndef BLM_BANK_H
+#define BLM_BANK_H
+
+#include "filter.h"
+
+#define BLM_BANK_MAGIC "BLOOMBNK"
+
+enum { BLM_BANK_HEADER_BYTES = 2 * BLM_PAGE };
+
+struct blm_bank_sizes {
+	uint64_t rows;			/* from 1 */
+	uint64_t row_bytes;		/* a multiple of 64 */
+	uint64_t text_bytes;
+	uint8_t reserved[BLM_PAGE - 32];
+	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+};
+static_assert(sizeof(struct blm_bank_sizes) == BLM_PAGE, "format-spec.md, Banks");
+
+struct blm_bank_header {
+	struct blm_constant constant;
+	struct blm_bank_sizes sizes;
+};
+static_assert(sizeof(struct blm_bank_header) == BLM_BANK_HEADER_BYTES, "format-spec.md, Banks");
+
+/* Offsets in the file. */
+struct blm_bank_layout {
+	uint64_t ones, order, ids, text, rows, slices, slice_bytes, checks, end;
+};
+
+/* False: no file is as large as that. */
+bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_bytes, uint64_t text_bytes);
+uint64_t blm_bank_check_sizes(const struct blm_bank_header *header);
+
+/* Can filters of this template be in a bank? 0, or it fails with words. */
+int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *shown);
+
+struct blm_bank {
+	struct blm_image image;		/* header NULL: it is not a filter's */
+	char *shown;
+	struct blm_view *like;		/* an empty filter of the template: what a key's bits are is found by adding it to that */
+	pthread_mutex_t adding;		/* to `like`, which is then made empty again */
+	uint64_t rows, row_bytes, text_bytes;
+	struct blm_bank_layout at;
+};
+
+static inline const uint64_t *bank_words(const struct blm_bank *b, uint64_t at)
+{
+	return (const uint64_t *)(b->image.map + at);
+}
+
+static inline const uint8_t *bank_row(const struct blm_bank *b, uint64_t row)
+{
+	return b->image.map + b->at.rows + row * b->row_bytes;
+}
+
+static inline uint64_t bank_ones(const struct blm_bank *b, uint64_t row)
+{
+	return le64toh(bank_words(b, b->at.ones)[row]);
+}
+
+static inline uint64_t bank_order(const struct blm_bank *b, uint64_t row)
+{
+	return le64toh(bank_words(b, b->at.order)[row]);
+}
+
+/* A filter's data, as they are just now: others may be setting bits. */
+static inline void bank_copy(uint8_t *to, const struct blm_part *part)
+{
+	for (uint64_t i = 0; i < part->shape.bytes; i += 8) {
+		uint64_t word = __atomic_load_n((const uint64_t *)(part->bytes + i), __ATOMIC_RELAXED);
+
+		memcpy(to + i, &word, 8);
+	}
+}
+
+/* What blm_bank_which() does, and how many lines of 64 bytes of the slices it read; of blm_bank_similar(), how many rows. */
+int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *ret_bits, uint64_t *ret_lines);
+int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret, size_t room,
+		      uint64_t *ret_rows);
+
+#endif

@@ -1,0 +1,363 @@
+/*
+ * allow.c - the lists of keys that filters are known to take for theirs by mistake, in a table of the catalog
+ *
+ * A key of the table is the uuid of a filter and the BLAKE2b of a listed key, its value the listed key, which so checks itself: what is
+ * damaged is not honoured. A rename leaves it as it is; the transaction that puts a file in the place of another gives what still holds of the
+ * list to the new one (carry.c), and with a file that is dropped goes its list. allow.c says who may change it when.
+ */
+#include "bloomery.h"
+#include "catalog/env.h"
+
+#include <sodium.h>
+
+enum { UUID = 16, HASH = 32 };
+
+struct listed {
+	uint8_t uuid[UUID], hash[HASH];
+};
+
+/* Only for the transaction, as the table of those that are gone (catalog/uuid.c). */
+static int open_list(MDB_txn *txn, unsigned flags, MDB_dbi *ret)
+{
+	return mdb_dbi_open(txn, "allow", flags, ret);
+}
+
+static void name(struct listed *ret, const uint8_t uuid[UUID], const struct blm_key *key)
+{
+	memcpy(ret->uuid, uuid, UUID);
+	crypto_generichash(ret->hash, HASH, key->bytes, key->len, NULL, 0);
+}
+
+static bool is_good(const MDB_val *at, const MDB_val *value)
+{
+	const struct blm_key key = { value->mv_data, value->mv_size };
+	struct listed by;
+
+	if (at->mv_size != sizeof(by) || key.len > BLM_ALLOW_KEY_MAX)
+		return false;
+	name(&by, at->mv_data, &key);
+	return !memcmp(&by, at->mv_data, sizeof(by));
+}
+
+/* ---- Look-ups: none of them changes anything ---- */
+
+/* The first at `from` or behind it, of the same filter. */
+static int next_of(MDB_txn *txn, MDB_dbi list, const struct listed *from, MDB_val *ret_at, MDB_val *ret_value)
+{
+	MDB_cursor *cursor;
+	int code = mdb_cursor_open(txn, list, &cursor);
+
+	if (code)
+		return code;
+	*ret_at = (MDB_val){ .mv_data = (void *)from, .mv_size = sizeof(*from) };
+	code = mdb_cursor_get(cursor, ret_at, ret_value, MDB_SET_RANGE);
+	mdb_cursor_close(cursor);
+	if (code == 0 && (ret_at->mv_size < UUID || memcmp(ret_at->mv_data, from->uuid, UUID)))
+		code = MDB_NOTFOUND;
+	return code;
+}
+
+int blm_catalog_has_list(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	struct listed from = { .hash = { 0 } };
+	MDB_val at, value;
+	MDB_dbi list;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	memcpy(from.uuid, uuid, UUID);
+	code = open_list(txn, 0, &list);
+	if (code == 0)
+		code = next_of(txn, list, &from, &at, &value);
+	r = code == 0 ? 1 : code == MDB_NOTFOUND ? 0 : blm_catalog_failed(c, code, "looking up");
+	blm_catalog_end_reading(c, txn);
+	return r;
+}
+
+int64_t blm_catalog_count_listed(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	struct listed from = { .hash = { 0 } };
+	MDB_val at = { .mv_data = &from, .mv_size = sizeof(from) }, value;
+	MDB_cursor *cursor;
+	int64_t count = 0;
+	MDB_dbi list;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	memcpy(from.uuid, uuid, UUID);
+	code = open_list(txn, 0, &list);
+	if (code == 0)
+		code = mdb_cursor_open(txn, list, &cursor);
+	if (code == 0) {
+		code = mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE);
+		for (; code == 0 && at.mv_size >= UUID && !memcmp(at.mv_data, uuid, UUID); count++)
+			code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
+		mdb_cursor_close(cursor);
+	}
+	if (code && code != MDB_NOTFOUND)
+		r = blm_catalog_failed(c, code, "counting");
+	blm_catalog_end_reading(c, txn);
+	return r < 0 ? r : count;
+}
+
+int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
+				const uint64_t *among, uint64_t *ret_bits)
+{
+	int64_t found = 0;
+	MDB_dbi list;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
+	code = open_list(txn, 0, &list);
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		struct listed by;
+		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) }, value;
+
+		if (among && !(among[i / 64] >> i % 64 & 1))
+			continue;
+		name(&by, uuid, &keys[i]);
+		code = mdb_get(txn, list, &at, &value);
+		if (code == 0 && value.mv_size == keys[i].len && !memcmp(value.mv_data, keys[i].bytes, keys[i].len)) {
+			ret_bits[i / 64] |= UINT64_C(1) << i % 64;
+			found++;
+		}
+		if (code == MDB_NOTFOUND)
+			code = 0;
+	}
+	if (code && code != MDB_NOTFOUND)
+		r = blm_catalog_failed(c, code, "looking up");
+	blm_catalog_end_reading(c, txn);
+	return r < 0 ? r : found;
+}
+
+int blm_catalog_next_listed(struct blm_catalog *c, const uint8_t uuid[16], uint8_t after[32], uint8_t *ret_key, size_t *ret_bytes)
+{
+	struct listed from;
+	MDB_val at, value;
+	MDB_dbi list;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	memcpy(from.uuid, uuid, UUID);
+	memcpy(from.hash, after, HASH);
+	code = open_list(txn, 0, &list);
+	if (code == 0)
+		code = next_of(txn, list, &from, &at, &value);
+	if (code == 0 && !is_good(&at, &value))
+		r = at.mv_size == sizeof(from) ? 2 : blm_catalog_failed(c, MDB_CORRUPTED, "listing");
+	else if (code == 0)
+		r = 1;
+	else if (code != MDB_NOTFOUND)
+		r = blm_catalog_failed(c, code, "listing");
+	if (r > 0) {
+		if (r == 1) {
+			*ret_bytes = value.mv_size;
+			memcpy(ret_key, value.mv_data, value.mv_size);
+		}
+		memcpy(after, (uint8_t *)at.mv_data + UUID, HASH);	/* and one more: none lies between */
+		for (int i = HASH - 1; i >= 0 && ++after[i] == 0; i--)
+			if (i == 0)
+				memset(after, 0xff, HASH);
+	}
+	blm_catalog_end_reading(c, txn);
+	return r;
+}
+
+/* ---- Changes ---- */
+
+struct change {
+	const uint8_t *uuid;
+	const struct blm_key *keys;
+	size_t count;
+	const uint64_t *among;		/* NULL: all */
+	uint64_t *changed_bits;
+	int64_t changed;
+};
+
+static int put_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct change *change = context;
+	MDB_dbi list;
+	int code = open_list(txn, MDB_CREATE, &list);
+
+	change->changed = 0;
+	for (size_t i = 0; code == 0 && i < change->count; i++) {
+		struct listed by;
+		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) };
+		MDB_val value = { .mv_data = (void *)change->keys[i].bytes, .mv_size = change->keys[i].len };
+
+		if (!(change->among[i / 64] >> i % 64 & 1))
+			continue;
+		name(&by, change->uuid, &change->keys[i]);
+		code = mdb_put(txn, list, &at, &value, MDB_NOOVERWRITE);
+		change->changed += code == 0;
+		if (code == MDB_KEYEXIST)
+			code = 0;
+	}
+	return code;
+}
+
+int64_t blm_catalog_put_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count, const uint64_t *among)
+{
+	struct change change = { .uuid = uuid, .keys = keys, .count = count, .among = among };
+	int r = blm_catalog_transact(c, put_listed, &change);
+
+	return r < 0 ? r : change.changed;
+}
+
+/* Also one that is damaged: what is taken off is not there any more. */
+static int take_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct change *change = context;
+	MDB_dbi list;
+	int code = open_list(txn, 0, &list);
+
+	change->changed = 0;
+	memset(change->changed_bits, 0, (change->count + 63) / 64 * sizeof(uint64_t));
+	for (size_t i = 0; code == 0 && i < change->count; i++) {
+		struct listed by;
+		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) };
+
+		name(&by, change->uuid, &change->keys[i]);
+		code = mdb_del(txn, list, &at, NULL);
+		if (code == 0) {
+			change->changed++;
+			change->changed_bits[i / 64] |= UINT64_C(1) << i % 64;
+		}
+		if (code == MDB_NOTFOUND)
+			code = 0;
+	}
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
+int64_t blm_catalog_take_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+{
+	struct change change = { .uuid = uuid, .keys = keys, .count = count, .changed_bits = ret_bits };
+	int r = blm_catalog_transact(c, take_listed, &change);
+
+	return r < 0 ? r : change.changed;
+}
+
+int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16])
+{
+	struct listed from = { .hash = { 0 } };
+	MDB_val at, value;
+	MDB_dbi list;
+	int code = open_list(txn, 0, &list);
+
+	memcpy(from.uuid, uuid, UUID);
+	while (code == 0) {
+		uint8_t copy[512];
+
+		code = next_of(txn, list, &from, &at, &value);
+		if (code == 0 && at.mv_size <= sizeof(copy)) {	/* it lies in a page that deleting changes */
+			memcpy(copy, at.mv_data, at.mv_size);
+			at.mv_data = copy;
+			code = mdb_del(txn, list, &at, NULL);
+		}
+	}
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
+/* Those that come are of another uuid, so none of them is met again; what a write moves in its page is copied first. */
+int blm_catalog_move_list(MDB_txn *txn, const struct blm_yielding *over, const uint8_t to[16])
+{
+	struct listed at_new, from = { .hash = { 0 } };
+	MDB_val at = { .mv_data = &from, .mv_size = sizeof(from) }, value;
+	uint8_t *copy = malloc(BLM_ALLOW_KEY_MAX);
+	MDB_cursor *cursor;
+	MDB_dbi list;
+	int code = copy ? open_list(txn, 0, &list) : ENOMEM;
+
+	memcpy(from.uuid, over->uuid, UUID);
+	memcpy(at_new.uuid, to, UUID);
+	if (code == 0)
+		code = mdb_cursor_open(txn, list, &cursor);
+	if (code == 0) {
+		code = over->keeps ? mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE) : MDB_NOTFOUND;
+		while (code == 0 && at.mv_size >= UUID && !memcmp(at.mv_data, over->uuid, UUID)) {
+			if (is_good(&at, &value) && over->keeps(over->context, &(struct blm_key){ value.mv_data, value.mv_size })) {
+				memcpy(at_new.hash, (const uint8_t *)at.mv_data + UUID, HASH);
+				memcpy(copy, value.mv_data, value.mv_size);
+				value.mv_data = copy;
+				code = mdb_put(txn, list, &(MDB_val){ .mv_data = &at_new, .mv_size = sizeof(at_new) }, &value, 0);
+			}
+			if (code == 0)
+				code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
+		}
+		mdb_cursor_close(cursor);
+	}
+	free(copy);
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
+struct check {
+	bool repair;
+	int damaged;
+};
+
+static int check_lists(MDB_txn *txn, struct check *check)
+{
+	MDB_cursor *cursor;
+	MDB_val at, value;
+	MDB_dbi list;
+	int code = open_list(txn, 0, &list);
+
+	check->damaged = 0;
+	if (code == 0)
+		code = mdb_cursor_open(txn, list, &cursor);
+	if (code)
+		return code == MDB_NOTFOUND ? 0 : code;
+	while (code == 0 && (code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT)) == 0)
+		if (!is_good(&at, &value)) {
+			check->damaged++;
+			if (check->repair)
+				code = mdb_cursor_del(cursor, 0);
+		}
+	mdb_cursor_close(cursor);
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
+static int repair_lists(struct blm_catalog *c, MDB_txn *txn, void *check)
+{
+	return check_lists(txn, check);
+}
+
+int blm_catalog_check_lists(struct blm_catalog *c, bool repair)
+{
+	struct check check = { .repair = repair };
+	MDB_txn *txn;
+	int r, code;
+
+	if (repair) {
+		r = blm_catalog_transact(c, repair_lists, &check);
+		return r < 0 ? r : check.damaged;
+	}
+	r = blm_catalog_begin(c, false, &txn);
+	if (r < 0)
+		return r;
+	code = check_lists(txn, &check);
+	if (code)
+		r = blm_catalog_failed(c, code, "checking lists");
+	blm_catalog_end_reading(c, txn);
+	return r < 0 ? r : check.damaged;
+}
+
+static int end_list(struct blm_catalog *c, MDB_txn *txn, void *uuid)
+{
+	return blm_catalog_end_list(txn, uuid);
+}
+
+int blm_catalog_take_list(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	return blm_catalog_transact(c, end_list, (void *)uuid);
+}

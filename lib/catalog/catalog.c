@@ -1,0 +1,276 @@
+/* catalog.c - names to what filters are: look-ups, changes, and making it anew */
+#include "bloomery.h"
+#include "catalog/env.h"
+#include "catalog/record.h"
+#include "file/system.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static MDB_val key_of(const char *name)
+{
+	return (MDB_val){ .mv_size = strlen(name), .mv_data = (void *)name };
+}
+
+static int decode(const struct blm_catalog *c, const char *name, const MDB_val *value, struct blm_entry *ret)
+{
+	if (blm_record_decode(name, value->mv_data, value->mv_size, ret))
+		return 0;
+	return blm_fail(-EUCLEAN, "%s: the record of \"%s\" is damaged; `bloomery verify --repair` makes it anew", c->folder, name);
+}
+
+/* ---- Look-ups ---- */
+
+int blm_catalog_get(struct blm_catalog *c, const char *name, struct blm_entry *ret)
+{
+	MDB_val key = key_of(name), value;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	code = mdb_get(txn, c->filters, &key, &value);
+	r = code == 0 ? decode(c, name, &value, ret) : code == MDB_NOTFOUND ? -ENOENT : blm_catalog_failed(c, code, "looking up");
+	blm_catalog_end_reading(c, txn);
+	return r;
+}
+
+int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret)
+{
+	char least[BLM_FORMAT_NAME + 1];
+	MDB_val key = { .mv_data = least }, value;
+	MDB_cursor *cursor = NULL;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	key.mv_size = strlen(after) + 1;	/* no name has a NUL, so this is between `after` and the next */
+	memcpy(least, after, key.mv_size);
+	code = mdb_cursor_open(txn, c->filters, &cursor);
+	if (code == 0)
+		code = mdb_cursor_get(cursor, &key, &value, *after ? MDB_SET_RANGE : MDB_FIRST);
+	if (code == MDB_NOTFOUND) {
+		r = -ENOENT;
+	} else if (code || key.mv_size >= BLM_FORMAT_NAME) {
+		r = blm_catalog_failed(c, code ? code : MDB_CORRUPTED, "listing");
+	} else {
+		char found[BLM_FORMAT_NAME] = "";
+
+		memcpy(found, key.mv_data, key.mv_size);
+		/* in a damaged table the next can be an earlier one, and a listing would never end */
+		if (strlen(found) != key.mv_size || strcmp(found, least) <= 0) {
+			r = blm_catalog_failed(c, MDB_CORRUPTED, "listing");
+		} else {
+			memcpy(name, found, sizeof(found));
+			r = decode(c, name, &value, ret) < 0;
+		}
+	}
+	if (cursor)
+		mdb_cursor_close(cursor);
+	blm_catalog_end_reading(c, txn);
+	return r;
+}
+
+/* ---- Changes ---- */
+
+struct put {
+	const char *name, *to;
+	const struct blm_entry *entry;
+	struct blm_entry *replacing;
+	const uint8_t *uuid;
+	const struct blm_yielding *making_way;
+	bool over, gone;
+	int (*change)(struct blm_entry *entry, void *context);
+	void *context;
+};
+
+static int write_entry(struct blm_catalog *c, MDB_txn *txn, const char *name, const struct blm_entry *entry, bool over)
+{
+	uint8_t bytes[BLM_RECORD_BYTES_MAX];
+	MDB_val key = key_of(name), value = { .mv_data = bytes, .mv_size = blm_record_encode(name, entry, bytes) };
+
+	return mdb_put(txn, c->filters, &key, &value, over ? 0 : MDB_NOOVERWRITE);
+}
+
+static int put(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct put *p = context;
+	int code = write_entry(c, txn, p->name, p->entry, p->over);
+
+	return code == MDB_KEYEXIST ? blm_fail(-EEXIST, "%s: there is a filter of that name already", p->name) : code;
+}
+
+int blm_catalog_put(struct blm_catalog *c, const char *name, const struct blm_entry *entry, enum blm_put how)
+{
+	return blm_catalog_transact(c, put, &(struct put){ .name = name, .entry = entry, .over = how == BLM_PUT_OVER });
+}
+
+static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct put *p = context;
+	MDB_val key = key_of(p->name), value;
+	struct blm_entry there;
+	int code = mdb_get(txn, c->filters, &key, &value);
+
+	if (code == MDB_NOTFOUND || (code == 0 && blm_record_decode(p->name, value.mv_data, value.mv_size, &there)
+				     && memcmp(there.constant.uuid, p->making_way->uuid, 16)))
+		return blm_fail(-ENOENT, "%s: was renamed, replaced or dropped in the meantime", p->name);
+	if (code)
+		return code;
+	if (blm_record_decode(p->name, value.mv_data, value.mv_size, &there)) {
+		p->replacing->labels_bytes = there.labels_bytes;
+		memcpy(p->replacing->labels, there.labels, sizeof(there.labels));
+	}
+	code = blm_catalog_move_list(txn, p->making_way, p->replacing->constant.uuid);
+	if (code == 0)
+		code = blm_catalog_note_gone(txn, p->making_way->uuid);
+	return code ? code : write_entry(c, txn, p->name, p->replacing, true);
+}
+
+int blm_catalog_replace(struct blm_catalog *c, const char *name, const struct blm_yielding *over, struct blm_entry *entry)
+{
+	return blm_catalog_transact(c, replace_entry, &(struct put){ .name = name, .making_way = over, .replacing = entry });
+}
+
+static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct put *p = context;
+	MDB_val key = key_of(p->name), value;
+	struct blm_entry entry;
+	int code = mdb_get(txn, c->filters, &key, &value);
+
+	if (code == MDB_NOTFOUND)
+		return blm_fail(-ENOENT, "%s: there is no filter of that name", p->name);
+	if (code)
+		return code;
+	code = decode(c, p->name, &value, &entry);
+	if (code == 0)
+		code = write_entry(c, txn, p->to, &entry, false);
+	if (code == MDB_KEYEXIST)
+		return blm_fail(-EEXIST, "%s: there is a filter of that name already", p->to);
+	return code ? code : mdb_del(txn, c->filters, &key, NULL);
+}
+
+int blm_catalog_rename(struct blm_catalog *c, const char *from, const char *to)
+{
+	return blm_catalog_transact(c, rename_entry, &(struct put){ .name = from, .to = to });
+}
+
+static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct put *p = context;
+	MDB_val key = key_of(p->name), value;
+	struct blm_entry entry;
+	int code = mdb_get(txn, c->filters, &key, &value);
+
+	if (code == MDB_NOTFOUND)
+		return blm_fail(-ENOENT, "%s: there is no filter of that name", p->name);
+	if (code)
+		return code;
+	if (p->uuid && blm_record_decode(p->name, value.mv_data, value.mv_size, &entry) && memcmp(entry.constant.uuid, p->uuid, 16))
+		return blm_fail(-ENOENT, "%s: is another filter by now", p->name);
+	code = p->gone ? blm_catalog_note_gone(txn, p->uuid) : 0;
+	return code ? code : mdb_del(txn, c->filters, &key, NULL);
+}
+
+int blm_catalog_drop(struct blm_catalog *c, const char *name, const uint8_t uuid[16])
+{
+	return blm_catalog_transact(c, remove_entry, &(struct put){ .name = name, .uuid = uuid, .gone = uuid != NULL });
+}
+
+int blm_catalog_remove(struct blm_catalog *c, const char *name, const uint8_t uuid[16])
+{
+	return blm_catalog_transact(c, remove_entry, &(struct put){ .name = name, .uuid = uuid });
+}
+
+static int change_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct put *p = context;
+	MDB_val key = key_of(p->name), value;
+	struct blm_entry entry;
+	int code = mdb_get(txn, c->filters, &key, &value);
+
+	if (code == MDB_NOTFOUND)
+		return -ENOENT;
+	if (code)
+		return code;
+	code = decode(c, p->name, &value, &entry);
+	if (code == 0)
+		code = p->change(&entry, p->context);
+	return code == 1 ? write_entry(c, txn, p->name, &entry, true) : code;
+}
+
+int blm_catalog_change(struct blm_catalog *c, const char *name, int (*change)(struct blm_entry *entry, void *context), void *context)
+{
+	return blm_catalog_transact(c, change_entry, &(struct put){ .name = name, .change = change, .context = context });
+}
+
+/* ---- Making it anew ---- */
+
+static int sync_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = fd < 0 || fsync(fd) < 0 ? errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+
+static int make(const char *folder, const struct blm_new_entry *entries, size_t count)
+{
+	char fresh[4096], path[4096];
+	MDB_env *env = NULL;
+	MDB_txn *txn = NULL;
+	MDB_dbi filters;
+	uint8_t bytes[BLM_RECORD_BYTES_MAX];
+	int code;
+
+	if ((size_t)snprintf(fresh, sizeof(fresh), "%s/data.mdb.new", folder) >= sizeof(fresh))
+		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", folder);
+	snprintf(path, sizeof(path), "%s/data.mdb", folder);
+	unlink(fresh);
+	code = mdb_env_create(&env);
+	if (code == 0) {
+		mdb_env_set_maxdbs(env, 8);
+		mdb_env_set_mapsize(env, BLM_CATALOG_MAP + count * 4 * sizeof(bytes));
+		code = mdb_env_open(env, fresh, MDB_NOLOCK | MDB_NOSUBDIR, 0644);
+	}
+	if (code == 0)
+		code = mdb_txn_begin(env, NULL, 0, &txn);
+	if (code == 0)
+		code = mdb_dbi_open(txn, "filters", MDB_CREATE, &filters);
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		MDB_val key = key_of(entries[i].name);
+		MDB_val value = { .mv_data = bytes, .mv_size = blm_record_encode(entries[i].name, &entries[i].entry, bytes) };
+
+		code = mdb_put(txn, filters, &key, &value, 0);
+	}
+	if (code == 0)
+		code = mdb_txn_commit(txn);
+	else if (txn)
+		mdb_txn_abort(txn);
+	if (env)
+		mdb_env_close(env);
+	if (code == 0 && rename(fresh, path) < 0)
+		code = errno;
+	if (code == 0)
+		code = sync_folder(folder);
+	if (code) {
+		unlink(fresh);
+		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s", folder, mdb_strerror(code));
+	}
+	return 0;
+}
+
+int blm_catalog_make(const char *folder, const struct blm_new_entry *entries, size_t count)
+{
+	struct blm_held_signal held;
+	int r;
+
+	blm_hold_size_signal(&held);
+	r = make(folder, entries, count);
+	blm_let_size_signal(&held);
+	return r;
+}

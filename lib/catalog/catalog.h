@@ -1,0 +1,107 @@
+/*
+ * catalog.h - names to what filters are, in LMDB
+ *
+ * One environment for each directory in a process, however often it is opened: LMDB must not be opened twice. Always
+ * without LMDB's own locks (they keep readers in a file that other users cannot write, and know processes by a number that
+ * containers share): `catalog/lock` is held by flock(2), shared for one look-up, exclusive for one change, with a mutex within
+ * the process. Waiting is bounded: 5 seconds, then -EBUSY. Where the lock file cannot be opened, no lock is taken on a mount that
+ * is read-only; elsewhere opening fails. Never used across fork(): a child closes the lock at once, and opens its own of both.
+ *
+ * data.mdb is mapped, so somebody who cuts it could kill. Each look-up looks first whether the file is as long as it was, and as it
+ * says (-EUCLEAN); only a cut in the microseconds of the look-up itself is still a SIGBUS.
+ */
+#ifndef BLM_CATALOG_H
+#define BLM_CATALOG_H
+
+#include "file/format.h"
+
+struct blm_catalog;
+struct blm_key;
+
+/* What the catalog keeps of a filter: the constant half of its file's header, and what was true at the last sync. */
+struct blm_entry {
+	struct blm_constant constant;
+	uint64_t data_bytes, file_bytes;
+	uint64_t keys;
+	bool keys_estimated;
+	uint64_t synced;		/* nanoseconds since 1970; 0: never */
+	uint32_t labels_bytes;
+	char labels[BLM_FORMAT_LABELS];
+};
+
+/*
+ * @folder: the store's catalog/; write false: changes nothing, not even by opening. -EUCLEAN where there is none: a store has one.
+ */
+int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write);
+void blm_catalog_close(struct blm_catalog *catalog);
+
+/* Are all its pages as LMDB needs them? 0 or -EUCLEAN; at opening, the first few thousand are looked at. */
+int blm_catalog_verify(struct blm_catalog *catalog);
+
+/* 0, -ENOENT (without words: the caller knows what it looked for), -EUCLEAN: the record is damaged. */
+int blm_catalog_get(struct blm_catalog *catalog, const char *name, struct blm_entry *ret);
+
+/* Changes; each one transaction, durable when it returns. */
+enum blm_put { BLM_PUT_NEW, BLM_PUT_OVER };
+int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry, enum blm_put how);	/* NEW: -EEXIST */
+/*
+ * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose list of false positives (allow.h) what keeps()
+ * says: they are the name's. keeps NULL: nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name leads to
+ * another filter, or nowhere, by now.
+ */
+struct blm_yielding {
+	const uint8_t *uuid;
+	bool (*keeps)(const void *context, const struct blm_key *key);
+	const void *context;
+};
+int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const struct blm_yielding *over, struct blm_entry *entry);
+int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);		/* -ENOENT, -EEXIST */
+int blm_catalog_drop(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* -ENOENT: gone, or another's */
+int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* the same, of a record alone: no note */
+
+/* Change one record in place: change() gets it and returns 1 (write it), 0 (leave it) or a negative errno. */
+int blm_catalog_change(struct blm_catalog *catalog, const char *name,
+		       int (*change)(struct blm_entry *entry, void *context), void *context);
+
+/*
+ * The record with the least name above `after` ("": the first). Returns 0 and the name; 1 and the name where its record is
+ * damaged; -ENOENT past the last; another negative errno where the catalog is. One look-up each, so that no reader holds the
+ * catalog for long.
+ */
+int blm_catalog_next(struct blm_catalog *catalog, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret);
+
+/*
+ * catalog/uuid.c. Does a record mean this filter? Did a replacement or a drop take it out? 1 or 0, or a negative errno. How many are
+ * noted as taken out; and forget those whose files are not there any more, and will not be after a power cut.
+ */
+int blm_catalog_knows(struct blm_catalog *catalog, const uint8_t uuid[16]);
+int blm_catalog_is_gone(struct blm_catalog *catalog, const uint8_t uuid[16]);
+int blm_catalog_count_gone(struct blm_catalog *catalog);
+int blm_catalog_forget_gone(struct blm_catalog *catalog, bool (*is_there)(void *context, const uint8_t uuid[16]), void *context);
+
+/*
+ * catalog/allow.c: the list of a filter (allow.h). Has it one? How many keys are on it, damaged ones too? Which of these keys, or of those whose bit is set, are on it? Each returns a
+ * number, or a negative errno. next: the least at `after` (zeros: the first), which is moved on. 1: ret_key (BLM_ALLOW_KEY_MAX) has it, 2: it is
+ * damaged, 0: there is none.
+ */
+int blm_catalog_has_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
+int64_t blm_catalog_count_listed(struct blm_catalog *catalog, const uint8_t uuid[16]);
+int64_t blm_catalog_find_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
+				const uint64_t *among, uint64_t *ret_bits);
+int blm_catalog_next_listed(struct blm_catalog *catalog, const uint8_t uuid[16], uint8_t after[32], uint8_t *ret_key, size_t *ret_bytes);
+int64_t blm_catalog_put_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count, const uint64_t *among);
+int64_t blm_catalog_take_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count, uint64_t *ret_bits);
+int blm_catalog_take_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
+int blm_catalog_check_lists(struct blm_catalog *catalog, bool repair);	/* how many keys are damaged; repair takes them off */
+
+/*
+ * Put a new catalog, with just these entries, in the place of what is there; the caller holds the catalog's lock exclusively.
+ * Who has the old one open goes over to it at the next look-up.
+ */
+struct blm_new_entry {
+	char name[BLM_FORMAT_NAME];
+	struct blm_entry entry;
+};
+int blm_catalog_make(const char *folder, const struct blm_new_entry *entries, size_t count);
+
+#endif

@@ -1,0 +1,426 @@
+/* env.c - the catalog's LMDB environment: one for each directory in a process, its forks, locks and transactions */
+#include "bloomery.h"
+#include "catalog/env.h"
+#include "file/system.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct blm_catalog *all;
+static unsigned generation;
+
+/* ---- Errors ---- */
+
+int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
+{
+	switch (code) {
+	case MDB_CORRUPTED: case MDB_PAGE_NOTFOUND: case MDB_INVALID: case MDB_VERSION_MISMATCH: case MDB_PANIC:
+	case MDB_CURSOR_FULL: case MDB_PAGE_FULL: case MDB_INCOMPATIBLE: case MDB_BAD_TXN: case MDB_BAD_VALSIZE: case MDB_BAD_DBI:
+		return blm_fail(-EUCLEAN, "%s: the catalog is damaged, or another machine's (%s: %s); "
+				"`bloomery verify --repair` makes it anew from the filters", c->folder, doing, mdb_strerror(code));
+	case ENOMEM:
+		return blm_fail(-ENOMEM, "%s: out of memory", c->folder);
+	default:
+		return blm_fail(code > 0 ? -code : -EIO, "%s: %s: %s", c->folder, doing, mdb_strerror(code));
+	}
+}
+
+/* ---- The environment ---- */
+
+enum { PAGES_AT_OPENING = 2048 };	/* 8 MiB, some 15,000 filters: more would be felt at each opening */
+
+/*
+ * LMDB trusts its file from its first bytes on, so before it opens it most catalogs are walked whole, and by verify all of them. The
+ * caller holds the catalog's lock.
+ */
+static int check_pages(struct blm_catalog *c, uint64_t most)
+{
+	char wrong[BLM_CATALOG_WRONG], path[4096];
+	struct stat st;
+	int fd, r;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		r = -errno;
+	else
+		r = blm_catalog_check(fd, (uint64_t)st.st_size, most, wrong);
+	if (fd >= 0)
+		close(fd);
+	if (r == -EUCLEAN)
+		return blm_catalog_failed(c, MDB_CORRUPTED, wrong);
+	return r < 0 ? blm_fail(r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+static int note_file(struct blm_catalog *c)
+{
+	struct stat st;
+	int fd;
+
+	if (mdb_env_get_fd(c->env, &fd) || fstat(fd, &st) < 0)
+		return blm_fail(-EIO, "%s/data.mdb: cannot be looked at", c->folder);
+	c->device = st.st_dev;
+	c->inode = st.st_ino;
+	c->bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int open_table(struct blm_catalog *c)
+{
+	MDB_txn *txn;
+	int code = mdb_txn_begin(c->env, NULL, MDB_RDONLY, &txn);
+
+	if (code)
+		return blm_catalog_failed(c, code, "reading");
+	code = mdb_dbi_open(txn, "filters", 0, &c->filters);
+	if (code) {
+		mdb_txn_abort(txn);
+		return blm_catalog_failed(c, code == MDB_NOTFOUND ? MDB_INVALID : code, "no table of filters");
+	}
+	code = mdb_txn_commit(txn);
+	return code ? blm_catalog_failed(c, code, "reading") : 0;
+}
+
+/*
+ * MDB_NOTLS and MDB_NOLOCK: see catalog.h. An environment that may be written serves readers as well, so it is opened so
+ * wherever the file allows it; that alone changes nothing.
+ */
+static int open_env(struct blm_catalog *c)
+{
+	const unsigned flags = MDB_NOLOCK | MDB_NOTLS;
+	int code, r = check_pages(c, PAGES_AT_OPENING);
+
+	if (r < 0)
+		return r;
+	code = mdb_env_create(&c->env);
+	if (code)
+		return blm_catalog_failed(c, code, "opening");
+	mdb_env_set_maxdbs(c->env, 8);
+	mdb_env_set_mapsize(c->env, BLM_CATALOG_MAP);
+	code = mdb_env_open(c->env, c->folder, flags | (c->write ? 0 : MDB_RDONLY), 0644);
+	r = code ? blm_catalog_failed(c, code, "opening") : note_file(c);
+	if (r == 0)
+		r = open_table(c);
+	if (r < 0) {
+		mdb_env_close(c->env);
+		c->env = NULL;
+	}
+	return r;
+}
+
+/* ---- Opening and closing ---- */
+
+static void in_child(void)
+{
+	generation++;
+	pthread_mutex_init(&all_mutex, NULL);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&all_mutex);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&all_mutex);
+}
+
+static void watch_forks(void)
+{
+	blm_catalog_lock_watch_forks();
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* Only what is not there is lost; what cannot be looked at may be well. */
+static int lost(const char *path, int err)
+{
+	if (err && err != ENOENT)
+		return blm_fail(-err, "%s: %s", path, strerror(err));
+	return blm_fail(-EUCLEAN, "%s: the catalog is lost; `bloomery verify --repair` makes it anew from the filters", path);
+}
+
+/* Is there a catalog? LMDB would make an empty one in the place of a lost one. */
+static int look(const char *folder, bool write, struct stat *ret, bool *ret_writable)
+{
+	char path[4096];
+	int err;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/data.mdb", folder) >= sizeof(path))
+		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", folder);
+	*ret_writable = access(path, W_OK) == 0;
+	err = errno;
+	if (stat(path, ret) < 0)
+		return lost(path, errno);
+	if (!ret->st_size)
+		return lost(path, 0);
+	if (write && !*ret_writable)
+		return blm_fail(-err, "%s: the catalog cannot be written: %s", path, strerror(err));
+	return 0;
+}
+
+/* Not one that a parent opened: since then this process may have lost the rights that it needs. */
+static struct blm_catalog *find_open(const struct stat *st, bool write)
+{
+	for (struct blm_catalog *c = all; c; c = c->next)
+		if (c->generation == generation && c->inode == st->st_ino && c->device == st->st_dev && (c->write || !write))
+			return c;
+	return NULL;
+}
+
+static int open_new(struct blm_catalog **ret, const char *folder, bool write)
+{
+	struct blm_catalog *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c || !(c->folder = strdup(folder))) {
+		free(c);
+		return blm_fail(-ENOMEM, "%s: out of memory", folder);
+	}
+	c->references = 1;
+	c->write = write;
+	c->generation = generation;
+	r = blm_catalog_lock_open(&c->lock, c->folder, write);
+	if (r == 0)
+		r = blm_catalog_lock(&c->lock, false);
+	if (r == 0) {
+		r = open_env(c);
+		blm_catalog_unlock(&c->lock);
+	}
+	if (r < 0) {
+		blm_catalog_lock_close(&c->lock);
+		free(c->folder);
+		free(c);
+		return r;
+	}
+	c->next = all;
+	all = c;
+	*ret = c;
+	return 0;
+}
+
+int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct blm_catalog *c;
+	struct stat st;
+	bool writable;
+	int r;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&all_mutex);
+	r = look(folder, write, &st, &writable);
+	if (r == 0) {
+		c = find_open(&st, write);
+		if (c) {
+			c->references++;
+			*ret = c;
+		} else {
+			r = open_new(ret, folder, writable);
+		}
+	}
+	pthread_mutex_unlock(&all_mutex);
+	return r;
+}
+
+void blm_catalog_close(struct blm_catalog *c)
+{
+	struct blm_catalog **link;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&all_mutex);
+	if (--c->references == 0) {
+		for (link = &all; *link != c; link = &(*link)->next)
+			;
+		*link = c->next;
+		if (c->generation == generation)	/* a child must not close its parent's */
+			mdb_env_close(c->env);
+		blm_catalog_lock_close(&c->lock);
+		free(c->folder);
+		free(c);
+	}
+	pthread_mutex_unlock(&all_mutex);
+}
+
+/* In a forked child the parent's environment is left alone, and one of the child's own opened in its place. */
+static int after_fork(struct blm_catalog *c)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&all_mutex);
+	if (c->generation != generation) {
+		blm_catalog_lock_close(&c->lock);
+		r = blm_catalog_lock_open(&c->lock, c->folder, c->write);
+		if (r == 0)
+			r = blm_catalog_lock(&c->lock, false);
+		if (r == 0) {
+			r = open_env(c);
+			if (r == 0)
+				c->generation = generation;
+			blm_catalog_unlock(&c->lock);
+		}
+	}
+	pthread_mutex_unlock(&all_mutex);
+	return r;
+}
+
+/* ---- Transactions ---- */
+
+/*
+ * Another environment in the place of the one that is open, under the lock. Where it does not open there is none until the next
+ * transaction: the old one may have lost its map.
+ */
+static int open_anew(struct blm_catalog *c)
+{
+	mdb_env_close(c->env);
+	c->env = NULL;
+	return open_env(c);
+}
+
+/* Its map gets another size; 0: what the file says. If the system has no room for that, LMDB is left without any. */
+static int resize_map(struct blm_catalog *c, size_t bytes)
+{
+	int code = mdb_env_set_mapsize(c->env, bytes);
+
+	if (code) {
+		mdb_env_close(c->env);
+		c->env = NULL;
+	}
+	return code;
+}
+
+/*
+ * LMDB follows its pages through a map, and those that the file has lost would kill. A data.mdb never becomes shorter by itself: it was cut,
+ * or another one was copied over it, and opening looks which. One that others made longer, and somebody cut, is shorter than it
+ * says. (Its last pages need not be there if nothing leads to them, so then it is walked.)
+ */
+static int check_length(struct blm_catalog *c, uint64_t bytes)
+{
+	MDB_envinfo info;
+	MDB_stat stat;
+
+	if (bytes < c->bytes)
+		return open_anew(c);
+	c->bytes = bytes;
+	if (mdb_env_info(c->env, &info) || mdb_env_stat(c->env, &stat) || (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize <= bytes)
+		return 0;
+	return check_pages(c, UINT64_MAX);
+}
+
+/*
+ * The environment of the data.mdb that is there: a repair puts a new one in the place of the old one, and whoever still has that open
+ * goes over.
+ */
+static int follow(struct blm_catalog *c)
+{
+	char path[4096];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
+	if (stat(path, &st) < 0)
+		return lost(path, errno);
+	if (!c->env || st.st_ino != c->inode || st.st_dev != c->device)
+		return open_anew(c);
+	return check_length(c, (uint64_t)st.st_size);
+}
+
+static int begin(struct blm_catalog *c, bool write, MDB_txn **ret)
+{
+	const unsigned flags = write ? 0 : MDB_RDONLY;
+	int code, r = follow(c);
+
+	if (r < 0)
+		return r;
+	code = mdb_txn_begin(c->env, NULL, flags, ret);
+	if (code == MDB_MAP_RESIZED) {	/* another process has made it larger */
+		if (resize_map(c, 0) && (r = open_env(c)) < 0)
+			return r;
+		code = mdb_txn_begin(c->env, NULL, flags, ret);
+	}
+	if (code == MDB_PANIC) {	/* a commit failed, and LMDB gives the environment up; what is on the disk is good */
+		r = open_anew(c);
+		if (r < 0)
+			return r;
+		code = mdb_txn_begin(c->env, NULL, flags, ret);
+	}
+	return code ? blm_catalog_failed(c, code, "beginning a transaction") : 0;
+}
+
+int blm_catalog_begin(struct blm_catalog *c, bool write, MDB_txn **ret)
+{
+	int r = c->generation == generation ? 0 : after_fork(c);
+
+	if (r < 0)
+		return r;
+	if (write && !c->write)
+		return blm_fail(-EROFS, "%s: opened for reading only", c->folder);
+	r = blm_catalog_lock(&c->lock, write);
+	if (r < 0)
+		return r;
+	r = begin(c, write, ret);
+	if (r < 0)
+		blm_catalog_unlock(&c->lock);
+	return r;
+}
+
+int blm_catalog_verify(struct blm_catalog *c)
+{
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn);
+
+	if (r < 0)
+		return r;
+	r = check_pages(c, UINT64_MAX);
+	blm_catalog_end_reading(c, txn);
+	return r;
+}
+
+void blm_catalog_end_reading(struct blm_catalog *c, MDB_txn *txn)
+{
+	mdb_txn_abort(txn);
+	blm_catalog_unlock(&c->lock);
+}
+
+static int transact(struct blm_catalog *c, int (*change)(struct blm_catalog *, MDB_txn *, void *), void *context)
+{
+	for (;;) {
+		MDB_txn *txn;
+		MDB_envinfo info;
+		int code = blm_catalog_begin(c, true, &txn);
+
+		if (code < 0)
+			return code;
+		code = change(c, txn, context);
+		if (code == 0) {
+			code = mdb_txn_commit(txn);
+		} else {
+			mdb_txn_abort(txn);
+		}
+		if (code == MDB_MAP_FULL) {
+			mdb_env_info(c->env, &info);
+			code = resize_map(c, info.me_mapsize * 2);
+			blm_catalog_unlock(&c->lock);
+			if (code == 0)
+				continue;
+		} else {
+			blm_catalog_unlock(&c->lock);
+		}
+		/* LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest is worded */
+		return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE) ? blm_catalog_failed(c, code, "writing") : code;
+	}
+}
+
+int blm_catalog_transact(struct blm_catalog *c, int (*change)(struct blm_catalog *, MDB_txn *, void *), void *context)
+{
+	struct blm_held_signal held;
+	int r;
+
+	blm_hold_size_signal(&held);
+	r = transact(c, change, context);
+	blm_let_size_signal(&held);
+	return r;
+}

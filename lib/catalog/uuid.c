@@ -1,0 +1,127 @@
+/*
+ * uuid.c - what the catalog says of a uuid: that a record means it, or that it took it out
+ *
+ * The transaction that takes a filter out of the catalog, to replace or to drop it, notes its uuid in a table of its own. So of a
+ * file that no record means the catalog tells for certain whether that step was taken; one that is older, or lost a record, does not
+ * say so. Its list of false positives
+ * goes with it. Once the file is deleted, and that is on the disk, the uuid is of no more use, and goes with others.
+ */
+#include "catalog/env.h"
+#include "catalog/record.h"
+
+#include <limits.h>
+
+/* Only for the transaction: LMDB keeps it open after a commit, and gives the same one. */
+static int open_gone(MDB_txn *txn, unsigned flags, MDB_dbi *ret)
+{
+	return mdb_dbi_open(txn, "gone", flags, ret);
+}
+
+int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16])
+{
+	MDB_val key = { .mv_size = 16, .mv_data = (void *)uuid }, value = { .mv_data = (void *)"" };
+	MDB_dbi gone;
+	int code = open_gone(txn, MDB_CREATE, &gone);
+
+	if (code == 0)
+		code = mdb_put(txn, gone, &key, &value, 0);
+	return code ? code : blm_catalog_end_list(txn, uuid);
+}
+
+int blm_catalog_is_gone(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	MDB_val key = { .mv_size = 16, .mv_data = (void *)uuid }, value;
+	MDB_dbi gone;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	code = open_gone(txn, 0, &gone);
+	if (code == 0)
+		code = mdb_get(txn, gone, &key, &value);
+	r = code == 0 ? 1 : code == MDB_NOTFOUND ? 0 : blm_catalog_failed(c, code, "looking up");
+	blm_catalog_end_reading(c, txn);
+	return r;
+}
+
+int blm_catalog_count_gone(struct blm_catalog *c)
+{
+	MDB_stat stat = { 0 };
+	MDB_dbi gone;
+	MDB_txn *txn;
+	int r = blm_catalog_begin(c, false, &txn), code;
+
+	if (r < 0)
+		return r;
+	code = open_gone(txn, 0, &gone);
+	if (code == 0)
+		code = mdb_stat(txn, gone, &stat);
+	if (code && code != MDB_NOTFOUND)
+		r = blm_catalog_failed(c, code, "counting");
+	blm_catalog_end_reading(c, txn);
+	return r < 0 ? r : stat.ms_entries < INT_MAX ? (int)stat.ms_entries : INT_MAX;
+}
+
+struct forget {
+	bool (*is_there)(void *context, const uint8_t uuid[16]);
+	void *context;
+};
+
+static int forget_gone(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	const struct forget *forget = context;
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	MDB_dbi gone;
+	int code = open_gone(txn, 0, &gone);
+
+	if (code)
+		return code == MDB_NOTFOUND ? 0 : code;
+	code = mdb_cursor_open(txn, gone, &cursor);
+	if (code)
+		return code;
+	while (code == 0 && (code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0)
+		if (key.mv_size != 16 || !forget->is_there(forget->context, key.mv_data))
+			code = mdb_cursor_del(cursor, 0);
+	mdb_cursor_close(cursor);
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
+int blm_catalog_forget_gone(struct blm_catalog *c, bool (*is_there)(void *context, const uint8_t uuid[16]), void *context)
+{
+	return blm_catalog_transact(c, forget_gone, &(struct forget){ .is_there = is_there, .context = context });
+}
+
+/* In one transaction: from one look-up to the next it could be renamed to a name that was passed already. */
+int blm_catalog_knows(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	MDB_cursor *cursor = NULL;
+	MDB_val key, value;
+	MDB_txn *txn;
+	int r = entry ? blm_catalog_begin(c, false, &txn) : blm_fail(-ENOMEM, "%s: out of memory", c->folder), code;
+
+	if (r < 0) {
+		free(entry);
+		return r;
+	}
+	code = mdb_cursor_open(txn, c->filters, &cursor);
+	while (code == 0 && r == 0 && (code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+		char name[BLM_FORMAT_NAME] = "";
+
+		if (key.mv_size >= sizeof(name))
+			code = MDB_CORRUPTED;
+		else
+			memcpy(name, key.mv_data, key.mv_size);
+		if (code == 0 && blm_record_decode(name, value.mv_data, value.mv_size, entry))
+			r = !memcmp(entry->constant.uuid, uuid, 16);
+	}
+	if (code && code != MDB_NOTFOUND)
+		r = blm_catalog_failed(c, code, "listing");
+	if (cursor)
+		mdb_cursor_close(cursor);
+	blm_catalog_end_reading(c, txn);
+	free(entry);
+	return r;
+}

@@ -1,0 +1,14 @@
+/* sigbus.h - what becomes of a process whose mapped file is cut, or cannot be read: the opt-in guard of bloomery.h */
+#ifndef BLM_FILE_SIGBUS_H
+#define BLM_FILE_SIGBUS_H
+
+#include "base.h"
+
+/* Every map is noted, so that the handler knows whose a page is. Of more than a thousand at once some go unguarded. */
+void blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
+void blm_sigbus_forget(const void *map);
+
+/* Has a page of this map been missing? */
+bool blm_sigbus_struck(const void *map);
+
+#endif

@@ -1,0 +1,13 @@
+/* leveldb.h - a LevelDB table, of which one filter is a file of the format leveldb */
+#ifndef BLM_FORMAT_LEVELDB_H
+#define BLM_FORMAT_LEVELDB_H
+
+#include "format/format.h"
+
+/* Does it end as a table does? */
+bool blm_leveldb_is_table(const struct blm_bytes_at *file);
+
+/* Where in a table, or in what is a filter block by itself, the filter lies that how->record names: its number, or @ and the offset of a data block. */
+int blm_leveldb_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown);
+
+#endif

@@ -1,0 +1,79 @@
+/* outline.c - what formats share whose files are one array of bits */
+#include "format/format.h"
+#include "sizing.h"
+
+#include <float.h>
+#include <math.h>
+
+static int check(const struct blm_array *a, const struct blm_format *format, const struct blm_rule *rule, const char *shown)
+{
+	const struct blm_family *family = a->family ? blm_family_by_name(a->family) : NULL;
+	uint64_t flip;
+	const char *why;
+
+	if (a->cells < 1 || a->cells > BLM_CELLS_MAX)
+		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, not 1 to 2^47", shown, (unsigned long long)a->cells);
+	if (a->probes < 1 || a->probes > BLM_PROBES_MAX)
+		return blm_fail(-EBADMSG, "%s: has %llu hash functions by its header, not 1 to %d", shown, (unsigned long long)a->probes,
+				BLM_PROBES_MAX);
+	if (!blm_order_flip(format->bit_order, a->cells, &flip))
+		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2", shown, (unsigned long long)a->cells);
+	why = family ? blm_rule_misfit(rule, family, a->cells, (uint32_t)a->probes) : NULL;
+	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: %s", shown, (unsigned long long)a->cells,
+			      (unsigned long long)a->probes, family->name, why) : 0;
+}
+
+int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *a, const char *shown)
+{
+	const struct blm_rule *rule = blm_rule_by_name(a->rule ? a->rule : blm_rule_own.name);
+	struct blm_constant *c = &ret->contents.constant;
+	struct blm_template_fields *t = &c->template;
+	uint64_t capacity = a->capacity;
+	double rate = a->rate;
+	int r = check(a, format, rule, shown);
+
+	if (r < 0)
+		return r;
+	if (capacity < 1 || capacity > BLM_CAPACITY_MAX)
+		capacity = blm_half_full((double)a->cells, (uint32_t)a->probes);
+	if (!(rate > 0 && rate <= 1))
+		rate = fmax(blm_rate_bound(a->cells, (uint32_t)a->probes, capacity), DBL_MIN);
+	c->capacity = htole64(capacity);
+	c->rate = htole64(blm_bits_of(rate));
+	t->kind = htole32(blm_kind_by_name(a->kind ? a->kind : BLM_EXACT_KIND)->id);
+	t->family = htole32(a->family ? blm_family_by_name(a->family)->id : 0);
+	t->index_rule = htole32(rule->id);
+	t->bit_order = htole32(format->bit_order);
+	t->cells = htole64(a->cells);
+	t->probes = htole32((uint32_t)a->probes);
+	t->cell_bits = htole32(1);
+	t->tweak = htole64(a->tweak);
+	t->seed_count = htole32(a->seed_count);
+	for (unsigned i = 0; i < a->seed_count; i++)
+		t->seeds[i] = htole64(a->seeds[i]);
+	ret->contents.parts = 1;
+	blm_outline_place(ret, a->offset, a->bytes);
+	return 0;
+}
+
+void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes)
+{
+	const struct blm_constant *c = &o->contents.constant;
+
+	o->contents.part[0] = (struct blm_part_entry){
+		.offset = htole64(offset), .bytes = htole64(round_up(le64toh(c->template.cells), 512) / 8),
+		.cells = c->template.cells, .probes = c->template.probes, .cell_bits = c->template.cell_bits,
+		.kind = c->template.kind, .capacity = c->capacity, .rate = c->rate,
+	};
+	o->end = offset + bytes;
+}
+
+int blm_outline_long_enough(size_t count, size_t head_bytes, const char *shown)
+{
+	return count >= head_bytes ? 0 : blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %zu: it was cut", shown, count, head_bytes);
+}
+
+double blm_least_bits(uint64_t capacity, double rate)
+{
+	return -(double)capacity * log(rate) / (log(2) * log(2));
+}

@@ -1,0 +1,42 @@
+/*
+ * sha256_digest.c - SHA-256, all of it
+ *
+ * Cryptographic, and slow; without a secret it is no protection from who can try many keys.
+ */
+#include "hash/key.h"
+#include "rare.h"
+
+static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+{
+	SHA2_CTX state;
+
+	blm_md.SHA256Init(&state);
+	for (unsigned i = 0; i < count; i++)
+		if (pieces[i].len)
+			blm_md.SHA256Update(&state, pieces[i].bytes, pieces[i].len);
+	blm_md.SHA256Final(ret, &state);
+}
+
+static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
+{
+	uint64_t words[32 / 8 + 1];
+
+	digest(by, key, 1, (uint8_t *)words);
+	ret->lo = le64toh(words[0]);
+	ret->hi = le64toh(words[1]);
+}
+
+static const char *need(void)
+{
+	return blm_need(BLM_MD);
+}
+
+const struct blm_family blm_family_sha256_digest = {
+	.id = 25,
+	.name = "sha256-digest",
+	.summary = "SHA-256, all 256 bits: pybloom_live",
+	.bits = 128,
+	.need = need,
+	.hash = hash,
+	.digest_bytes = 32, .digest = digest,
+};

@@ -1,0 +1,267 @@
+/*
+ * golomb_write.c - numbers into the blocks of a golomb filter, and out again
+ *
+ * Goes over the numbers once to find how many blocks they fill, and once to fill them.
+ */
+#include "kind/golomb_code.h"
+
+#include <math.h>
+
+/* ---- The code ---- */
+
+/* The quotient is q ones and a zero, the remainder r has bits_below(d) bits or one less: as many r as can. */
+static inline unsigned code_bits(uint64_t distance, uint64_t divisor, unsigned rest_bits, uint64_t short_ones)
+{
+	uint64_t q = distance / divisor, r = distance % divisor;
+
+	return q >= 8 * BLOCK_BYTES_MOST ? 8 * BLOCK_BYTES_MOST : (unsigned)q + 1 + rest_bits - (r < short_ones);
+}
+
+/* Bits of the code of a distance that is geometric, with this share of numbers taken. */
+static double mean_bits(double share, uint64_t divisor)
+{
+	double rest = (double)bits_below(divisor), short_ones = ldexp(1, (int)rest) - (double)divisor, left = log1p(-share);
+	double of_short = expm1(short_ones * left) / expm1((double)divisor * left);	/* P(r < short_ones) */
+
+	return 1 + 1 / -expm1((double)divisor * left) - 1 + rest - of_short;
+}
+
+/* Golomb's m: the first for which (1 - share)^m is a half. Room for 31 codes: with 32 at most, neither bits nor blocks are left over. */
+struct code blm_golomb_code(uint64_t range, uint64_t count)
+{
+	double n = count ? (double)count : 1, share = fmin(n / (double)range, 0.5);
+	double blocks = fmax(n / (GOLOMB_CODES - 0.5), 1);
+	struct code c = { .divisor = (uint64_t)fmax(1, floor(-M_LN2 / log1p(-share) + 0.5)) };
+	double bytes;
+
+	while (c.low_bits < 61 && ldexp(1, (int)c.low_bits + 1) <= (double)range / blocks)
+		c.low_bits++;
+	bytes = (c.low_bits + (GOLOMB_CODES - 1.2) * mean_bits(share, c.divisor)) / 8;
+	c.block_bytes = (unsigned)fmin(fmax(bytes + 0.5, 2 + c.low_bits / 8), BLOCK_BYTES_MOST - 1);
+	return c;
+}
+
+/* ---- Writing ---- */
+
+/* Numbers on their way into blocks; where nothing is written they are only counted. */
+struct writer {
+	struct layout at;
+	bool write;
+	uint64_t room;			/* for so many blocks */
+	uint64_t block, last;		/* the one that is being filled, from 1; 0: none yet */
+	unsigned bit, codes;
+};
+
+static void put_bits(uint8_t *block, unsigned bit, uint64_t bits, unsigned count)
+{
+	while (count) {
+		unsigned some = count < 32 ? count : 32;
+		uint64_t word = htole64(word_at(block + bit / 8) | (bits & (UINT64_MAX >> (64 - some))) << bit % 8);
+
+		memcpy(block + bit / 8, &word, 8);
+		bits >>= some - 1;	/* by less than 64 */
+		bits >>= 1;
+		bit += some;
+		count -= some;
+	}
+}
+
+static void put_ones(uint8_t *block, unsigned bit, unsigned count)
+{
+	for (; count; count -= count < 32 ? count : 32, bit += 32)
+		put_bits(block, bit, UINT32_MAX, count < 32 ? count : 32);
+}
+
+static uint8_t *block_of(const struct writer *w)
+{
+	return w->at.block + (w->block - 1) * w->at.code.block_bytes;
+}
+
+static void end_block(const struct writer *w)
+{
+	if (w->write && w->block)
+		put_ones(block_of(w), w->bit, 8 * w->at.code.block_bytes - w->bit);
+}
+
+static void begin_block(struct writer *w, uint64_t number)
+{
+	uint64_t at;
+
+	end_block(w);
+	if (w->write) {
+		at = (number >> w->at.code.low_bits) + w->block;
+		((uint64_t *)w->at.vector)[at / 64] |= htole64(UINT64_C(1) << at % 64);
+	}
+	w->block++;
+	w->bit = w->at.code.low_bits;
+	w->codes = 0;
+	if (w->write)
+		put_bits(block_of(w), 0, number, w->at.code.low_bits);
+}
+
+static void put_code(struct writer *w, uint64_t distance)
+{
+	uint64_t q = distance / w->at.code.divisor, r = distance % w->at.code.divisor;
+	unsigned rest = w->at.rest_bits, bit = w->bit + (unsigned)q + 1;
+	uint8_t *block = block_of(w);
+
+	put_ones(block, w->bit, (unsigned)q);
+	if (!rest)
+		return;
+	if (r < w->at.short_ones)
+		put_bits(block, bit, r, rest - 1);
+	else
+		put_bits(block, bit, (r + w->at.short_ones) >> 1 | ((r + w->at.short_ones) & 1) << (rest - 1), rest);
+}
+
+/* Where numbers come from may change while it is read, in a map: what was counted may not be what comes now. */
+static int put_number(struct writer *w, uint64_t number)
+{
+	unsigned bits = code_bits(number - w->last, w->at.code.divisor, w->at.rest_bits, w->at.short_ones);
+
+	if (!w->block || w->codes == GOLOMB_CODES || w->bit + bits > 8 * w->at.code.block_bytes) {
+		if (w->block == w->room || number >= w->at.range)
+			return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were read");
+		begin_block(w, number);
+	} else {
+		if (w->write)
+			put_code(w, number - w->last);
+		w->bit += bits;
+		w->codes++;
+	}
+	w->last = number;
+	return 0;
+}
+
+static int put_all(struct writer *w, struct golomb_numbers *numbers)
+{
+	int r = numbers->begin(numbers);
+	uint64_t number;
+
+	while (r == 0 && (r = numbers->next(numbers, &number)) == 1)
+		r = put_number(w, number);
+	end_block(w);
+	return r;
+}
+
+/* Where each SAMPLE-th high half begins: its zeros and the blocks before it. */
+static void put_samples(const struct layout *at)
+{
+	uint32_t *samples = (uint32_t *)at->samples;
+	uint64_t zeros = 0;
+
+	for (uint64_t i = 0; i < at->vector_words; i++) {
+		uint64_t w = ~le64toh(at->vector[i]);
+
+		for (; w && zeros <= at->highs; w &= w - 1)
+			if (++zeros % SAMPLE == 0 && zeros / SAMPLE <= at->highs / SAMPLE)
+				samples[zeros / SAMPLE] = htole32((uint32_t)(i * 64 + (unsigned)__builtin_ctzll(w) + 1));
+	}
+}
+
+static void begin_writer(struct writer *w, uint64_t range, uint64_t count)
+{
+	*w = (struct writer){ .at = { .code = blm_golomb_code(range, count), .range = range, .count = count }, .room = UINT64_MAX };
+	w->at.highs = highs_of(range, w->at.code.low_bits);
+	w->at.rest_bits = bits_below(w->at.code.divisor);
+	w->at.short_ones = (UINT64_C(1) << w->at.rest_bits) - w->at.code.divisor;
+}
+
+int blm_golomb_fit(struct blm_shape *shape, struct golomb_numbers *numbers, uint64_t count)
+{
+	struct writer w;
+	unsigned __int128 bytes;
+	int r;
+
+	begin_writer(&w, shape->cells, count);
+	r = put_all(&w, numbers);
+	bytes = (bytes_for(&w.at.code, w.at.highs, w.block) + 4 + 63) / 64 * 64;
+	if (r == 0 && (w.block + w.at.highs >= UINT32_MAX || bytes > INT64_MAX))
+		return blm_fail(-EFBIG, "%llu keys are too many for a golomb filter", (unsigned long long)count);
+	shape->bytes = (uint64_t)bytes;
+	return r;
+}
+
+int blm_golomb_write(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count)
+{
+	struct writer w;
+	uint64_t head[5];
+	int r;
+
+	begin_writer(&w, part->shape.cells, count);
+	w.room = blocks_in(&w.at.code, w.at.highs, part->shape.bytes);
+	if (bytes_for(&w.at.code, w.at.highs, w.room) > part->shape.bytes)
+		return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were read");
+	head[4] = htole64(w.room);
+	set_layout(&w.at, part, w.room);
+	w.write = true;
+	r = put_all(&w, numbers);
+	if (r < 0)
+		return r;
+	put_samples(&w.at);
+	head[0] = htole64(count);
+	head[1] = htole64(w.block);
+	head[2] = htole64(w.at.code.divisor);
+	head[3] = htole64((uint64_t)w.at.code.block_bytes << 32 | w.at.code.low_bits);
+	memcpy(part->bytes, head, sizeof(head));
+	return 0;
+}
+
+/* ---- All the numbers ---- */
+
+static int cursor_begin(struct golomb_numbers *n)
+{
+	struct golomb_cursor *c = (struct golomb_cursor *)n;
+
+	c->block = c->high = c->value = c->at = 0;
+	c->inside = false;
+	return 0;
+}
+
+static int damaged(void)
+{
+	return blm_fail(-EUCLEAN, "a golomb filter whose data do not add up");
+}
+
+/* They ascend: whoever takes their distances would otherwise have one that has no end. */
+static int give(struct golomb_cursor *c, const struct layout *l, uint64_t number, uint64_t *ret)
+{
+	if (number < c->value || number >= l->range)
+		return damaged();
+	*ret = c->value = number;
+	return 1;
+}
+
+/* Of a filter with damage that can be seen, as many as can be made out. */
+static int cursor_next(struct golomb_numbers *n, uint64_t *ret)
+{
+	struct golomb_cursor *c = (struct golomb_cursor *)n;
+	struct layout l = { 0 };
+	uint64_t distance;
+
+	if (!read_layout(&l, c->part))
+		return damaged();
+	if (c->inside && next_distance(&l, l.block + (c->block - 1) * l.code.block_bytes, &c->bit, &distance))
+		return give(c, &l, distance < l.range ? c->value + distance : l.range, ret);
+	if (c->block >= l.blocks)
+		return 0;
+	for (; !vector_bit(&l, c->at); c->at++, c->high++)
+		if (c->high == l.highs)
+			return damaged();
+	c->at++;
+	c->bit = l.code.low_bits;
+	c->inside = true;
+	c->block++;
+	return give(c, &l, c->high << l.code.low_bits | low_of(&l, c->block - 1), ret);
+}
+
+void blm_golomb_cursor(struct golomb_cursor *ret, const struct blm_part *part)
+{
+	*ret = (struct golomb_cursor){ .numbers = { cursor_begin, cursor_next }, .part = part };
+}
+
+uint64_t blm_golomb_count(const struct blm_part *part)
+{
+	return word_at(part->bytes);
+}
+

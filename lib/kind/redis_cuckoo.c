@@ -1,0 +1,520 @@
+/*
+ * redis_cuckoo.c - the cuckoo filter of RedisBloom: fingerprints of a byte in buckets of 1 to 255, in a chain of tables
+ *
+ * Bit for bit what CF.ADD makes, as far as nothing moves. With h the low half of the hash, a fingerprint is h mod 255 + 1; its buckets in
+ * each table are h and h ^ fingerprint * 0x5bd1e995, both modulo the table's buckets, a power of 2. The tables lie one after the other;
+ * each has `expansion` times the buckets of the one before. A question looks at two buckets of each, which is what `probes` counts.
+ *
+ * A key goes where the program would put it: into the first empty cell of its buckets, the newest table first. Where there is none the
+ * program moves fingerprints about and, where that does not help, begins another table. Here they move as in cuckoo.c (and limbo.h),
+ * and then it is full: tables are a server's to add.
+ */
+#include "kind/lanes.h"
+#include "kind/limbo.h"
+#include "kind/loop.h"
+#include "kind/redis_cuckoo.h"
+#include "sizing.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+	SEARCHED = 4096,		/* buckets, for an empty cell: then it is full */
+	SAMPLE = 8 << 20,		/* cells, of which a load is told */
+	TRIES = 8,			/* to count while nobody changes a cell */
+};
+
+/* Positions in a table are 32 bits wide there. */
+#define TABLE_MOST (UINT64_C(1) << 32)
+#define MIXER UINT64_C(0x5bd1e995)
+#define NO_CELL UINT64_MAX
+
+/* ---- Sizes ---- */
+
+struct chain {
+	uint64_t buckets;		/* of the first table */
+	unsigned slots;			/* of a bucket */
+	unsigned tables;
+	unsigned shift;			/* each table has 2^shift times the buckets of the one before */
+};
+
+static bool is_power_of_2(uint64_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+static uint64_t buckets_of(const struct chain *c, unsigned table)
+{
+	return c->buckets << c->shift * table;
+}
+
+static uint64_t cells_of(const struct chain *c, unsigned table)
+{
+	return buckets_of(c, table) * c->slots;
+}
+
+/* How many times the buckets of the first table all have; 0: more than there may be. */
+static uint64_t sum_of(unsigned tables, unsigned shift)
+{
+	uint64_t sum = 0;
+
+	if (shift * (tables - 1) >= 32)
+		return 0;
+	for (unsigned i = 0; i < tables; i++)
+		sum += UINT64_C(1) << shift * i;
+	return sum;
+}
+
+/* Untrusted numbers: false where they are none of a chain. */
+static bool find_chain(struct chain *ret, const struct blm_shape *s)
+{
+	uint64_t slots = s->args[REDIS_CUCKOO_BUCKET], expansion = s->args[REDIS_CUCKOO_EXPANSION], sum;
+	struct chain c = { .slots = (unsigned)slots, .tables = s->probes / 2 };
+
+	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || expansion > REDIS_CUCKOO_EXPANSION_MOST || (expansion && !is_power_of_2(expansion))
+	    || s->probes < 2 || s->probes > BLM_PROBES_MAX || s->probes % 2 || (!expansion && c.tables > 1) || s->cells > BLM_CELLS_MAX)
+		return false;
+	c.shift = expansion ? (unsigned)__builtin_ctzll(expansion) : 0;
+	sum = sum_of(c.tables, c.shift);
+	if (!sum || s->cells % (sum * slots))
+		return false;
+	c.buckets = s->cells / (sum * slots);
+	*ret = c;
+	return is_power_of_2(c.buckets) && c.buckets <= TABLE_MOST && cells_of(&c, c.tables - 1) <= TABLE_MOST;
+}
+
+static struct chain chain_of(const struct blm_shape *s)	/* of a filter, which was found to have one */
+{
+	struct chain c = { 0 };
+
+	find_chain(&c, s);
+	return c;
+}
+
+uint64_t blm_redis_cuckoo_buckets(const struct blm_shape *s)
+{
+	return chain_of(s).buckets;
+}
+
+uint64_t blm_redis_cuckoo_cells(uint64_t buckets, uint64_t slots, uint64_t tables, uint64_t expansion)
+{
+	uint64_t sum;
+
+	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || tables < 1 || tables > REDIS_CUCKOO_TABLES_MOST || buckets < 1 || buckets > TABLE_MOST
+	    || expansion > REDIS_CUCKOO_EXPANSION_MOST || (expansion && !is_power_of_2(expansion)))
+		return 0;
+	sum = sum_of((unsigned)tables, expansion ? (unsigned)__builtin_ctzll(expansion) : 0);	/* each factor is below 2^33, 2^8 and 2^40 */
+	return sum && sum * slots <= BLM_CELLS_MAX / buckets ? sum * slots * buckets : 0;
+}
+
+static bool valid(const struct blm_shape *s)
+{
+	struct chain c;
+
+	return find_chain(&c, s) && s->cell_bits == 8 && s->bytes == round_up(s->cells, 64);
+}
+
+static unsigned padding_bits(const struct blm_shape *s)
+{
+	return (unsigned)(s->bytes - s->cells) * 8;
+}
+
+/* With so many fingerprints among those that a question meets. */
+static double rate_with(double met)
+{
+	return -expm1(met * log1p(-1 / 255.0));
+}
+
+/* A table is full before the next one begins. */
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	struct chain c = chain_of(s);
+	double met = 0;
+
+	for (unsigned i = 0; i < c.tables && keys; i++) {
+		uint64_t cells = cells_of(&c, i), here = keys < cells ? keys : cells;
+
+		met += 2 * c.slots * (double)here / (double)cells;
+		keys -= here;
+	}
+	return rate_with(met);
+}
+
+/*
+ * How full a large table gets before a key finds no room; a small one is a matter of chance. So is it whether three keys have the same two
+ * buckets of one cell, of which there are 127 pairs for each bucket: one in a thousand.
+ */
+static double load_of(unsigned slots)
+{
+	static const double loads[] = { 0, 0.4, 0.82, 0.9, 0.93 };
+
+	return loads[slots < ARRAY_LEN(loads) ? slots : ARRAY_LEN(loads) - 1];
+}
+
+static int find_size(struct blm_shape *s, unsigned slots)
+{
+	double keys = (double)s->capacity, least = keys / load_of(slots) + 3 * sqrt(keys) + 4 * slots;
+
+	if (slots == 1)
+		least = fmax(least, 0.1 * keys * sqrt(keys));
+	for (s->cells = slots; s->cells <= TABLE_MOST; s->cells *= 2)
+		if ((double)s->cells >= least && rate_at(s, s->capacity) <= s->rate)
+			return 0;
+	return blm_fail(-EFBIG, "a cuckoo filter of RedisBloom has up to 2^32 cells, with fingerprints of 8 bits: too few for %llu keys at a rate of %g; "
+			"the kind cuckoo has longer ones", (unsigned long long)s->capacity, s->rate);
+}
+
+static int plan(struct blm_shape *ret, const struct blm_params *params)
+{
+	struct blm_shape s = { .cells = params->cells, .probes = 2, .cell_bits = 8, .capacity = params->capacity, .rate = params->rate };
+	unsigned slots = (unsigned)ret->args[REDIS_CUCKOO_BUCKET];
+	uint64_t expansion = ret->args[REDIS_CUCKOO_EXPANSION];
+	struct chain c;
+	int r = 0;
+
+	if (params->probes && params->probes != 2)
+		return blm_fail(-EINVAL, "a new cuckoo filter of RedisBloom looks into 2 buckets, not %u", params->probes);
+	memcpy(s.args, ret->args, sizeof(s.args));
+	while (expansion & (expansion - 1))	/* the next power of 2, as there */
+		expansion += expansion & -expansion;
+	s.args[REDIS_CUCKOO_EXPANSION] = expansion;
+	if (s.cells && !find_chain(&c, &s))
+		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom has a power of 2 of buckets of %u cells, up to 2^32 cells; not %llu cells", slots,
+				(unsigned long long)s.cells);
+	if (!s.capacity)
+		s.capacity = (uint64_t)fmax(1, floor(load_of(slots) * (double)s.cells));
+	if (!s.cells) {
+		s.rate = s.rate ? s.rate : BLM_DEFAULT_RATE;
+		r = find_size(&s, slots);
+	} else if (s.rate && rate_at(&s, s.capacity) > s.rate) {
+		r = blm_fail(-EINVAL, "with %llu cells and %llu keys the rate is %.3g, above %g: fingerprints have 8 bits", (unsigned long long)s.cells,
+			     (unsigned long long)s.capacity, rate_at(&s, s.capacity), s.rate);
+	} else if (!s.rate) {
+		s.rate = rate_at(&s, s.capacity);
+	}
+	s.bytes = round_up(s.cells, 64);
+	if (r == 0)
+		*ret = s;
+	return r;
+}
+
+/* ---- Where a key is ---- */
+
+/* The cells from `first` on, of a bucket; in a word, eight of them at a time. */
+static uint64_t matches(const struct blm_part *part, uint64_t first, unsigned count, unsigned print)
+{
+	const struct blm_lanes bytes = { UINT64_C(0x0101010101010101), UINT64_C(0x8080808080808080) };
+	uint64_t word = lanes_load((const uint64_t *)part->bytes, 8 * first, 8 * count);
+
+	return lanes_zero(word ^ print * bytes.low, bytes) & UINT64_MAX >> (64 - 8 * count);
+}
+
+/* How many cells of a bucket hold it, but for the cell `except`? *ret_cell: the first that does. */
+static unsigned count_but(const struct blm_part *part, uint64_t bucket, unsigned slots, unsigned print, uint64_t except, uint64_t *ret_cell)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < slots; i += 8) {
+		uint64_t here = matches(part, bucket + i, slots - i < 8 ? slots - i : 8, print);
+
+		if (except - (bucket + i) < 8)
+			here &= ~(UINT64_C(0x80) << 8 * (except - (bucket + i)));
+		if (here && !found)
+			*ret_cell = bucket + i + (unsigned)__builtin_ctzll(here) / 8;
+		found += (unsigned)__builtin_popcountll(here);
+	}
+	return found;
+}
+
+static unsigned count_in(const struct blm_part *part, uint64_t bucket, unsigned slots, unsigned print, uint64_t *ret_cell)
+{
+	return count_but(part, bucket, slots, print, NO_CELL, ret_cell);
+}
+
+struct table {
+	uint64_t first;			/* cell */
+	uint64_t mask;			/* buckets - 1 */
+	unsigned slots;
+};
+
+/* The tables from the newest on: before the first one, then each from the one after. */
+static void next_table(struct table *t, const struct chain *c, const struct blm_shape *s, unsigned table)
+{
+	t->first = (table + 1 == c->tables ? s->cells : t->first) - cells_of(c, table);
+	t->mask = buckets_of(c, table) - 1;
+	t->slots = c->slots;
+}
+
+static unsigned print_of(uint64_t h)
+{
+	return (unsigned)(h % 255) + 1;
+}
+
+static uint64_t other(uint64_t h, unsigned print)
+{
+	return h ^ print * MIXER;
+}
+
+static uint64_t bucket_at(const struct table *t, uint64_t h)
+{
+	return t->first + (h & t->mask) * t->slots;
+}
+
+/* In how many cells is it, but for `except`? A key of which both buckets are the same counts twice, as there. Stops at `enough`. */
+static uint64_t count(const struct blm_part *part, uint64_t h, uint64_t enough, uint64_t except)
+{
+	struct chain c = chain_of(&part->shape);
+	unsigned print = print_of(h);
+	uint64_t cell, found = 0;
+	struct table t = { 0 };
+
+	for (unsigned i = c.tables; i-- && found < enough; ) {
+		next_table(&t, &c, &part->shape, i);
+		found += count_but(part, bucket_at(&t, h), t.slots, print, except, &cell);
+		found += count_but(part, bucket_at(&t, other(h, print)), t.slots, print, except, &cell);
+	}
+	return found;
+}
+
+static uint64_t count_still(const struct blm_part *part, uint64_t h, uint64_t enough)
+{
+	uint64_t before, found, moves = load_acquire(own_word(part, MOVES));
+
+	do {
+		before = moves;
+		found = count(part, h, enough, NO_CELL);
+		moves = load_acquire(own_word(part, MOVES));
+	} while (found < enough && moves != before);
+	return found;
+}
+
+/*
+ * Without the cell in limbo: who died in the middle of a move left a fingerprint in two. That stays the one in limbo until then, or who
+ * moves had gone on to clear the other meanwhile. Where there are changes all the time what is there twice for a moment counts twice.
+ */
+static uint64_t count_settled(const struct blm_part *part, uint64_t h)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t moves = load_acquire(own_word(part, MOVES)), limbo = load_acquire(own_word(part, LIMBO));
+		uint64_t found = count(part, h, UINT64_MAX, limbo - 1);
+
+		if (load_acquire(own_word(part, LIMBO)) == limbo && load_acquire(own_word(part, MOVES)) == moves)
+			return found;
+	}
+	return count_still(part, h, UINT64_MAX);
+}
+
+static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+{
+	return count_still(part, key->hash.lo, 1);
+}
+
+static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
+{
+	uint64_t found = count_settled(part, key->hash.lo);
+
+	if (found)
+		*ret = found;
+	return found != 0;
+}
+
+static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
+{
+	struct chain c = chain_of(&part->shape);
+	struct table t = { 0 };
+
+	next_table(&t, &c, &part->shape, c.tables - 1);
+	blm_fetch(part->bytes + bucket_at(&t, key->hash.lo));
+	blm_fetch(part->bytes + bucket_at(&t, other(key->hash.lo, print_of(key->hash.lo))));
+}
+
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+{
+	struct chain c = chain_of(&part->shape);
+	uint64_t h = key->hash.lo;
+	struct table t = { 0 };
+
+	*ret_mask = 0;
+	if (i >= 2 * c.tables)
+		return NULL;
+	for (unsigned table = c.tables; table-- > c.tables - 1 - i / 2; )
+		next_table(&t, &c, &part->shape, table);
+	return (const uint64_t *)part->bytes + bucket_at(&t, i % 2 ? other(h, print_of(h)) : h) / 8;
+}
+
+/* ---- Facts ---- */
+
+static double load_in(const struct blm_part *part, uint64_t first, uint64_t cells)
+{
+	uint64_t some = cells < SAMPLE ? cells : SAMPLE, taken = 0;
+
+	for (uint64_t cell = first; cell < first + some; cell++)
+		taken += get_cell(part, cell) != 0;
+	return (double)taken / (double)some;
+}
+
+/* The share of cells that are taken, and how many fingerprints a question meets. */
+static double load_now(const struct blm_part *part, const struct chain *c, double *ret_met)
+{
+	struct table t = { 0 };
+	double taken = 0;
+
+	*ret_met = 0;
+	for (unsigned i = c->tables; i--; ) {
+		double load;
+
+		next_table(&t, c, &part->shape, i);
+		load = load_in(part, t.first, cells_of(c, i));
+		taken += load * (double)cells_of(c, i);
+		*ret_met += 2 * c->slots * load;
+	}
+	return taken / (double)part->shape.cells;
+}
+
+static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
+{
+	static const char *const names[] = { "tables", "buckets", "deletes", "load", "rate now" };
+	struct chain c = chain_of(&part->shape);
+	double met = 0, load = i == 3 || i == 4 ? load_now(part, &c, &met) : 0;
+	uint64_t deletes = part->own ? load_acquire(own_word(part, REDIS_CUCKOO_DELETES)) : 0;
+	const double values[] = { c.tables, (double)c.buckets, (double)deletes, load, rate_with(met) };
+
+	if (i >= ARRAY_LEN(names))
+		return false;
+	*ret = (struct blm_fact){ .name = names[i], .value = values[i] };
+	if (i == 1)
+		snprintf(ret->text, sizeof(ret->text), "%.0f of %u cells in the first table", values[i], c.slots);
+	else
+		snprintf(ret->text, sizeof(ret->text), "%.4g%s", values[i], i == 3 ? " of the cells are taken; full, it refuses keys" :
+			 i == 4 ? ", by the load" : "");
+	if (i == 2)
+		snprintf(ret->text, sizeof(ret->text), "%.0f keys were removed, by its own count", values[i]);
+	return true;
+}
+
+/* ---- Changes ---- */
+
+/* The first cell of a bucket that holds this, if one does: then it holds that. */
+static bool change_in(struct blm_part *part, const struct table *t, uint64_t h, unsigned from, unsigned to)
+{
+	uint64_t cell;
+
+	if (!count_in(part, bucket_at(t, h), t->slots, from, &cell))
+		return false;
+	place(part, cell, to);
+	return true;
+}
+
+/*
+ * Buckets that can be reached by moves, each as many away as it takes: the first two, then those that the fingerprints of steps[0] can go to,
+ * then those of steps[1], and so on. A bucket is its number in the table.
+ */
+struct search {
+	const struct blm_part *part;
+	const struct table *table;
+	uint64_t steps[SEARCHED];
+};
+
+static uint64_t cell_before(const struct search *s, unsigned step)	/* whose fingerprint can go to steps[step]; of the first two there is none */
+{
+	unsigned slots = s->table->slots;
+
+	return bucket_at(s->table, s->steps[(step - 2) / slots]) + (step - 2) % slots;
+}
+
+/* Of the shortest paths to an empty cell the first, so no bucket is on it twice. Returns its last step; -EXFULL: none. */
+static int search(struct search *s, uint64_t h, unsigned print, uint64_t *ret_empty)
+{
+	unsigned count = 2, slots = s->table->slots;
+
+	s->steps[0] = h & s->table->mask;
+	s->steps[1] = other(h, print) & s->table->mask;
+	for (unsigned step = 0; step < count; step++) {
+		if (count_in(s->part, bucket_at(s->table, s->steps[step]), slots, 0, ret_empty))
+			return (int)step;
+		for (unsigned i = 0; i < slots && count < SEARCHED; i++, count++) {
+			s->steps[count] = other(s->steps[step], (unsigned)get_cell(s->part, cell_before(s, count))) & s->table->mask;
+			blm_fetch(s->part->bytes + bucket_at(s->table, s->steps[count]));
+		}
+	}
+	return -EXFULL;
+}
+
+static int make_room_for(struct blm_part *part, const struct table *t, uint64_t h, unsigned print)
+{
+	struct search s = { .part = part, .table = t };
+	uint64_t empty = 0;
+	int step = search(&s, h, print, &empty);
+
+	for (; step >= 2; step = (step - 2) / (int)t->slots) {
+		uint64_t from = cell_before(&s, (unsigned)step);
+
+		move(part, from, empty);
+		empty = from;
+	}
+	if (step < 0)
+		return blm_fail(step, "the filter is full; on a server it would begin another table");
+	place(part, empty, print);
+	return 1;
+}
+
+static int add(struct blm_part *part, const struct blm_hashed *key)
+{
+	struct chain c = chain_of(&part->shape);
+	uint64_t h = key->hash.lo;
+	unsigned print = print_of(h);
+	struct table t = { 0 };
+
+	for (unsigned i = c.tables; i--; ) {
+		next_table(&t, &c, &part->shape, i);
+		if (change_in(part, &t, h, 0, print) || change_in(part, &t, other(h, print), 0, print))
+			return 1;
+	}
+	next_table(&t, &c, &part->shape, c.tables - 1);
+	return make_room_for(part, &t, h, print);
+}
+
+static int claim(struct blm_part *part, const struct blm_hashed *key)
+{
+	return contains(part, key) ? 0 : add(part, key);
+}
+
+/* The newest copy of it. */
+static int remove_key(struct blm_part *part, const struct blm_hashed *key)
+{
+	struct chain c = chain_of(&part->shape);
+	uint64_t h = key->hash.lo, *deletes = own_word(part, REDIS_CUCKOO_DELETES);
+	unsigned print = print_of(h);
+	struct table t = { 0 };
+
+	for (unsigned i = c.tables; i--; ) {
+		next_table(&t, &c, &part->shape, i);
+		if (change_in(part, &t, h, print, 0) || change_in(part, &t, other(h, print), print, 0)) {
+			store_release(deletes, load_relaxed(deletes) + 1);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static const struct blm_option options[] = {
+	{ "bucket-size", "cells of a bucket", BLM_OPTION_COUNT, 1, REDIS_CUCKOO_BUCKET_MOST, 2 },
+	{ "expansion", "on a server: how many times as many buckets each table has as the one before, a power of 2; 0: there is one", BLM_OPTION_COUNT,
+	  0, REDIS_CUCKOO_EXPANSION_MOST, 1 },
+	{ "iterations", "on a server: how many fingerprints may move for one key", BLM_OPTION_COUNT, 1, REDIS_CUCKOO_ITERATIONS_MOST, 20 },
+	{ 0 }
+};
+
+const struct blm_kind blm_kind_redis_cuckoo = {
+	.id = 19,
+	.name = "redis-cuckoo",
+	.summary = "RedisBloom's cuckoo filter: fingerprints of 8 bits, which can be removed and counted",
+	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
+		  "each add is one more copy of the key, so add what may come more often by claim; here it does not grow",
+	.family = "murmur64a-64",
+	.options = options,
+	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.add = add, .remove = remove_key, .claim = claim, .settle = settle, .get = get,
+	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .describe = describe,
+	.hash_bits = 64, .fills = true, .lone_writer = true, .shadow = true,
+};

@@ -1,0 +1,270 @@
+/*
+ * ribbon.c - the smallest filter of a fixed set of keys: a key is a linear equation over the slots, and all of them are solved
+ *
+ * P. C. Dillinger and S. Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; P. C. Dillinger, L. Huebschle-Schneider,
+ * P. Sanders and S. Walzer, "Fast Succinct Retrieval and Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with
+ * thresholds of 2 bits, interleaved. Trits, which make all rates cost what they should, are ours (ribbon.h).
+ */
+#include "kind/ribbon.h"
+#include "sizing.h"
+
+/* ---- Sizes ---- */
+
+static int plan(struct blm_shape *ret, const struct blm_params *params)
+{
+	struct blm_shape s = { .probes = RIBBON_WIDTH, .cell_bits = 1, .capacity = params->capacity, .rate = params->rate };
+
+	if (params->cells || params->probes)
+		return blm_fail(-EINVAL, "a ribbon filter is as large as its keys and its rate need: bits and probes cannot be given");
+	if (!s.rate)
+		s.rate = BLM_DEFAULT_RATE;
+	if (s.rate < 0x1p-32)
+		return blm_fail(-EFBIG, "a ribbon filter is wrong once in 2^32, more often than at the rate %g", s.rate);
+	s.bytes = blm_ribbon_bytes(&s);
+	s.cells = s.bytes * 8;
+	if (!blm_shards_valid(&s))
+		return blm_fail(-EFBIG, "a ribbon filter for %llu keys is larger than 2^48 bytes", (unsigned long long)s.capacity);
+	*ret = s;
+	return 0;
+}
+
+static bool valid(const struct blm_shape *s)
+{
+	return s->probes == RIBBON_WIDTH && s->cell_bits == 1 && blm_shards_valid(s) && s->cells == s->bytes * 8;
+}
+
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	return keys ? blm_ribbon_rate(s) : 0;
+}
+
+/* ---- Questions: the bytes are anyone's, so each number is checked before it leads anywhere ---- */
+
+/* Where the value of a key lies, and what it must be. */
+struct place {
+	const uint64_t *words;		/* of the section */
+	uint64_t slots, start;		/* of it, in it */
+	struct ribbon_code code;
+	uint64_t coefficients, value;
+};
+
+/* A shard, by numbers that were copied and checked: what all its keys begin with. */
+struct opened {
+	struct blm_shard shard;
+	uint64_t count;			/* of its words */
+	struct ribbon ribbon;
+	struct ribbon_layer first;
+	uint32_t seed;
+};
+
+/* False: it has no keys, or is damaged. */
+static inline bool open_shard(const struct blm_part *part, uint64_t number, struct opened *ret)
+{
+	uint32_t keys;
+
+	if (!shard_at(part, number, &ret->shard))
+		return false;
+	ret->count = ret->shard.bytes / 8;
+	ret->seed = (uint32_t)(ret->shard.own[0] >> 32);
+	ret->ribbon.share = (uint32_t)ret->shard.own[1];
+	ret->ribbon.codes = (uint32_t)(ret->shard.own[1] >> 32);
+	keys = (uint32_t)ret->shard.own[0];
+	if (!keys || ribbon_code(&ret->ribbon, 0).bits > RIBBON_BITS_MAX || ribbon_code(&ret->ribbon, 1).bits > RIBBON_BITS_MAX)
+		return false;
+	ribbon_first(&ret->ribbon, keys, &ret->first);
+	return true;
+}
+
+static inline bool is_bumped(const struct opened *o, const struct ribbon_layer *l, uint64_t start)
+{
+	uint64_t bucket = start / RIBBON_BUCKET, word = l->at + bucket / 32;
+
+	return !l->last && word < o->count
+	    && start % RIBBON_BUCKET < blm_ribbon_thresholds[load_relaxed(&o->shard.words[word]) >> bucket % 32 * 2 & 3];
+}
+
+static inline bool place_in(const struct opened *o, const struct ribbon_layer *l, uint64_t start, const struct blm_hash *hash, struct place *ret)
+{
+	bool second = start >= l->slots[0];
+	uint64_t section = ribbon_section_at(&o->ribbon, l, second);
+
+	ret->words = o->shard.words + section;
+	ret->slots = l->slots[second];
+	ret->start = start - (second ? l->slots[0] : 0);
+	ret->code = ribbon_code(&o->ribbon, second);
+	ret->coefficients = ribbon_coefficients(hash, o->seed);
+	ret->value = ribbon_value(hash, o->seed);
+	return section <= o->count && ribbon_section_words(ret->slots, ret->code) <= o->count - section;
+}
+
+static bool find_bumped(const struct opened *o, const struct blm_hash *hash, struct place *ret)
+{
+	struct ribbon_layer l = o->first;
+	uint64_t start;
+
+	do {
+		ribbon_next(&o->ribbon, &l);
+		start = ribbon_start(&l, hash, o->seed, 0);
+	} while (is_bumped(o, &l, start));
+	return place_in(o, &l, start, hash, ret);
+}
+
+/* False: that leads out of the shard, which is damaged. */
+static inline bool find(const struct opened *o, const struct blm_hash *hash, uint64_t rest, struct place *ret)
+{
+	uint64_t start = ribbon_start(&o->first, hash, o->seed, rest);
+
+	return is_bumped(o, &o->first, start) ? find_bumped(o, hash, ret) : place_in(o, &o->first, start, hash, ret);
+}
+
+static inline bool find_one(const struct blm_part *part, const struct blm_hash *hash, struct place *ret)
+{
+	uint64_t rest, number = shard_number(&part->shape, hash, &rest);
+	struct opened o;
+
+	return open_shard(part, number, &o) && find(&o, hash, rest, ret);
+}
+
+/* Of a block of 64 slots the bits lie one word after the other; a value is of the end of one block and the beginning of the next. */
+struct window {
+	const uint64_t *low, *high;
+	uint64_t of_low, of_high, value;
+};
+
+static inline unsigned differs(const struct window *w, unsigned bit)
+{
+	uint64_t looked_at = (load_relaxed(&w->low[bit]) & w->of_low) ^ (load_relaxed(&w->high[bit]) & w->of_high);
+
+	return ((unsigned)__builtin_parityll(looked_at) ^ (unsigned)(w->value >> bit)) & 1;
+}
+
+/* Four are looked at together: to stop before costs more than it saves. */
+static bool bits_match(const struct place *p)
+{
+	unsigned shift = p->start % 64, bits = p->code.bits, j = 0;
+	const uint64_t *low = p->words + p->start / 64 * bits;
+	const struct window w = { low, low + (shift ? bits : 0), p->coefficients << shift, shift ? p->coefficients >> (64 - shift) : 0, p->value };
+
+	for (; j + 4 <= bits; j += 4)
+		if (differs(&w, j) | differs(&w, j + 1) | differs(&w, j + 2) | differs(&w, j + 3))
+			return false;
+	for (; j < bits; j++)
+		if (differs(&w, j))
+			return false;
+	return true;
+}
+
+/* The sum, modulo 3, of those of a byte's five trits that the bits of a number say. */
+#define IF(c, i, trit) (((c) >> (i) & 1) * ((trit) % 3))
+#define SUM(b, c) (IF(c, 0, b) + IF(c, 1, (b) / 3) + IF(c, 2, (b) / 9) + IF(c, 3, (b) / 27) + IF(c, 4, (b) / 81)) % 3
+#define FOUR(b, c) SUM(b, c), SUM(b, c + 1), SUM(b, c + 2), SUM(b, c + 3)
+#define SUMS(b) { FOUR(b, 0), FOUR(b, 4), FOUR(b, 8), FOUR(b, 12), FOUR(b, 16), FOUR(b, 20), FOUR(b, 24), FOUR(b, 28) }
+#define BYTES(b) SUMS(b), SUMS(b + 1), SUMS(b + 2), SUMS(b + 3), SUMS(b + 4), SUMS(b + 5), SUMS(b + 6), SUMS(b + 7)
+#define MORE(b) BYTES(b), BYTES(b + 8), BYTES(b + 16), BYTES(b + 24), BYTES(b + 32), BYTES(b + 40), BYTES(b + 48), BYTES(b + 56)
+
+static const uint8_t sums[256][32] = { MORE(0), MORE(64), MORE(128), MORE(192) };
+
+/* The byte with the trit of the start. */
+static const uint8_t *first_trits(const struct place *p)
+{
+	return (const uint8_t *)(p->words + p->slots / 64 * p->code.bits) + p->start / 5;
+}
+
+/* Of five trits a byte, those of the next five coefficients. */
+static bool trit_matches(const struct place *p)
+{
+	const uint8_t *b = first_trits(p);
+	unsigned skip = p->start % 5, sum = sums[*b][p->coefficients << skip & 31];
+
+	for (uint64_t left = p->coefficients >> (5 - skip); left; left >>= 5)
+		sum += sums[*++b][left & 31];
+	return sum % 3 == scale(p->value, 3);
+}
+
+static bool holds(const struct place *p)
+{
+	return bits_match(p) && (!p->code.trit || trit_matches(p));
+}
+
+static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+{
+	struct place p;
+
+	return find_one(part, &key->hash, &p) && holds(&p);
+}
+
+/* The bits of two blocks decide nearly always. */
+static void ask_for(const struct place *p)
+{
+	const char *at = (const char *)(p->words + p->start / 64 * p->code.bits), *end = at + 16 * p->code.bits;
+
+	for (; at < end; at += 64)
+		__builtin_prefetch(at, 0, 2);
+	__builtin_prefetch(end - 1, 0, 2);
+}
+
+static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
+{
+	struct place p;
+
+	if (find_one(part, &key->hash, &p))
+		ask_for(&p);
+}
+
+/* The first and the last word of bits, and the first of trits. */
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+{
+	const uint64_t *places[3], *low;
+	unsigned count = 0;
+	struct place p;
+
+	*ret_mask = 0;
+	if (!find_one(part, &key->hash, &p))
+		return NULL;
+	low = p.words + p.start / 64 * p.code.bits;
+	if (p.code.bits) {
+		places[count++] = low;
+		places[count++] = low + (p.start % 64 ? 2 : 1) * p.code.bits - 1;
+	}
+	if (p.code.trit)
+		places[count++] = p.words + p.slots / 64 * p.code.bits + p.start / 40;
+	return i < count ? places[i] : NULL;
+}
+
+/* A key on its way: found some keys ahead of the one that is looked at, so far that its memory is there by then. */
+enum { AHEAD = 32 };
+
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	uint64_t rest, number, last = UINT64_MAX;
+	struct place place[AHEAD];
+	bool there[AHEAD] = { false }, good = false;
+	struct opened o;
+
+	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
+	for (size_t i = 0; i < batch->count + AHEAD; i++) {
+		size_t at = i % AHEAD;
+
+		if (there[at])
+			ret_bits[(i - AHEAD) / 64] |= (uint64_t)holds(&place[at]) << (i - AHEAD) % 64;
+		there[at] = false;
+		if (i >= batch->count)
+			continue;
+		number = shard_number(&part->shape, &batch->hashes[i], &rest);
+		if (number != last)	/* small filters have but one */
+			good = open_shard(part, last = number, &o);
+		there[at] = good && find(&o, &batch->hashes[i], rest, &place[at]);
+		if (there[at])
+			ask_for(&place[at]);
+	}
+}
+
+const struct blm_kind blm_kind_ribbon = {
+	.id = 17,
+	.name = "ribbon",
+	.summary = "linear equations, solved: the least space that there can be and a hundredth more; made from all keys at once",
+	.caveat = "made once from all its keys; none can be added or taken out",
+	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.fit = blm_ribbon_fit, .build = blm_ribbon_build,
+	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
+};

@@ -1,0 +1,176 @@
+/*
+ * ribbon.h - how a ribbon lies in its bytes (format-spec.md, "Kind 17: ribbon"): for those who ask it and for those who build it
+ *
+ * A shard (shards.h) is a sequence of layers: a key that found no place in a layer is bumped to the next one, and the last has room for
+ * all that come there. A layer is a row of slots; a key starts at one of them, and the sum of the slots from there, where the key's
+ * 64 coefficients are 1, is the key's value. What layers there are follows from the number of keys, so the file need not say it.
+ *
+ * A slot holds some bits and maybe a trit, a number of 0..2. Whole bits alone have rates of 1/2, 1/4, 1/8 ... and all between them
+ * would cost up to 0.086 bits a key more than need be; with steps of log2(3) - 1 and 2 - log2(3) bits it is a third of that.
+ */
+#ifndef BLM_KIND_RIBBON_H
+#define BLM_KIND_RIBBON_H
+
+#include "kind/shards.h"
+
+enum {
+	RIBBON_WIDTH = 64,		/* slots that a key's value depends on */
+	RIBBON_BUCKET = 128,		/* slots with one threshold */
+	RIBBON_FEW = 768,		/* so many keys have one layer only, the last */
+	RIBBON_DIVIDED = 64,		/* so many buckets has a layer of two sections at least: each has an end, where slots stay empty */
+	RIBBON_BITS_MAX = 32,
+};
+
+/* What a slot holds. */
+struct ribbon_code {
+	unsigned bits;			/* 0 to 32 */
+	bool trit;
+};
+
+/* How the layers of a shard are divided, as its entry says. */
+struct ribbon {
+	uint32_t share;			/* of a layer, in 2^-32: so much has the first code, the rest the second */
+	uint32_t codes;			/* each in 16 bits: its bits, and above them 256 if it has a trit */
+};
+
+static inline struct ribbon_code ribbon_code(const struct ribbon *r, unsigned i)
+{
+	uint32_t code = r->codes >> 16 * i;
+
+	return (struct ribbon_code){ code & 0xff, code >> 8 & 1 };
+}
+
+/* A layer has two sections of slots, by their code; no key has slots of both. The first can be empty. */
+struct ribbon_layer {
+	uint64_t keys;			/* that it is laid out for: about as many come */
+	uint64_t at;			/* the word of the shard where it begins */
+	uint64_t slots[2];
+	unsigned number;		/* from 0 */
+	bool last;			/* its keys are never bumped: it has no thresholds */
+};
+
+static inline uint64_t ribbon_slots(const struct ribbon_layer *l)
+{
+	return l->slots[0] + l->slots[1];
+}
+
+static inline uint64_t ribbon_threshold_words(const struct ribbon_layer *l)	/* 2 bits a bucket */
+{
+	return l->last ? 0 : (ribbon_slots(l) / RIBBON_BUCKET + 31) / 32;
+}
+
+static inline uint64_t ribbon_trit_words(uint64_t slots)	/* 5 trits a byte */
+{
+	return (slots + 39) / 40;
+}
+
+static inline uint64_t ribbon_section_words(uint64_t slots, struct ribbon_code code)
+{
+	return slots / 64 * code.bits + (code.trit ? ribbon_trit_words(slots) : 0);
+}
+
+/* Where the slots of section i begin. */
+static inline uint64_t ribbon_section_at(const struct ribbon *r, const struct ribbon_layer *l, unsigned i)
+{
+	return l->at + ribbon_threshold_words(l) + (i ? ribbon_section_words(l->slots[0], ribbon_code(r, 0)) : 0);
+}
+
+static inline uint64_t ribbon_layer_end(const struct ribbon *r, const struct ribbon_layer *l)
+{
+	return ribbon_section_at(r, l, 1) + ribbon_section_words(l->slots[1], ribbon_code(r, 1));
+}
+
+/*
+ * A layer that bumps has 16 slots for 17 keys: more keys than slots, so that hardly a slot stays empty. The last has more
+ * slots than keys, so that its equations can nearly always be solved; where not, the shard is built again with other coefficients.
+ */
+static inline void ribbon_lay_out(const struct ribbon *r, struct ribbon_layer *l)
+{
+	uint64_t buckets = l->keys / (RIBBON_BUCKET / 16 * 17);
+
+	l->last = l->keys <= RIBBON_FEW;
+	if (l->last) {
+		l->slots[0] = 0;
+		l->slots[1] = l->keys ? round_up(l->keys + l->keys / 8 + RIBBON_WIDTH, 64) : 0;
+		return;
+	}
+	l->slots[0] = buckets < RIBBON_DIVIDED ? 0 : ((buckets - 1) * r->share >> 32) * RIBBON_BUCKET;
+	l->slots[1] = buckets * RIBBON_BUCKET - l->slots[0];
+}
+
+static inline void ribbon_first(const struct ribbon *r, uint64_t keys, struct ribbon_layer *ret)
+{
+	ret->keys = keys;
+	ret->at = 0;
+	ret->number = 0;
+	ribbon_lay_out(r, ret);
+}
+
+/* For the keys that are more than its slots, and for the slots that stay empty: one of 2800, and some at the ends. */
+static inline void ribbon_next(const struct ribbon *r, struct ribbon_layer *l)
+{
+	uint64_t slots = ribbon_slots(l);
+
+	l->at = ribbon_layer_end(r, l);
+	l->keys = l->keys - slots + slots / 2048 + 64;
+	l->number++;
+	ribbon_lay_out(r, l);
+}
+
+/* The words of a shard of so many keys. */
+static inline uint64_t ribbon_shard_words(const struct ribbon *r, uint64_t keys)
+{
+	struct ribbon_layer l;
+
+	ribbon_first(r, keys, &l);
+	while (!l.last)
+		ribbon_next(r, &l);
+	return ribbon_layer_end(r, &l);
+}
+
+/* ---- What a key is to a shard ---- */
+
+static inline uint64_t ribbon_word(const struct blm_hash *hash, uint32_t seed, unsigned i)
+{
+	return unfold(hash->lo, hash->hi, ((uint64_t)seed << 4) + i);
+}
+
+static inline uint64_t ribbon_coefficients(const struct blm_hash *hash, uint32_t seed)
+{
+	return ribbon_word(hash, seed, 0) | 1;
+}
+
+/* The low bits are those of the value; its trit is what the whole comes to on a scale of 3. */
+static inline uint64_t ribbon_value(const struct blm_hash *hash, uint32_t seed)
+{
+	return ribbon_word(hash, seed, 1);
+}
+
+/* In the first layer, and unless that failed with the seed 0, keys start in the order of their hashes, which is the order that they come in. */
+static inline bool ribbon_in_order(const struct ribbon_layer *l, uint32_t seed)
+{
+	return l->number == 0 && seed == 0;
+}
+
+/* The slot where a key starts; rest: of shard_number(). The last 63 slots of a section are no starts. */
+static inline uint64_t ribbon_start(const struct ribbon_layer *l, const struct blm_hash *hash, uint32_t seed, uint64_t rest)
+{
+	uint64_t first = l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1 : 0, second = l->slots[1] - RIBBON_WIDTH + 1;
+	uint64_t i = scale(ribbon_in_order(l, seed) ? rest : ribbon_word(hash, seed, 2 + l->number), first + second);
+
+	return i < first ? i : i - first + l->slots[0];
+}
+
+/* The keys that start before this slot of a bucket are in the next layer. */
+extern const uint8_t blm_ribbon_thresholds[4];
+
+/* ribbon_code.c */
+struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys);	/* of a shard */
+double blm_ribbon_rate(const struct blm_shape *shape);	/* that results: what was asked for, or where keys are few and codes cannot be mixed, less */
+
+/* ribbon_build.c */
+int blm_ribbon_fit(struct blm_shape *shape, const struct blm_sorted *keys);
+int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys);
+uint64_t blm_ribbon_bytes(const struct blm_shape *shape);	/* on paper, before the keys are known */
+
+#endif

@@ -1,0 +1,249 @@
+/*
+ * ribbon_build.c - a ribbon from its keys, shard after shard
+ *
+ * A layer takes its keys bucket after bucket, from the first slot on, but those of one bucket from the last on: the slots that those
+ * of the bucket before reached into are then the last to be asked for. Where a key contradicts those that are in, it and all that
+ * start before it in the bucket are bumped, or a few more: thresholds are of four values.
+ */
+#include "kind/ribbon_band.h"
+
+enum { TRIES = 100, BUCKET_KEYS = 512 };
+
+const uint8_t blm_ribbon_thresholds[4] = { 0, 20, 44, RIBBON_BUCKET };
+
+/* ---- A shard ---- */
+
+/* Keys that are bumped, at most; more are not random enough for this seed. */
+static uint32_t most_bumped(uint64_t keys)
+{
+	return (uint32_t)(keys / 8 + RIBBON_FEW);
+}
+
+/* What one is made in. */
+struct bench {
+	const struct blm_hash *keys;	/* of the layer */
+	uint32_t count;
+	uint32_t *starts;		/* of them, in ascending order */
+	uint32_t *order;		/* the number of the key that has each start */
+	struct blm_hash *bumped[2];	/* taken in turn by the layers */
+	struct ribbon_band band;
+};
+
+static uint64_t cut(uint8_t **room, uint64_t at, uint64_t bytes, void *ret)
+{
+	if (room) {
+		void *p = *room + at;
+
+		memcpy(ret, &p, sizeof(p));
+	}
+	return at + round_up(bytes, 64);
+}
+
+/* The room for so many keys, and unless it is NULL, divided. */
+static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, uint64_t keys)
+{
+	bool trits = ribbon_code(r, 0).trit || ribbon_code(r, 1).trit;
+	uint8_t **from = room ? &room : NULL;
+	struct ribbon_layer l;
+	uint64_t slots, at = 0;
+
+	ribbon_first(r, keys, &l);
+	slots = ribbon_slots(&l) + 2 * RIBBON_FEW;
+	at = cut(from, at, keys * sizeof(*b->starts), &b->starts);
+	at = cut(from, at, keys * sizeof(*b->order), &b->order);
+	at = cut(from, at, most_bumped(keys) * sizeof(*b->bumped[0]), &b->bumped[0]);
+	at = cut(from, at, most_bumped(keys) * sizeof(*b->bumped[1]), &b->bumped[1]);
+	at = cut(from, at, slots * sizeof(*b->band.rows), &b->band.rows);
+	at = cut(from, at, slots * sizeof(*b->band.values), &b->band.values);
+	if (!trits)
+		return at;
+	at = cut(from, at, slots * sizeof(*b->band.ones), &b->band.ones);
+	at = cut(from, at, slots * sizeof(*b->band.twos), &b->band.twos);
+	return cut(from, at, slots, &b->band.rests);
+}
+
+static const struct blm_hash *key_at(const struct bench *b, uint32_t i)
+{
+	return &b->keys[b->order[i]];
+}
+
+/* All keys of the layer that start in one bucket; returns how many of them, the first ones, are bumped. */
+static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t seed, uint32_t from, uint32_t to, unsigned *ret_threshold)
+{
+	struct ribbon_rows rows[BUCKET_KEYS];
+	unsigned t = 0, in = 0;
+	uint32_t k = to;
+
+	while (k > from && in < BUCKET_KEYS
+	       && blm_ribbon_insert(&b->band, code, b->starts[k - 1], ribbon_coefficients(key_at(b, k - 1), seed),
+				    ribbon_value(key_at(b, k - 1), seed), &rows[in])) {
+		k--;
+		in++;
+	}
+	if (k > from)
+		while (blm_ribbon_thresholds[t] <= b->starts[k - 1] % RIBBON_BUCKET)
+			t++;
+	for (; in && b->starts[k] % RIBBON_BUCKET < blm_ribbon_thresholds[t]; k++)
+		blm_ribbon_take_out(&b->band, rows[--in]);
+	*ret_threshold = t;
+	return k - from;
+}
+
+/* Those that find no place go to `bumped`; returns how many, or that they are too many. */
+static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct ribbon_layer *l, uint32_t seed, uint64_t *words,
+			   struct blm_hash *bumped, uint32_t most)
+{
+	uint32_t count = 0, from = 0;
+
+	while (from < b->count && count <= most) {
+		uint32_t bucket = b->starts[from] / RIBBON_BUCKET, to = from, few;
+		unsigned threshold;
+
+		while (to < b->count && b->starts[to] / RIBBON_BUCKET == bucket)
+			to++;
+		few = fill_bucket(b, ribbon_code(r, b->starts[from] >= l->slots[0]), seed, from, to, &threshold);
+		words[l->at + bucket / 32] |= htole64((uint64_t)threshold << bucket % 32 * 2);
+		for (uint32_t i = 0; i < few && count + i < most; i++)
+			bumped[count + i] = *key_at(b, from + i);
+		count += few;
+		from = to;
+	}
+	return count;
+}
+
+/* All of them; false: their equations contradict each other. */
+static bool fill_last(const struct ribbon *r, struct bench *b, uint32_t seed)
+{
+	struct ribbon_rows rows;
+
+	for (uint32_t k = 0; k < b->count; k++)
+		if (!blm_ribbon_insert(&b->band, ribbon_code(r, 1), b->starts[k], ribbon_coefficients(key_at(b, k), seed),
+				       ribbon_value(key_at(b, k), seed), &rows))
+			return false;
+	return true;
+}
+
+static uint32_t start_of(const struct blm_shape *shape, const struct ribbon_layer *l, const struct blm_hash *hash, uint32_t seed)
+{
+	uint64_t rest;
+
+	shard_number(shape, hash, &rest);
+	return (uint32_t)ribbon_start(l, hash, seed, rest);
+}
+
+/* The keys in the order of their starts, and those with the same in the order that they have. The band is empty, and its values the room for it. */
+static void find_starts(const struct blm_shape *shape, struct bench *b, const struct ribbon_layer *l, uint32_t seed)
+{
+	uint32_t *next = b->band.values, slots = (uint32_t)ribbon_slots(l), at = 0;
+
+	for (uint32_t k = 0; k < b->count; k++)
+		b->order[k] = k;
+	if (!ribbon_in_order(l, seed)) {
+		for (uint32_t k = 0; k < b->count; k++)
+			next[start_of(shape, l, &b->keys[k], seed)]++;
+		for (uint32_t s = 0; s < slots; s++) {
+			uint32_t n = next[s];
+
+			next[s] = at;
+			at += n;
+		}
+		for (uint32_t k = 0; k < b->count; k++)
+			b->order[next[start_of(shape, l, &b->keys[k], seed)]++] = k;
+		memset(next, 0, slots * sizeof(*next));
+	}
+	for (uint32_t k = 0; k < b->count; k++)
+		b->starts[k] = start_of(shape, l, key_at(b, k), seed);
+}
+
+static void empty_band(struct ribbon_band *b, uint64_t slots)
+{
+	memset(b->rows, 0, slots * sizeof(*b->rows));
+	memset(b->values, 0, slots * sizeof(*b->values));
+	if (!b->ones)
+		return;
+	memset(b->ones, 0, slots * sizeof(*b->ones));
+	memset(b->twos, 0, slots * sizeof(*b->twos));
+	memset(b->rests, 0, slots);
+}
+
+/* False: not with this seed. */
+static bool fill_shard(const struct blm_shape *shape, const struct ribbon *r, struct bench *b, uint64_t keys, uint32_t seed, uint64_t *words)
+{
+	uint32_t most = most_bumped(keys), bumped;
+	struct ribbon_layer l;
+
+	for (ribbon_first(r, keys, &l);; ribbon_next(r, &l)) {
+		empty_band(&b->band, ribbon_slots(&l));
+		find_starts(shape, b, &l, seed);
+		bumped = l.last ? 0 : fill_layer(r, b, &l, seed, words, b->bumped[l.number % 2], most);
+		if (bumped > most || (l.last && !fill_last(r, b, seed)))
+			return false;
+		for (unsigned i = 0; i < 2; i++)
+			blm_ribbon_solve(&b->band, i ? (uint32_t)l.slots[0] : 0, l.slots[i], ribbon_code(r, i), words + ribbon_section_at(r, &l, i));
+		if (l.last)
+			return true;
+		b->keys = b->bumped[l.number % 2];
+		b->count = bumped;
+	}
+}
+
+/* ---- All of them (shards.h) ---- */
+
+static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
+{
+	struct ribbon r = blm_ribbon_for(shape, keys);
+
+	return ribbon_shard_words(&r, keys) * sizeof(uint64_t);
+}
+
+static uint64_t room_for(const struct blm_shape *shape, uint64_t keys)
+{
+	struct ribbon r = blm_ribbon_for(shape, keys);
+	struct bench b;
+
+	return divide(&b, NULL, &r, keys);
+}
+
+/* With one seed after another, until one serves; the first nearly always does. */
+static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
+		void *room)
+{
+	struct ribbon r = blm_ribbon_for(&part->shape, count);
+	struct bench b = { 0 };
+
+	if (count > UINT32_MAX / 2)
+		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard can have", (unsigned long long)count);
+	divide(&b, room, &r, count);
+	for (uint64_t seed = 0; seed < TRIES; seed++) {
+		b.keys = hashes;
+		b.count = (uint32_t)count;
+		if (fill_shard(&part->shape, &r, &b, count, (uint32_t)seed, shard->words)) {
+			shard->own[0] = count | seed << 32;
+			shard->own[1] = r.share | (uint64_t)r.codes << 32;
+			return 0;
+		}
+		memset(shard->words, 0, shard->bytes);
+	}
+	return blm_fail(-EFBIG, "the hashes of %llu keys are so much alike that no ribbon can be made of them", (unsigned long long)count);
+}
+
+static const struct blm_shard_maker maker = { .bytes = bytes, .room = room_for, .make = make };
+
+uint64_t blm_ribbon_bytes(const struct blm_shape *shape)
+{
+	return blm_shards_bytes(shape, &maker);
+}
+
+int blm_ribbon_fit(struct blm_shape *shape, const struct blm_sorted *keys)
+{
+	int r = blm_shards_fit(shape, keys, &maker);
+
+	if (r == 0)
+		shape->cells = shape->bytes * 8;
+	return r;
+}
+
+int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys)
+{
+	return blm_shards_build(part, keys, &maker);
+}

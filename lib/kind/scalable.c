@@ -1,0 +1,228 @@
+/*
+ * scalable.c - a filter that keeps its rate however many keys come: classic filters, each larger and stricter than the one before
+ *
+ * P. S. Almeida, C. Baquero, N. Preguica and D. Hutchison, "Scalable Bloom Filters", Information Processing Letters 101(6), 2007.
+ * Stage i is for n s^i keys at the rate P (1 - r) r^i, n the capacity and P the rate of the filter, s its `growth` and r its
+ * `tightening`; all rates together, however many, are at most P. A key goes into the last stage unless an earlier one has it, and
+ * when the count of keys has reached what the stages are for there is another (room.c). Classic stages, since blocks cost
+ * the more the stricter they are.
+ */
+#include "kind/bits.h"
+#include "kind/composite.h"
+#include "kind/scalable.h"
+#include "sizing.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { GROWTH = SCALABLE_GROWTH, TIGHTENING = SCALABLE_TIGHTENING, ROLE_STAGE = SCALABLE_ROLE };
+
+static double tightening(const struct blm_shape *s)
+{
+	double r;
+
+	memcpy(&r, &s->args[TIGHTENING], sizeof(r));
+	return r;
+}
+
+/* How many keys stage i is for; 0: more than a filter can be. */
+static uint64_t capacity_of(const struct blm_shape *s, unsigned i)
+{
+	uint64_t keys = s->capacity;
+
+	for (; i; i--) {
+		if (keys > BLM_CAPACITY_MAX / s->args[GROWTH])
+			return 0;
+		keys *= s->args[GROWTH];
+	}
+	return keys;
+}
+
+static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
+{
+	double rate = whole->rate * (1 - tightening(whole)) * pow(tightening(whole), i);
+	struct blm_params stage = { .capacity = capacity_of(whole, i), .rate = rate };
+
+	if (!stage.capacity || !(rate >= 1e-300))
+		return false;
+	if (i == 0) {
+		stage.cells = whole->cells;
+		stage.probes = whole->probes;
+	}
+	return blm_component_plan(ret, "classic", ROLE_STAGE, &stage) == 0;
+}
+
+static unsigned parts(const struct blm_shape *whole)
+{
+	return 1;
+}
+
+static int plan(struct blm_shape *ret, const struct blm_params *params)
+{
+	struct blm_shape s = *ret;
+	double first = 1 - tightening(&s);
+	struct blm_params stage = *params;
+	struct blm_component part;
+	int r;
+
+	stage.rate = params->cells ? params->rate * first : (params->rate ? params->rate : BLM_DEFAULT_RATE) * first;
+	r = blm_component_plan(&part, "classic", ROLE_STAGE, &stage);
+	if (r < 0)
+		return r;
+	s.cells = part.shape.cells;
+	s.probes = part.shape.probes;
+	s.cell_bits = part.shape.cell_bits;
+	s.capacity = part.shape.capacity;
+	s.rate = part.shape.rate / first;
+	s.bytes = part.shape.bytes;
+	if (!(s.rate < 1))
+		return blm_fail(-EINVAL, "the first stage of a scalable filter would have a rate of %.3g, so that all together have none",
+				part.shape.rate);
+	if (!compose(&s, 0, &part))
+		return blm_fail(-EINVAL, "a rate of %g is too small for a scalable filter, whose stages have a part of it each", s.rate);
+	*ret = s;
+	return 0;
+}
+
+static bool valid(const struct blm_shape *s)
+{
+	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->probes >= 1 && s->probes <= BLM_PROBES_MAX && s->cell_bits == 1
+	    && s->args[GROWTH] >= 2;
+}
+
+/* With the stages full one after the other. */
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	struct blm_component part;
+	double no = 1;
+
+	for (unsigned i = 0; keys && compose(s, i, &part); i++) {
+		uint64_t here = keys < part.shape.capacity ? keys : part.shape.capacity;
+
+		no *= 1 - part.kind->rate_at(&part.shape, here);
+		keys -= here;
+	}
+	return keys ? 1 : 1 - no;
+}
+
+/* The newest stage has most of the keys. */
+static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
+{
+	for (unsigned i = whole->subs; i--; )
+		if (whole->sub[i].kind->contains(&whole->sub[i], key))
+			return true;
+	return false;
+}
+
+static void contains_many(const struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	blm_any_contains(whole->sub, whole->subs, batch, ret_bits);
+}
+
+static struct blm_part *last(struct blm_part *whole)
+{
+	return &whole->sub[whole->subs - 1];
+}
+
+static int add(struct blm_part *whole, const struct blm_hashed *key)
+{
+	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0 : last(whole)->kind->add(last(whole), key);
+}
+
+/*
+ * Who claims holds off the next stage (keys.c), so all who claim a key at the same time do it in one stage, and what was claimed
+ * in an earlier one is there to be seen.
+ */
+static int claim(struct blm_part *whole, const struct blm_hashed *key)
+{
+	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0 : last(whole)->kind->claim(last(whole), key);
+}
+
+static int change_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits,
+		       int (*change)(struct blm_part *, const struct blm_batch *, uint64_t *))
+{
+	struct blm_picked absent;
+	uint64_t answers[BLM_BATCH_WORDS];
+	int r;
+
+	if (whole->subs == 1)
+		return change(last(whole), batch, ret_bits);
+	blm_any_contains(whole->sub, whole->subs - 1, batch, ret_bits);
+	blm_pick(&absent, batch, ret_bits, false);
+	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
+	r = change(last(whole), &absent.batch, answers);
+	if (r == 0)
+		blm_put_back(&absent, answers, ret_bits);
+	return r;
+}
+
+static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	return change_many(whole, batch, ret_bits, blm_part_add);
+}
+
+static int claim_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	return change_many(whole, batch, ret_bits, blm_part_claim);
+}
+
+static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
+{
+	const struct blm_part *newest = &whole->sub[whole->subs - 1];
+
+	newest->kind->prefetch(newest, key);
+}
+
+static uint64_t room(const struct blm_part *whole, uint64_t keys)
+{
+	uint64_t capacity = 0;
+
+	for (unsigned i = 0; i < whole->subs; i++)
+		capacity += whole->sub[i].shape.capacity;
+	return keys < capacity ? capacity - keys : 0;
+}
+
+static int counts(const struct blm_part *whole, unsigned i)
+{
+	return 1;
+}
+
+static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
+{
+	static const char *const names[] = NUMBERED("stage");
+	const struct blm_shape *s;
+
+	if (i == 0) {
+		*ret = (struct blm_fact){ .name = "stages", .value = whole->subs };
+		snprintf(ret->text, sizeof(ret->text), "%u", whole->subs);
+		return true;
+	}
+	if (i > whole->subs)
+		return false;
+	s = &whole->sub[i - 1].shape;
+	*ret = (struct blm_fact){ .name = names[i], .value = (double)s->capacity };
+	snprintf(ret->text, sizeof(ret->text), "for %llu keys at a rate of %.3g, m %llu, k %u", (unsigned long long)s->capacity, s->rate,
+		 (unsigned long long)s->cells, s->probes);
+	return true;
+}
+
+static const struct blm_option options[] = {
+	{ "growth", "how many times as many keys each stage is for as the one before", BLM_OPTION_COUNT, SCALABLE_GROWTH_LEAST,
+	  SCALABLE_GROWTH_MOST, 2 },
+	{ "tightening", "the rate of each stage, as a share of that of the one before", BLM_OPTION_SHARE,
+	  SCALABLE_TIGHTENING_LEAST, SCALABLE_TIGHTENING_MOST, 0.5 },
+	{ 0 }
+};
+
+const struct blm_kind blm_kind_scalable = {
+	.id = 11,
+	.name = "scalable",
+	.summary = "grows: keeps its rate however many keys come, for two to three times the bits of classic",
+	.options = options,
+	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.add = add, .claim = claim,
+	.unite = blm_bits_unite,
+	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
+	.compose = compose, .parts = parts, .counts = counts, .room = room, .describe = describe,
+	.only_sets = true, .some_schemes = true,
+};

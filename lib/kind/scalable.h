@@ -1,0 +1,15 @@
+/* scalable.h - what is known of the stages of a scalable filter to whoever has some of another program's making */
+#ifndef BLM_KIND_SCALABLE_H
+#define BLM_KIND_SCALABLE_H
+
+#include "kind/kind.h"
+
+extern const struct blm_kind blm_kind_scalable;
+
+enum { SCALABLE_GROWTH, SCALABLE_TIGHTENING };		/* which of its arguments is what */
+enum { SCALABLE_ROLE = 1 };				/* of each stage */
+enum { SCALABLE_GROWTH_LEAST = 2, SCALABLE_GROWTH_MOST = 16 };
+#define SCALABLE_TIGHTENING_LEAST 0.1
+#define SCALABLE_TIGHTENING_MOST 0.95
+
+#endif

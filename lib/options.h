@@ -1,0 +1,23 @@
+/*
+ * options.h - what a kind is told beside sizes, as text: "name=value,name=value"
+ *
+ * The value of the kind's i-th option becomes args[i] of its shape, see struct blm_option.
+ */
+#ifndef BLM_OPTIONS_H
+#define BLM_OPTIONS_H
+
+#include "kind/kind.h"
+
+/* text NULL: all as usual. Fails with -EINVAL, naming the option and its range. */
+int blm_options_parse(const struct blm_kind *kind, const char *text, uint64_t args[BLM_KIND_ARGS]);
+
+/* The other way round: text that comes to these arguments. */
+void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS], char ret[BLM_OPTIONS_MAX]);
+
+/* Are these the arguments of a filter of this kind, untrusted? */
+bool blm_options_valid(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS]);
+
+/* An argument as a number; spans in seconds. */
+double blm_option_value(const struct blm_option *option, uint64_t argument);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * shadow.c - a second image of the data, so that after a power cut a filter is what its last sync found
+ *
+ * The data are written back by the system page by page, whenever it likes. Where keys move from one page to another that can lose some
+ * that were synced long ago. So these files have an image of the data, and a journal (format.h has the bytes), that only a sync writes:
+ *
+ *   1. under the writers' lock: copies the blocks that changed to the journal, each with a record of this sync's epoch; new epoch;
+ *   2. writes back all of the file; then the sync record of that epoch: from now on the journal's blocks count;
+ *   3. copies them to the image, writes that back, and takes their records away, then their space.
+ *
+ * A sync that stopped before 2 was done left records of an epoch that was never reached; one that stopped in 3 is ended by the next one.
+ * The first change after a sync is announced on the disk (change.c), so a file that was changed after its last sync shows it: opened
+ * under the same boot number its data are what processes left there, under another one nobody knows, and they are made again
+ * from image and journal. Marks are set before a change here, under the writers' lock, so they are exact.
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "file/system.h"
+#include "shadow.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+struct shadow {
+	const struct blm_part *part;
+	struct blm_block_record *records[2];
+	uint8_t *blocks[2];
+	uint64_t count, epoch;		/* of blocks; of the last sync record */
+	const uint8_t *uuid;
+};
+
+static struct shadow shadow_of(const struct blm_view *view)
+{
+	const struct blm_part *part = &view->part[0];
+	struct blm_sync_record last = { 0 };
+	struct shadow s = { .part = part, .count = blocks_of_part(part->shape.bytes), .uuid = view->constant.uuid };
+
+	for (int i = 0; i < 2; i++) {
+		s.records[i] = (struct blm_block_record *)(view->image.map + view->shadow.records[i]);
+		s.blocks[i] = view->image.map + view->shadow.blocks[i];
+	}
+	blm_last_sync(live_of(view), view->constant.uuid, &last);
+	s.epoch = le64toh(last.epoch);
+	return s;
+}
+
+static size_t bytes_of(const struct shadow *s, uint64_t block)
+{
+	uint64_t left = s->part->shape.bytes - block * BLM_BLOCK;
+
+	return left < BLM_BLOCK ? (size_t)left : BLM_BLOCK;
+}
+
+static uint32_t hash_of(const struct shadow *s, const uint8_t *block, uint64_t number)
+{
+	return (uint32_t)XXH3_64bits(block, bytes_of(s, number));
+}
+
+/* The seeds of the checks are those of parts that no file has. */
+static uint32_t check_of(const struct shadow *s, int which, uint64_t block, const struct blm_block_record *r)
+{
+	return blm_check_block(r, BLM_PARTS_MAX + (unsigned)which, block, s->uuid);
+}
+
+static bool good_record(const struct shadow *s, int which, uint64_t block, struct blm_block_record *ret)
+{
+	memcpy(ret, &s->records[which][block], sizeof(*ret));
+	return ret->check == check_of(s, which, block, ret);
+}
+
+static void write_record(const struct shadow *s, int which, uint64_t block, uint32_t hash, uint64_t epoch)
+{
+	struct blm_block_record r = { .hash = htole32(hash), .epoch = htole32((uint32_t)epoch) };
+
+	r.check = check_of(s, which, block, &r);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	s->records[which][block] = r;
+}
+
+/* In three steps, of which one who compares sees at least one. */
+static void copy_block(const struct shadow *s, int which, uint64_t block, const uint8_t *from, uint64_t epoch)
+{
+	uint8_t *to = s->blocks[which] + block * BLM_BLOCK;
+
+	s->records[which][block] = (struct blm_block_record){ 0 };
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	memcpy(to, from, bytes_of(s, block));
+	write_record(s, which, block, hash_of(s, to, block), epoch);
+}
+
+int blm_shadow_new(struct blm_view *view)
+{
+	struct shadow s = shadow_of(view);
+	struct blm_sync_record record = { .keys = htole64(blm_counted_keys(view)) };
+
+	for (uint64_t b = 0; b < s.count; b++)
+		if (s.part->marks[b]) {
+			s.part->marks[b] = 0;
+			copy_block(&s, BLM_IMAGE, b, s.part->bytes + b * BLM_BLOCK, 0);
+		}
+	blm_next_sync(live_of(view), view->constant.uuid, &record);
+	return 0;
+}
+
+/* ---- Syncing ---- */
+
+/* Does the journal have this block as of the last sync? One that was in the image already can be gone in part. */
+static bool in_journal(const struct shadow *s, uint64_t block)
+{
+	struct blm_block_record r;
+
+	return s->epoch && good_record(s, BLM_JOURNAL, block, &r) && le32toh(r.epoch) == (uint32_t)s->epoch
+	    && hash_of(s, s->blocks[BLM_JOURNAL] + block * BLM_BLOCK, block) == le32toh(r.hash);
+}
+
+static int write_back(void *from, uint64_t bytes)
+{
+	return msync(from, round_up(bytes, BLM_PAGE), MS_SYNC) < 0 ? -errno : 0;
+}
+
+/*
+ * The image has it all: forget the journal. What a sync noted that was killed before its record was written is still to be noted: it took
+ * away the mark. The hole is for the space only; where there can be none, it stays.
+ */
+static void forget_journal(const struct blm_view *view, const struct shadow *s)
+{
+	static const struct blm_block_record none;
+	struct blm_block_record r;
+	bool any = false;
+
+	for (uint64_t b = 0; b < s->count; b++)
+		if (memcmp(&s->records[BLM_JOURNAL][b], &none, sizeof(none))) {
+			if (good_record(s, BLM_JOURNAL, b, &r) && le32toh(r.epoch) != (uint32_t)s->epoch)
+				mark(s->part, s->part->bytes + b * BLM_BLOCK);
+			s->records[BLM_JOURNAL][b] = none;
+			any = true;
+		}
+	if (any)
+		fallocate(view->image.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->blocks[BLM_JOURNAL] - view->image.map,
+			  (off_t)round_up(s->part->shape.bytes, BLM_PAGE));
+}
+
+static int bring_home(const struct blm_view *view, const struct shadow *s)
+{
+	bool any = false;
+	int r = 0;
+
+	for (uint64_t b = 0; b < s->count; b++)
+		if (in_journal(s, b)) {
+			copy_block(s, BLM_IMAGE, b, s->blocks[BLM_JOURNAL] + b * BLM_BLOCK, s->epoch);
+			any = true;
+		}
+	if (any)
+		r = write_back(s->records[BLM_IMAGE], (uint64_t)(s->records[BLM_JOURNAL] - s->records[BLM_IMAGE]) * sizeof(*s->records[0]));
+	if (r == 0)
+		forget_journal(view, s);
+	return r;
+}
+
+int blm_shadow_finish(struct blm_view *view, const char *shown)
+{
+	struct shadow s = shadow_of(view);
+	int r = bring_home(view, &s);
+
+	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", shown, strerror(-r)) : 0;
+}
+
+static int take_block(const struct blm_view *view, const struct shadow *s, uint64_t block, uint64_t epoch, const char *shown)
+{
+	uint8_t *to = s->blocks[BLM_JOURNAL] + block * BLM_BLOCK;
+	int r = blm_allocate(view->image.fd, (uint64_t)(to - view->image.map), bytes_of(s, block), shown);
+
+	if (r < 0)
+		return r;
+	copy_block(s, BLM_JOURNAL, block, s->part->bytes + block * BLM_BLOCK, epoch);
+	__atomic_store_n(&s->part->marks[block], 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown)
+{
+	struct shadow s = shadow_of(view);
+	int r = 0;
+
+	for (uint64_t b = 0; r == 0 && b < s.count; b++)
+		if (s.part->marks[b])
+			r = take_block(view, &s, b, epoch, shown);
+	if (r < 0)
+		blm_shadow_again(view, epoch);
+	return r;
+}
+
+void blm_shadow_again(struct blm_view *view, uint64_t epoch)
+{
+	struct shadow s = shadow_of(view);
+	struct blm_block_record r;
+
+	for (uint64_t b = 0; s.epoch < epoch && b < s.count; b++)
+		if (good_record(&s, BLM_JOURNAL, b, &r) && le32toh(r.epoch) == (uint32_t)epoch)
+			mark(s.part, s.part->bytes + b * BLM_BLOCK);
+}
+
+/* ---- After a power cut ---- */
+
+bool blm_shadow_is_needed(const struct blm_view *view)
+{
+	struct blm_live *live = live_of(view);
+	struct blm_sync_record last = { 0 };
+
+	if (!view->whole.kind->shadow || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+		return false;
+	if (load_acquire(&live->boot.word) == blm_boot_number())
+		return false;
+	blm_last_sync(live, view->constant.uuid, &last);
+	return load_acquire(&live->written.word) > le64toh(last.epoch);
+}
+
+static int damaged(const char *shown, uint64_t block)
+{
+	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block %llu of that is damaged: drop it, "
+			"or remove the file, and make it anew from its keys",
+			shown, (unsigned long long)block);
+}
+
+/* Where block b is as of the last sync; NULL: damaged. */
+static const uint8_t *synced_block(const struct shadow *s, uint64_t b)
+{
+	const uint8_t *block = s->blocks[BLM_IMAGE] + b * BLM_BLOCK;
+	struct blm_block_record image, journal;
+	static const struct blm_block_record none;
+
+	if (in_journal(s, b))
+		return s->blocks[BLM_JOURNAL] + b * BLM_BLOCK;
+	memcpy(&image, &s->records[BLM_IMAGE][b], sizeof(image));
+	if (!memcmp(&image, &none, sizeof(none)))	/* never changed, unless the journal was to have it */
+		image.epoch = 0;
+	else if (!good_record(s, BLM_IMAGE, b, &image) || hash_of(s, block, b) != le32toh(image.hash))
+		return NULL;
+	if (s->epoch && good_record(s, BLM_JOURNAL, b, &journal) && le32toh(journal.epoch) == (uint32_t)s->epoch
+	    && le32toh(image.epoch) != (uint32_t)s->epoch)
+		return NULL;
+	return block;
+}
+
+static int no_image(const char *shown)
+{
+	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and has no second image to go back to: "
+			"drop it, or remove the file, and make it anew from its keys", shown);
+}
+
+static void restore_words(struct blm_view *view)
+{
+	struct blm_header *header = view->image.header;
+	struct blm_sync_record last = { 0 };
+
+	blm_last_sync(&header->live, view->constant.uuid, &last);
+	for (int i = 0; i < BLM_STRIPES; i++)
+		store_release(&header->stripe[i].keys, i ? 0 : le64toh(last.keys));
+	for (int i = 0; i < BLM_OWN; i++)
+		store_release(&header->live.own[i].word, 0);
+	store_release(&header->live.boot.word, blm_boot_number());
+}
+
+int blm_shadow_restore(struct blm_view *view, const char *shown)
+{
+	struct shadow s;
+	int r;
+
+	if (!has_shadow(view))
+		return no_image(shown);
+	s = shadow_of(view);
+	for (uint64_t b = 0; b < s.count; b++) {
+		const uint8_t *from = synced_block(&s, b);
+		uint8_t *to = s.part->bytes + b * BLM_BLOCK;
+
+		if (!from)
+			return damaged(shown, b);
+		if (memcmp(to, from, bytes_of(&s, b)))
+			memcpy(to, from, bytes_of(&s, b));
+		s.part->marks[b] = 0;
+	}
+	r = bring_home(view, &s);
+	if (r == 0)	/* records of an epoch that was never reached, which is to come now */
+		r = write_back(s.records[BLM_JOURNAL], (uint64_t)(s.blocks[BLM_JOURNAL] - (uint8_t *)s.records[BLM_JOURNAL]));
+	if (r < 0)
+		return blm_fail(r, "%s: going back to its second image failed: %s", shown, strerror(-r));
+	restore_words(view);
+	return 0;
+}
+
+/* The image in the place of the data, and over it, for this process only, what the journal has. The kind's own words are of later data. */
+int blm_shadow_show(struct blm_view *view, const char *shown)
+{
+	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
+	struct blm_sync_record last = { 0 };
+	struct shadow s;
+	bool own_pages = false;
+
+	if (!has_shadow(view))
+		return no_image(shown);
+	s = shadow_of(view);
+	for (uint64_t b = 0; b < s.count; b++) {
+		const uint8_t *from = synced_block(&s, b);
+		uint8_t *to = s.blocks[BLM_IMAGE] + b * BLM_BLOCK;
+
+		if (!from)
+			return damaged(shown, b);
+		if (from == to)
+			continue;
+		if (!own_pages && mmap(s.blocks[BLM_IMAGE], round_up(s.part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_FIXED, view->image.fd, s.blocks[BLM_IMAGE] - view->image.map) == MAP_FAILED)
+			return blm_fail(-errno, "%s: cannot map its second image: %s", shown, strerror(errno));
+		own_pages = true;
+		memcpy(to, from, bytes_of(&s, b));
+	}
+	blm_last_sync(live_of(view), view->constant.uuid, &last);
+	view->part[0].bytes = s.blocks[BLM_IMAGE];
+	view->whole.bytes = s.blocks[BLM_IMAGE];
+	view->part[0].own = &none[0].word;
+	view->whole.own = &none[0].word;
+	view->synced_keys = le64toh(last.keys);
+	view->shows_image = true;
+	return 0;
+}
+
+/* ---- Comparing ---- */
+
+int blm_shadow_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
+{
+	struct shadow s = shadow_of(view);
+	int r = 0;
+
+	for (uint64_t b = 0; r >= 0 && b < s.count && !view->shows_image; b++) {
+		const uint8_t *block = s.blocks[BLM_IMAGE] + b * BLM_BLOCK;
+		struct blm_block_record before, after;
+		uint64_t at = (uint64_t)(block - view->image.map);
+		uint32_t hash;
+
+		if (in_journal(&s, b) || !good_record(&s, BLM_IMAGE, b, &before))
+			continue;
+		hash = hash_of(&s, block, b);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (hash == le32toh(before.hash) || !good_record(&s, BLM_IMAGE, b, &after) || memcmp(&before, &after, sizeof(after)))
+			continue;
+		r = tell(context, &(struct blm_damage){ .block = b, .from = at, .to = at + bytes_of(&s, b) });
+	}
+	return r;
+}

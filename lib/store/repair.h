@@ -1,0 +1,22 @@
+/* repair.h - what repair.c, which checks a store, and stray.c, which looks at its files, share */
+#ifndef BLM_REPAIR_H
+#define BLM_REPAIR_H
+
+#include "store/store.h"
+#include "verify.h"
+
+struct repair {
+	const char *dir;
+	bool repair;
+	struct blm_findings *to;
+	struct blm_store *store;	/* NULL: the catalog is lost */
+	bool doubt;			/* the catalog is not whole: that it does not know a file proves nothing */
+	int filters;
+	struct blm_new_entry *entries;	/* of the new catalog */
+	size_t count;
+};
+
+/* Look at all files of the store, and for those that somebody died of in the making of keys; mend what can be, where that is wanted. */
+int blm_repair_files(struct repair *r);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * stray.c - the files of a store, and what becomes of those that no record of the catalog means
+ *
+ * The rule: a file goes only where it is certain that nobody misses it.
+ *
+ *   - The catalog says that it took it out: who replaces or drops a filter notes that in the transaction that is the one step
+ *     (catalog/uuid.c). Or its state is REPLACED, which is set after that step.
+ *   - Its state is UNNAMED, or it holds nothing at all, and the catalog is whole. Who made a filter and was told so had another state
+ *     on the disk before (blm_store_put()), and so has who synced it since: such a maker died before it told anybody.
+ *
+ * No other state says anything. REPLACING, YIELDING and DROPPED are set before the one step: who died there may have replaced or
+ * dropped nothing. And a catalog proves nothing by not knowing a file if it is lost, if a record is damaged, or if one means a file
+ * that is not there, as in an older catalog that was put back; then the first two signs alone count, and everything else is kept. It
+ * gets the name that it says itself, or if another has that, the same with ".recovered-" and the beginning of its uuid.
+ */
+#include "catalog/lock.h"
+#include "pass.h"
+#include "store/repair.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int out_of_memory(const struct repair *r)
+{
+	return blm_fail(-ENOMEM, "%s: out of memory", r->dir);
+}
+
+/* Wait a little until nobody holds a lock of a file. Who is alive and does not wait for us is done by then. */
+static void let_finish(int fd, enum blm_lock_of what, int most_ms)
+{
+	for (int ms = 0; ms < most_ms && blm_ofd_busy(fd, what); ms++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* ---- Names for files that have none, or one that is taken ---- */
+
+/* A record that is damaged has the name too, until it is taken out. */
+static int taken(const struct repair *r, const char *name)
+{
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->entries[i].name, name))
+			return 1;
+	if (r->store)
+		err = blm_store_is(r->store, name, (const uint8_t[16]){ 0 });
+	if (err == -EUCLEAN && r->repair)
+		err = blm_catalog_remove(r->store->catalog, name, (const uint8_t[16]){ 0 }) < 0 ? 1 : -ENOENT;
+	return err == -ENOENT ? 0 : err >= 0 || err == -EUCLEAN ? 1 : err;
+}
+
+/* Cut the name to at most `most` bytes, not in the middle of a character. */
+static char *cut(char *name, size_t most)
+{
+	size_t end = strnlen(name, most);
+
+	if (name[end])
+		while (end && ((unsigned char)name[end] & 0xc0) == 0x80)
+			end--;
+	name[end] = '\0';
+	return name + end;
+}
+
+static int choose_name(const struct repair *r, const struct blm_view *view, char ret[BLM_FORMAT_NAME])
+{
+	struct blm_record *record = calloc(1, sizeof(*record));
+	char uuid[BLM_UUID_TEXT];
+	int err = 0;
+
+	if (!record)
+		return out_of_memory(r);
+	blm_uuid_text(view->constant.uuid, uuid);
+	ret[0] = '\0';
+	if (!r->store)		/* who renamed it in the old catalog is about to write its name; who waits for the new one, for us */
+		let_finish(view->image.fd, BLM_LOCK_SYNC, 20);
+	if (blm_last_record(view->image.header, view->constant.uuid, record)) {
+		memcpy(ret, record->name, le32toh(record->name_bytes));
+		ret[le32toh(record->name_bytes)] = '\0';
+	}
+	free(record);
+	if (blm_check_name(ret) < 0)
+		snprintf(ret, BLM_FORMAT_NAME, "recovered-%.8s", uuid);
+	else if ((err = taken(r, ret)) > 0)
+		snprintf(cut(ret, BLM_FORMAT_NAME - 24), 24, ".recovered-%.8s", uuid);
+	return err < 0 ? err : 0;
+}
+
+/* ---- Files that the catalog does not know ---- */
+
+static enum blm_state state_now(const struct blm_view *view)
+{
+	return state_of(load_acquire(&live_of(view)->state.word));
+}
+
+static bool is_zero(const struct blm_part *part, uint64_t from, uint64_t to)
+{
+	const uint64_t *words = (const uint64_t *)part->bytes;
+
+	for (uint64_t i = from / 8; i < to / 8; i++)
+		if (load_relaxed(&words[i]))
+			return false;
+	return true;
+}
+
+/* What was counted is quickly looked at; what was put in by other ways than keys is seen in the data alone. */
+static bool holds_nothing(const struct blm_view *view)
+{
+	bool nothing = load_acquire(&live_of(view)->written.word) == 0 && blm_counted_keys(view) == 0;
+	uint64_t from, to;
+
+	for (unsigned i = 0; nothing && i < view->parts; i++)
+		for (uint64_t at = 0; nothing && blm_next_data(view, i, at, &from, &to); at = to)
+			nothing = is_zero(&view->part[i], from, to);
+	return nothing;
+}
+
+static int was_taken_out(const struct repair *r, const struct blm_view *view)
+{
+	return state_now(view) == BLM_REPLACED ? 1 : r->store ? blm_catalog_is_gone(r->store->catalog, view->constant.uuid) : 0;
+}
+
+static bool was_never_told_of(const struct repair *r, const struct blm_view *view)
+{
+	return r->store && !r->doubt && (state_now(view) == BLM_UNNAMED || holds_nothing(view));
+}
+
+static int keep(struct repair *r, const struct blm_view *view)
+{
+	struct blm_new_entry *more = realloc(r->entries, (r->count + 1) * sizeof(*more));
+	int err;
+
+	if (!more)
+		return out_of_memory(r);
+	r->entries = more;
+	err = choose_name(r, view, more[r->count].name);
+	if (err < 0)
+		return err;
+	blm_entry_of(&more[r->count].entry, view->image.header, view->image.bytes);
+	if (r->store) {
+		err = blm_catalog_put(r->store->catalog, more[r->count].name, &more[r->count].entry, BLM_PUT_NEW);
+		return err < 0 ? err : blm_write_record(r->store, more[r->count].name);
+	}
+	r->count++;
+	return 0;
+}
+
+static int delete(struct repair *r, int folder, const char *path)
+{
+	/* whoever left it may be alive after all, and quicker */
+	return unlinkat(folder, strrchr(path, '/') + 1, 0) < 0 && errno != ENOENT ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : 0;
+}
+
+enum { DISCARDED = 1 };
+
+static int discard(struct repair *r, const char *path, const char *why)
+{
+	int err = r->repair ? delete(r, r->filters, path) : 0;
+
+	blm_found(r->to, path, r->repair && err == 0, "left behind by a process that died: it was %s", why);
+	return err < 0 ? err : DISCARDED;
+}
+
+static bool is_deleted(const struct blm_view *view)
+{
+	struct stat st;
+
+	return fstat(view->image.fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* A file in filters/ that no record means. DISCARDED: whether it is whole is nobody's concern any more. */
+static int stray(struct repair *r, const char *path, const struct blm_view *view)
+{
+	int err;
+
+	if (is_deleted(view))
+		return DISCARDED;
+	err = was_taken_out(r, view);
+	if (err)
+		return err < 0 ? err : discard(r, path, "replaced or dropped");
+	if (was_never_told_of(r, view))
+		return discard(r, path, "never used");
+	if (r->repair)
+		err = keep(r, view);
+	if (err == 0 && r->store)
+		blm_found(r->to, path, r->repair, "a filter with %llu keys that the catalog does not know",
+			  (unsigned long long)blm_counted_keys(view));
+	return err;
+}
+
+/*
+ * Without a catalog, and nobody can change one at this moment. Who made, replaced or dropped a filter in the old one may be about to
+ * say so in the file; who waits to do it does it in the new one, where a new file's name must be free, and an old one's there.
+ */
+static int orphan(struct repair *r, const char *path, const struct blm_view *view)
+{
+	if (state_now(view) != BLM_LIVE)
+		let_finish(view->image.fd, BLM_LOCK_REPLACE, 100);
+	if ((state_now(view) == BLM_UNNAMED || state_now(view) == BLM_REPLACED) && blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE))
+		return 0;
+	return stray(r, path, view);
+}
+
+/* ---- Files ---- */
+
+/*
+ * Asked of files that nobody is making, replacing or dropping at this moment, and after that was looked at: a maker enters
+ * the file into the catalog before it gives its lock back. The name record is a short cut; a rename cut short leaves another name
+ * in it. Where the catalog cannot be asked nobody knows, and nothing may be done to the file.
+ */
+static int known(struct repair *r, const struct blm_view *view)
+{
+	struct blm_record *record = calloc(1, sizeof(*record));
+	char name[BLM_FORMAT_NAME] = "";
+
+	if (!record)
+		return out_of_memory(r);
+	if (blm_last_record(view->image.header, view->constant.uuid, record))
+		memcpy(name, record->name, le32toh(record->name_bytes));
+	free(record);
+	if (blm_check_name(name) == 0 && blm_store_is(r->store, name, view->constant.uuid) == 1)
+		return 1;
+	return blm_catalog_knows(r->store->catalog, view->constant.uuid);
+}
+
+/*
+ * Its maker locks it before anything is in it. Of an empty one that nobody holds, and of one that cannot be opened, only its age tells.
+ * Looked at before the lock is: what was empty then may be locked and full by now.
+ */
+static bool may_be_made(int folder, const char *file)
+{
+	enum { HOUR = 3600 };
+	int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	bool made = fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) < 0;
+
+	if (!made && (fd < 0 || !S_ISREG(st.st_mode) || !st.st_size))
+		made = time(NULL) - st.st_ctime < HOUR;
+	made = made || (fd >= 0 && blm_ofd_busy(fd, BLM_LOCK_MAKING));
+	if (fd >= 0)
+		close(fd);
+	return made;
+}
+
+static int check_temporary(struct repair *r, int folder, const char *path)
+{
+	const char *file = strrchr(path, '/') + 1;
+	int err;
+
+	if (may_be_made(folder, file))
+		return 0;
+	err = r->repair ? delete(r, folder, path) : 0;
+	blm_found(r->to, path, r->repair && err == 0, "a temporary file, left behind by a process that died");
+	return err;
+}
+
+/* The view belongs to it. */
+static int check_view(struct repair *r, const char *path, struct blm_view *view)
+{
+	char own[BLM_FILE_TEXT];
+	int err = 0;
+
+	blm_uuid_file(view->constant.uuid, own);
+	if (strcmp(own, strrchr(path, '/') + 1))
+		blm_found(r->to, path, false, "its header says that it is %s", own);
+	else if (!r->store)
+		err = orphan(r, path, view);
+	else if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && (err = known(r, view)) >= 0)
+		err = err ? 0 : stray(r, path, view);
+	if (err == 0)
+		err = blm_verify_view(view, path, r->repair, r->to);
+	blm_view_free(view);
+	return err < 0 ? err : 0;
+}
+
+static int check_file(struct repair *r, int folder, const char *path)
+{
+	struct blm_view *view;
+	int fd;
+
+	if (!strncmp(strrchr(path, '/') + 1, ".bloomery-", 10))
+		return check_temporary(r, folder, path);
+	if (folder != r->filters)
+		return 0;
+	fd = openat(folder, strrchr(path, '/') + 1, (r->repair ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && blm_view_make(&view, fd, path, r->repair) == 0)
+		return check_view(r, path, view);
+	if (fd >= 0)
+		blm_found(r->to, path, false, "%s", blm_why());
+	else if (errno != ENOENT)	/* dropped or replaced since the folder was listed */
+		blm_found(r->to, path, false, "cannot be opened: %s", strerror(errno));
+	return 0;
+}
+
+static int check_folder(struct repair *r, int folder, const char *name)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	char *path;
+
+	if (!list) {
+		err = blm_fail(-errno, "%s/%s: %s", r->dir, name, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (err == 0) {
+		struct dirent *e;
+
+		errno = 0;
+		e = readdir(list);
+		if (!e && errno)
+			err = blm_fail(-errno, "%s/%s: %s", r->dir, name, strerror(errno));
+		if (!e)
+			break;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (asprintf(&path, "%s/%s/%s", r->dir, name, e->d_name) < 0) {
+			err = out_of_memory(r);
+		} else {
+			err = check_file(r, folder, path);
+			free(path);
+		}
+	}
+	closedir(list);
+	return err;
+}
+
+int blm_repair_files(struct repair *r)
+{
+	int err = check_folder(r, r->filters, "filters");
+
+	if (err == 0 && r->store && r->store->keys >= 0)
+		err = check_folder(r, r->store->keys, "keys");
+	return err;
+}

@@ -1,0 +1,118 @@
+/* zlib.c - DEFLATE in zlib's wrapping, with its checksum (RFC 1950), and to be read in gzip's (RFC 1952) */
+#include "rare.h"
+#include "stream/stream.h"
+
+#define MOST (1U << 30)		/* at a time: zlib counts in `unsigned` */
+
+static void enter(z_stream *z, const struct blm_in *in, const struct blm_out *out)
+{
+	z->next_in = (Bytef *)(uintptr_t)in->at;	/* which it only reads */
+	z->avail_in = in->count < MOST ? (uInt)in->count : MOST;
+	z->next_out = out->at;
+	z->avail_out = out->count < MOST ? (uInt)out->count : MOST;
+}
+
+static void leave(const z_stream *z, struct blm_in *in, struct blm_out *out)
+{
+	in->count -= (size_t)(z->next_in - in->at);
+	in->at = z->next_in;
+	out->count -= (size_t)(z->next_out - out->at);
+	out->at = z->next_out;
+}
+
+/* ---- Decoding ---- */
+
+static int start_decoding(void *state, int level)
+{
+	const char *why = blm_need(BLM_ZLIB);
+
+	if (why)
+		return blm_fail(-ELIBACC, "zlib: %s", why);
+	return blm_zlib.inflateInit_(state, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
+}
+
+static int start_gunzip(void *state, int level)
+{
+	const char *why = blm_need(BLM_ZLIB);
+
+	if (why)
+		return blm_fail(-ELIBACC, "zlib: %s", why);
+	return blm_zlib.inflateInit2_(state, 15 + 16, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
+}
+
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+{
+	z_stream *z = state;
+	int r;
+
+	enter(z, in, out);
+	r = blm_zlib.inflate(z, Z_NO_FLUSH);
+	leave(z, in, out);
+	switch (r) {
+	case Z_OK:
+	case Z_BUF_ERROR:	/* nothing to be done with these: the caller sees it, too */
+		return 0;
+	case Z_STREAM_END:
+		return BLM_STREAM_ENDED;
+	case Z_NEED_DICT:
+		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary; it cannot be read without", shown);
+	case Z_MEM_ERROR:
+		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+	default:
+		return blm_fail(-EBADMSG, "%s: the zlib data is damaged: %s", shown, z->msg ? z->msg : blm_zlib.zError(r));
+	}
+}
+
+static void stop_decoding(void *state)
+{
+	if (!blm_need(BLM_ZLIB))
+		blm_zlib.inflateEnd(state);
+}
+
+/* ---- Encoding ---- */
+
+static int start_encoding(void *state, int level)
+{
+	const char *why = blm_need(BLM_ZLIB);
+
+	if (why)
+		return blm_fail(-ELIBACC, "zlib: %s", why);
+	switch (blm_zlib.deflateInit_(state, level, ZLIB_VERSION, (int)sizeof(z_stream))) {
+	case Z_OK:
+		return 0;
+	case Z_STREAM_ERROR:
+		return blm_fail(-EINVAL, "zlib has no level %d, only 0 to 9", level);
+	default:
+		return blm_fail(-ENOMEM, "zlib: out of memory");
+	}
+}
+
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+{
+	z_stream *z = state;
+	int r;
+
+	enter(z, in, out);
+	r = blm_zlib.deflate(z, last && in->count <= MOST ? Z_FINISH : Z_NO_FLUSH);
+	leave(z, in, out);
+	if (r == Z_STREAM_END)
+		return BLM_STREAM_ENDED;
+	return r == Z_OK || r == Z_BUF_ERROR ? 0 : blm_fail(-EIO, "%s: %s", shown, z->msg ? z->msg : blm_zlib.zError(r));
+}
+
+static void stop_encoding(void *state)
+{
+	if (!blm_need(BLM_ZLIB))
+		blm_zlib.deflateEnd(state);
+}
+
+const struct blm_stage blm_stage_zlib = {
+	.name = "zlib",
+	.decode = { .bytes = sizeof(z_stream), .start = start_decoding, .step = decode, .stop = stop_decoding },
+	.encode = { .bytes = sizeof(z_stream), .start = start_encoding, .step = encode, .stop = stop_encoding },
+};
+
+const struct blm_stage blm_stage_gzip = {
+	.name = "gzip",
+	.decode = { .bytes = sizeof(z_stream), .start = start_gunzip, .step = decode, .stop = stop_decoding },
+};

@@ -1,0 +1,746 @@
+/* bank.c - many filters in one file: it answers as each of them does, reads far less for it, and ranks as looking at all would */
+#include "vectors.h"
+
+#include "bank/bank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+
+static const struct {
+	struct blm_params params;
+	bool digits;			/* its keys are numbers in decimal digits */
+} sorts[] = {
+	{ { .kind = "classic", .capacity = 100, .rate = 0.01 }, false },
+	{ { .kind = "blocked", .capacity = 300, .rate = 0.001 }, false },
+	{ { .kind = "split-block", .capacity = 200, .rate = 0.01 }, false },
+	{ { .kind = "bitmap", .cells = 3000 }, true },
+	{ { .kind = "classic", .hash = "murmur3-bip37", .cells = 2000, .probes = 6 }, false },
+};
+
+static size_t key_of(char room[16], bool digits, uint32_t number)
+{
+	if (digits)
+		return (size_t)snprintf(room, 16, "%u", number);
+	memcpy(room, &number, 4);
+	return 4;
+}
+
+static void fill(struct blm_filter *f, bool digits, unsigned who, unsigned count)
+{
+	char key[16];
+
+	for (unsigned i = 0; i < count; i++)
+		OK(blm_add(f, key, key_of(key, digits, (uint32_t)(mixed(who * 1000 + i) % 2900))));
+}
+
+/* Filters of one template in memory, and the bank of them. */
+static struct blm_bank *bank_of(const char *path, struct blm_filter **f, unsigned count)
+{
+	struct blm_bank_build *b;
+	struct blm_bank *bank;
+
+	OK(blm_bank_begin(&b, path, false, 0));
+	for (unsigned i = 0; i < count; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "f%u", i);
+		OK(blm_bank_add(b, f[i], id));
+	}
+	OK(blm_bank_finish(b));
+	OK(blm_bank_open(&bank, path));
+	return bank;
+}
+
+static void make_all(struct blm_filter **f, int sort, unsigned count)
+{
+	OK(blm_create(&f[0], NULL, NULL, &sorts[sort].params));
+	for (unsigned i = 0; i < count; i++) {
+		if (i)
+			OK(blm_template(&f[i], NULL, NULL, f[0], 0));
+		fill(f[i], sorts[sort].digits, i, i % 90);	/* the first is empty */
+	}
+}
+
+static unsigned number_of(const struct blm_bank *bank, uint64_t row)
+{
+	const char *text;
+	size_t bytes;
+
+	OK(blm_bank_text(bank, row, &text, &bytes, NULL));
+	ck_assert(bytes > 1 && bytes < 8 && *text == 'f');
+	return (unsigned)atoi(text + 1);
+}
+
+START_TEST(a_bank_says_of_each_key_what_each_of_its_filters_says)
+{
+	enum { COUNT = 700 };		/* not a multiple of 512, or of 64 */
+	static struct blm_filter *f[COUNT];
+	uint64_t bits[(COUNT + 63) / 64];
+	struct blm_bank *bank;
+	char key[16];
+
+	make_all(f, _i, COUNT);
+	bank = bank_of(a_path(), f, COUNT);
+	for (uint32_t number = 0; number < 3100; number += 31) {
+		size_t len = key_of(key, sorts[_i].digits, number);
+		int64_t found = 0, yes = blm_bank_which(bank, key, len, bits);
+
+		for (unsigned row = 0; row < COUNT; row++) {
+			bool in = bits[row / 64] >> row % 64 & 1;
+
+			ck_assert_msg(in == (blm_contains(f[number_of(bank, row)], key, len) == 1), "row %u, key %u", row, number);
+			found += in;
+		}
+		ck_assert_int_eq(yes, found);
+	}
+	ck_assert_int_eq(blm_bank_which(bank, sorts[_i].digits ? "no number" : "\0\0", 2, NULL),
+			 blm_bank_which(bank, sorts[_i].digits ? "no number" : "\0\0", 2, bits));
+	ck_assert_int_eq(blm_bank_verify(bank, NULL, NULL), 0);
+	blm_bank_close(bank);
+	for (unsigned i = 0; i < COUNT; i++)
+		blm_close(f[i]);
+}
+END_TEST
+
+/* A question to one filter reads one line at least. */
+START_TEST(which_of_10000_filters_reads_a_fiftieth_of_the_lines)
+{
+	enum { FILTERS = 10000, KEYS = 200 };
+	const struct blm_params params = { .kind = _i ? "blocked" : "classic", .capacity = 200, .rate = 0.01 };
+	struct blm_bank_build *b;
+	struct blm_bank *bank;
+	struct blm_filter *f;
+	const char *path = a_path();
+	uint64_t lines = 0, one, bits[(FILTERS + 63) / 64];
+
+	OK(blm_create(&f, NULL, NULL, &params));
+	OK(blm_bank_begin(&b, path, false, 0));
+	for (uint32_t i = 0; i < FILTERS; i++) {
+		char id[16];
+
+		OK(blm_clear(f));
+		add_numbers(f, i * 200, i * 200 + 200);
+		snprintf(id, sizeof(id), "f%u", i);
+		OK(blm_bank_add(b, f, id));
+	}
+	blm_close(f);
+	OK(blm_bank_finish(b));
+	OK(blm_bank_open(&bank, path));
+	for (uint32_t i = 0; i < KEYS; i++) {
+		uint32_t key = i * 10007;
+		bool found = false;
+
+		ck_assert_int_gt(blm_bank_ask(bank, &(struct blm_key){ &key, 4 }, bits, &one), 0);
+		lines += one;
+		for (uint64_t row = 0; row < FILTERS; row++)
+			found |= bits[row / 64] >> row % 64 & 1 && number_of(bank, row) == key / 200;
+		ck_assert_msg(found, "key %u", key);
+	}
+	ck_assert_msg(lines * 50 <= (uint64_t)KEYS * FILTERS, "%llu lines for %d keys", (unsigned long long)lines, KEYS);
+	blm_bank_close(bank);
+}
+END_TEST
+
+/* ---- Likeness ---- */
+
+struct pair {
+	double score;
+	unsigned order;
+};
+
+static int best_first(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+START_TEST(ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer)
+{
+	enum { COUNT = 600, TOP = 10 };
+	static const struct blm_likeness hows[] = {
+		{ .measure = NULL }, { .measure = "tanimoto", .threshold = 0.4 }, { .measure = "containment" },
+		{ .measure = "tversky", .alpha = 0.3, .beta = 0.7 }, { .measure = "tversky", .alpha = 0, .beta = 1 },
+	};
+	static const double weights[][2] = { { 1, 1 }, { 1, 1 }, { 1, 0 }, { 0.3, 0.7 }, { 0, 1 } };
+	static struct blm_filter *f[COUNT];
+	static uint64_t data[COUNT][64];
+	struct blm_bank_info info;
+	struct blm_bank *bank;
+	uint64_t looked = 0, asked = 0;
+
+	make_all(f, 3, COUNT);
+	bank = bank_of(a_path(), f, COUNT);
+	blm_bank_info(bank, &info);
+	ck_assert_uint_le(info.row_bytes, sizeof(data[0]));
+	for (unsigned i = 0; i < COUNT; i++)
+		OK(blm_bank_read_filter(bank, f[i], data[i]));
+	for (unsigned q = 0; q < COUNT; q += 37) {
+		struct blm_bank_hit hits[TOP];
+		struct pair all[COUNT];
+		uint64_t rows;
+		int64_t found = blm_bank_rank(bank, data[q], &hows[_i], hits, TOP, &rows);
+		unsigned want = 0;
+
+		OK(found);
+		for (unsigned i = 0; i < COUNT; i++) {
+			double a = 0, b = 0, c = 0, under;
+
+			for (size_t w = 0; w < info.row_bytes / 8; w++) {
+				a += __builtin_popcountll(data[q][w]);
+				b += __builtin_popcountll(data[i][w]);
+				c += __builtin_popcountll(data[q][w] & data[i][w]);
+			}
+			under = weights[_i][0] * (a - c) + weights[_i][1] * (b - c) + c;
+			all[i] = (struct pair){ under > 0 ? c / under : 0, i };
+			want += all[i].score >= hows[_i].threshold;
+		}
+		qsort(all, COUNT, sizeof(*all), best_first);
+		ck_assert_int_eq(found, want < TOP ? want : TOP);
+		for (int64_t i = 0; i < found; i++) {
+			ck_assert_double_eq(hits[i].score, all[i].score);
+			ck_assert_uint_eq(number_of(bank, hits[i].row), all[i].order);
+		}
+		looked += rows;
+		asked += COUNT;
+	}
+	ck_assert_uint_le(looked, asked);
+	if (_i == 1)
+		ck_assert_uint_lt(looked, asked * 3 / 4);
+	blm_bank_close(bank);
+	for (unsigned i = 0; i < COUNT; i++)
+		blm_close(f[i]);
+}
+END_TEST
+
+static struct blm_bank *bank_of_text(const char *path, const char *text)
+{
+	struct blm_bank_build *b;
+	struct blm_bank *bank;
+
+	OK(blm_bank_begin(&b, path, false, 0));
+	ck_assert_int_gt(blm_bank_add_fps(b, text, strlen(text), "set.fps"), 0);
+	OK(blm_bank_finish(b));
+	OK(blm_bank_open(&bank, path));
+	return bank;
+}
+
+static char *set_of(const char *folder, const char *file)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/fps/%s", folder, file);
+	return *folder ? file_of(path, NULL) : NULL;
+}
+
+static bool is_id(const struct blm_bank *bank, uint64_t row, const char *want, size_t count)
+{
+	const char *text;
+	size_t bytes;
+
+	OK(blm_bank_text(bank, row, &text, &bytes, NULL));
+	return bytes == count && !memcmp(text, want, count);
+}
+
+/* "top10": [ID, common bits, bits of both]; "count_at_least": { "0.7": so many } */
+static void prove_query(struct blm_bank *bank, const char *id, const char *query, uint64_t rows)
+{
+	const char *at = strchr(strstr(query, "\"top10\""), '[') + 1, *counts = strstr(query, "\"count_at_least\""), *end = strchr(counts, '}');
+	struct blm_bank_hit *hits = malloc(rows * sizeof(*hits));
+	uint64_t bits[64], row;
+	int64_t found;
+	unsigned n = 0;
+
+	OK(blm_bank_find(bank, id, &row));
+	OK(blm_bank_read(bank, row, bits));
+	found = blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL }, hits, 10);
+	for (; (at = strchr(at, '[')) && at < counts; at++, n++) {
+		const char *name = strchr(at, '"') + 1;
+		unsigned common, both;
+
+		ck_assert_int_eq(sscanf(strchr(at, ',') + 1, " %u , %u", &common, &both), 2);
+		ck_assert_int_lt(n, found);
+		ck_assert_msg(is_id(bank, hits[n].row, name, strcspn(name, "\"")), "query %s, place %u", id, n);
+		ck_assert_uint_eq(hits[n].common, common);
+		ck_assert_double_eq(hits[n].score, (double)common / both);
+	}
+	ck_assert_int_eq(found, n);
+	for (at = strchr(counts, '{'); (at = strchr(at, '"')) && at < end; at = strchr(at + 1, '"') + 1) {
+		struct blm_likeness how = { .threshold = atof(at + 1) };
+
+		ck_assert_int_eq(blm_bank_similar(bank, bits, &how, hits, rows), atoi(strchr(at, ':') + 1));
+	}
+	free(hits);
+}
+
+START_TEST(every_query_of_the_vectors_has_its_ten_best_and_its_counts)
+{
+	char *json = set_of(VECTORS, "tanimoto.json"), file[64], id[64];
+	unsigned queries = 0;
+
+	for (const char *at = json ? strstr(json, "\"files\"") : NULL; at && (at = strstr(at, "\"file\"")); at++) {
+		const char *next = strstr(at + 1, "\"file\""), *end = next ? next : at + strlen(at);
+		char *text = set_of(VECTORS, text_field(at, end, "file", file, sizeof(file)));
+		struct blm_bank *bank = bank_of_text(a_path(), text);
+		struct blm_bank_info info;
+
+		blm_bank_info(bank, &info);
+		for (const char *q = at; (q = strstr(q, "\"query_id\"")) && q < end; q++, queries++)
+			prove_query(bank, text_field(q, end, "query_id", id, sizeof(id)), q, info.rows);
+		blm_bank_close(bank);
+		free(text);
+	}
+	ck_assert(!json || queries == 71);
+	free(json);
+}
+END_TEST
+
+START_TEST(a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it)
+{
+	static const char *const files[] = { "openbabel-MACCS.fps", "openbabel-FP2.fps" };
+	char *text = set_of(DATA, files[_i]), id[64];
+	struct blm_bank *bank = bank_of_text(a_path(), text);
+	struct blm_bank_info info;
+
+	blm_bank_info(bank, &info);
+	for (uint64_t row = 0; row < info.rows; row++) {
+		uint64_t bits[64], want[64];
+		struct blm_filter *f;
+		const char *at;
+		size_t bytes;
+
+		OK(blm_bank_text(bank, row, &at, &bytes, NULL));
+		snprintf(id, sizeof(id), "%.*s", (int)bytes, at);
+		OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "fps", .record = id }, text, strlen(text)));
+		OK(blm_bank_read_filter(bank, f, want));
+		OK(blm_bank_read(bank, row, bits));
+		ck_assert_mem_eq(bits, want, info.row_bytes);
+		blm_close(f);
+	}
+	blm_bank_close(bank);
+	free(text);
+}
+END_TEST
+
+struct gathered {
+	char *text;
+	size_t count;
+};
+
+static int gather(void *context, const void *bytes, size_t count)
+{
+	struct gathered *to = context;
+
+	to->text = realloc(to->text, to->count + count + 1);
+	memcpy(to->text + to->count, bytes, count);
+	to->count += count;
+	to->text[to->count] = '\0';
+	return 0;
+}
+
+START_TEST(a_set_of_fingerprints_goes_out_as_it_came)
+{
+	static const char *const files[] = { "openbabel-MACCS.fps", "openbabel-FP2.fps" };
+	char *text = set_of(DATA, files[_i]);
+	struct blm_bank *bank = bank_of_text(a_path(), text);
+	struct gathered out = { 0 };
+
+	OK(blm_bank_export_fps(bank, gather, &out));
+	ck_assert_str_eq(out.text, text);
+	free(out.text);
+	blm_bank_close(bank);
+	free(text);
+}
+END_TEST
+
+/* ---- What is refused ---- */
+
+START_TEST(what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was)
+{
+	struct blm_filter *a, *b, *counting;
+	struct blm_bank_build *build;
+	struct blm_bank_info info;
+	struct blm_bank *bank;
+	const char *path = a_path(), *bad = "#FPS1\n#num_bits=8\nff\tx\nfg\ty\n";
+
+	OK(blm_create(&a, NULL, NULL, &(struct blm_params){ .capacity = 100, .rate = 0.01 }));
+	OK(blm_create(&b, NULL, NULL, &(struct blm_params){ .capacity = 100, .rate = 0.01 }));	/* another seed */
+	OK(blm_create(&counting, NULL, NULL, &(struct blm_params){ .kind = "counting", .capacity = 100, .rate = 0.01 }));
+	OK(blm_bank_begin(&build, path, false, 0));
+	FAILS(blm_bank_add_fps(build, bad, strlen(bad), "bad.fps"), -EBADMSG);
+	blm_bank_cancel(build);
+	OK(blm_bank_begin(&build, path, false, 0));
+	FAILS(blm_bank_finish(build), -ENODATA);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	OK(blm_bank_begin(&build, path, false, 0));
+	FAILS(blm_bank_add(build, counting, "c"), -EOPNOTSUPP);
+	FAILS(blm_bank_add(build, a, "two\tcolumns"), -EINVAL);
+	FAILS(blm_bank_add(build, a, ""), -EINVAL);
+	OK(blm_bank_add(build, a, "a"));
+	FAILS(blm_bank_add(build, b, "b"), -EMEDIUMTYPE);
+	OK(blm_bank_finish(build));
+	FAILS(blm_bank_begin(&build, path, false, 0), -EEXIST);
+	OK(blm_bank_open(&bank, path));
+	blm_bank_info(bank, &info);
+	ck_assert_uint_eq(info.rows, 1);
+	OK(blm_bank_begin(&build, path, true, 0));	/* a bank takes a bank's place; its readers keep the old one */
+	OK(blm_bank_add(build, b, "b"));
+	OK(blm_bank_finish(build));
+	ck_assert_int_eq(blm_bank_find(bank, "a", &info.rows), 0);
+	blm_bank_close(bank);
+	OK(blm_bank_open(&bank, path));
+	FAILS(blm_bank_find(bank, "a", &info.rows), -ENOENT);
+	blm_bank_close(bank);
+	OK(blm_copy(NULL, NULL, path = a_path(), a, 0));
+	FAILS(blm_bank_begin(&build, path, true, 0), -EEXIST);	/* but no filter's */
+	FAILS(blm_bank_open(&bank, path), -EBADMSG);
+	blm_close(a);
+	blm_close(b);
+	blm_close(counting);
+}
+END_TEST
+
+START_TEST(damage_is_found_and_harms_nobody)
+{
+	char *text = set_of(DATA, "openbabel-MACCS.fps");
+	const char *path = a_path(), *other = a_path();
+	struct blm_bank *bank = bank_of_text(path, text);
+	size_t bytes;
+	char *good = file_of(path, &bytes);
+	uint64_t state = 1;
+
+	blm_bank_close(bank);
+	for (unsigned i = 0; i < 600; i++) {
+		size_t at = i < 200 ? (size_t)i * 64 % 8192 : (size_t)(next_random(&state) % bytes), length = i % 7 ? bytes : at;
+		int fd = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		char byte = (char)(good[at] ^ (1 << i % 8));
+		int r;
+
+		ck_assert_int_eq(write(fd, good, length), (ssize_t)length);
+		if (at < length)
+			ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		close(fd);
+		r = blm_bank_open(&bank, other);
+		if (r == 0) {
+			struct blm_bank_hit hits[8];
+			uint64_t bits[64] = { 0x1234 }, row;
+
+			ck_assert_int_gt(blm_bank_verify(bank, NULL, NULL), 0);
+			blm_bank_which(bank, "17", 2, NULL);
+			blm_bank_find(bank, "1", &row);
+			OK(blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL }, hits, 8));
+			blm_bank_close(bank);
+		} else {
+			ck_assert_msg(r == -EBADMSG || r == -ENODATA || r == -EPROTONOSUPPORT || r == -EOPNOTSUPP, "%d: %s", r, blm_why());
+		}
+	}
+	free(good);
+	free(text);
+}
+END_TEST
+
+/* Of a bank that somebody made up all checksums are right. */
+static void mend(uint8_t *bytes)
+{
+	struct blm_bank_header *h = (struct blm_bank_header *)bytes;
+	struct blm_bank_layout at;
+	uint64_t count;
+
+	h->constant.check = blm_check_constant(&h->constant);
+	h->sizes.check = blm_bank_check_sizes(h);
+	if (!blm_bank_lay_out(&at, le64toh(h->sizes.rows), le64toh(h->sizes.row_bytes), le64toh(h->sizes.text_bytes)))
+		return;
+	for (uint64_t i = 0; at.ones + i * BLM_BLOCK < at.checks; i++) {
+		count = at.checks - at.ones - i * BLM_BLOCK;
+		((uint64_t *)(bytes + at.checks))[i] = blm_check_bytes(bytes + at.ones + i * BLM_BLOCK, count < BLM_BLOCK ? count : BLM_BLOCK, i);
+	}
+}
+
+static void write_over(const char *path, const void *bytes, size_t count)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	ck_assert_int_eq(write(fd, bytes, count), (ssize_t)count);
+	close(fd);
+}
+
+static void gather_words(void *context, const struct blm_finding *found)
+{
+	strcat(strcat(context, found->what), "; ");
+}
+
+START_TEST(what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right)
+{
+	char *text = set_of(DATA, "openbabel-MACCS.fps"), words[1024];
+	const char *path = a_path(), *other = a_path();
+	struct blm_bank *bank = bank_of_text(path, text);
+	const struct blm_bank_layout at = bank->at;
+	static const char *const says[] = { "number of ones", "came in", "id", "slice", "slice", "ones", "ids" };
+	const uint64_t places[] = { at.ones + 8, at.order + 8, at.ids + 16 + 6, at.slices + 100 * at.slice_bytes, at.rows + 2, at.rows + 64, at.ids };
+	size_t bytes;
+	uint8_t *good = (uint8_t *)file_of(path, &bytes);
+
+	ck_assert_int_eq(blm_bank_verify(bank, NULL, NULL), 0);
+	blm_bank_close(bank);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		uint8_t *bad = malloc(bytes);
+
+		memcpy(bad, good, bytes);
+		bad[places[i]] ^= 1;
+		mend(bad);
+		write_over(other, bad, bytes);
+		OK(blm_bank_open(&bank, other));
+		*words = '\0';
+		ck_assert_int_gt(blm_bank_verify(bank, gather_words, words), 0);
+		ck_assert_msg(strstr(words, says[i]), "%zu: %s", i, words);
+		blm_bank_close(bank);
+		free(bad);
+	}
+	free(good);
+	free(text);
+}
+END_TEST
+
+/* All that can be asked of a bank. */
+static void ask_all(struct blm_bank *bank)
+{
+	struct blm_bank_info info;
+	struct blm_bank_hit hits[8];
+	struct gathered out = { 0 };
+	uint64_t row;
+	void *bits;
+
+	blm_bank_info(bank, &info);
+	bits = calloc(1, info.row_bytes);
+	blm_bank_which(bank, "17", 2, NULL);
+	blm_bank_which(bank, "", 0, NULL);
+	blm_bank_find(bank, "1", &row);
+	for (unsigned m = 0; m < 3; m++) {
+		const struct blm_likeness how = { .measure = m == 2 ? "tversky" : m ? "containment" : NULL, .alpha = 0, .beta = 0.5, .threshold = m * 0.2 };
+
+		if (blm_bank_read(bank, info.rows - 1 - m % info.rows, bits) == 0)
+			OK(blm_bank_similar(bank, bits, &how, hits, 8));
+	}
+	if (blm_bank_export_fps(bank, gather, &out) == 0)
+		ck_assert(out.count > 0);
+	free(out.text);
+	blm_bank_verify(bank, NULL, NULL);
+	free(bits);
+}
+
+static const uint64_t extremes[] = { 0, 1, 63, 64, 511, 512, 1 << 20, UINT64_C(1) << 40, UINT64_C(1) << 62, UINT64_MAX, UINT64_MAX - 63 };
+
+START_TEST(a_bank_that_somebody_made_up_harms_nobody)
+{
+	char *text = set_of(DATA, "openbabel-MACCS.fps");
+	const char *path = a_path(), *other = a_path();
+	struct blm_bank *bank;
+	uint64_t state = (uint64_t)_i + 1;
+	size_t bytes;
+	uint8_t *good, *bad;
+
+	if (_i) {
+		struct blm_filter *f[40];
+
+		make_all(f, _i - 1, 40);
+		bank = bank_of(path, f, 40);
+		for (int i = 0; i < 40; i++)
+			blm_close(f[i]);
+	} else {
+		bank = bank_of_text(path, text);
+	}
+	blm_bank_close(bank);
+	good = (uint8_t *)file_of(path, &bytes);
+	bad = malloc(bytes);
+	for (unsigned i = 0; i < 400; i++) {
+		unsigned changes = 1 + (unsigned)(next_random(&state) % 3);
+
+		memcpy(bad, good, bytes);
+		while (changes--) {
+			/* mostly the sizes, the template, and where ids lie */
+			uint64_t sort = next_random(&state) % 4, most = sort == 0 ? 32 : sort == 1 ? 256 : sort == 2 ? 8192 : bytes - 8192;
+			size_t at = (size_t)((sort == 0 ? 4096 : sort == 3 ? 8192 : 0) + next_random(&state) % most / 4 * 4);
+			uint64_t value = next_random(&state) % 2 ? extremes[next_random(&state) % ARRAY_LEN(extremes)] : next_random(&state);
+
+			memcpy(bad + at, &value, at + 8 <= bytes ? 8 : 4);
+		}
+		if (le64toh(((struct blm_bank_header *)bad)->sizes.rows) < 4000 && le64toh(((struct blm_bank_header *)bad)->sizes.row_bytes) < 2000) {
+			struct blm_bank_layout at;
+			const struct blm_bank_sizes *s = &((struct blm_bank_header *)bad)->sizes;
+
+			if (!blm_bank_lay_out(&at, le64toh(s->rows), le64toh(s->row_bytes), le64toh(s->text_bytes)) || at.end > bytes)
+				continue;
+			if (i % 2 && le32toh(((struct blm_bank_header *)bad)->constant.template.seed_count) <= BLM_FORMAT_SEEDS)
+				blm_template_id(&((struct blm_bank_header *)bad)->constant.template, ((struct blm_bank_header *)bad)->constant.template_id);
+			mend(bad);
+		} else {
+			((struct blm_bank_header *)bad)->sizes.check = blm_bank_check_sizes((struct blm_bank_header *)bad);
+		}
+		write_over(other, bad, bytes);
+		if (blm_bank_open(&bank, other) < 0)
+			continue;
+		ask_all(bank);
+		blm_bank_close(bank);
+	}
+	free(bad);
+	free(good);
+	free(text);
+}
+END_TEST
+
+/* A header that says something else, with checks that are right. */
+static int opened_with(const char *good, size_t bytes, void (*change)(struct blm_bank_header *h, int which), int which)
+{
+	struct blm_bank_header *h = malloc(bytes);
+	const char *path = a_path();
+	struct blm_bank *bank;
+	int r, fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	memcpy(h, good, bytes);
+	change(h, which);
+	h->constant.check = blm_check_constant(&h->constant);
+	h->sizes.check = blm_bank_check_sizes(h);
+	ck_assert_int_eq(write(fd, h, bytes), (ssize_t)bytes);
+	close(fd);
+	free(h);
+	r = blm_bank_open(&bank, path);
+	if (r == 0)
+		blm_bank_close(bank);
+	return r;
+}
+
+static void change_header(struct blm_bank_header *h, int which)
+{
+	struct blm_template_fields *t = &h->constant.template;
+	uint64_t *const sizes[] = { &h->sizes.rows, &h->sizes.row_bytes, &h->sizes.text_bytes };
+	static const uint64_t wrong[] = { 0, 1, UINT64_C(1) << 39, UINT64_C(1) << 41, UINT64_C(1) << 61, UINT64_MAX };
+
+	if (which < 18)
+		*sizes[which / 6] = htole64(wrong[which % 6]);
+	else if (which == 18)
+		t->kind = htole32(blm_kind_by_name("counting")->id);
+	else if (which == 19)
+		t->kind = htole32(blm_kind_by_name("scalable")->id);
+	else if (which == 20)
+		t->kind = htole32(12345);
+	else if (which == 21)
+		t->family = htole32(12345);
+	else if (which == 22)
+		t->family = htole32(blm_family_by_name("siphash")->id);
+	else if (which == 23)
+		t->bit_order = htole32(12345);
+	else if (which == 24)
+		t->cells = htole64(12345);
+	else if (which == 25)
+		t->probes = 0;
+	else
+		t->index_rule = htole32(12345);
+}
+
+START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
+{
+	struct blm_filter *f;
+	const char *path = a_path();
+	struct blm_bank_build *build;
+	size_t bytes;
+	char *good;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "blocked", .capacity = 100, .rate = 0.01 }));
+	OK(blm_bank_begin(&build, path, false, 0));
+	OK(blm_bank_add(build, f, "id"));
+	OK(blm_bank_finish(build));
+	good = file_of(path, &bytes);
+	for (int which = 0; which <= 26; which++) {
+		int r = opened_with(good, bytes, change_header, which);
+
+		ck_assert_msg(r < 0 || which == 1 || which == 12 || which == 13, "%d", which);	/* as it was, or a shorter text */
+		ck_assert_str_ne(blm_why(), "");
+	}
+	blm_close(f);
+	free(good);
+}
+END_TEST
+
+static int fail_at(void *context, const void *bytes, size_t count)
+{
+	return --*(int *)context ? 0 : -EIO;
+}
+
+START_TEST(what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does)
+{
+	static const char text[] = "#FPS1\n#num_bits=2400\n%0600d\tx\n%0600d\ty\tmore\n";
+	char room[1400];
+	struct blm_bank *bank;
+	int calls = 0;
+
+	snprintf(room, sizeof(room), text, 1, 2);
+	bank = bank_of_text(a_path(), room);
+	for (int n = 1, r = -EIO; r < 0; n++) {
+		int left = n;
+
+		r = blm_bank_export_fps(bank, fail_at, &left);
+		ck_assert(r == 0 || r == -EIO);
+		calls++;
+	}
+	ck_assert_int_gt(calls, 6);
+	blm_bank_close(bank);
+}
+END_TEST
+
+START_TEST(questions_that_make_no_sense_are_refused)
+{
+	static const struct blm_likeness wrong[] = {
+		{ "tversky", -1, 1, 0 }, { "tversky", 2e6, 1, 0 }, { "tversky", 1, -1, 0 }, { "tversky", 1, 2e6, 0 }, { "tversky", NAN, 1, 0 },
+		{ NULL, 0, 0, -1 }, { NULL, 0, 0, 2e6 }, { "likeness", 1, 1, 0 },
+	};
+	struct blm_bank *bank = bank_of_text(a_path(), "#FPS1\n#num_bits=8\nff\tx\n0f\ty\n00\tx\n");
+	struct blm_filter *other;
+	struct blm_bank_hit hit;
+	uint64_t bits[8] = { 0xff }, row;
+	const char *id;
+	size_t count;
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		FAILS(blm_bank_similar(bank, bits, &wrong[i], &hit, 1), -EINVAL);
+	ck_assert_int_eq(blm_bank_similar(bank, bits, &(struct blm_likeness){ "tversky", 1, 0, 0 }, NULL, 0), 0);
+	FAILS(blm_bank_find(bank, "x", &row), -ENOTUNIQ);
+	OK(blm_bank_find(bank, "y", &row));
+	ck_assert_int_lt(blm_bank_text(bank, 3, &id, &count, NULL), 0);
+	ck_assert_int_lt(blm_bank_read(bank, 3, bits), 0);
+	OK(blm_create(&other, NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = 4000 }));
+	FAILS(blm_bank_read_filter(bank, other, bits), -EMEDIUMTYPE);
+	blm_close(other);
+	blm_bank_close(bank);
+	FAILS(blm_bank_open(&bank, a_path()), -ENOENT);
+	ck_assert_ptr_null(blm_bank_cancel(NULL));
+	ck_assert_ptr_null(blm_bank_close(NULL));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s;
+	TCase *tc = tcase_create("bank");
+
+	prefer_memory();
+	s = begin_suite("bank");
+	tcase_add_loop_test(tc, a_bank_says_of_each_key_what_each_of_its_filters_says, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(tc, which_of_10000_filters_reads_a_fiftieth_of_the_lines, 0, 2);
+	tcase_add_loop_test(tc, ranking_is_that_of_looking_at_all_of_them_and_looks_at_fewer, 0, 5);
+	tcase_add_test(tc, every_query_of_the_vectors_has_its_ten_best_and_its_counts);
+	tcase_add_loop_test(tc, a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it, 0, 2);
+	tcase_add_loop_test(tc, a_set_of_fingerprints_goes_out_as_it_came, 0, 2);
+	tcase_add_test(tc, what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was);
+	tcase_add_test(tc, damage_is_found_and_harms_nobody);
+	tcase_add_test(tc, what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right);
+	tcase_add_loop_test(tc, a_bank_that_somebody_made_up_harms_nobody, 0, 1 + ARRAY_LEN(sorts));
+	tcase_add_test(tc, numbers_that_do_not_add_up_are_refused_though_their_checks_are_right);
+	tcase_add_test(tc, what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does);
+	tcase_add_test(tc, questions_that_make_no_sense_are_refused);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

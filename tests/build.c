@@ -1,0 +1,771 @@
+/* build.c - filters made from all their keys at once: the same bytes as one by one, whole or not at all, in the memory given */
+#include "file/publish.h"
+#include "filter.h"
+#include "kind/fill.h"
+#include "suite.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+/* ---- Keys and filters ---- */
+
+/* Key i is the number i, 8 bytes. */
+static uint64_t *numbers(uint64_t from, uint64_t to)
+{
+	uint64_t *n = malloc((to - from + 1) * sizeof(*n));
+
+	for (uint64_t i = from; i < to; i++)
+		n[i - from] = i;
+	return n;
+}
+
+static struct blm_key *keys_of(const uint64_t *n, uint64_t count)
+{
+	struct blm_key *keys = malloc((count + 1) * sizeof(*keys));
+
+	for (uint64_t i = 0; i < count; i++)
+		keys[i] = (struct blm_key){ &n[i], sizeof(n[i]) };
+	return keys;
+}
+
+static uint64_t all_seeds[BLM_SEEDS_MAX];
+
+/* The same filter each time: its seeds are fixed. */
+static struct blm_params params_of(const char *kind, const char *hash, uint64_t cells, uint32_t probes)
+{
+	struct blm_params p = { .kind = kind, .hash = hash, .cells = cells, .probes = probes, .seeds = all_seeds };
+
+	for (uint32_t i = 0; i < BLM_SEEDS_MAX; i++)
+		all_seeds[i] = (uint32_t)mixed(i + 1);
+	p.seed_count = family_seeds(blm_family_by_name(hash), probes);
+	return p;
+}
+
+static struct blm_build *begin(const char *path, const struct blm_params *p, unsigned threads, uint64_t memory)
+{
+	struct blm_build *b;
+
+	OK(blm_build_begin(&b, NULL, path, p, &(struct blm_build_options){ .threads = threads, .memory_bytes = memory }));
+	return b;
+}
+
+static struct blm_filter *finish(struct blm_build *b)
+{
+	struct blm_filter *f;
+
+	OK(blm_build_finish(b, &f));
+	return f;
+}
+
+static struct blm_filter *one_by_one(const struct blm_params *p, const uint64_t *n, uint64_t count)
+{
+	struct blm_key *keys = keys_of(n, count);
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, p));
+	OK(blm_add_many(f, keys, count, NULL));
+	free(keys);
+	return f;
+}
+
+static void same_data(const struct blm_filter *a, const struct blm_filter *b, const char *what)
+{
+	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(b)->part[0];
+
+	ck_assert_uint_eq(x->shape.bytes, y->shape.bytes);
+	ck_assert_msg(!memcmp(x->bytes, y->bytes, x->shape.bytes), "%s", what);
+}
+
+static uint64_t counted(const struct blm_filter *f)
+{
+	bool estimated = true;
+	uint64_t keys;
+
+	OK(blm_count(f, &keys, &estimated));
+	ck_assert(!estimated);
+	return keys;
+}
+
+/* ---- The same bytes ---- */
+
+/* Sizes on both sides of where a second piece begins, and many of them; with little memory for each piece, and with much. */
+enum { PIECE = FILL_PIECE_BYTES * 8 };
+static const uint64_t sizes[] = { 512, 1536, PIECE / 4, PIECE, PIECE + 512, 2 * PIECE, 6 * PIECE + 512, 50 * PIECE };
+static const uint64_t memories[] = { 1, 100000, 1 << 20, 8 << 20 };
+static const struct { const char *kind, *hash; uint32_t probes; } shapes[] = {
+	{ "split-block", "xxh64", 8 }, { "split-block", "xxh3", 8 },
+	{ "blocked", "xxh3", 1 }, { "blocked", "xxh3", 7 }, { "blocked", "xxh3", 8 }, { "blocked", "siphash", 20 }, { "blocked", "xxh3", 256 },
+	{ "classic", "xxh3", 1 }, { "classic", "xxh3", 7 }, { "classic", "siphash", 20 }, { "classic", "xxh3", 256 },
+	{ "classic", "mm3_64", 6 }, { "classic", "murmur3-bip37", 9 },
+};
+
+START_TEST(a_built_filter_has_the_bytes_and_the_count_of_one_that_keys_were_added_to_one_by_one)
+{
+	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
+		uint64_t count = (uint64_t)(test_scale() * 300000) / shapes[s].probes + 1000;
+		struct blm_params p = params_of(shapes[s].kind, shapes[s].hash, sizes[_i], shapes[s].probes);
+		uint8_t secret[BLM_SECRET_BYTES] = { 7 };
+		uint64_t *n = numbers(0, count);
+		struct blm_filter *expected;
+
+		if (!strcmp(p.kind, "classic"))
+			p.cells -= 3;	/* the last byte is not all cells */
+		if (!strcmp(p.hash, "siphash"))
+			p.secret = secret;
+		for (uint64_t i = 0; i < count; i += 3)
+			n[i] = n[i / 2];	/* duplicates */
+		expected = one_by_one(&p, n, count);
+		for (size_t m = 0; m < ARRAY_LEN(memories); m++) {
+			struct blm_build *b = begin(NULL, &p, 0, memories[m]);
+			struct blm_filter *f;
+			char what[200];
+
+			snprintf(what, sizeof(what), "%s, %s, %u probes, %llu bits, %llu bytes of memory", p.kind, p.hash, p.probes,
+				 (unsigned long long)p.cells, (unsigned long long)memories[m]);
+			OK(blm_build_add_fixed(b, n, sizeof(*n), count));
+			f = finish(b);
+			same_data(f, expected, what);
+			ck_assert_msg(counted(f) == counted(expected), "%s: %llu keys, not %llu", what,
+				      (unsigned long long)counted(f), (unsigned long long)counted(expected));
+			blm_close(f);
+		}
+		blm_close(expected);
+		free(n);
+	}
+}
+END_TEST
+
+struct worker {
+	struct blm_build *b;
+	const uint64_t *n;
+	uint64_t count;
+	int err;
+};
+
+static void *work(void *context)
+{
+	struct worker *w = context;
+
+	for (uint64_t at = 0; at < w->count && w->err == 0; at += 700)	/* small calls: many lanes are taken and given back */
+		w->err = blm_build_add_fixed(w->b, w->n + at, sizeof(*w->n), w->count - at < 700 ? w->count - at : 700);
+	return NULL;
+}
+
+/* As many as that, where the kind has a choice. */
+static uint32_t probes_of(const struct blm_kind *kind, uint32_t wanted)
+{
+	struct blm_params p = params_of(kind->name, "xxh3", 1 << 20, wanted);
+
+	return blm_plan(&(struct blm_plan){ 0 }, &p) == 0 ? wanted : 0;
+}
+
+START_TEST(threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer)
+{
+	enum { THREADS = 8 };
+	const uint64_t count = (uint64_t)(test_scale() * 800000);
+	uint64_t *n = numbers(0, count);
+
+	for (int k = 0; blm_kind_at((size_t)k); k++)
+		for (unsigned lanes = 1; blm_kind_at((size_t)k)->fill && lanes <= THREADS; lanes = lanes * 3 - 1) {
+			struct blm_params p = params_of(blm_kind_at((size_t)k)->name, "xxh3", 10 * PIECE, probes_of(blm_kind_at((size_t)k), 5));
+			struct blm_build *b = begin(NULL, &p, lanes, 2 << 20);
+			struct blm_filter *expected = one_by_one(&p, n, count), *f;
+			struct worker worker[THREADS];
+			pthread_t thread[THREADS];
+
+			for (uint64_t i = 0; i < THREADS; i++) {
+				uint64_t from = i ? i * count / THREADS - count / THREADS / 3 : 0;	/* a third twice, at about the same time */
+
+				worker[i] = (struct worker){ .b = b, .n = n + from, .count = (i + 1) * count / THREADS - from };
+				ck_assert_int_eq(pthread_create(&thread[i], NULL, work, &worker[i]), 0);
+			}
+			for (int i = 0; i < THREADS; i++) {
+				pthread_join(thread[i], NULL);
+				OK(worker[i].err);
+			}
+			f = finish(b);
+			same_data(f, expected, p.kind);
+			ck_assert_uint_ge(counted(f), counted(expected) * 99 / 100);	/* of the same bits, in another order */
+			ck_assert_uint_le(counted(f), count * 4 / 3);
+			blm_close(f);
+			blm_close(expected);
+		}
+	free(n);
+}
+END_TEST
+
+START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
+{
+	struct blm_params p = params_of("blocked", "xxh3", 6 * PIECE, 6);
+	const uint64_t count = 100000;
+	uint64_t *n = numbers(0, count);
+	struct blm_key *keys = keys_of(n, count);
+	struct blm_hash *hashes = malloc(count * sizeof(*hashes));
+	struct blm_filter *expected = one_by_one(&p, n, count), *f;
+	struct blm_build *b = begin(NULL, &p, 0, 0);
+
+	OK(blm_hash_many(expected, keys, count, hashes));
+	ck_assert_uint_eq(blm_build_hash_id(b), blm_hash_id(expected));
+	OK(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, count));
+	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b) + 1, hashes, count), -EMEDIUMTYPE);
+	f = finish(b);
+	same_data(f, expected, "hashes");
+	blm_close(f);
+
+	b = begin(NULL, &p, 0, 0);
+	OK(blm_build_add_many(b, keys, count));
+	f = finish(b);
+	same_data(f, expected, "keys");
+	blm_close(f);
+	blm_close(expected);
+
+	b = begin(NULL, &p, 0, 0);
+	OK(blm_build_add_many(b, &(struct blm_key){ NULL, 0 }, 1));
+	OK(blm_build_add_many(b, &(struct blm_key){ "with\0NUL", 8 }, 1));
+	OK(blm_build_add_fixed(b, NULL, 0, 3));		/* the empty key again */
+	OK(blm_build_add_fixed(b, "abc", 1, 3));
+	f = finish(b);
+	ck_assert(blm_contains(f, NULL, 0) && blm_contains(f, "with\0NUL", 8) && blm_contains(f, "b", 1));
+	ck_assert_uint_eq(counted(f), 5);
+	blm_close(f);
+
+	p = params_of("classic", "mm3_64", 1000, 6);
+	b = begin(NULL, &p, 0, 0);
+	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);
+	blm_build_cancel(b);
+	free(hashes);
+	free(keys);
+	free(n);
+}
+END_TEST
+
+START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
+{
+	enum { KEYS = 20000, BATCH = 50 };
+	struct blm_params p = params_of("blocked", "xxh3", 1 << 18, 6);
+	uint64_t *n = numbers(0, KEYS);
+	struct blm_key *keys = keys_of(n, KEYS);
+	struct blm_hash hashes[BATCH];
+	struct blm_filter *expected = one_by_one(&p, n, KEYS);
+	struct blm_kind kind = *current_view(expected)->part[0].kind;
+	struct blm_part part = current_view(expected)->part[0];
+	struct blm_filling filling;
+	struct blm_lane *lane;
+
+	kind.fill = NULL;
+	part.kind = &kind;
+	part.marks = NULL;
+	part.alone = true;
+	part.bytes = aligned_alloc(64, part.shape.bytes);
+	memset(part.bytes, 0, part.shape.bytes);
+	blm_filling_begin(&filling, &part, 1 << 20);
+	ck_assert_uint_eq(filling.pieces, 0);
+	lane = blm_lane_new(&filling, 0);
+	for (int i = 0; i < KEYS; i += BATCH) {
+		OK(blm_hash_many(expected, keys + i, BATCH, hashes));
+		OK(blm_lane_add(lane, &(struct blm_batch){ .by = &current_view(expected)->hasher, .hashes = hashes, .count = BATCH }));
+	}
+	blm_lane_empty(lane);
+	ck_assert_uint_eq(lane->counted, counted(expected));
+	ck_assert_int_eq(memcmp(part.bytes, current_view(expected)->part[0].bytes, part.shape.bytes), 0);
+	blm_lane_free(lane);
+	blm_filling_end(&filling);
+	blm_close(expected);
+	free(part.bytes);
+	free(keys);
+	free(n);
+}
+END_TEST
+
+START_TEST(no_keys_make_an_empty_filter_and_too_many_a_full_one)
+{
+	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
+	struct blm_filter *f = finish(begin(NULL, &p, 0, 0));
+	uint64_t *n = numbers(0, 100000);
+	struct blm_build *b;
+
+	ck_assert_uint_eq(counted(f), 0);
+	ck_assert(!blm_contains(f, "x", 1));
+	OK(blm_add(f, "x", 1));		/* it goes on as any filter */
+	ck_assert(blm_contains(f, "x", 1));
+	blm_close(f);
+
+	b = begin(NULL, &p, 0, 0);
+	OK(blm_build_add_fixed(b, n, 8, 100000));
+	f = finish(b);
+	for (uint64_t i = 0; i < 100000; i++)
+		ck_assert(blm_contains(f, &n[i], 8));
+	blm_close(f);
+	free(n);
+}
+END_TEST
+
+/* ---- Whole, or not at all ---- */
+
+static void in_folder(char *ret, size_t bytes)
+{
+	snprintf(ret, bytes, "%s", a_path());
+	ck_assert_int_eq(mkdir(ret, 0700), 0);
+}
+
+START_TEST(nothing_is_seen_before_the_end_nor_of_what_was_cancelled)
+{
+	struct blm_params p = { .capacity = 100000, .rate = 0.01 };
+	char folder[600], path[700];
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	in_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/f", folder);
+	b = begin(path, &p, 0, 0);
+	OK(blm_build_add_fixed(b, "abcdefgh", 1, 8));
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_ptr_null(blm_build_cancel(b));
+	ck_assert_int_eq(entries_of(folder), 0);
+	ck_assert_ptr_null(blm_build_cancel(NULL));
+
+	b = begin(path, &p, 0, 0);
+	OK(blm_build_add_fixed(b, "abcdefgh", 1, 8));
+	OK(blm_build_finish(b, NULL));
+	ck_assert_int_eq(entries_of(folder), 1);
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert(blm_contains(f, "c", 1));
+	blm_close(f);
+	FAILS(blm_build_begin(&b, NULL, path, &p, NULL), -EEXIST);
+}
+END_TEST
+
+START_TEST(of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces)
+{
+	struct blm_params p = { .capacity = 1000, .rate = 0.01 }, replacing = p;
+	const char *path = a_path();
+	struct blm_build *a = begin(path, &p, 0, 0), *b = begin(path, &p, 0, 0), *c;
+	struct blm_filter *f, *before;
+
+	OK(blm_build_add_fixed(a, "a", 1, 1));
+	OK(blm_build_add_fixed(b, "b", 1, 1));
+	before = finish(b);
+	FAILS(blm_build_finish(a, &f), -EEXIST);
+
+	replacing.replace = true;
+	c = begin(path, &replacing, 0, 0);
+	OK(blm_build_add_fixed(c, "c", 1, 1));
+	ck_assert(blm_contains(before, "b", 1));
+	OK(blm_build_finish(c, NULL));
+	ck_assert(!blm_contains(before, "b", 1) && blm_contains(before, "c", 1));	/* handles go over */
+	OK(blm_add(before, "d", 1));
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert(blm_contains(f, "c", 1) && blm_contains(f, "d", 1));
+	blm_close(f);
+	blm_close(before);
+}
+END_TEST
+
+START_TEST(what_a_link_leads_to_is_replaced_and_the_link_stays)
+{
+	struct blm_params p = { .capacity = 1000, .rate = 0.01, .replace = true };
+	char there[600], here[600], path[700], link[700];
+	struct stat st;
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	in_folder(there, sizeof(there));
+	in_folder(here, sizeof(here));
+	snprintf(path, sizeof(path), "%s/real", there);
+	snprintf(link, sizeof(link), "%s/link", here);
+	OK(blm_create(&f, NULL, path, &p));
+	ck_assert_int_eq(symlink(path, link), 0);
+	b = begin(link, &p, 0, 0);
+	OK(blm_build_add_fixed(b, "a", 1, 1));
+	OK(blm_build_finish(b, NULL));
+	ck_assert(blm_contains(f, "a", 1));
+	ck_assert(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+	ck_assert_int_eq(entries_of(here), 1);
+	ck_assert_int_eq(entries_of(there), 1);
+	blm_close(f);
+}
+END_TEST
+
+static int build_and_wait(void *context)
+{
+	struct blm_params p = { .capacity = 1000000, .rate = 0.01 };
+	uint64_t *n = numbers(0, 100000);
+	struct blm_build *b;
+
+	MUST(blm_build_begin(&b, NULL, context, &p, NULL) == 0);
+	MUST(blm_build_add_fixed(b, n, 8, 100000) == 0);
+	raise(SIGKILL);
+	return 1;
+}
+
+START_TEST(a_builder_that_is_killed_leaves_nothing)
+{
+	char folder[600], path[700];
+
+	in_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/f", folder);
+	ck_assert_int_eq(join(spawn(build_and_wait, path)), 1000 + SIGKILL);
+	ck_assert_int_eq(entries_of(folder), 0);
+}
+END_TEST
+
+START_TEST(in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_stay)
+{
+	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
+	struct blm_store *store;
+	struct blm_filter *f;
+	struct blm_build *b;
+	struct blm_info i;
+
+	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
+	OK(blm_build_begin(&b, store, "name", &p, NULL));
+	OK(blm_build_add_fixed(b, "abc", 1, 3));
+	FAILS(blm_store_find(store, "name", &i), -ENOENT);
+	OK(blm_build_finish(b, &f));
+	OK(blm_store_find(store, "name", &i));
+	OK(blm_store_label(store, "name", "who", "me"));
+
+	p.replace = true;
+	OK(blm_build_begin(&b, store, "name", &p, NULL));
+	OK(blm_build_add_fixed(b, "d", 1, 1));
+	OK(blm_build_finish(b, NULL));
+	ck_assert(blm_contains(f, "d", 1) && !blm_contains(f, "a", 1));
+	OK(blm_store_find(store, "name", &i));
+	ck_assert_str_eq(i.labels, "who=me\n");
+	blm_close(f);
+	blm_store_close(store);
+}
+END_TEST
+
+/* Its name was taken when it was to appear, and is free, or leads to another, when it is to appear again. */
+START_TEST(what_could_not_be_published_can_be_later)
+{
+	struct blm_making *making = calloc(1, sizeof(*making));
+	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
+	uint8_t secret[BLM_SECRET_BYTES];
+	struct blm_unborn unborn;
+	const char *dir = a_path();
+	struct blm_store *store;
+	struct blm_place place;
+	struct blm_filter *f;
+	char filters[600];
+
+	snprintf(filters, sizeof(filters), "%s/filters", dir);
+	OK(blm_store_open(&store, dir, BLM_STORE_CREATE));
+	OK(blm_place_set(&place, store, "name"));
+	OK(blm_making_from(making, &p, secret));
+	OK(blm_unborn_make(&unborn, &place, making));
+	unborn.view->image.header->stripe[0].keys = htole64(7);
+	OK(blm_create(NULL, store, "name", &p));
+	FAILS(blm_unborn_publish(&unborn, &place, NULL), -EEXIST);
+	FAILS(blm_unborn_publish(&unborn, &place, NULL), -EEXIST);
+	if (_i == 0) {
+		OK(blm_store_drop(store, "name"));
+		OK(blm_unborn_publish(&unborn, &place, NULL));
+	} else if (_i == 1) {
+		OK(blm_replace_by(&place, &unborn, NULL));
+	}
+	blm_unborn_end(&unborn);
+	OK(blm_open(&f, store, "name", false));
+	ck_assert_uint_eq(blm_counted_keys(current_view(f)), _i < 2 ? 7 : 0);
+	blm_close(f);
+	ck_assert_int_eq(entries_of(filters), 1);
+	blm_place_clear(&place);
+	blm_store_close(store);
+	free(making);
+}
+END_TEST
+
+static void count_finding(void *context, const struct blm_finding *found)
+{
+	++*(int *)context;
+}
+
+START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
+{
+	struct blm_params p = { .capacity = 1000000, .rate = 0.01 };
+	uint64_t *n = numbers(0, 1000);		/* few: most blocks are as they were */
+
+	for (int sealed = 0; sealed < 2; sealed++) {
+		const char *path = a_path();
+		struct blm_filter *f;
+		struct blm_build *b;
+		struct blm_info i;
+		int findings = 0;
+
+		OK(blm_build_begin(&b, NULL, path, &p, &(struct blm_build_options){ .sealed = sealed }));
+		OK(blm_build_add_fixed(b, n, 8, 1000));
+		f = finish(b);
+		OK(blm_info(f, &i));
+		ck_assert_int_eq(i.sealed, sealed);
+		ck_assert(!i.dirty);
+		if (sealed)
+			FAILS(blm_add(f, "x", 1), -EROFS);
+		OK(blm_verify(NULL, path, false, count_finding, &findings));
+		ck_assert_int_eq(findings, 0);
+		for (uint64_t word = 0; ; word++) {	/* a bit is lost */
+			uint64_t *words = (uint64_t *)current_view(f)->part[0].bytes;
+
+			if (words[word]) {
+				words[word] &= words[word] - 1;
+				break;
+			}
+		}
+		ck_assert_int_eq(blm_verify(NULL, path, false, count_finding, &findings), 1);
+		blm_close(f);
+	}
+	free(n);
+}
+END_TEST
+
+START_TEST(a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before)
+{
+	struct blm_params p = { .capacity = 1000, .rate = 0.01, .hash = "siphash" };
+	char folder[600], path[700];
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	in_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/f", folder);
+	blm_build_cancel(begin(path, &p, 0, 0));
+	ck_assert_int_eq(entries_of(folder), 0);
+	b = begin(path, &p, 0, 0);
+	OK(blm_build_add_fixed(b, "abc", 1, 3));
+	OK(blm_build_finish(b, NULL));
+	ck_assert_int_eq(entries_of(folder), 2);
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert(blm_contains(f, "c", 1));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_cannot_be_built_is_refused_and_nothing_is_left)
+{
+	char folder[600], path[700];
+	struct blm_build *b;
+
+	in_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/f", folder);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .rate = 1.5 }, NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .kind = "stable" }, NULL), -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .kind = "classic", .hash = "mm3_64" }, NULL), -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .kind = "approximator" }, NULL), -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .capacity = 10, .kind = "none" }, NULL), -ENOENT);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .capacity = 10 }, &(struct blm_build_options){ .threads = 1025 }), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .cells = BLM_CELLS_MAX }, NULL), -ENOSPC);
+	FAILS(blm_build_begin(&b, NULL, "/no/such/folder/f", &(struct blm_params){ .capacity = 10 }, NULL), -ENOENT);
+	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .format = "guava" }, NULL), -EINVAL);
+	ck_assert_int_eq(entries_of(folder), 0);
+}
+END_TEST
+
+/* ---- Without a capacity ---- */
+
+static const struct { const char *kind, *hash; } unsized[] = {
+	{ "blocked", "xxh3" }, { "classic", "siphash" }, { "split-block", "xxh64" }, { "counting", "xxh3" }, { "cuckoo", "xxh3" },
+	{ "hash-compact", "xxh3" }, { "scalable", "xxh3" }, { "removable", "xxh3" },
+};
+
+START_TEST(without_a_capacity_it_is_made_for_the_keys_that_were_really_there)
+{
+	const uint64_t count = (uint64_t)(test_scale() * 60000);
+	struct blm_params p = params_of(unsized[_i].kind, unsized[_i].hash, 0, 0);
+	uint64_t *n = numbers(0, 2 * count);
+	uint8_t secret[BLM_SECRET_BYTES] = { 7 };
+	struct blm_filter *f, *sized;
+	struct blm_info info;
+
+	if (!strcmp(p.hash, "siphash"))
+		p.secret = secret;
+	p.rate = 0.001;
+	for (uint64_t i = 0; i < count; i++)
+		n[count + i] = i;
+	for (size_t m = 0; m < 2; m++) {
+		struct blm_build *b = begin(NULL, &p, 2, m ? 64 << 10 : 0);
+		struct blm_build *known;
+
+		OK(blm_build_add_fixed(b, n, sizeof(*n), 2 * count));
+		f = finish(b);
+		OK(blm_info(f, &info));
+		ck_assert_uint_eq(info.capacity, count);
+		ck_assert_uint_le(info.keys, count);
+		ck_assert_uint_ge(info.keys, count - count / 200);
+		ck_assert_int_eq(blm_contains_fixed(f, n, sizeof(*n), count, NULL), (int64_t)count);
+		p.capacity = count;
+		known = begin(NULL, &p, 1, 0);
+		OK(blm_build_add_fixed(known, n, sizeof(*n), count));
+		sized = finish(known);
+		if (strcmp(p.kind, "cuckoo") && strcmp(p.kind, "hash-compact"))		/* in which the order matters */
+			same_data(f, sized, p.kind);
+		p.capacity = 0;
+		blm_close(sized);
+		blm_close(f);
+	}
+	free(n);
+}
+END_TEST
+
+START_TEST(a_bitmap_without_a_capacity_reaches_to_the_largest_number)
+{
+	static const struct blm_key keys[] = { { "7", 1 }, { "1000000", 7 }, { "0", 1 } };
+	static const struct blm_params p = { .kind = "bitmap" };
+	struct blm_build *b = begin(NULL, &p, 1, 0);
+	struct blm_filter *f;
+	struct blm_info info;
+
+	OK(blm_build_add_many(b, keys, 3));
+	FAILS(blm_build_add_many(b, &(struct blm_key){ "pear", 4 }, 1), -EINVAL);
+	FAILS(blm_build_add_many(b, &(struct blm_key){ NULL, 0 }, 1), -EINVAL);
+	FAILS(blm_build_add_many(b, &(struct blm_key){ "a key that is longer than what words of an error repeat of it", 61 }, 1), -EINVAL);
+	FAILS(blm_build_add_fixed(b, "pear", 4, 1), -EINVAL);
+	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), &(struct blm_hash){ 1, 1 }, 1), -EINVAL);
+	f = finish(b);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, 1000001);
+	ck_assert_int_eq(blm_contains_many(f, keys, 3, NULL), 3);
+	blm_close(f);
+	b = begin(NULL, &p, 1, 0);
+	OK(blm_build_add_many(b, &(struct blm_key){ "18446744073709551615", 20 }, 1));
+	FAILS(blm_build_finish(b, NULL), -EINVAL);
+}
+END_TEST
+
+/* Of kinds that grow, into the file; of a size in cells, or none. */
+START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
+{
+	static const struct { const char *kind; uint64_t capacity, cells; } some[] = {
+		{ "scalable", 100, 0 }, { "window", 1000, 0 }, { "counting", 0, 20000 }, { "cuckoo", 0, 4000 }, { "blocked", 0, 1 << 15 }, { "removable", 0, 0 },
+	};
+	struct blm_hash hashes[1000];
+
+	for (size_t k = 0; k < ARRAY_LEN(some); k++) {
+		struct blm_params p = { .kind = some[k].kind, .capacity = some[k].capacity, .cells = some[k].cells };
+		struct blm_build *b = begin(NULL, &p, 1, 0);
+		struct blm_filter *f;
+
+		for (uint64_t i = 0; i < 1000; i++)
+			hashes[i] = (struct blm_hash){ mixed(i), mixed(~i) };
+		OK(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1000));
+		f = finish(b);
+		ck_assert_int_eq(blm_contains_hashes(f, blm_hash_id(f), hashes, 1000, NULL), 1000);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(no_keys_at_all_are_a_filter_too)
+{
+	struct blm_build *b = begin(NULL, &(struct blm_params){ 0 }, 1, 0);
+	struct blm_filter *f = finish(b);
+
+	ck_assert(!blm_contains(f, "a", 1));
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+START_TEST(no_lane_takes_more_memory_than_it_was_given)
+{
+	static const uint64_t given[] = { 1, 32 << 10, 1000000, 64 << 20, (uint64_t)1 << 30, UINT64_MAX };
+	static const uint64_t cells[] = { 512, 1 << 22, 1 << 30, UINT64_C(1) << 40, BLM_CELLS_MAX };
+
+	for (int k = 0; blm_kind_at((size_t)k); k++)
+		for (size_t m = 0; blm_kind_at((size_t)k)->fill && m < ARRAY_LEN(given); m++)
+			for (size_t c = 0; c < ARRAY_LEN(cells); c++)
+				for (uint32_t probes = 1; probes <= 256; probes *= 4) {
+					struct blm_part part = {
+						.kind = blm_kind_at((size_t)k),
+						.shape = { .cells = cells[c], .bytes = cells[c] / 8, .probes = probes, .cell_bits = 1 },
+					};
+					const struct blm_fill *fill = part.kind->fill;
+					struct blm_filling f;
+					uint64_t entries, bytes, most = given[m] < 32 << 10 ? 32 << 10 : given[m];
+
+					blm_filling_begin(&f, &part, given[m]);
+					entries = f.pieces * f.room;
+					bytes = entries * fill->entry_bytes + f.pieces * 4 + (fill->by_probe ? (entries / probes / 64 + 1) * 8 : 0);
+					ck_assert_uint_le(bytes, most);
+					ck_assert_uint_le(bytes, (uint64_t)1 << 30);
+					ck_assert_uint_ge(f.pieces, 1);
+					ck_assert_uint_le(f.pieces, FILL_PIECES_MAX);
+					ck_assert_uint_gt(f.nearly, 0);
+					ck_assert_uint_ge(f.pieces << f.shift, cells[c]);
+					ck_assert_uint_lt((f.pieces - 1) << f.shift, cells[c]);
+					ck_assert_uint_lt(entries / probes, fill->by_probe ? UINT64_C(1) << (64 - f.shift) : UINT64_MAX);
+					blm_filling_end(&f);
+				}
+}
+END_TEST
+
+/* Of its own: neither files nor what the program has for all. */
+static long resident_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[200];
+	long kib = -1;
+
+	while (status && fgets(line, sizeof(line), status))
+		sscanf(line, "RssAnon: %ld", &kib);
+	if (status)
+		fclose(status);
+	return kib;
+}
+
+static int build_in_little_memory(void *context)
+{
+	struct blm_params p = { .kind = context, .capacity = 40000000, .rate = 0.01, .sparse = true };	/* 50 MB of file */
+	uint64_t *n = numbers(0, 100000);
+	struct blm_build *b;
+	long before, after;
+
+	MUST(blm_build_begin(&b, NULL, a_path(), &p, &(struct blm_build_options){ .memory_bytes = 4 << 20 }) == 0);
+	before = resident_kib();
+	for (int i = 0; i < 20; i++)
+		MUST(blm_build_add_fixed(b, n, 8, 100000) == 0);
+	after = resident_kib();
+	MUST(before > 0 && after - before > 2048);	/* it was looked at rightly */
+	MUST(after - before <= 4096 + 256);
+	blm_build_cancel(b);
+	free(n);
+	return 0;
+}
+
+START_TEST(a_builder_has_no_more_memory_in_use_than_it_was_given)
+{
+	if (blm_kind_at((size_t)_i)->fill)
+		ck_assert_int_eq(join(spawn(build_in_little_memory, (void *)(uintptr_t)blm_kind_at((size_t)_i)->name)), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("build");
+	TCase *tc = tcase_create("build");
+
+	tcase_add_loop_test(tc, a_built_filter_has_the_bytes_and_the_count_of_one_that_keys_were_added_to_one_by_one, 0, (int)ARRAY_LEN(sizes));
+	tcase_add_test(tc, threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer);
+	tcase_add_test(tc, keys_of_any_length_fixed_keys_and_hashes_come_to_the_same);
+	tcase_add_test(tc, a_kind_that_cannot_sort_is_filled_one_key_at_a_time);
+	tcase_add_test(tc, no_keys_make_an_empty_filter_and_too_many_a_full_one);
+	tcase_add_test(tc, nothing_is_seen_before_the_end_nor_of_what_was_cancelled);
+	tcase_add_test(tc, of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces);
+	tcase_add_test(tc, what_a_link_leads_to_is_replaced_and_the_link_stays);
+	tcase_add_test(tc, a_builder_that_is_killed_leaves_nothing);
+	tcase_add_test(tc, in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_stay);
+	tcase_add_loop_test(tc, what_could_not_be_published_can_be_later, 0, 3);
+	tcase_add_test(tc, a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found);
+	tcase_add_test(tc, a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before);
+	tcase_add_test(tc, what_cannot_be_built_is_refused_and_nothing_is_left);
+	tcase_add_loop_test(tc, without_a_capacity_it_is_made_for_the_keys_that_were_really_there, 0, ARRAY_LEN(unsized));
+	tcase_add_test(tc, a_bitmap_without_a_capacity_reaches_to_the_largest_number);
+	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
+	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
+	tcase_add_test(tc, no_lane_takes_more_memory_than_it_was_given);
+	for (int i = 0; !SANITIZED && blm_kind_at((size_t)i); i++)	/* which has memory in use for its own purposes */
+		if (blm_kind_at((size_t)i)->fill)
+			tcase_add_loop_test(tc, a_builder_has_no_more_memory_in_use_than_it_was_given, i, i + 1);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,328 @@
+/* combine.c - what is refused of combinations, comparisons, parameters; estimates from samples; errors in words */
+#include "filter.h"
+#include "store/suite.h"
+
+#include <math.h>
+#include <sys/mman.h>
+
+static struct blm_filter *memory(const struct blm_params *params)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, params));
+	return f;
+}
+
+static const struct blm_params small = { .capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+
+/* ---- Combinations ---- */
+
+START_TEST(nothing_and_a_rate_that_is_none_do_not_combine)
+{
+	static const double none[] = { -1, 1, 2, INFINITY, NAN };
+	const struct blm_filter *f = memory(&small);
+	struct blm_filter *g = NULL;
+
+	FAILS(blm_combine(&g, NULL, NULL, BLM_UNION, &f, 0, 0, NULL), -EINVAL);
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		FAILS(blm_combine(&g, NULL, NULL, BLM_UNION, &f, 1, none[i], NULL), -EINVAL);
+	ck_assert_ptr_null(g);
+	blm_close((struct blm_filter *)f);
+}
+END_TEST
+
+START_TEST(filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are)
+{
+	const struct blm_params others[] = {
+		{ .capacity = 200, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } },
+		{ .capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 8 } },
+		{ .capacity = 100, .rate = 0.01, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 } },
+		{ .capacity = 100, .rate = 0.01, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." },
+	};
+	struct blm_filter *f = memory(&small), *other = memory(&others[_i]), *g = NULL;
+	struct blm_comparison c;
+
+	OK(blm_add(f, "f", 1));
+	OK(blm_add(other, "other", 5));
+	FAILS(blm_compare(f, other, &c), -EMEDIUMTYPE);
+	FAILS(blm_same_template(f, other), -EMEDIUMTYPE);
+	for (enum blm_op op = BLM_UNION; op <= BLM_INTERSECT; op++) {
+		FAILS(blm_combine(&g, NULL, NULL, op, (const struct blm_filter *const[]){ f, other }, 2, 0, NULL), -EMEDIUMTYPE);
+		FAILS(blm_combine_into(f, op, (const struct blm_filter *const[]){ other }, 1, 0, NULL), -EMEDIUMTYPE);
+	}
+	ck_assert(has(f, "f") && !has(f, "other"));
+	blm_close(f);
+	blm_close(other);
+}
+END_TEST
+
+/* Another handle replaced it by a filter of another template since. */
+START_TEST(what_became_of_another_template_meanwhile_does_not_combine)
+{
+	struct blm_filter *f, *g = memory(&small), *same = memory(&small);
+
+	OK(blm_template(&f, NULL, "a", same, 0));
+	blm_close(f);
+	OK(blm_open(&f, NULL, "a", true));
+	OK(blm_create(NULL, NULL, "a", &(struct blm_params){ .capacity = 500, .replace = true }));
+	FAILS(blm_combine_into(f, _i ? BLM_UNION : BLM_INTERSECT, (const struct blm_filter *const[]){ same }, 1, 0, NULL), -EMEDIUMTYPE);
+	blm_close(f);
+	blm_close(g);
+	blm_close(same);
+}
+END_TEST
+
+/* Of several pieces, the last of them not whole. */
+enum { OTHERS = 3, BYTES = 300000 / 64 * 64 };
+
+static void or_by_bytes(struct blm_filter *const *f, int count, uint8_t ret[BYTES])
+{
+	static uint8_t data[BYTES];
+
+	memset(ret, 0, BYTES);
+	for (int i = 0; i < count; i++) {
+		OK(blm_data_read(f[i], 0, data, BYTES));
+		for (size_t b = 0; b < BYTES; b++)
+			ret[b] |= data[b];
+	}
+}
+
+static void check_data(struct blm_filter *f, const uint8_t wanted[BYTES])
+{
+	static uint8_t data[BYTES];
+
+	OK(blm_data_read(f, 0, data, BYTES));
+	ck_assert_mem_eq(data, wanted, BYTES);
+	blm_close(f);
+}
+
+START_TEST(the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes)
+{
+	const struct blm_params params = { .cells = BYTES * 8, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	struct blm_filter *f[1 + OTHERS], *into, *new;
+	static uint8_t wanted[BYTES];
+
+	for (int i = 0; i < 1 + OTHERS; i++) {
+		f[i] = memory(&params);
+		for (uint32_t key = 0; key < 30000; key++)
+			OK(blm_add(f[i], &(uint32_t){ key * (uint32_t)(i + 1) }, 4) < 0);
+	}
+	or_by_bytes(f, 1 + _i, wanted);
+	OK(blm_copy(&into, NULL, NULL, f[0], 0));
+	OK(blm_combine_into(into, BLM_UNION, (const struct blm_filter *const *)f + 1, (size_t)_i, 0, NULL));
+	check_data(into, wanted);
+	OK(blm_combine(&new, NULL, "new.blm", BLM_UNION, (const struct blm_filter *const *)f, (size_t)_i + 1, 0, NULL));
+	check_data(new, wanted);
+	for (int i = 0; i < 1 + OTHERS; i++)
+		blm_close(f[i]);
+}
+END_TEST
+
+/* A write to a page that lacks nothing would kill. */
+START_TEST(a_union_in_place_writes_to_no_page_that_has_all_of_it_already)
+{
+	const struct blm_params params = { .capacity = 200000, .rate = 0.01, .kind = _i ? "classic" : "blocked", .seed_count = 1,
+					   .seeds = (const uint64_t[]){ 7 } };
+	struct blm_filter *f = memory(&params), *more;
+	uint64_t untouched = 0, bytes;
+	const uint8_t *src;
+	uint8_t *dst;
+
+	OK(blm_template(&more, NULL, NULL, f, 0));
+	for (uint32_t key = 0; key < 100000; key++)
+		OK(blm_add(f, &key, 4));
+	for (uint32_t key = 50000; key < 100010; key++)		/* ten that the other lacks */
+		OK(blm_add(more, &key, 4));
+	bytes = current_view(f)->part[0].shape.bytes;
+	dst = current_view(f)->part[0].bytes;
+	src = current_view(more)->part[0].bytes;
+	for (uint64_t page = -(uintptr_t)dst % 4096, at; page + 4096 <= bytes; page += 4096) {
+		for (at = page; at < page + 4096 && !(src[at] & ~dst[at]); at++)
+			;
+		if (at < page + 4096)
+			continue;
+		ck_assert_int_eq(mprotect(dst + page, 4096, PROT_READ), 0);
+		untouched++;
+	}
+	ck_assert_uint_gt(untouched, 3);
+	OK(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0, NULL));
+	for (uint64_t i = 0; i < bytes; i++)
+		ck_assert_uint_eq(src[i] & ~dst[i], 0);
+	blm_close(f);
+	blm_close(more);
+}
+END_TEST
+
+/* ---- Parameters ---- */
+
+START_TEST(parameters_that_do_not_go_together_are_refused)
+{
+	static const struct { struct blm_params params; int err; } wrong[] = {
+		{ { .capacity = 10, .secret = (const uint8_t *)"sixteen bytes..." }, -EINVAL },
+		{ { .capacity = 10, .tweak = 1 }, -EINVAL },
+		{ { .capacity = 10, .mode = 07777 }, -EINVAL },
+		{ { .capacity = 10, .kind = "none" }, -ENOENT },
+		{ { .capacity = 10, .hash = "none" }, -ENOENT },
+	};
+	struct blm_filter *f = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		FAILS(blm_create(&f, NULL, "a", &wrong[i].params), wrong[i].err);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+	OK(blm_create(NULL, NULL, "a", &small));		/* no handle is wanted */
+	ck_assert_int_eq(files_in(".", NULL), 1);
+}
+END_TEST
+
+START_TEST(of_bits_capacity_and_rate_what_is_not_given_follows)
+{
+	struct blm_plan plan;
+
+	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 1000, .capacity = 100 }));
+	ck_assert_uint_eq(plan.probes, 7);			/* 10 bits a key, times ln 2 */
+	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 64, .capacity = 1000 }));
+	ck_assert_uint_eq(plan.probes, 1);
+	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .capacity = 1 }));
+	ck_assert_uint_ge(plan.probes, BLM_PROBES_MAX - 1);
+	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .rate = 0.01 }));
+	ck_assert_uint_eq(plan.probes, 7);
+	ck_assert_uint_eq(plan.capacity, 103831);		/* 2^20 ln 2 / 7 */
+}
+END_TEST
+
+static int no_keys(struct blm_filter *new, void *context)
+{
+	return 0;
+}
+
+START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
+{
+	const struct blm_params keyed = { .capacity = 10, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." };
+	const uint8_t *other = (const uint8_t *)"sixteen others..";
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *f;
+
+	OK(blm_create(NULL, store, "keyed", &keyed));
+	OK(blm_rebuild(store, "keyed", &(struct blm_params){ .secret = other }, no_keys, NULL));
+	OK(blm_open_keyed(&f, store, "keyed", false, other));
+	blm_close(f);
+	FAILS(blm_open_keyed(&f, store, "keyed", false, keyed.secret), -ENOKEY);
+	OK(blm_create(NULL, store, "tweaked", &(struct blm_params){ .capacity = 10, .kind = "classic", .hash = "murmur3-bip37", .tweak = 5 }));
+	for (uint64_t tweak = 0; tweak < 10; tweak += 9) {		/* 0: as before */
+		OK(blm_rebuild(store, "tweaked", &(struct blm_params){ .tweak = tweak }, no_keys, NULL));
+		OK(blm_store_find(store, "tweaked", info));
+		ck_assert_uint_eq(info->tweak, tweak ? tweak : 5);
+	}
+	blm_store_close(store);
+	free(info);
+}
+END_TEST
+
+/* ---- Estimates ---- */
+
+/* Larger than what is looked at of it. */
+START_TEST(an_estimate_from_a_sample_is_right_within_its_error)
+{
+	static const char *const kinds[] = { "classic", "blocked" };
+	struct blm_filter *f = memory(&(struct blm_params){ .kind = kinds[_i], .cells = UINT64_C(1) << 29, .probes = 4 });
+	struct blm_estimate sampled, whole;
+	enum { KEYS = 200000 };
+
+	for (uint64_t i = 0; i < KEYS; i++)
+		OK(blm_add(f, &i, sizeof(i)));
+	OK(blm_estimate(f, false, &sampled));
+	OK(blm_estimate(f, true, &whole));
+	ck_assert_uint_lt(sampled.sampled_bytes, whole.sampled_bytes);
+	ck_assert_double_gt(sampled.keys.error, whole.keys.error);
+	ck_assert_double_le(fabs(whole.keys.value - KEYS), 5 * whole.keys.error + 1);
+	ck_assert_double_le(fabs(sampled.keys.value - KEYS), 5 * sampled.keys.error);
+	ck_assert_double_le(fabs(sampled.fill.value - whole.fill.value), 5 * sampled.fill.error);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_sample_without_a_single_one_says_how_many_keys_there_are_at_most)
+{
+	static const char *const kinds[] = { "classic", "blocked" };
+	const struct blm_params params = { .kind = kinds[_i], .cells = UINT64_C(1) << 30, .probes = 4, .seed_count = 1,
+					   .seeds = (const uint64_t[]){ 7 } };
+	struct blm_filter *f = memory(&params);
+	struct blm_estimate e;
+
+	OK(blm_estimate(f, true, &e));
+	ck_assert(e.keys.value == 0 && e.keys.error == 0);	/* where all was read there is none */
+	OK(blm_estimate(f, false, &e));
+	ck_assert(e.ones == 0 && e.keys.value == 0);
+	ck_assert_double_ge(e.keys.error, 3.0 * (1 << 27) / (double)e.sampled_bytes / (_i ? 1 : params.probes));
+	ck_assert_double_le(e.keys.error, 24.0);
+	ck_assert(e.fill.error > 0 && e.rate.error > 0 && e.rate.error < 1e-6);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(of_a_full_filter_a_sample_does_not_say_that_all_of_it_is)
+{
+	struct blm_filter *f = memory(&(struct blm_params){ .kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4 });
+	enum { PIECE = 1 << 20 };
+	uint8_t *ones = malloc(PIECE);
+	struct blm_estimate sampled, whole;
+
+	memset(ones, 0xff, PIECE);
+	for (uint64_t at = 0; at < 1 << 26; at += PIECE)
+		OK(blm_data_unite(f, at, ones, PIECE));
+	OK(blm_estimate(f, false, &sampled));
+	OK(blm_estimate(f, true, &whole));
+	ck_assert(whole.saturated && !sampled.saturated);
+	ck_assert_double_eq(sampled.rate.value, 1);
+	free(ones);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Words ---- */
+
+START_TEST(errors_have_words_with_and_without_their_sign)
+{
+	ck_assert_str_eq(blm_strerror(-EXFULL), "the filter is full");
+	ck_assert_str_eq(blm_strerror(EXFULL), blm_strerror(-EXFULL));
+	ck_assert_str_eq(blm_strerror(-ENOENT), strerror(ENOENT));
+}
+END_TEST
+
+START_TEST(a_list_of_kinds_ends_where_its_room_does)
+{
+	char all[256], room[8];
+
+	ck_assert_str_eq(blm_kinds_that_can(~0u, all, sizeof(all)), "none");
+	blm_kinds_that_can(0, all, sizeof(all));
+	ck_assert_ptr_nonnull(strstr(all, "classic"));
+	for (size_t n = 1; n <= sizeof(room); n++) {
+		memset(room, 'x', sizeof(room));
+		ck_assert_uint_lt(strlen(blm_kinds_that_can(0, room, n)), sizeof(room));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("combine");
+	TCase *tc = tcase_create("combine");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_test(tc, nothing_and_a_rate_that_is_none_do_not_combine);
+	tcase_add_loop_test(tc, filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are, 0, 4);
+	tcase_add_loop_test(tc, what_became_of_another_template_meanwhile_does_not_combine, 0, 2);
+	tcase_add_loop_test(tc, the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes, 0, OTHERS + 1);
+	tcase_add_loop_test(tc, a_union_in_place_writes_to_no_page_that_has_all_of_it_already, 0, 2);
+	tcase_add_test(tc, parameters_that_do_not_go_together_are_refused);
+	tcase_add_test(tc, of_bits_capacity_and_rate_what_is_not_given_follows);
+	tcase_add_test(tc, a_rebuild_may_bring_another_secret_and_another_tweak);
+	tcase_add_loop_test(tc, an_estimate_from_a_sample_is_right_within_its_error, 0, 2);
+	tcase_add_loop_test(tc, a_sample_without_a_single_one_says_how_many_keys_there_are_at_most, 0, 2);
+	tcase_add_test(tc, of_a_full_filter_a_sample_does_not_say_that_all_of_it_is);
+	tcase_add_test(tc, errors_have_words_with_and_without_their_sign);
+	tcase_add_test(tc, a_list_of_kinds_ends_where_its_room_does);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,489 @@
+/*
+ * interpose.c - the C library's calls in the places of which ours stand, and fail when they are told to
+ *
+ * The program defines them itself, so the libraries that it is linked with come here as well: LMDB, libsodium, and what the C
+ * library itself allocates. Nothing here is for threads.
+ */
+#undef _FILE_OFFSET_BITS	/* each call is defined under its own name here, and under that for large files */
+#include "interpose.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+struct fault fault;
+
+static const struct { const char *name; int errors[8]; } kinds[FAULT_CALLS] = {
+	[FAULT_ALLOCATE] = { "an allocation", { ENOMEM } },
+	[FAULT_OPEN] = { "an open", { EMFILE, EACCES, ENOENT, EOPNOTSUPP, EINTR } },
+	[FAULT_READ] = { "a read", { EIO, EINTR, FAULT_SHORT } },
+	[FAULT_WRITE] = { "a write", { EIO, ENOSPC, EDQUOT, EINTR, FAULT_SHORT } },
+	[FAULT_STAT] = { "a stat", { EIO, EACCES } },
+	[FAULT_SIZE] = { "a change of size", { ENOSPC, EDQUOT, EFBIG, EINTR } },
+	[FAULT_MAP] = { "a map", { ENOMEM, EAGAIN } },
+	[FAULT_UNMAP] = { "an unmapping", { ENOMEM } },
+	[FAULT_SYNC] = { "a sync", { EIO, ENOSPC } },
+	[FAULT_DUP] = { "a second descriptor", { EMFILE } },
+	[FAULT_LOCK] = { "a lock", { ENOLCK, EINTR } },
+	[FAULT_FLOCK] = { "a lock of the catalog", { ENOLCK, EINTR } },
+	[FAULT_NAME] = { "a new name", { EIO, EACCES, ENOENT, ENOSPC } },
+	[FAULT_UNLINK] = { "a deletion", { EIO, EACCES } },
+	[FAULT_SEEK] = { "a seek", { EIO, EINVAL } },
+	[FAULT_FOLDER] = { "a listing of a folder", { ENOMEM, EIO } },
+};
+
+const char *fault_name(enum fault_call call)
+{
+	return kinds[call].name;
+}
+
+int fault_errno(enum fault_call call, unsigned i)
+{
+	return i < sizeof(kinds[0].errors) / sizeof(kinds[0].errors[0]) ? kinds[call].errors[i] : 0;
+}
+
+long fault_all_failed(void)
+{
+	long sum = 0;
+
+	for (int i = 0; i < FAULT_CALLS; i++)
+		sum += fault.failed[i];
+	return sum;
+}
+
+static unsigned errors_of(enum fault_call call)
+{
+	unsigned n = 0;
+
+	while (fault_errno(call, n))
+		n++;
+	return n;
+}
+
+static unsigned long roll(void)
+{
+	fault.random = fault.random * 6364136223846793005ul + 1442695040888963407ul;
+	return fault.random >> 33;
+}
+
+/* How this call fails: an errno value, FAULT_SHORT; 0: not at all. Who is interrupted for ever would wait for ever: 20 times will do. */
+static int failure(enum fault_call call)
+{
+	bool hit = false;
+	int err = fault.err;
+
+	if (!fault.armed)
+		return 0;
+	fault.calls[call]++;
+	switch (fault.mode) {
+	case FAULT_NEVER:
+		break;
+	case FAULT_ONCE:
+		hit = call == fault.call && fault.calls[call] == fault.nth;
+		break;
+	case FAULT_FROM_THEN_ON:
+		hit = call == fault.call && fault.calls[call] >= fault.nth && (err != EINTR || fault.calls[call] < fault.nth + 20);
+		break;
+	case FAULT_NOW_AND_THEN:
+		hit = roll() % (unsigned long)fault.nth == 0;
+		err = fault_errno(call, (unsigned)(roll() % errors_of(call)));
+		break;
+	}
+	fault.failed[call] += hit;
+	return hit ? err : 0;
+}
+
+static bool fails(enum fault_call call)
+{
+	int err = failure(call);
+
+	if (err > 0)
+		errno = err;
+	return err > 0;
+}
+
+/* How many of these bytes to read or write; -1: fail. */
+static ssize_t bytes_of(enum fault_call call, size_t bytes)
+{
+	int err = failure(call);
+
+	if (err > 0)
+		errno = err;
+	return err > 0 ? -1 : (ssize_t)(err == FAULT_SHORT && bytes > 1 ? bytes / 2 : bytes);
+}
+
+/* The function that would be called if there were none of ours. */
+#define REAL(function) ({ \
+	static __typeof__(function) *real_; \
+	if (!real_) { \
+		bool armed_ = fault.armed; \
+		fault.armed = false; \
+		real_ = (__typeof__(function) *)(uintptr_t)dlsym(RTLD_NEXT, #function); \
+		fault.armed = armed_; \
+	} \
+	real_; \
+})
+
+/* The same function also under the name that it has for large files; where this is built the two are one. */
+#define ALSO_64(function) __asm__(".globl " #function "64\n.set " #function "64, " #function)
+
+ALSO_64(open);
+ALSO_64(openat);
+ALSO_64(fopen);
+ALSO_64(mmap);
+ALSO_64(pread);
+ALSO_64(pwrite);
+ALSO_64(pwritev);
+ALSO_64(lseek);
+ALSO_64(fstat);
+ALSO_64(stat);
+ALSO_64(lstat);
+ALSO_64(fstatat);
+ALSO_64(fstatfs);
+ALSO_64(fstatvfs);
+ALSO_64(ftruncate);
+ALSO_64(posix_fallocate);
+ALSO_64(fcntl);
+ALSO_64(readdir);
+
+/* ---- Memory ---- */
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t align, size_t bytes);
+void __libc_free(void *allocated);
+
+static void *counted(void *allocated)
+{
+	fault.allocated += allocated != NULL;
+	return allocated;
+}
+
+void *malloc(size_t bytes)
+{
+	return fails(FAULT_ALLOCATE) ? NULL : counted(__libc_malloc(bytes));
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	return fails(FAULT_ALLOCATE) ? NULL : counted(__libc_calloc(count, bytes));
+}
+
+void *realloc(void *old, size_t bytes)
+{
+	void *now;
+
+	if (fails(FAULT_ALLOCATE))
+		return NULL;
+	now = __libc_realloc(old, bytes);
+	fault.allocated += !old && now;
+	fault.allocated -= old && !bytes;
+	return now;
+}
+
+void *memalign(size_t align, size_t bytes)
+{
+	return fails(FAULT_ALLOCATE) ? NULL : counted(__libc_memalign(align, bytes));
+}
+
+void *aligned_alloc(size_t align, size_t bytes)
+{
+	return memalign(align, bytes);
+}
+
+int posix_memalign(void **ret, size_t align, size_t bytes)
+{
+	int saved = errno;
+	void *made = memalign(align, bytes);
+
+	errno = saved;
+	if (!made)
+		return ENOMEM;
+	*ret = made;
+	return 0;
+}
+
+void free(void *allocated)
+{
+	fault.allocated -= allocated != NULL;
+	__libc_free(allocated);
+}
+
+/* ---- Maps ---- */
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	void *map;
+
+	if (fails(FAULT_MAP))
+		return MAP_FAILED;
+	map = REAL(mmap)(at, bytes, protection, flags, fd, offset);
+	fault.mapped += map != MAP_FAILED && !(flags & MAP_FIXED);
+	return map;
+}
+
+int munmap(void *at, size_t bytes)
+{
+	int r = fails(FAULT_UNMAP) ? -1 : REAL(munmap)(at, bytes);
+
+	fault.mapped -= r == 0;
+	return r;
+}
+
+int mprotect(void *at, size_t bytes, int protection)
+{
+	return fails(FAULT_MAP) ? -1 : REAL(mprotect)(at, bytes, protection);
+}
+
+int madvise(void *at, size_t bytes, int advice)
+{
+	return fails(FAULT_MAP) ? -1 : REAL(madvise)(at, bytes, advice);
+}
+
+int mlock(const void *at, size_t bytes)
+{
+	return fails(FAULT_MAP) ? -1 : REAL(mlock)(at, bytes);
+}
+
+int msync(void *at, size_t bytes, int flags)
+{
+	return fails(FAULT_SYNC) ? -1 : REAL(msync)(at, bytes, flags);
+}
+
+/* ---- Files ---- */
+
+static mode_t mode_of(int flags, va_list ap)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = mode_of(flags, ap);
+	va_end(ap);
+	return fails(FAULT_OPEN) ? -1 : REAL(open)(path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = mode_of(flags, ap);
+	va_end(ap);
+	return fails(FAULT_OPEN) ? -1 : REAL(openat)(folder, path, flags, mode);
+}
+
+FILE *fopen(const char *restrict path, const char *restrict how)
+{
+	return fails(FAULT_OPEN) ? NULL : REAL(fopen)(path, how);
+}
+
+int memfd_create(const char *name, unsigned flags)
+{
+	return fails(FAULT_OPEN) ? -1 : REAL(memfd_create)(name, flags);
+}
+
+int dup3(int from, int to, int flags)
+{
+	return fails(FAULT_DUP) ? -1 : REAL(dup3)(from, to, flags);
+}
+
+ssize_t read(int fd, void *room, size_t bytes)
+{
+	ssize_t n = bytes_of(FAULT_READ, bytes);
+
+	return n < 0 ? n : REAL(read)(fd, room, (size_t)n);
+}
+
+ssize_t pread(int fd, void *room, size_t bytes, off_t at)
+{
+	ssize_t n = bytes_of(FAULT_READ, bytes);
+
+	return n < 0 ? n : REAL(pread)(fd, room, (size_t)n, at);
+}
+
+ssize_t write(int fd, const void *from, size_t bytes)
+{
+	ssize_t n = bytes_of(FAULT_WRITE, bytes);
+
+	return n < 0 ? n : REAL(write)(fd, from, (size_t)n);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at)
+{
+	ssize_t n = bytes_of(FAULT_WRITE, bytes);
+
+	return n < 0 ? n : REAL(pwrite)(fd, from, (size_t)n, at);
+}
+
+ssize_t writev(int fd, const struct iovec *pieces, int count)
+{
+	ssize_t n = bytes_of(FAULT_WRITE, (size_t)count);
+
+	return n < 0 ? n : REAL(writev)(fd, pieces, (int)n);
+}
+
+ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t at)
+{
+	ssize_t n = bytes_of(FAULT_WRITE, (size_t)count);
+
+	return n < 0 ? n : REAL(pwritev)(fd, pieces, (int)n, at);
+}
+
+off_t lseek(int fd, off_t at, int whence)
+{
+	return fails(FAULT_SEEK) ? -1 : REAL(lseek)(fd, at, whence);
+}
+
+int fstat(int fd, struct stat *ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(fstat)(fd, ret);
+}
+
+int stat(const char *restrict path, struct stat *restrict ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(stat)(path, ret);
+}
+
+int lstat(const char *restrict path, struct stat *restrict ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(lstat)(path, ret);
+}
+
+int fstatat(int folder, const char *restrict path, struct stat *restrict ret, int flags)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(fstatat)(folder, path, ret, flags);
+}
+
+int access(const char *path, int how)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(access)(path, how);
+}
+
+int fstatfs(int fd, struct statfs *ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(fstatfs)(fd, ret);
+}
+
+int fstatvfs(int fd, struct statvfs *ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(fstatvfs)(fd, ret);
+}
+
+int ftruncate(int fd, off_t bytes)
+{
+	return fails(FAULT_SIZE) ? -1 : REAL(ftruncate)(fd, bytes);
+}
+
+int posix_fallocate(int fd, off_t at, off_t bytes)
+{
+	int err = failure(FAULT_SIZE);
+
+	return err > 0 ? err : REAL(posix_fallocate)(fd, at, bytes);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+int fsync(int fd)
+{
+	return fails(FAULT_SYNC) ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+	return fails(FAULT_SYNC) ? -1 : REAL(fdatasync)(fd);
+}
+
+/* Giving a lock back does not fail, asking for one can. */
+int fcntl(int fd, int what, ...)
+{
+	void *how;
+	va_list ap;
+	bool takes;
+
+	va_start(ap, what);
+	how = va_arg(ap, void *);
+	va_end(ap);
+	takes = what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK || what == F_OFD_SETLKW || what == F_OFD_GETLK;
+	if (takes && ((struct flock *)how)->l_type != F_UNLCK && fails(FAULT_LOCK))
+		return -1;
+	if ((what == F_DUPFD || what == F_DUPFD_CLOEXEC) && fails(FAULT_DUP))
+		return -1;
+	return REAL(fcntl)(fd, what, how);
+}
+
+int flock(int fd, int how)
+{
+	return !(how & LOCK_UN) && fails(FAULT_FLOCK) ? -1 : REAL(flock)(fd, how);
+}
+
+/* ---- Names ---- */
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(linkat)(from_folder, from, to_folder, to, flags);
+}
+
+int rename(const char *from, const char *to)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(rename)(from, to);
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(renameat)(from_folder, from, to_folder, to);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(renameat2)(from_folder, from, to_folder, to, flags);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(mkdir)(path, mode);
+}
+
+int unlink(const char *path)
+{
+	return fails(FAULT_UNLINK) ? -1 : REAL(unlink)(path);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+	return fails(FAULT_UNLINK) ? -1 : REAL(unlinkat)(folder, path, flags);
+}
+
+DIR *fdopendir(int fd)
+{
+	return fails(FAULT_FOLDER) ? NULL : REAL(fdopendir)(fd);
+}
+
+struct dirent *readdir(DIR *list)
+{
+	return fails(FAULT_FOLDER) ? NULL : REAL(readdir)(list);
+}

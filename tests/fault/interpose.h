@@ -1,0 +1,37 @@
+/* interpose.h - failures on order: which call of which kind fails, and how */
+#ifndef BLM_INTERPOSE_H
+#define BLM_INTERPOSE_H
+
+#include <stdbool.h>
+
+/* Kinds of calls that may fail; each is counted by itself. */
+enum fault_call {
+	FAULT_ALLOCATE, FAULT_OPEN, FAULT_READ, FAULT_WRITE, FAULT_STAT, FAULT_SIZE, FAULT_MAP, FAULT_UNMAP, FAULT_SYNC, FAULT_DUP,
+	FAULT_LOCK, FAULT_FLOCK, FAULT_NAME, FAULT_UNLINK, FAULT_SEEK, FAULT_FOLDER,
+	FAULT_CALLS
+};
+
+enum fault_mode { FAULT_NEVER, FAULT_ONCE, FAULT_FROM_THEN_ON, FAULT_NOW_AND_THEN };
+
+enum { FAULT_SHORT = -1 };	/* for an errno value: half of the bytes are read or written, and no more is said */
+
+extern struct fault {
+	enum fault_mode mode;
+	enum fault_call call;		/* that fails; NOW_AND_THEN: any */
+	long nth;			/* from 1 on; NOW_AND_THEN: of so many calls one fails */
+	int err;			/* errno, or FAULT_SHORT */
+	unsigned long random;		/* NOW_AND_THEN: the state of its dice */
+
+	bool armed;			/* only then is anything counted or failed */
+	long calls[FAULT_CALLS];
+	long failed[FAULT_CALLS];
+	long allocated, mapped;		/* how many there are now, whether armed or not */
+} fault;
+
+/* Its name, and the i-th errno value that fits it (FAULT_SHORT too); 0: no more. */
+const char *fault_name(enum fault_call call);
+int fault_errno(enum fault_call call, unsigned i);
+
+long fault_all_failed(void);
+
+#endif

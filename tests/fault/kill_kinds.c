@@ -1,0 +1,411 @@
+/*
+ * kill_kinds.c - workers that add, remove, grow and rotate, killed at any moment: no key that must be there is missing
+ *
+ * usage: test-kill_kinds [CYCLES]
+ *
+ * Four workers on filters of the kinds that do more than set bits; a cycle kills one of them, or all, and looks. A worker's keys are its
+ * own, in batches, and before and after each call it writes what is to become of a batch into memory that outlives it. A batch of which
+ * neither is sure, since the worker was killed in between, is never touched again: taking out what may be out would take out others'.
+ * Whatever was killed where: a key that is there is found, with the value that it has or one above it; of those that were taken out no more
+ * are found than by mistake; repair finds nothing but files that somebody left who grew a filter; and every filter goes on.
+ */
+#include "processes.h"
+
+enum { WORKERS = 4, BATCH = 16, ROUND = 50, BATCHES = 1 << 13, LIVE = 24, SLOTS = 4, SLOT_KEYS = 1000 };
+
+static unsigned long cycles = 50;
+
+enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, D_LEFT, REMOVABLE, SCALABLE, WINDOW, SPLIT_BLOCK, HASH_COMPACT, ATTENUATED, APPROXIMATOR, KINDS };
+
+/*
+ * Room for the LIVE batches of all workers, and for what is left of a batch of each that is killed in a round; in cuckoo filters just so,
+ * that keys be moved; in an iblt so much more that few that are not there are found. Where a key can be denied for others that were taken out
+ * the rate is so small that in all a run none is.
+ */
+static const struct blm_params fixed[KINDS] = {
+	[COUNTING] = { .kind = "counting", .capacity = 6000, .rate = 0.001 },
+	[CUCKOO] = { .kind = "cuckoo", .capacity = 2500, .rate = 0.001 },
+	[REDIS_CUCKOO] = { .kind = "redis-cuckoo", .capacity = 2500, .rate = 0.02 },
+	[IBLT] = { .kind = "iblt", .capacity = 30000, .options = "key-bytes=8" },
+	[D_LEFT] = { .kind = "d-left", .capacity = 6000, .rate = 0.001, .options = "spare=2" },
+	[REMOVABLE] = { .kind = "removable", .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9 },
+	[SCALABLE] = { .kind = "scalable", .capacity = 100, .rate = 0.001 },
+	[WINDOW] = { .kind = "window", .capacity = SLOTS * SLOT_KEYS, .rate = 0.001, .options = "slots=4" },
+	[SPLIT_BLOCK] = { .kind = "split-block", .capacity = 100000, .rate = 0.001 },
+	[HASH_COMPACT] = { .kind = "hash-compact", .capacity = 100000, .rate = 0.001 },
+	[ATTENUATED] = { .kind = "attenuated", .capacity = 100000, .rate = 0.001 },
+	[APPROXIMATOR] = { .kind = "approximator", .capacity = 100000, .rate = 0.001 },
+};
+
+enum state { NEW, ADDING, THERE, REMOVING, GONE };
+
+struct log {
+	uint8_t batch[KINDS][BATCHES];		/* enum state */
+	uint64_t past[BATCHES];			/* of the window: what had ended when the batch began, see must_be_there() */
+	uint64_t begun, ended;			/* keys added to the window; a rotation is SLOT_KEYS of them */
+	uint32_t next[KINDS], oldest[KINDS];	/* batches from the oldest on may be there */
+	uint64_t operations;
+};
+
+static struct {
+	struct log log[WORKERS];
+	bool stop;
+} *shared;
+
+static uint64_t first_key(unsigned worker, enum which kind, uint32_t batch)
+{
+	return (uint64_t)(worker + 1) << 48 | (uint64_t)kind << 40 | (uint64_t)batch * BATCH;
+}
+
+static void set(uint8_t *state, enum state to)
+{
+	__atomic_store_n(state, (uint8_t)to, __ATOMIC_SEQ_CST);
+}
+
+static enum state get(const uint8_t *state)
+{
+	return (enum state)__atomic_load_n(state, __ATOMIC_SEQ_CST);
+}
+
+static bool has_values(enum which kind)
+{
+	return kind == ATTENUATED || kind == APPROXIMATOR;
+}
+
+/* What the keys of a batch have: a distance, or a value of which the greater counts. */
+static void values_of(uint64_t values[BATCH], enum which kind, uint32_t batch)
+{
+	for (unsigned i = 0; i < BATCH; i++)
+		values[i] = (batch + i) % (kind == ATTENUATED ? 3 : 200) + (kind == APPROXIMATOR);
+}
+
+/* ---- How far the window is ---- */
+
+static void begin(struct log *log, uint64_t keys)
+{
+	__atomic_fetch_add(&log->begun, keys, __ATOMIC_SEQ_CST);
+}
+
+/* Whatever its worker began took place by now, or never will: it returned, or the worker died in it. */
+static void end(struct log *log)
+{
+	__atomic_store_n(&log->ended, log->begun, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t begun_by_all(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned w = 0; w < WORKERS; w++)
+		sum += __atomic_load_n(&shared->log[w].begun, __ATOMIC_SEQ_CST);
+	return sum;
+}
+
+static uint64_t ended_by_all(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned w = 0; w < WORKERS; w++)
+		sum += __atomic_load_n(&shared->log[w].ended, __ATOMIC_SEQ_CST);
+	return sum;
+}
+
+/* ---- A worker ---- */
+
+static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, enum which kind)
+{
+	uint32_t batch = log->next[kind];
+	struct blm_key keys[BATCH];
+	uint64_t room[BATCH], values[BATCH];
+	int64_t r;
+
+	if (batch == BATCHES)
+		return;
+	number_keys(room, keys, first_key(worker, kind, batch), BATCH);
+	if (kind == WINDOW) {
+		log->past[batch] = ended_by_all();
+		begin(log, BATCH);
+	}
+	log->next[kind]++;
+	set(&log->batch[kind][batch], ADDING);
+	values_of(values, kind, batch);
+	r = has_values(kind) ? blm_put_many(f, keys, values, BATCH, NULL) : blm_add_many(f, keys, BATCH, NULL);
+	MUST(r >= 0 || (r == -EXFULL && (kind == CUCKOO || kind == REDIS_CUCKOO || kind == D_LEFT || kind == HASH_COMPACT)));
+	if (r >= 0)
+		set(&log->batch[kind][batch], THERE);
+	if (kind == WINDOW)
+		end(log);
+}
+
+static void remove_batch(struct blm_filter *f, struct log *log, unsigned worker, enum which kind)
+{
+	uint32_t batch = log->oldest[kind];
+	struct blm_key keys[BATCH];
+	uint64_t room[BATCH];
+
+	if (batch == log->next[kind])
+		return;
+	log->oldest[kind]++;
+	if (get(&log->batch[kind][batch]) != THERE)
+		return;
+	number_keys(room, keys, first_key(worker, kind, batch), BATCH);
+	set(&log->batch[kind][batch], REMOVING);
+	MUST(blm_remove_many(f, keys, BATCH, NULL) == BATCH);
+	set(&log->batch[kind][batch], GONE);
+}
+
+static void grow(struct blm_filter *f)
+{
+	int r = blm_grow(f, 0);
+
+	MUST(r == 0 || r == -ERANGE);
+}
+
+static void rotate(struct blm_filter *f, struct log *log)
+{
+	begin(log, SLOT_KEYS);
+	MUST(blm_rotate(f) == 0);
+	end(log);
+}
+
+static void work_once(struct blm_filter *const *f, struct log *log, unsigned worker, uint64_t *random)
+{
+	enum which kind = one_of(random, KINDS);
+	unsigned what = one_of(random, 100);
+	bool removes = kind <= REMOVABLE, full = log->next[kind] - log->oldest[kind] >= LIVE;
+
+	if (what < 4)
+		MUST(blm_sync(f[kind]) == 0);
+	else if (what < 6 && kind == D_LEFT)
+		grow(f[kind]);
+	else if (what < 6 && kind == WINDOW)
+		rotate(f[kind], log);
+	else if (removes && (full || what < 40))
+		remove_batch(f[kind], log, worker, kind);
+	else
+		add_batch(f[kind], log, worker, kind);
+}
+
+static int worker_body(int worker)
+{
+	struct log *log = &shared->log[worker];
+	uint64_t random = (uint64_t)getpid() << 32 ^ log->operations;
+	struct blm_filter *f[KINDS];
+	struct blm_store *store;
+
+	end(log);
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	for (enum which i = 0; i < KINDS; i++)
+		MUST(blm_open(&f[i], store, fixed[i].kind, true) == 0);
+	for (; !__atomic_load_n(&shared->stop, __ATOMIC_RELAXED); log->operations++)
+		work_once(f, log, (unsigned)worker, &random);
+	for (enum which i = 0; i < KINDS; i++)
+		blm_close(f[i]);
+	blm_store_close(store);
+	return 0;
+}
+
+/* ---- What must be true ---- */
+
+/*
+ * Asked before: is it still so? The slot that the batch is in may have been full but for it, and is dropped when SLOTS + 1 more have
+ * begun, each of the others after SLOT_KEYS keys at the earliest, or by rotate(). What came since the batch began is at most what was
+ * begun by now and had not ended then: others were in the middle of a rotation, or had keys in that were not counted yet.
+ */
+static bool must_be_there(const struct log *log, enum which kind, uint32_t batch)
+{
+	return get(&log->batch[kind][batch]) == THERE && (kind != WINDOW || begun_by_all() - log->past[batch] < SLOTS * SLOT_KEYS);
+}
+
+/* A distance seldom is less than it was put, a value seldom more. */
+static bool values_are_right(const struct blm_filter *f, unsigned worker, enum which kind, uint32_t batch)
+{
+	uint64_t room[BATCH], put[BATCH], got[BATCH];
+	struct blm_key keys[BATCH];
+
+	number_keys(room, keys, first_key(worker, kind, batch), BATCH);
+	values_of(put, kind, batch);
+	if (blm_get_many(f, keys, BATCH, got, NULL) != BATCH)
+		return false;
+	for (unsigned i = 0; i < BATCH; i++)
+		if (kind == ATTENUATED ? got[i] > put[i] : got[i] < put[i])
+			return false;
+	return true;
+}
+
+/* Those that were taken out, and how many of them are found all the same. */
+static void check_gone(const struct blm_filter *f, enum which kind)
+{
+	uint64_t gone = 0, found = 0;
+
+	for (unsigned w = 0; w < WORKERS; w++)
+		for (uint32_t batch = 0; batch < shared->log[w].next[kind]; batch++)
+			if (get(&shared->log[w].batch[kind][batch]) == GONE) {
+				gone += BATCH;
+				found += BATCH - denied(f, first_key(w, kind, batch), BATCH);
+			}
+	ck_assert_msg(found <= gone / 50 + 10, "%s: of %llu keys that were taken out %llu are found", fixed[kind].kind, (unsigned long long)gone,
+		      (unsigned long long)found);
+}
+
+/* Its next writer finds nothing that is in its way. */
+static void check_that_it_goes_on(struct blm_store *store, enum which kind)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *f;
+	int64_t r;
+
+	OK(blm_open(&f, store, fixed[kind].kind, true));
+	r = has_values(kind) ? blm_put(f, "after", 5, 1) : blm_add(f, "after", 5);
+	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind, blm_why());
+	ck_assert(r < 0 || blm_contains(f, "after", 5));
+	if (kind <= D_LEFT && r == 1)
+		ck_assert_int_eq(blm_remove(f, "after", 5), 1);
+	OK(blm_sync(f));
+	OK(blm_info(f, info));
+	ck_assert(!info->dirty);
+	blm_close(f);
+	free(info);
+}
+
+static void check_kind(const struct blm_filter *f, enum which kind, uint32_t newest)
+{
+	for (unsigned w = 0; w < WORKERS; w++) {
+		const struct log *log = &shared->log[w];
+		uint32_t next = __atomic_load_n(&log->next[kind], __ATOMIC_SEQ_CST);
+
+		for (uint32_t batch = next > newest ? next - newest : 0; batch < next; batch++)
+			if (must_be_there(log, kind, batch) && denied(f, first_key(w, kind, batch), BATCH) && must_be_there(log, kind, batch))
+				ck_abort_msg("%s: keys of batch %u of worker %u are missing", fixed[kind].kind, batch, w);
+			else if (has_values(kind) && must_be_there(log, kind, batch) && !values_are_right(f, w, kind, batch))
+				ck_abort_msg("%s: values of batch %u of worker %u are wrong", fixed[kind].kind, batch, w);
+	}
+}
+
+/* The newest batches of each worker: all at the end of a round. */
+static void check_all(struct blm_store *store, uint32_t newest)
+{
+	for (enum which kind = 0; kind < KINDS; kind++) {
+		struct blm_filter *f;
+
+		OK(blm_open(&f, store, fixed[kind].kind, false));
+		check_kind(f, kind, newest);
+		blm_close(f);
+	}
+}
+
+static void print_finding(void *context, const struct blm_finding *found)
+{
+	++*(unsigned *)context;
+	fprintf(stderr, "# %s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+}
+
+static void check_finding(void *context, const struct blm_finding *found)
+{
+	ck_assert_msg(found->repaired && strstr(found->what, "left behind"), "%s: %s", found->file, found->what);
+}
+
+/* Nobody is at work. Nothing but files that somebody left who grew a filter is found, and those only once; all can go on. */
+static uint64_t check_at_rest(void)
+{
+	struct blm_store *store = open_store(0);
+	unsigned wrong = 0;
+	uint64_t operations = 0;
+
+	check_all(store, BATCHES);
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, check_finding, NULL), 0);
+	ck_assert_int_eq(blm_store_verify("s", 0, print_finding, &wrong), 0);
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_int_eq(files_in("s/filters", NULL), KINDS);
+	check_all(store, BATCHES);
+	for (enum which kind = 0; kind <= REMOVABLE; kind++) {
+		struct blm_filter *f;
+
+		OK(blm_open(&f, store, fixed[kind].kind, false));
+		check_gone(f, kind);
+		blm_close(f);
+	}
+	for (enum which kind = 0; kind < KINDS; kind++)
+		check_that_it_goes_on(store, kind);
+	blm_store_close(store);
+	for (unsigned w = 0; w < WORKERS; w++)
+		operations += shared->log[w].operations;
+	return operations;
+}
+
+/* ---- The cycles ---- */
+
+static void start_round(void)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+
+	memset(shared, 0, sizeof(*shared));
+	for (enum which kind = 0; kind < KINDS; kind++) {
+		struct blm_params params = fixed[kind];
+
+		params.replace = true;
+		OK(blm_create(NULL, store, params.kind, &params));
+	}
+	blm_store_close(store);
+}
+
+static void kill_workers(pid_t pid[WORKERS], unsigned first, unsigned count)
+{
+	for (unsigned w = first; w < first + count; w++)
+		kill(pid[w], SIGKILL);
+	for (unsigned w = first; w < first + count; w++) {
+		ck_assert_int_eq(join(pid[w]), SIGNALLED + SIGKILL);
+		pid[w] = 0;
+	}
+}
+
+static void cycle(pid_t pid[WORKERS], uint64_t *random)
+{
+	bool all = one_of(random, 8) == 0;
+	unsigned first = all ? 0 : one_of(random, WORKERS), count = all ? WORKERS : 1;
+	struct blm_store *store;
+
+	for (unsigned w = 0; w < WORKERS; w++)
+		if (!pid[w])
+			pid[w] = spawn(worker_body, (int)w);
+	usleep(one_of(random, 20000));
+	kill_workers(pid, first, count);
+	store = open_store(0);
+	check_all(store, 4 * LIVE);
+	blm_store_close(store);
+}
+
+START_TEST(of_adders_removers_growers_and_rotators_that_are_killed_at_any_moment_no_key_that_must_be_there_is_missing)
+{
+	pid_t pid[WORKERS] = { 0 };
+	uint64_t random = 1, operations = 0;
+
+	shared = shared_memory(sizeof(*shared));
+	for (unsigned long c = 0; c < cycles; c++) {
+		if (c % ROUND == 0)
+			start_round();
+		cycle(pid, &random);
+		if (c % ROUND != ROUND - 1 && c != cycles - 1)
+			continue;
+		for (unsigned w = 0; w < WORKERS; w++)
+			if (pid[w])
+				kill_workers(pid, w, 1);
+		operations += check_at_rest();
+	}
+	printf("# %lu cycles, %llu operations, no key missing\n", cycles, (unsigned long long)operations);
+	fflush(stdout);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *s = suite_create("kill_kinds");
+	TCase *tc = tcase_create("kill_kinds");
+
+	cycles = how_many(argc, argv, cycles);
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_set_timeout(tc, 60 + (double)cycles);
+	tcase_add_test(tc, of_adders_removers_growers_and_rotators_that_are_killed_at_any_moment_no_key_that_must_be_there_is_missing);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

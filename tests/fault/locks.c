@@ -1,0 +1,704 @@
+/*
+ * locks.c - holders of locks that stop, die or fork; containers; users and mounts that only read; copies made at any moment
+ *
+ * What is waited for, and what is not, is lib/file/lock.h's and lib/catalog/lock.h's promise: a question never waits, adding
+ * only for a replacement, a claim for that and for the gate; the catalog's lock is waited for five seconds at most. A dead
+ * holder holds nothing.
+ */
+#include "processes.h"
+
+#include "file/lock.h"
+#include "filter.h"
+
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+enum { SKIPPED = 77 };	/* this needs rights that are not to be had here */
+
+static int told[2], asked[2];
+
+static void say(int to)
+{
+	MUST(write(to, "x", 1) == 1);
+}
+
+static void hear(int from)
+{
+	char c;
+
+	MUST(read(from, &c, 1) == 1);
+}
+
+static void make_pipes(void)
+{
+	ck_assert(pipe(told) == 0 && pipe(asked) == 0);
+}
+
+/* Does a process still run after so many milliseconds? Ended with anything but 0 is an error. */
+static bool runs_after(pid_t pid, unsigned milliseconds)
+{
+	double end = seconds() + milliseconds / 1e3;
+	int status;
+
+	do {
+		pid_t ended = waitpid(pid, &status, WNOHANG);
+
+		if (ended == pid) {
+			ck_assert_msg(status == 0, "ended with %x", (unsigned)status);
+			return false;
+		}
+		usleep(500);
+	} while (seconds() < end);
+	return true;
+}
+
+/* ---- Holders of a filter's locks ---- */
+
+enum what { ASK, OPEN_TO_READ, ADD, CLAIM, SYNC, CLEAR, WHATS };
+static const char *const whats[] = { "asking", "opening", "adding", "claiming", "syncing", "clearing" };
+
+static const struct {
+	const char *name;
+	enum blm_lock_of lock;
+	bool exclusive;
+	unsigned state;
+	unsigned waits;		/* a bit for each what that waits for the holder */
+} holders[] = {
+	{ "a replacer", BLM_LOCK_REPLACE, true, BLM_REPLACING, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
+	{ "a replacer at its last step", BLM_LOCK_REPLACE, true, BLM_YIELDING, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
+	{ "a dropper", BLM_LOCK_REPLACE, true, BLM_DROPPED, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
+	{ "a claimer", BLM_LOCK_REPLACE, false, BLM_LIVE, 1 << CLEAR },
+	{ "a holder of the gate", BLM_LOCK_GATE, true, BLM_LIVE, 1 << CLAIM | 1 << CLEAR },
+	{ "a syncer", BLM_LOCK_SYNC, true, BLM_LIVE, 1 << SYNC },
+};
+
+static struct blm_store *the_store;	/* NULL: filters beside a path */
+static struct blm_filter *the_filter;
+
+static int hold_and_stop(int which)
+{
+	struct blm_filter *f;
+	struct blm_view *view;
+
+	MUST(blm_open(&f, the_store, "a", true) == 0);
+	view = current_view(f);
+	MUST(blm_ofd_lock(view->image.fd, holders[which].lock, holders[which].exclusive) == 0);
+	if (holders[which].state != BLM_LIVE)
+		set_state(view, holders[which].state);
+	raise(SIGSTOP);
+	return 0;
+}
+
+/* In a child, through the handle that its parent had open before. */
+static int do_it(int what)
+{
+	struct blm_filter *f;
+
+	switch ((enum what)what) {
+	case ASK: MUST(has(the_filter, "key") && !has(the_filter, "no key")); break;
+	case OPEN_TO_READ:
+		MUST(blm_open(&f, the_store, "a", false) == 0);
+		MUST(has(f, "key"));
+		break;
+	case ADD: MUST(blm_add(the_filter, "added", 5) >= 0); break;
+	case CLAIM: MUST(blm_claim(the_filter, "claimed", 7) >= 0); break;
+	case SYNC: MUST(blm_sync(the_filter) == 0); break;
+	case CLEAR: MUST(blm_clear(the_filter) == 0); break;
+	case WHATS: break;
+	}
+	return 0;
+}
+
+static void make_a(bool in_store)
+{
+	the_store = in_store ? open_store(BLM_STORE_CREATE) : NULL;
+	make_with(the_store, "a", "key");
+	make_with(the_store, "b", "key");
+	OK(blm_open(&the_filter, the_store, "a", true));
+}
+
+static void end_a(void)
+{
+	blm_close(the_filter);
+	blm_store_close(the_store);
+}
+
+static pid_t stopped(int (*body)(int), int arg)
+{
+	pid_t pid = spawn(body, arg);
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	ck_assert_msg(WIFSTOPPED(status), "status %x", (unsigned)status);
+	return pid;
+}
+
+/* _i: the holder, and whether in a store */
+START_TEST(a_stopped_holder_is_waited_for_by_those_who_need_its_lock_only_and_a_dead_one_by_nobody)
+{
+	int which = _i / 2;
+	pid_t holder, waiting[WHATS] = { 0 };
+	double killed;
+
+	make_a(_i % 2);
+	holder = stopped(hold_and_stop, which);
+	for (int what = 0; what < CLEAR; what++) {
+		pid_t pid = spawn(do_it, what);
+		bool waits = holders[which].waits >> what & 1;
+
+		ck_assert_msg(runs_after(pid, waits ? 200 : 3000) == waits, "%s is stopped: %s %s", holders[which].name, whats[what],
+			      waits ? "does not wait" : "waits");
+		waiting[what] = waits ? pid : 0;
+	}
+	ck_assert(holds(the_store, "b", "key"));		/* the other filters are nobody's business */
+	if (holders[which].waits >> CLEAR & 1) {		/* last: who waits to replace holds the gate, and claims wait for it */
+		waiting[CLEAR] = spawn(do_it, CLEAR);
+		ck_assert_msg(runs_after(waiting[CLEAR], 200), "%s is stopped: clearing does not wait", holders[which].name);
+	}
+	killed = seconds();
+	kill_it(holder);
+	for (int what = 0; what < WHATS; what++)
+		if (waiting[what])
+			ck_assert_msg(!runs_after(waiting[what], 1000 * TOO_LONG), "%s was killed: %s still waits", holders[which].name, whats[what]);
+	ck_assert_double_lt(seconds() - killed, TOO_LONG);
+	OK(blm_add(the_filter, "afterwards", 10));
+	ck_assert(has(the_filter, "afterwards"));
+	ck_assert_int_eq(blm_status(the_filter), 0);
+	end_a();
+}
+END_TEST
+
+/* ---- Holders of the catalog's lock ---- */
+
+static int hold_catalog_and_stop(int exclusive)
+{
+	int fd = open("s/catalog/lock", O_RDONLY | O_CLOEXEC);
+
+	MUST(fd >= 0 && flock(fd, exclusive ? LOCK_EX : LOCK_SH) == 0);
+	raise(SIGSTOP);
+	return 0;
+}
+
+START_TEST(a_stopped_holder_of_the_catalog_is_waited_for_five_seconds_and_named_and_a_dead_one_not_at_all)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	char pid_text[16];
+	double begun;
+	pid_t holder;
+
+	make_a(true);
+	holder = stopped(hold_catalog_and_stop, _i);
+	begun = seconds();
+	if (_i)
+		FAILS(blm_store_find(the_store, "a", info), -EBUSY);
+	else
+		FAILS(blm_store_label(the_store, "a", "k", "v"), -EBUSY);
+	ck_assert_double_gt(seconds() - begun, 4.9);
+	ck_assert_double_lt(seconds() - begun, TOO_LONG);
+	snprintf(pid_text, sizeof(pid_text), " %d ", (int)holder);
+	if (access("/proc/locks", R_OK) == 0)
+		ck_assert_msg(strstr(blm_why(), pid_text), "%s", blm_why());
+	begun = seconds();		/* what needs no catalog does not wait */
+	OK(blm_add(the_filter, "added", 5));
+	OK(blm_claim(the_filter, "claimed", 7));
+	ck_assert(has(the_filter, "added"));
+	if (!_i)
+		OK(blm_store_find(the_store, "a", info));
+	ck_assert_double_lt(seconds() - begun, TOO_LONG);
+	begun = seconds();
+	kill_it(holder);
+	OK(blm_store_label(the_store, "a", "k", "v"));
+	OK(blm_store_find(the_store, "a", info));
+	ck_assert_double_lt(seconds() - begun, TOO_LONG);
+	free(info);
+	end_a();
+}
+END_TEST
+
+static int drop_a(int unused)
+{
+	MUST(blm_store_drop(the_store, "a") == 0);
+	return 0;
+}
+
+START_TEST(a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile)
+{
+	int catalog;
+	struct blm_filter *reader, *late;
+	pid_t dropper;
+
+	make_a(true);
+	OK(blm_open(&reader, the_store, "a", false));
+	catalog = open("s/catalog/lock", O_RDONLY | O_CLOEXEC);
+	ck_assert(catalog >= 0 && flock(catalog, LOCK_SH) == 0);	/* look-ups go on, the commit waits */
+	dropper = spawn(drop_a, 0);
+	while (state_of(load_acquire(&live_of(reader->view)->state.word)) != BLM_DROPPED)
+		usleep(100);
+	ck_assert(has(reader, "key") && has(the_filter, "key"));	/* both look the name up, and it is there */
+	OK(blm_open(&late, the_store, "a", false));
+	ck_assert_int_eq(blm_status(reader), 0);
+	ck_assert_int_eq(flock(catalog, LOCK_UN), 0);	/* the dropper has a copy of the descriptor */
+	ck_assert_int_eq(join(dropper), 0);
+	close(catalog);
+	alarm(TOO_LONG);
+	FAILS(blm_add(the_filter, "added", 5), -ESTALE);
+	ck_assert_int_eq(blm_status(reader), -ESTALE);
+	ck_assert_int_eq(blm_status(late), -ESTALE);
+	alarm(0);
+	ck_assert(has(reader, "key"));
+	blm_close(reader);
+	blm_close(late);
+	end_a();
+}
+END_TEST
+
+/* ---- Forks ---- */
+
+static int use_and_end(int unused)
+{
+	MUST(blm_add(the_filter, "the child's", 11) == 1);
+	MUST(has(the_filter, "the child's"));
+	blm_close(the_filter);
+	blm_store_close(the_store);
+	return 0;
+}
+
+static int is_it_held(int unused)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, the_store, "a", false) == 0);
+	return blm_ofd_busy(current_view(f)->image.fd, BLM_LOCK_REPLACE);
+}
+
+START_TEST(a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone)
+{
+	struct blm_view *view;
+
+	make_a(_i);
+	view = current_view(the_filter);
+	OK(blm_lock_shared(&view->lock, view->image.fd));
+	ck_assert_int_eq(run_apart(use_and_end, 0), 0);
+	ck_assert_int_eq(run_apart(is_it_held, 0), 1);
+	blm_unlock_shared(&view->lock, view->image.fd);
+	ck_assert_int_eq(run_apart(is_it_held, 0), 0);
+	ck_assert(has(the_filter, "the child's"));
+	end_a();
+}
+END_TEST
+
+/* Its idle child is told to end by the pipe. */
+static int lock_with_a_child(int unused)
+{
+	struct blm_view *view = current_view(the_filter);
+	pid_t child = fork();
+	char c;
+
+	if (child == 0) {
+		close(asked[1]);
+		while (read(asked[0], &c, 1) < 0)
+			;
+		_exit(0);
+	}
+	MUST(child > 0 && blm_view_fd(the_filter, view) >= 0 && blm_lock_exclusive(&view->lock, view->image.fd) == 0);
+	say(told[1]);
+	pause();
+	return 0;
+}
+
+START_TEST(an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held)
+{
+	pid_t holder;
+
+	make_a(_i);
+	make_pipes();
+	holder = spawn(lock_with_a_child, 0);
+	hear(told[0]);
+	kill(holder, SIGKILL);
+	ck_assert_int_eq(join(holder), SIGNALLED + SIGKILL);
+	ck_assert_int_eq(run_apart(is_it_held, 0), 0);
+	OK(blm_claim(the_filter, "x", 1));
+	OK(blm_clear(the_filter));
+	close(asked[1]);
+	end_a();
+}
+END_TEST
+
+/* Opened anew each time, since a handle keeps every file that it ever had; the others' handles need descriptors enough. */
+static int replace_for_ever(int unused)
+{
+	struct blm_filter *f;
+
+	for (;;) {
+		MUST(blm_open(&f, the_store, "a", true) == 0);
+		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) == 0);
+		blm_close(f);
+	}
+}
+
+static void take_all_descriptors(void)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static int add_and_claim(int i)
+{
+	MUST((i % 2 ? blm_add(the_filter, &i, sizeof(i)) : blm_claim(the_filter, &i, sizeof(i))) >= 0);
+	MUST(blm_contains(the_filter, &i, sizeof(i)));
+	return 0;
+}
+
+enum { AT_ONCE = 300000 };
+
+static int add_at_once(int unused)
+{
+	struct blm_key *keys = calloc(AT_ONCE, sizeof(*keys));
+	uint64_t *room = calloc(AT_ONCE, sizeof(*room));
+
+	number_keys(room, keys, 0, AT_ONCE);
+	MUST(blm_add_many(the_filter, keys, AT_ONCE, NULL) >= 0);
+	free(keys);
+	free(room);
+	return 0;
+}
+
+START_TEST(a_child_that_inherits_a_handle_adds_again_what_it_added_to_a_file_that_was_replaced_meanwhile)
+{
+	pid_t replacer;
+
+	the_store = NULL;
+	OK(blm_create(&the_filter, NULL, "a", &(struct blm_params){ .capacity = AT_ONCE, .rate = 0.001 }));
+	replacer = spawn(replace_for_ever, 0);
+	for (int i = 0; i < 10; i++) {
+		ck_assert(!has(the_filter, "no key"));	/* so the child begins with the file that is current */
+		ck_assert_int_eq(run_apart(add_at_once, 0), 0);
+	}
+	kill_it(replacer);
+	ck_assert_uint_eq(denied(the_filter, 0, AT_ONCE), 0);
+	blm_close(the_filter);
+}
+END_TEST
+
+START_TEST(children_that_inherit_a_handle_go_on_while_its_file_is_replaced)
+{
+	enum { CHILDREN = 400 };
+	pid_t replacer;
+
+	take_all_descriptors();
+	make_a(_i);
+	replacer = spawn(replace_for_ever, 0);
+	for (int i = 0; i < CHILDREN; i++)
+		ck_assert_int_eq(run_apart(add_and_claim, i), 0);
+	kill_it(replacer);
+	for (int i = 0; i < CHILDREN; i++)
+		ck_assert(blm_contains(the_filter, &i, sizeof(i)));
+	end_a();
+}
+END_TEST
+
+/* ---- Containers ---- */
+
+static int work_in_container(int which)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+	char name[32];
+
+	MUST(getpid() == 1);		/* as in the other one */
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	MUST(blm_open(&f, store, "a", true) == 0);
+	for (int i = 0; i < 50; i++) {
+		int key = which * 1000 + i;
+
+		MUST(blm_claim(f, &key, sizeof(key)) >= 0);
+		MUST(blm_add(f, &i, sizeof(i)) >= 0);
+		MUST(blm_sync(f) == 0);
+		snprintf(name, sizeof(name), "of %d: %d", which, i);
+		make_with(store, name, "key");
+		MUST(holds(store, name, "key"));
+		MUST(blm_store_label(store, "b", name, "here") == 0);
+		MUST(blm_store_label(store, "b", name, NULL) == 0);
+		if (i % 2)
+			MUST(blm_store_drop(store, name) == 0);
+	}
+	blm_close(f);
+	blm_store_close(store);
+	return 0;
+}
+
+static int container(int which)
+{
+	if (unshare(CLONE_NEWPID) < 0)
+		return SKIPPED;
+	return run_apart(work_in_container, which);
+}
+
+START_TEST(two_containers_whose_processes_have_equal_numbers_share_a_store)
+{
+	pid_t pid[2];
+	int r[2];
+
+	make_a(true);
+	blm_store_close(the_store);
+	pid[0] = spawn(container, 0);
+	pid[1] = spawn(container, 1);
+	r[0] = join(pid[0]);
+	r[1] = join(pid[1]);
+	if (r[0] == SKIPPED)
+		return;
+	ck_assert_int_eq(r[0], 0);
+	ck_assert_int_eq(r[1], 0);
+	for (int i = 0; i < 50; i++)
+		for (int which = 0; which < 2; which++) {
+			int key = which * 1000 + i;
+
+			ck_assert(blm_contains(the_filter, &key, sizeof(key)));
+		}
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
+	ck_assert_int_eq(files_in("s/filters", NULL), 2 + 2 * 25);
+	blm_close(the_filter);
+}
+END_TEST
+
+/* ---- Who may only read, while others write ---- */
+
+static int read_along(int as)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+
+	if (as == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+		return SKIPPED;
+	if (as == 1 && (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+			|| mount("s", "s", NULL, MS_BIND, NULL) < 0 || mount(NULL, "s", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
+		return SKIPPED;
+	MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
+	MUST(blm_open(&f, store, "a", false) == 0);
+	say(told[1]);
+	hear(asked[0]);
+	MUST(has(f, "added"));
+	say(told[1]);
+	hear(asked[0]);
+	MUST(has(f, "published") && !has(f, "added"));
+	say(told[1]);
+	hear(asked[0]);
+	MUST(blm_status(f) == -ESTALE && has(f, "published"));
+	MUST(blm_open(&f, store, "a", false) == -ENOENT);
+	return 0;
+}
+
+/* Now the reader goes on to its next step; false: it cannot be run here. */
+static bool reader_is_ready(pid_t pid)
+{
+	char c;
+
+	if (read(told[0], &c, 1) == 1)
+		return true;
+	ck_assert_int_eq(join(pid), SKIPPED);
+	return false;
+}
+
+START_TEST(who_may_only_read_sees_keys_publications_and_drops_at_once)
+{
+	struct blm_filter *new;
+	pid_t pid;
+
+	make_a(true);
+	make(&new, NULL, NULL);
+	OK(blm_add(new, "published", 9));
+	make_pipes();
+	pid = spawn(read_along, _i);
+	close(told[1]);
+	if (!reader_is_ready(pid))
+		return;
+	OK(blm_add(the_filter, "added", 5));
+	say(asked[1]);
+	ck_assert(reader_is_ready(pid));
+	OK(blm_store_publish(the_store, "a", new, 0, BLM_PUBLISH_WRITABLE));
+	say(asked[1]);
+	ck_assert(reader_is_ready(pid));
+	OK(blm_store_drop(the_store, "a"));
+	say(asked[1]);
+	ck_assert_int_eq(join(pid), 0);
+	blm_close(new);
+	end_a();
+}
+END_TEST
+
+/* ---- Overlays ---- */
+
+static int write_in_overlay(int unused)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, "merged/a.blm", true) == 0);
+	MUST(blm_add(f, "added", 5) == 1);
+	return 0;
+}
+
+static int in_overlay(int unused)
+{
+	struct blm_filter *reader;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+	    || mount("tmpfs", "layers", "tmpfs", 0, NULL) < 0)
+		return SKIPPED;
+	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0 && mkdir("layers/work", 0755) == 0);
+	make_with(NULL, "layers/lower/a.blm", "key");
+	if (mount("overlay", "merged", "overlay", 0, "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work") < 0)
+		return SKIPPED;
+	MUST(blm_open(&reader, NULL, "merged/a.blm", false) == 0);
+	MUST(has(reader, "key") && !has(reader, "added"));
+	MUST(run_apart(write_in_overlay, 0) == 0);
+	MUST(has(reader, "added"));
+	return 0;
+}
+
+static int replace_in_overlay(int unused)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, "merged/a.blm", true) == 0);
+	MUST(blm_clear(f) == 0 && blm_add(f, "afterwards", 10) == 1);
+	return 0;
+}
+
+/* Somebody who may not write, so that no opening of his brings the copy about. dirty: nothing of the first page of words changes. */
+static int in_overlay_as_nobody(int dirty)
+{
+	struct blm_filter *reader, *f;
+	int to_writer[2], to_reader[2];
+	pid_t writer;
+	char c;
+
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+	    || mount("tmpfs", "layers", "tmpfs", 0, NULL) < 0)
+		return SKIPPED;
+	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0 && mkdir("layers/work", 0755) == 0);
+	MUST(blm_create(&f, NULL, "layers/lower/a.blm", &(struct blm_params){ .capacity = 100, .rate = 0.001 }) == 0 && blm_add(f, "key", 3) == 1);
+	MUST(dirty || blm_sync(f) == 0);
+	blm_close(f);
+	if (mount("overlay", "merged", "overlay", 0, "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work") < 0)
+		return SKIPPED;
+	MUST(pipe(to_writer) == 0 && pipe(to_reader) == 0);
+	writer = fork();
+	if (writer == 0) {
+		MUST(read(to_writer[0], &c, 1) == 1);
+		write_in_overlay(0);
+		MUST(write(to_reader[1], "x", 1) == 1 && read(to_writer[0], &c, 1) == 1);
+		replace_in_overlay(0);
+		MUST(write(to_reader[1], "x", 1) == 1);
+		_exit(0);
+	}
+	MUST(setgid(65534) == 0 && setuid(65534) == 0);
+	MUST(blm_open(&reader, NULL, "merged/a.blm", false) == 0);
+	for (int i = 0; i < 100; i++)
+		MUST(has(reader, "key") && !has(reader, "added"));
+	MUST(!atomic_load(&reader->view)->older);	/* asking alone makes no view anew */
+	MUST(write(to_writer[1], "x", 1) == 1 && read(to_reader[0], &c, 1) == 1);
+	MUST(has(reader, "added") && has(reader, "key") && blm_status(reader) == 0);
+	MUST(write(to_writer[1], "x", 1) == 1 && read(to_reader[0], &c, 1) == 1);
+	MUST(has(reader, "afterwards") && !has(reader, "key") && blm_status(reader) == 0);
+	return join(writer);
+}
+
+START_TEST(a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace)
+{
+	int r;
+
+	ck_assert(mkdir("layers", 0755) == 0 && mkdir("merged", 0755) == 0);
+	r = run_apart(in_overlay_as_nobody, _i);
+	if (r != SKIPPED)
+		ck_assert_int_eq(r, 0);
+}
+END_TEST
+
+START_TEST(a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it)
+{
+	int r;
+
+	ck_assert(mkdir("layers", 0755) == 0 && mkdir("merged", 0755) == 0);
+	r = run_apart(in_overlay, 0);
+	if (r != SKIPPED)
+		ck_assert_int_eq(r, 0);
+}
+END_TEST
+
+/* ---- Copies ---- */
+
+static uint64_t *acknowledged;
+
+static int add_for_ever(int unused)
+{
+	for (uint64_t i = 0;; i++) {
+		MUST((i % 2 ? blm_add(the_filter, &i, sizeof(i)) : blm_claim(the_filter, &i, sizeof(i))) >= 0);
+		__atomic_store_n(acknowledged, i + 1, __ATOMIC_SEQ_CST);
+		if (i % 64 == 0)
+			MUST(blm_sync(the_filter) == 0);
+		if (i > 100000)
+			pause();
+	}
+}
+
+START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before)
+{
+	struct blm_filter *copy;
+	pid_t pid[3];
+
+	take_all_descriptors();
+	acknowledged = shared_memory(sizeof(*acknowledged));
+	OK(blm_create(&the_filter, NULL, "a", &(struct blm_params){ .kind = "classic", .cells = 1 << 21, .probes = 7 }));
+	pid[0] = spawn(add_for_ever, 0);
+	pid[1] = spawn(replace_for_ever, 0);
+	for (int i = 0; i < 200; i++) {
+		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST);
+		double begun;
+
+		copy_file("a", "copy");
+		begun = seconds();
+		OK(blm_open(&copy, NULL, "copy", i % 2));
+		ck_assert_double_lt(seconds() - begun, TOO_LONG);
+		ck_assert_uint_eq(denied(copy, 0, keys), 0);
+		if (i % 2) {
+			OK(blm_add(copy, "x", 1));
+			OK(blm_sync(copy));
+			ck_assert(has(copy, "x"));
+		}
+		blm_close(copy);
+		ck_assert_int_eq(blm_verify(NULL, "copy", false, NULL, NULL), 0);
+	}
+	kill_it(pid[0]);
+	kill_it(pid[1]);
+	ck_assert_uint_gt(*acknowledged, 100);
+	blm_close(the_filter);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("locks");
+	TCase *tc = tcase_create("locks");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, a_stopped_holder_is_waited_for_by_those_who_need_its_lock_only_and_a_dead_one_by_nobody, 0, 2 * (int)ARRAY_LEN(holders));
+	tcase_add_loop_test(tc, a_stopped_holder_of_the_catalog_is_waited_for_five_seconds_and_named_and_a_dead_one_not_at_all, 0, 2);
+	tcase_add_test(tc, a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile);
+	tcase_add_loop_test(tc, a_child_that_uses_its_parents_handle_and_ends_leaves_its_parents_locks_alone, 0, 2);
+	tcase_add_loop_test(tc, an_idle_child_keeps_no_lock_of_a_filter_that_its_killed_parent_held, 0, 2);
+	tcase_add_loop_test(tc, children_that_inherit_a_handle_go_on_while_its_file_is_replaced, 0, 2);
+	tcase_add_test(tc, a_child_that_inherits_a_handle_adds_again_what_it_added_to_a_file_that_was_replaced_meanwhile);
+	tcase_add_test(tc, two_containers_whose_processes_have_equal_numbers_share_a_store);
+	tcase_add_loop_test(tc, who_may_only_read_sees_keys_publications_and_drops_at_once, 0, 2);
+	tcase_add_test(tc, a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it);
+	tcase_add_loop_test(tc, a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace, 0, 2);
+	tcase_add_test(tc, a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,47 @@
+/*
+ * logdisk.h - a disk that remembers every write and every flush in their order, and fails writes on request
+ *
+ * A file system of one file, in user space (FUSE), under the loop device. From what it remembers, every state can be made in which a
+ * power cut may leave a disk: all that was written before the last flush, and of what came after it any sectors.
+ */
+#ifndef BLM_LOGDISK_H
+#define BLM_LOGDISK_H
+
+#include "disk.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum logged { LOG_WRITE = 1, LOG_FLUSH, LOG_MARK };
+
+struct log_record {
+	uint64_t what, offset, bytes;	/* then so many bytes, of writes and marks */
+};
+
+enum { FAULTS_MAX = 256 };
+
+/* Writes that touch one of these bytes of the disk fail with EIO. */
+struct faults {
+	_Atomic uint64_t count, hits;
+	struct { uint64_t from, to; } at[FAULTS_MAX];
+};
+
+struct logdisk {
+	struct disk disk;		/* mount this; its image is the file in user space */
+	int image, log;			/* what it has by now; what happened to it */
+	struct faults *faults;
+	int mark;			/* what is written here is a mark in the log */
+	char folder[64];
+	pid_t server;
+};
+
+/* From a disk that was made, which then belongs to it. Return: NULL, or why not. */
+const char *logdisk_begin(struct logdisk *ret, const struct disk *made);
+
+/* Mount it: nothing that the system kept of it in memory is used. */
+void logdisk_mount(struct logdisk *l);
+
+/* Stop; image and log stay open. */
+void logdisk_end(struct logdisk *l);
+
+#endif

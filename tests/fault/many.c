@@ -1,0 +1,311 @@
+/*
+ * many.c - many keys, many processes, many opens: none lost, none won twice, none refused
+ *
+ * usage: test-many [KEYS [SECONDS [OPENS]]]
+ *
+ * KEYS is how many are added to one filter by several processes, or as many as fit in SECONDS; then all are asked for. Where
+ * there is no memory for a filter of so many, they go into several, one after the other.
+ */
+#include "processes.h"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+
+enum { ADDERS = 4, TAKE = 4096, BATCH = 1024 };
+
+static uint64_t keys = 2000000;
+static double time_limit = 60;
+static unsigned opens = 300;		/* of each of 16 processes */
+
+static struct {
+	uint64_t from, next, to;	/* the filter's keys: its first, the next to be added, the one after its last */
+	uint64_t lost, gate;
+	uint64_t won[64];
+	double end;
+} *shared;
+
+static void start_together(unsigned count)
+{
+	__atomic_fetch_add(&shared->gate, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&shared->gate, __ATOMIC_SEQ_CST) < count)
+		usleep(100);
+}
+
+static void all_end_well(const pid_t *pid, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ck_assert_int_eq(join(pid[i]), 0);
+}
+
+/* ---- As many keys as there is time for ---- */
+
+static int add_the_next(int unused)
+{
+	struct blm_filter *f;
+	struct blm_key key[BATCH];
+	uint64_t room[BATCH], first;
+
+	(void)unused;
+	MUST(blm_open(&f, NULL, "many", true) == 0);
+	while (seconds() < shared->end && (first = __atomic_fetch_add(&shared->next, TAKE, __ATOMIC_RELAXED)) < shared->to)
+		for (uint64_t at = 0; at < TAKE; at += BATCH) {
+			number_keys(room, key, first + at, BATCH);
+			MUST(blm_add_many(f, key, BATCH, NULL) >= 0);
+		}
+	blm_close(f);
+	return 0;
+}
+
+static int ask_a_part(int part)
+{
+	uint64_t pieces = (shared->next - shared->from) / TAKE;
+	uint64_t from = shared->from + pieces * (uint64_t)part / ADDERS * TAKE, to = shared->from + pieces * (uint64_t)(part + 1) / ADDERS * TAKE;
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, "many", false) == 0);
+	__atomic_fetch_add(&shared->lost, denied(f, from, to - from), __ATOMIC_RELAXED);
+	blm_close(f);
+	return 0;
+}
+
+static struct blm_params with_room_for(uint64_t count)
+{
+	return (struct blm_params){ .capacity = count, .rate = 0.01, .sparse = true };
+}
+
+static uint64_t bytes_for(uint64_t count)
+{
+	struct blm_params params = with_room_for(count);
+	struct blm_plan plan;
+
+	OK(blm_plan(&plan, &params));
+	return plan.file_bytes;
+}
+
+/* What can be had without swapping. */
+static uint64_t memory_available(void)
+{
+	FILE *in = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	ck_assert_ptr_nonnull(in);
+	while (fgets(line, sizeof(line), in) && sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
+		;
+	fclose(in);
+	return kib << 10;
+}
+
+/* How many of the keys one filter can hold, if it takes no more than half of the memory and of the space that are free. */
+static uint64_t keys_a_filter(void)
+{
+	uint64_t count = keys, free_bytes = memory_available();
+	struct statvfs disk;
+
+	ck_assert_int_eq(statvfs(".", &disk), 0);
+	if ((uint64_t)disk.f_bavail * disk.f_frsize < free_bytes)
+		free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	while (count > TAKE && bytes_for(count) > free_bytes / 2)
+		count /= 2;
+	return (count + TAKE - 1) / TAKE * TAKE;
+}
+
+static void add_and_ask(uint64_t count)
+{
+	struct blm_params params = with_room_for(count);
+	struct blm_filter *f;
+	pid_t pid[ADDERS];
+
+	OK(blm_create(&f, NULL, "many", &params));
+	shared->from = shared->next;
+	shared->to = shared->from + count;
+	for (int i = 0; i < ADDERS; i++)
+		pid[i] = spawn(add_the_next, i);
+	all_end_well(pid, ADDERS);
+	if (shared->next > shared->to)
+		shared->next = shared->to;	/* an adder that finds no more took a number, too */
+	for (int i = 0; i < ADDERS; i++)
+		pid[i] = spawn(ask_a_part, i);
+	all_end_well(pid, ADDERS);
+	blm_close(f);
+	ck_assert_int_eq(unlink("many"), 0);
+}
+
+START_TEST(of_all_keys_that_several_processes_add_to_one_filter_none_is_lost)
+{
+	uint64_t most = keys_a_filter();
+	double begun = seconds(), limit = begun + time_limit;
+	unsigned filters = 0;
+
+	shared = shared_memory(sizeof(*shared));
+	do {
+		shared->end = seconds() + (limit - seconds()) / 2;	/* asking takes no longer than adding */
+		add_and_ask(keys - shared->next < most ? keys - shared->next : most);
+		filters++;
+	} while (shared->next < keys && seconds() < limit - 1);
+	printf("# %llu of %llu keys added by %d processes to %u filter%s of up to %.1f MB and asked for again in %.0f s: %llu lost\n",
+	       (unsigned long long)shared->next, (unsigned long long)keys, ADDERS, filters, filters == 1 ? "" : "s, one after the other,",
+	       (double)bytes_for(most) / 1e6, seconds() - begun, (unsigned long long)shared->lost);
+	fflush(stdout);
+	ck_assert_uint_eq(shared->lost, 0);
+	ck_assert_uint_gt(shared->next, 0);
+}
+END_TEST
+
+/* ---- Small filters, where the processes meet in each word ---- */
+
+enum { ROUNDS = 150, SMALL_KEYS = 400 };
+
+static const char *const kinds[] = { "blocked", "classic", "counting", "removable", "window" };
+
+static struct blm_filter *small[ROUNDS];
+
+static int add_to_all(int which)
+{
+	start_together(ADDERS);
+	for (int i = 0; i < ROUNDS; i++) {
+		__atomic_fetch_add(&shared->won[i % 64], 1, __ATOMIC_SEQ_CST);
+		for (uint64_t key = (uint64_t)which; key < SMALL_KEYS; key += ADDERS)
+			MUST(blm_add(small[i], &key, sizeof(key)) >= 0);
+		while (__atomic_load_n(&shared->won[i % 64], __ATOMIC_SEQ_CST) < (uint64_t)ADDERS * (uint64_t)(i / 64 + 1))
+			sched_yield();	/* all at one filter at a time */
+	}
+	return 0;
+}
+
+START_TEST(of_keys_that_meet_in_every_word_none_is_lost)
+{
+	struct blm_params params = { .kind = kinds[_i], .cells = 4096, .probes = 7 };
+	pid_t pid[ADDERS];
+
+	shared = shared_memory(sizeof(*shared));
+	for (int i = 0; i < ROUNDS; i++)
+		OK(blm_create(&small[i], NULL, NULL, &params));
+	for (int i = 0; i < ADDERS; i++)
+		pid[i] = spawn(add_to_all, i);
+	all_end_well(pid, ADDERS);
+	for (int i = 0; i < ROUNDS; i++) {
+		ck_assert_uint_eq(denied(small[i], 0, SMALL_KEYS), 0);
+		blm_close(small[i]);
+	}
+}
+END_TEST
+
+/* ---- Sixty-four processes ---- */
+
+enum { CROWD = 64, OWN = 5000, COMMON = 20000 };
+
+static int work_in_the_crowd(int which)
+{
+	struct blm_filter *f;
+	struct blm_key key[BATCH];
+	uint64_t room[BATCH], won[BATCH / 64];
+
+	MUST(blm_open(&f, NULL, "crowd", true) == 0);
+	start_together(CROWD);
+	for (uint64_t at = 0; at < COMMON; at += 100) {
+		number_keys(room, key, at, 100);
+		MUST(blm_claim_many(f, key, 100, won) >= 0);
+		for (int i = 0; i < 2; i++)
+			__atomic_fetch_add(&shared->won[which], (uint64_t)__builtin_popcountll(won[i]), __ATOMIC_RELAXED);
+		number_keys(room, key, (uint64_t)(which + 1) << 32 | at / 4, 25);
+		MUST(blm_add_many(f, key, 25, NULL) >= 0);
+	}
+	MUST(blm_sync(f) == 0);
+	MUST(denied(f, (uint64_t)(which + 1) << 32, OWN) == 0 && denied(f, 0, COMMON) == 0);
+	blm_close(f);
+	return 0;
+}
+
+START_TEST(sixty_four_processes_on_one_filter_lose_no_key_and_claim_each_once)
+{
+	struct blm_filter *f;
+	pid_t pid[CROWD];
+	uint64_t won = 0;
+
+	shared = shared_memory(sizeof(*shared));
+	OK(blm_create(&f, NULL, "crowd", &(struct blm_params){ .capacity = CROWD * OWN + COMMON, .rate = 1e-5 }));
+	for (int i = 0; i < CROWD; i++)
+		pid[i] = spawn(work_in_the_crowd, i);
+	all_end_well(pid, CROWD);
+	for (int i = 0; i < CROWD; i++) {
+		ck_assert_uint_eq(denied(f, (uint64_t)(i + 1) << 32, OWN), 0);
+		won += shared->won[i];
+	}
+	ck_assert_uint_eq(denied(f, 0, COMMON), 0);
+	ck_assert_uint_le(won, COMMON);
+	ck_assert_uint_ge(won, COMMON - 20);	/* false positives, of which 0.2 are to be expected */
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Opening ---- */
+
+enum { OPENERS = 16 };
+
+static int open_often(int which)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+
+	start_together(OPENERS);
+	for (unsigned i = 0; i < opens; i++) {
+		bool write = (i + (unsigned)which) % 2;
+
+		MUST(blm_store_open(&store, "s", write ? 0 : BLM_STORE_READ) == 0);
+		MUST(blm_open(&f, store, "a", write) == 0);
+		MUST(has(f, "key"));
+		if (write)
+			MUST(blm_add(f, &i, sizeof(i)) >= 0);
+		blm_close(f);
+		if (i % 50 == 0 && write) {
+			char name[32];
+
+			snprintf(name, sizeof(name), "%d", which);
+			MUST(blm_store_label(store, "a", name, "was here") == 0);
+		}
+		blm_store_close(store);
+		MUST(blm_open(&f, NULL, "b.blm", write) == 0);
+		MUST(has(f, "key"));
+		blm_close(f);
+	}
+	return 0;
+}
+
+START_TEST(sixteen_processes_open_and_close_a_store_and_a_path_again_and_again_and_none_is_refused)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	double begun = seconds();
+	pid_t pid[OPENERS];
+
+	shared = shared_memory(sizeof(*shared));
+	make_with(store, "a", "key");
+	make_with(NULL, "b.blm", "key");
+	blm_store_close(store);
+	for (int i = 0; i < OPENERS; i++)
+		pid[i] = spawn(open_often, i);
+	all_end_well(pid, OPENERS);
+	printf("# a catalog, a filter in it and one beside it opened %u times each by %d processes at once, in %.0f s\n", opens * OPENERS,
+	       OPENERS, seconds() - begun);
+	fflush(stdout);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *s = suite_create("many");
+	TCase *tc = tcase_create("many");
+
+	keys = (how_many(argc, argv, keys) + TAKE - 1) / TAKE * TAKE;
+	time_limit = argc > 2 ? atof(argv[2]) : time_limit;
+	opens = argc > 3 ? (unsigned)atoi(argv[3]) : opens;
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_set_timeout(tc, 300 + 3 * time_limit);
+	tcase_add_test(tc, of_all_keys_that_several_processes_add_to_one_filter_none_is_lost);
+	tcase_add_loop_test(tc, of_keys_that_meet_in_every_word_none_is_lost, 0, (int)(sizeof(kinds) / sizeof(kinds[0])));
+	tcase_add_test(tc, sixty_four_processes_on_one_filter_lose_no_key_and_claim_each_once);
+	tcase_add_test(tc, sixteen_processes_open_and_close_a_store_and_a_path_again_and_again_and_none_is_refused);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,806 @@
+/*
+ * pageloss.c - whatever subset of a filter's pages reached the disk, no synced key is lost
+ *
+ * A filter is put through a life of adds, syncs, unions and clears while every version of each of its pages is kept, and which of
+ * them msync() and fsync() have promised. Then power cuts are made up: each page, or sector, or cache line of it, is taken at random from
+ * the versions since the one that the last completed flush of it promised. Every such file must open as it is, hold the keys
+ * of the last sync that returned and those that its own sync record tells of, and show no damage. Of some, what a program does with
+ * it next is recorded again, and cut again.
+ */
+#include "bloomery.h"
+#include "fault.h"
+#include "file/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILES = 8, SEQUENCES = 256, PROBLEMS_SHOWN = 5 };
+
+/* ---- What is known of the disk ---- */
+
+struct version {
+	unsigned moment;		/* from which on the page was so */
+	uint8_t *bytes;
+};
+
+struct page {
+	struct version *version;
+	unsigned count;
+};
+
+struct keys {
+	uint64_t from, to;
+};
+
+struct file {
+	int fd;
+	ino_t inode;
+	uint64_t bytes;
+	size_t pages;
+	struct page *page;
+	struct keys claims[SEQUENCES];	/* of the sync record with that sequence: the keys added before that sync began */
+};
+
+enum what { FLUSHED, SYNCED, NAMED, NAME_FLUSHED, REMOVED };
+
+struct event {
+	enum what what;
+	unsigned moment, file;
+	size_t from, to;		/* FLUSHED: pages, as they were at `moment` */
+	struct keys keys;		/* SYNCED, NAMED: promised from now on; REMOVED: no more than these */
+	unsigned now;			/* the moment of the event itself */
+};
+
+struct history {
+	struct file file[FILES];
+	unsigned files, named;		/* named: the file that has the name, for all who are alive */
+	struct event *event;
+	size_t events;
+	unsigned moment;
+	struct keys keys;		/* added to the file that has the name */
+	uint64_t counted;		/* before */
+	struct blm_filter *f;
+	uint64_t random;
+};
+
+static struct history *watched;		/* NULL: nobody is watching */
+static struct history *adding;		/* a key is being added: what is flushed then counts, and nobody else adds */
+static bool flushes_are_ignored;	/* a disk that lies */
+
+static void die(const char *what)
+{
+	printf("Bail out! %s: %s (%s)\n", what, strerror(errno), blm_why());
+	exit(EXIT_FAILURE);
+}
+
+static void must(bool good, const char *what)
+{
+	if (!good)
+		die(what);
+}
+
+static void *grown(void *array, size_t count, size_t bytes)
+{
+	if (count & (count - 1))
+		return array;		/* room doubles at powers of 2 */
+	array = realloc(array, (count ? 2 * count : 1) * bytes);
+	must(array != NULL, "memory");
+	return array;
+}
+
+static void happened(struct history *h, struct event e)
+{
+	e.now = h->moment;
+	h->event = grown(h->event, h->events, sizeof(*h->event));
+	h->event[h->events++] = e;
+}
+
+/* Keep the pages that are not as they were when they were looked at last. */
+static void look_at(struct history *h, struct file *file)
+{
+	static uint8_t chunk[256 * BLM_PAGE];
+
+	for (size_t first = 0; first < file->pages; first += 256) {
+		ssize_t got = pread(file->fd, chunk, sizeof(chunk), (off_t)(first * BLM_PAGE));
+
+		must(got > 0, "reading a watched file");
+		memset(chunk + got, 0, sizeof(chunk) - (size_t)got);
+		for (size_t i = 0; i < 256 && first + i < file->pages; i++) {
+			struct page *p = &file->page[first + i];
+			uint8_t *now = chunk + i * BLM_PAGE;
+
+			if (p->count && !memcmp(p->version[p->count - 1].bytes, now, BLM_PAGE))
+				continue;
+			p->version = grown(p->version, p->count, sizeof(*p->version));
+			p->version[p->count].moment = h->moment;
+			p->version[p->count].bytes = malloc(BLM_PAGE);
+			must(p->version[p->count].bytes != NULL, "memory");
+			memcpy(p->version[p->count++].bytes, now, BLM_PAGE);
+		}
+	}
+}
+
+static unsigned look(struct history *h)
+{
+	h->moment++;
+	for (unsigned i = 0; i < h->files; i++)
+		look_at(h, &h->file[i]);
+	return h->moment;
+}
+
+static unsigned watch_file(struct history *h, int fd)
+{
+	struct file *file = &h->file[h->files];
+	struct stat st;
+
+	must(h->files < FILES && fstat(fd, &st) == 0, "watching a file");
+	*file = (struct file){ .fd = dup(fd), .inode = st.st_ino, .bytes = (uint64_t)st.st_size,
+			       .pages = ((size_t)st.st_size + BLM_PAGE - 1) / BLM_PAGE };
+	file->page = calloc(file->pages, sizeof(*file->page));
+	must(file->fd >= 0 && file->page, "watching a file");
+	return h->files++;
+}
+
+/* All of a file is on the disk as it is now. */
+static void all_flushed(struct history *h, unsigned i)
+{
+	look(h);
+	happened(h, (struct event){ .what = FLUSHED, .moment = h->moment, .file = i, .to = h->file[i].pages });
+}
+
+static void forget(struct history *h)
+{
+	for (unsigned i = 0; i < h->files; i++) {
+		for (size_t p = 0; p < h->file[i].pages; p++) {
+			for (unsigned v = 0; v < h->file[i].page[p].count; v++)
+				free(h->file[i].page[p].version[v].bytes);
+			free(h->file[i].page[p].version);
+		}
+		free(h->file[i].page);
+		close(h->file[i].fd);
+	}
+	free(h->event);
+	*h = (struct history){ 0 };
+}
+
+/* ---- What the library asks of the system ---- */
+
+int __real_msync(void *at, size_t bytes, int flags);
+int __wrap_msync(void *at, size_t bytes, int flags);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_renameat(int from_folder, const char *from, int to_folder, const char *to);
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
+
+static void add_keys(struct history *h, unsigned count);
+
+/* Which file is mapped there, and from where on? */
+static bool find_mapping(uint64_t at, ino_t *ret_inode, uint64_t *ret_offset)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long long from, to, offset;
+	unsigned long inode;
+	char line[512];
+	bool found = false;
+
+	must(maps != NULL, "/proc/self/maps");
+	while (!found && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%llx-%llx %*s %llx %*s %lu", &from, &to, &offset, &inode) == 4 && at >= from && at < to) {
+			*ret_inode = inode;
+			*ret_offset = offset + at - from;
+			found = true;
+		}
+	fclose(maps);
+	return found;
+}
+
+/* While a flush runs, others add: what it promises is the file as it was when it began. */
+int __wrap_msync(void *at, size_t bytes, int flags)
+{
+	struct history *h = watched;
+	uint64_t offset = 0;
+	ino_t inode = 0;
+	unsigned begun;
+
+	if (!h && !adding)
+		return __real_msync(at, bytes, flags);
+	must(flags == MS_SYNC, "an msync() that promises nothing");
+	if (h) {
+		begun = look(h);
+		watched = NULL;
+		adding = h;
+		add_keys(h, one_of(&h->random, 4));
+		adding = NULL;
+		watched = h;
+		look(h);
+	} else {
+		h = adding;
+		begun = look(h);
+	}
+	must(find_mapping((uint64_t)(uintptr_t)at, &inode, &offset), "finding a mapping");
+	for (unsigned i = 0; i < h->files && !flushes_are_ignored; i++)
+		if (h->file[i].inode == inode)
+			happened(h, (struct event){ .what = FLUSHED, .moment = begun, .file = i, .from = (size_t)(offset / BLM_PAGE),
+						    .to = (size_t)((offset + bytes + BLM_PAGE - 1) / BLM_PAGE) });
+	return 0;
+}
+
+/* A file that is synced before it has its name, or a folder, after a name in it has changed. */
+int __wrap_fsync(int fd)
+{
+	struct history *h = watched;
+	struct stat st;
+
+	if (!h)
+		return __real_fsync(fd);
+	must(fstat(fd, &st) == 0, "fstat");
+	if (S_ISDIR(st.st_mode))
+		happened(h, (struct event){ .what = NAME_FLUSHED, .file = h->named });
+	else
+		all_flushed(h, watch_file(h, fd));
+	return 0;
+}
+
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+	struct history *h = watched;
+	int r = __real_renameat(from_folder, from, to_folder, to);
+
+	if (h && r == 0) {
+		look(h);
+		h->named = h->files - 1;
+		h->keys.from = h->keys.to;	/* only blm_clear() does this here */
+		happened(h, (struct event){ .what = NAMED, .file = h->named, .keys = h->keys });
+	}
+	return r;
+}
+
+/* ---- Lives ---- */
+
+struct life {
+	const char *name;
+	struct blm_params params;
+	unsigned rounds, batch;
+	bool unite, clear, remove, goes_back;	/* goes_back: to the last sync, with what was removed since */
+	bool announces;			/* of a kind that minds cuts */
+};
+
+static const struct life lives[] = {
+	{ "blocked, one block", { .kind = "blocked", .capacity = 5000, .rate = 0.001 }, 8, 150 },
+	{ "classic, one block", { .kind = "classic", .cells = 100003, .probes = 7 }, 8, 150 },
+	{ "blocked, several blocks", { .kind = "blocked", .capacity = 150000, .rate = 0.001 }, 8, 1500 },
+	{ "classic, several blocks", { .kind = "classic", .cells = 2000003, .probes = 5 }, 8, 1500 },
+	{ "sparse, above 2 MiB", { .kind = "classic", .cells = 18000000, .probes = 3, .sparse = true }, 5, 40 },
+	{ "hash-compact", { .kind = "hash-compact", .capacity = 20000, .rate = 0.0001 }, 8, 300 },
+	{ "split-block", { .kind = "split-block", .capacity = 100000, .rate = 0.001 }, 6, 1000 },
+	{ "union in place", { .kind = "blocked", .capacity = 20000, .rate = 0.001 }, 7, 200, .unite = true },
+	{ "counting", { .kind = "counting", .capacity = 30000, .rate = 0.01 }, 8, 300, .announces = true },
+	{ "cuckoo, one block", { .kind = "cuckoo", .capacity = 4000, .rate = 1e-8 }, 8, 1000, .remove = true, .goes_back = true },
+	{ "cuckoo, several blocks", { .kind = "cuckoo", .capacity = 40000, .rate = 1e-8 }, 8, 8000, .remove = true, .goes_back = true },
+	{ "cuckoo, sparse", { .kind = "cuckoo", .capacity = 300000, .rate = 1e-8, .sparse = true }, 5, 200, .remove = true, .goes_back = true },
+	{ "d-left, several blocks", { .kind = "d-left", .capacity = 40000, .rate = 1e-6 }, 8, 8000, .remove = true },
+	{ "removable", { .kind = "removable", .capacity = 100000, .rate = 0.001 }, 8, 1000 },
+	{ "attenuated", { .kind = "attenuated", .capacity = 50000, .rate = 0.001 }, 8, 600 },
+	{ "window", { .kind = "window", .capacity = 400000, .rate = 0.001 }, 8, 1000 },
+	{ "cleared again and again", { .kind = "classic", .capacity = 8000, .rate = 0.001 }, 8, 150, .clear = true },
+};
+enum { LIVES = sizeof(lives) / sizeof(lives[0]) };
+
+static void add_keys(struct history *h, unsigned count)
+{
+	struct history *watching = watched, *before = adding;
+
+	watched = NULL;
+	adding = watching || before ? h : NULL;
+	for (; count; count--) {
+		int r = blm_add(h->f, &h->keys.to, sizeof(h->keys.to));
+
+		must(r >= 0 || r == -EXFULL, "adding");
+		if (r == -EXFULL)
+			break;
+		h->keys.to++;
+	}
+	watched = watching;
+	adding = before;
+}
+
+/* The oldest ones. */
+static void remove_keys(struct history *h, unsigned count)
+{
+	struct history *watching = watched;
+
+	watched = NULL;
+	adding = h;
+	for (; count && h->keys.from < h->keys.to; count--) {
+		must(blm_remove(h->f, &h->keys.from, sizeof(h->keys.from)) == 1, "removing");
+		h->keys.from++;
+	}
+	watched = watching;
+	adding = NULL;
+	happened(h, (struct event){ .what = REMOVED, .file = h->named, .keys = h->keys });
+}
+
+static void sync_keys(struct history *h)
+{
+	struct file *file = &h->file[h->named];
+	struct blm_sync_record last = { 0 };
+	struct blm_header *header = malloc(sizeof(*header));
+	struct keys promised = h->keys;
+	uint64_t sequence;
+
+	must(header && pread(file->fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header), "reading the header");
+	sequence = blm_last_sync(&header->live, header->constant.uuid, &last) ? le64toh(last.sequence) + 1 : 1;
+	free(header);
+	must(sequence < SEQUENCES, "counting syncs");
+	file->claims[sequence] = promised;
+	must(blm_sync(h->f) == 0, "syncing");
+	look(h);
+	happened(h, (struct event){ .what = SYNCED, .file = h->named, .keys = promised });
+}
+
+static void unite_keys(struct history *h, unsigned count)
+{
+	struct blm_filter *other;
+
+	watched = NULL;
+	must(blm_template(&other, NULL, NULL, h->f, 0) == 0, "making a twin");
+	for (; count; count--) {
+		uint64_t key = h->keys.to++;
+
+		must(blm_add(other, &key, sizeof(key)) >= 0, "adding");
+	}
+	must(blm_combine_into(h->f, BLM_UNION, (const struct blm_filter *const[]){ other }, 1, 0, NULL) == 0, "uniting");
+	blm_close(other);
+	watched = h;
+}
+
+/* Begin to watch what lies at path, which is on the disk as it is. */
+static void watch(struct history *h, const char *path, struct keys keys, uint64_t random)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*h = (struct history){ .keys = keys, .random = random };
+	must(fd >= 0 && blm_open(&h->f, NULL, path, true) == 0, "opening");
+	watch_file(h, fd);
+	close(fd);
+}
+
+static void begin(struct history *h, struct keys promised)
+{
+	bool estimated;
+
+	must(blm_count(h->f, &h->counted, &estimated) == 0, "counting");
+	happened(h, (struct event){ .what = NAMED, .keys = promised });
+	happened(h, (struct event){ .what = NAME_FLUSHED });
+	watched = h;
+}
+
+static void live(struct history *h, const struct life *life, unsigned rounds)
+{
+	for (unsigned round = 0; round < rounds; round++) {
+		for (unsigned batches = 1 + one_of(&h->random, 3); batches; batches--) {
+			if (life->unite && one_of(&h->random, 2))
+				unite_keys(h, 1 + one_of(&h->random, life->batch));
+			else
+				add_keys(h, 1 + one_of(&h->random, life->batch));
+			if (life->remove && one_of(&h->random, 2))
+				remove_keys(h, 1 + one_of(&h->random, life->batch / 2));
+			look(h);
+		}
+		if (life->clear && !one_of(&h->random, 3) && h->files < FILES - 1) {
+			must(blm_clear(h->f) == 0, "clearing");
+			look(h);
+		} else {
+			sync_keys(h);
+		}
+	}
+}
+
+static void end(struct history *h)
+{
+	watched = NULL;
+	h->f = blm_close(h->f);
+}
+
+/* ---- Cuts ---- */
+
+struct cut {
+	unsigned file;			/* that has the name after it */
+	struct keys promised;
+	const struct keys *claims;
+	uint64_t counted;		/* keys that were there when it was first looked at */
+};
+
+/* The version that a page had at a moment. */
+static unsigned version_at(const struct page *p, unsigned moment)
+{
+	unsigned v = p->count - 1;
+
+	while (v && p->version[v].moment > moment)
+		v--;
+	return v;
+}
+
+static unsigned choose(uint64_t *random, unsigned oldest, unsigned newest, unsigned habit)
+{
+	unsigned dice = one_of(random, 8);
+
+	if (habit == 1 && dice)		/* almost nothing reached the disk */
+		return oldest;
+	if (habit == 2 && dice)		/* almost all */
+		return newest;
+	return oldest + one_of(random, newest - oldest + 1);
+}
+
+/* The power goes right after the event: which file has the name, and since when is each page of it promised? */
+static struct cut what_is_promised(struct history *h, size_t last, unsigned *since, uint64_t *random)
+{
+	struct cut cut = { 0 };
+	struct keys promised[FILES] = { { 0 } };
+	unsigned flushed = 0, named = 0;
+
+	for (size_t e = 0; e <= last; e++)
+		switch (h->event[e].what) {
+		case NAMED:
+			named = h->event[e].file;
+			promised[named] = h->event[e].keys;
+			break;
+		case NAME_FLUSHED:
+			flushed = named;
+			break;
+		case SYNCED:
+			promised[h->event[e].file] = h->event[e].keys;
+			break;
+		case REMOVED:
+			if (promised[h->event[e].file].from < h->event[e].keys.from)
+				promised[h->event[e].file].from = h->event[e].keys.from;
+			break;
+		case FLUSHED:
+			break;
+		}
+	cut.file = one_of(random, 2) ? flushed : named;
+	cut.promised = promised[cut.file];
+	cut.claims = h->file[cut.file].claims;
+	cut.counted = h->counted;
+	memset(since, 0, h->file[cut.file].pages * sizeof(*since));
+	for (size_t e = 0; e <= last; e++)
+		if (h->event[e].what == FLUSHED && h->event[e].file == cut.file)
+			for (size_t p = h->event[e].from; p < h->event[e].to && p < h->file[cut.file].pages; p++)
+				if (h->event[e].moment > since[p])
+					since[p] = h->event[e].moment;
+	return cut;
+}
+
+/* After the cut the machine starts again, under another boot number. */
+static void boot_again(int fd, uint64_t *random)
+{
+	off_t at = offsetof(struct blm_header, live) + offsetof(struct blm_live, boot);
+	uint64_t boot = 0;
+
+	must(pread(fd, &boot, sizeof(boot), at) == sizeof(boot), "reading the boot number");
+	if (boot)
+		boot = next_random(random) | 1;
+	must(pwrite(fd, &boot, sizeof(boot), at) == sizeof(boot), "writing the boot number");
+}
+
+/* Write the file as a power cut at a random moment leaves it. */
+static struct cut cut_at_random(struct history *h, const char *path, size_t unit, uint64_t *random)
+{
+	size_t most = 0, last = (size_t)(next_random(random) % h->events), written = 0;
+	unsigned habit = one_of(random, 3), now, *since;
+	struct cut cut;
+	int fd;
+
+	if (last < 2)
+		last = 2 < h->events ? 2 : h->events - 1;	/* the first tell what was there before */
+	for (unsigned i = 0; i < h->files; i++)
+		most = h->file[i].pages > most ? h->file[i].pages : most;
+	since = malloc(most * sizeof(*since));
+	must(since != NULL, "memory");
+	cut = what_is_promised(h, last, since, random);
+	now = last + 1 < h->events ? h->event[last + 1].now : h->moment;	/* up to the next event, which did not happen */
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	must(fd >= 0 && ftruncate(fd, (off_t)h->file[cut.file].bytes) == 0, path);
+	for (size_t i = 0; i < h->file[cut.file].pages; i++) {
+		const struct page *p = &h->file[cut.file].page[i];
+		unsigned oldest = version_at(p, since[i]), newest = version_at(p, now);
+		uint8_t bytes[BLM_PAGE];
+		static const uint8_t zeros[BLM_PAGE];
+		size_t left = h->file[cut.file].bytes - i * BLM_PAGE;
+
+		if (newest < oldest)
+			newest = oldest;
+		for (size_t at = 0; at < BLM_PAGE; at += unit)
+			memcpy(bytes + at, p->version[choose(random, oldest, newest, habit)].bytes + at, unit);
+		left = left < BLM_PAGE ? left : BLM_PAGE;
+		if (memcmp(bytes, zeros, BLM_PAGE))
+			must(pwrite(fd, bytes, left, (off_t)(i * BLM_PAGE)) == (ssize_t)left, "writing what the cut left");
+		written++;
+	}
+	boot_again(fd, random);
+	close(fd);
+	free(since);
+	must(written > 0, "cutting");
+	return cut;
+}
+
+/* ---- What must hold ---- */
+
+struct tally {
+	uint64_t states, twice, keys, lost, denied, false_damage, refused, clean, torn;
+	unsigned shown;
+};
+
+static void tell(void *context, const struct blm_finding *found)
+{
+	struct tally *t = context;
+
+	t->false_damage++;
+	if (!flushes_are_ignored && t->shown++ < PROBLEMS_SHOWN)
+		printf("# damage where there is none: %s: %s\n", found->file, found->what);
+}
+
+static uint64_t missing(const struct blm_filter *f, struct keys keys)
+{
+	uint64_t count = 0;
+
+	for (uint64_t key = keys.from; key < keys.to; key++)
+		count += !blm_contains(f, &key, sizeof(key));
+	return count;
+}
+
+/* Keys from before a clear: none is there, but for false positives. */
+static uint64_t half_cleared(const struct blm_filter *f, uint64_t before)
+{
+	uint64_t there = before - missing(f, (struct keys){ .to = before });
+
+	return there > 10 + before / 20 ? there : 0;
+}
+
+static void complain(struct tally *t, const char *what, uint64_t count, const struct life *life)
+{
+	if (count && !flushes_are_ignored && t->shown++ < PROBLEMS_SHOWN)
+		printf("# %s: %s: %llu (%s)\n", life->name, what, (unsigned long long)count, blm_why());
+}
+
+static uint64_t counted_less(const struct blm_header *header, uint64_t keys)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < BLM_STRIPES; i++)
+		sum += le64toh(header->stripe[i].keys);
+	return sum < keys ? keys - sum : 0;
+}
+
+/* What the file's own sync record tells of must be there too, whoever was told of that sync. */
+static void check_claims(const char *path, const struct blm_filter *f, const struct cut *cut, struct tally *t, const struct life *life)
+{
+	struct blm_header *header = malloc(sizeof(*header));
+	struct blm_sync_record last = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	must(header && fd >= 0 && read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header), "reading the header");
+	if (blm_last_sync(&header->live, header->constant.uuid, &last)) {
+		struct keys claimed = cut->claims[le64toh(last.sequence) % SEQUENCES];
+		uint64_t lost;
+
+		if (!life->goes_back && claimed.from < cut->promised.from)
+			claimed.from = cut->promised.from;
+		lost = missing(f, claimed);
+
+		if (!header->live.inexact.word && !life->remove && le64toh(last.keys) > cut->counted + claimed.to - claimed.from)
+			lost += le64toh(last.keys) - (cut->counted + claimed.to - claimed.from);
+		complain(t, "the sync record claims keys that are not there", lost, life);
+		t->denied += lost;
+		lost = life->remove ? 0 : counted_less(header, le64toh(last.keys));	/* a second image has its count from the record */
+		complain(t, "the sync record claims keys that are not counted", lost, life);
+		t->denied += lost;
+	} else {
+		t->denied += cut->promised.to > cut->promised.from && !life->clear;
+	}
+	close(fd);
+	free(header);
+}
+
+/* Of kinds that mind cuts: one that looks clean is exactly the filter of the keys that its sync record tells of. */
+static void check_clean(const struct blm_filter *f, const struct cut *cut, struct tally *t, const struct life *life)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *twin;
+	uint8_t *a, *b;
+
+	must(info && blm_info(f, info) == 0, "asking");
+	if (!info->dirty) {
+		a = malloc(info->data_bytes), b = malloc(info->data_bytes);
+		must(a && b && blm_template(&twin, NULL, NULL, f, 0) == 0, "making a twin");
+		for (uint64_t key = 0; key < cut->promised.to; key++)
+			must(blm_add(twin, &key, sizeof(key)) == 1, "adding");
+		must(blm_data_read(f, 0, a, info->data_bytes) == 0 && blm_data_read(twin, 0, b, info->data_bytes) == 0, "reading");
+		complain(t, "a torn file looks clean", memcmp(a, b, info->data_bytes) != 0, life);
+		t->torn += memcmp(a, b, info->data_bytes) != 0;
+		t->clean++;
+		blm_close(twin);
+		free(a), free(b);
+	}
+	free(info);
+}
+
+static void check(const char *path, const struct cut *cut, struct tally *t, const struct life *life)
+{
+	struct blm_filter *f;
+	uint64_t lost;
+	int r = blm_open(&f, NULL, path, false);
+
+	t->states++;
+	if (r < 0) {
+		t->refused++;
+		complain(t, "does not open", 1, life);
+		return;
+	}
+	lost = missing(f, cut->promised);
+	complain(t, "synced keys lost", lost, life);
+	t->lost += lost;
+	t->keys += cut->promised.to - cut->promised.from;
+	lost = life->remove ? 0 : half_cleared(f, cut->promised.from);
+	complain(t, "keys there that were cleared", lost, life);
+	t->denied += lost;
+	check_claims(path, f, cut, t, life);
+	blm_close(f);
+	r = blm_verify(NULL, path, false, tell, t);
+	if (r < 0) {
+		t->refused++;
+		complain(t, "cannot be verified", 1, life);
+	}
+}
+
+/* The promise of the last sync that returned is that of the file, unless the next one's record was on the disk already. */
+static void check_last(const char *path, const struct cut *cut, struct tally *t, const struct life *life)
+{
+	struct cut last = *cut;
+	struct blm_header *header = malloc(sizeof(*header));
+	struct blm_sync_record record = { 0 };
+	struct blm_filter *f;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	must(header && fd >= 0 && read(fd, header, sizeof(*header)) == (ssize_t)sizeof(*header), "reading the header");
+	if (blm_last_sync(&header->live, header->constant.uuid, &record))
+		last.promised = cut->claims[le64toh(record.sequence) % SEQUENCES];
+	close(fd);
+	free(header);
+	must(blm_open(&f, NULL, path, false) == 0, "opening");
+	check_clean(f, &last, t, life);
+	blm_close(f);
+}
+
+/* It goes on: opened for writing, synced, all there, no damage. */
+static void check_after(const char *path, const struct cut *cut, struct tally *t, const struct life *life)
+{
+	struct blm_filter *f;
+	uint64_t lost, make_room = life->remove ? 100 : 0;
+	int r = blm_open(&f, NULL, path, true);
+
+	for (uint64_t key = cut->promised.from; r == 0 && key < cut->promised.from + make_room && key < cut->promised.to; key++)
+		must(blm_remove(f, &key, sizeof(key)) >= 0, "removing");
+	if (r < 0 || blm_add(f, "new", 3) < 0 || blm_sync(f) < 0) {
+		t->refused++;
+		complain(t, "cannot be added to", 1, life);
+		return;
+	}
+	lost = missing(f, (struct keys){ cut->promised.from + make_room, cut->promised.to }) + !blm_contains(f, "new", 3);
+	t->keys += cut->promised.to - cut->promised.from + 1;
+	complain(t, "keys lost after it was opened", lost, life);
+	t->lost += lost;
+	blm_close(f);
+	if (blm_verify(NULL, path, false, tell, t) < 0)
+		t->refused++;
+}
+
+static void cut_again(const char *path, const char *second, const struct cut *cut, struct tally *t, const struct life *life, size_t unit,
+		      uint64_t *random)
+{
+	static struct history h;
+	struct life quiet = *life;
+
+	watch(&h, path, (struct keys){ .from = cut->promised.from, .to = cut->promised.to + 1000000 }, next_random(random));
+	memcpy(h.file[0].claims, cut->claims, sizeof(h.file[0].claims));
+	/* keys that were there in part are no promise; those of before still are */
+	h.keys.from = h.keys.to;
+	all_flushed(&h, 0);
+	begin(&h, cut->promised);
+	quiet.clear = false;
+	quiet.remove = false;
+	live(&h, &quiet, 2);
+	end(&h);
+	for (int i = 0; i < 2; i++) {
+		struct cut again = cut_at_random(&h, second, unit, random);
+
+		check(second, &again, t, life);
+		again.promised = cut->promised;
+		check(second, &again, t, life);
+		t->states--;
+		t->twice++;
+	}
+	forget(&h);
+}
+
+static void run(const struct life *life, const char *folder, unsigned long states, uint64_t seed, struct tally *t)
+{
+	static const size_t units[] = { 4096, 512, 64 };
+	static struct history h;
+	char path[300], crashed[300], second[300];
+	uint64_t random = seed;
+
+	snprintf(path, sizeof(path), "%s/live.blm", folder);
+	snprintf(crashed, sizeof(crashed), "%s/crashed.blm", folder);
+	snprintf(second, sizeof(second), "%s/second.blm", folder);
+	while (t->states < states) {
+		struct blm_filter *f;
+
+		unlink(path);
+		must(blm_create(&f, NULL, path, &life->params) == 0, "creating");
+		blm_close(f);
+		watch(&h, path, (struct keys){ 0 }, next_random(&random));
+		all_flushed(&h, 0);
+		begin(&h, h.keys);
+		live(&h, life, life->rounds);
+		end(&h);
+		for (unsigned i = 0; i < 24 && t->states < states; i++) {
+			size_t unit = units[i % 3];
+			struct cut cut = cut_at_random(&h, crashed, unit, &random);
+
+			check(crashed, &cut, t, life);
+			if (life->announces)
+				check_last(crashed, &cut, t, life);
+			if (i % 6 == 5 && !flushes_are_ignored)
+				cut_again(crashed, second, &cut, t, life, unit, &random);
+			else
+				check_after(crashed, &cut, t, life);
+		}
+		forget(&h);
+	}
+	unlink(path);
+	unlink(crashed);
+	unlink(second);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long states = number_of(argc, argv, "--states", 210), seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
+	const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	struct tally all = { 0 }, lying = { 0 };
+	char folder[256];
+
+	snprintf(folder, sizeof(folder), "%.200s/bloomery-fault-XXXXXX", where);
+	must(mkdtemp(folder) != NULL, folder);
+	printf("# seed %lu\n", seed);
+	for (unsigned i = 0; i < LIVES; i++) {
+		struct tally t = { 0 };
+
+		run(&lives[i], folder, (states / LIVES + (i < states % LIVES)) * (lives[i].announces ? 12 : lives[i].remove ? 4 : 1), mixed(seed + i), &t);
+		if (lives[i].announces)
+			tap(!t.torn && t.clean, "%s: of %llu files that look clean, %llu are not as they were synced", lives[i].name,
+			    (unsigned long long)t.clean, (unsigned long long)t.torn);
+		tap(!t.lost && !t.denied && !t.false_damage && !t.refused,
+		    "%s: no subset of pages loses a synced key: %llu states (%llu of them cut twice), %llu of %llu synced keys lost, "
+		    "%llu that a sync record claimed, %llu false reports of damage, %llu not opened", lives[i].name,
+		    (unsigned long long)t.states, (unsigned long long)t.twice, (unsigned long long)t.lost, (unsigned long long)t.keys,
+		    (unsigned long long)t.denied, (unsigned long long)t.false_damage, (unsigned long long)t.refused);
+		all.states += t.states;
+		all.keys += t.keys;
+		all.lost += t.lost;
+	}
+	flushes_are_ignored = true;
+	run(&lives[0], folder, 30, mixed(seed + LIVES), &lying);
+	run(&lives[3], folder, 60, mixed(seed + LIVES + 1), &lying);
+	tap(lying.lost && lying.denied && lying.false_damage, "a disk that ignores flushes is caught: %llu of %llu synced keys lost, "
+	    "%llu that a sync record claimed, %llu blocks that their record rightly calls damaged", (unsigned long long)lying.lost,
+	    (unsigned long long)lying.keys, (unsigned long long)lying.denied, (unsigned long long)lying.false_damage);
+	rmdir(folder);
+	printf("# %llu states, %llu of %llu synced keys lost\n", (unsigned long long)all.states, (unsigned long long)all.lost,
+	       (unsigned long long)all.keys);
+	return tap_end();
+}

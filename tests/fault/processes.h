@@ -1,0 +1,77 @@
+/* processes.h - what the tests of many processes share: memory that outlives them, time, numbers that look random, keys */
+#ifndef BLM_FAULT_PROCESSES_H
+#define BLM_FAULT_PROCESSES_H
+
+#include "../store/suite.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+static inline void *shared_memory(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+static inline double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static inline uint64_t next_random(uint64_t *state)	/* splitmix64 */
+{
+	uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+	return x ^ x >> 31;
+}
+
+static inline unsigned one_of(uint64_t *state, unsigned count)
+{
+	return (unsigned)(next_random(state) % count);
+}
+
+/* Keys that are consecutive numbers. */
+static inline void number_keys(uint64_t *room, struct blm_key *ret, uint64_t first, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		room[i] = first + i;
+		ret[i] = (struct blm_key){ &room[i], sizeof(room[i]) };
+	}
+}
+
+/* How many of these keys a filter denies. */
+static inline uint64_t denied(const struct blm_filter *f, uint64_t first, uint64_t count)
+{
+	enum { MANY = 1024 };
+	struct blm_key keys[MANY];
+	uint64_t room[MANY], lost = 0;
+
+	for (uint64_t at = 0; at < count; at += MANY) {
+		size_t n = count - at < MANY ? (size_t)(count - at) : MANY;
+
+		number_keys(room, keys, first + at, n);
+		lost += n - (uint64_t)blm_contains_many(f, keys, n, NULL);
+	}
+	return lost;
+}
+
+static inline void kill_it(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
+}
+
+/* The argument of a test program: how much of it. */
+static inline unsigned long how_many(int argc, char **argv, unsigned long by_default)
+{
+	return argc > 1 ? strtoul(argv[1], NULL, 10) : by_default;
+}
+
+#endif

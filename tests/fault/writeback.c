@@ -1,0 +1,182 @@
+/*
+ * writeback.c - a disk that fails to write, and is well again
+ *
+ * The system gives up on what it could not write: a later msync() succeeds and the pages are lost with the next power cut. So a
+ * sync that failed says so, the filter is suspect, and the next sync writes all pages anew. Here the disk fails the writes to the
+ * filter's blocks, and only those, once; then, after a sync that returned 0, the power is cut. As a control the same is done with a
+ * plain msync() in the place of that sync, which must lose keys.
+ */
+#include "bloomery.h"
+#include "fault.h"
+#include "filter.h"
+#include "logdisk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BEFORE = 4000, DURING = 3000, AFTER = 1 };
+
+static const struct {
+	const char *name;
+	struct blm_params params;
+} shapes[] = {
+	{ "one block, from the middle of a page on", { .kind = "blocked", .cells = 32768, .probes = 2 } },
+	{ "one block", { .kind = "classic", .cells = 100003, .probes = 7 } },
+	{ "several blocks", { .kind = "blocked", .capacity = 150000, .rate = 0.001 } },
+	{ "sparse", { .kind = "classic", .cells = 18000000, .probes = 3, .sparse = true } },
+};
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+static void must(bool good, const char *what)
+{
+	if (!good) {
+		printf("Bail out! %s: %s (%s)\n", what, strerror(errno), blm_why());
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void add(struct blm_filter *f, uint64_t from, uint64_t count)
+{
+	for (uint64_t key = from; key < from + count; key++)
+		must(blm_add(f, &key, sizeof(key)) >= 0, "adding");
+}
+
+static uint64_t missing(const struct blm_filter *f, uint64_t from, uint64_t count)
+{
+	uint64_t lost = 0;
+
+	for (uint64_t key = from; key < from + count; key++)
+		lost += !blm_contains(f, &key, sizeof(key));
+	return lost;
+}
+
+/* Where on the disk the file lies. */
+static void break_blocks_of(const char *path, struct faults *faults)
+{
+	struct fiemap *map = calloc(1, sizeof(*map) + FAULTS_MAX * sizeof(map->fm_extents[0]));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	must(map && fd >= 0, path);
+	map->fm_length = FIEMAP_MAX_OFFSET;
+	map->fm_flags = FIEMAP_FLAG_SYNC;
+	map->fm_extent_count = FAULTS_MAX;
+	must(ioctl(fd, FS_IOC_FIEMAP, map) == 0 && map->fm_mapped_extents > 0, "where a file lies on the disk");
+	for (unsigned i = 0; i < map->fm_mapped_extents; i++) {
+		faults->at[i].from = map->fm_extents[i].fe_physical;
+		faults->at[i].to = map->fm_extents[i].fe_physical + map->fm_extents[i].fe_length;
+	}
+	faults->hits = 0;
+	faults->count = map->fm_mapped_extents;
+	close(fd);
+	free(map);
+}
+
+static bool is_suspect(const struct blm_filter *f)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	bool suspect;
+
+	must(info && blm_info(f, info) == 0, "asking what it is");
+	suspect = info->suspect;
+	free(info);
+	return suspect;
+}
+
+struct outcome {
+	unsigned runs, unnoticed, still_suspect;
+	uint64_t hits, keys, lost, damage;
+};
+
+/* other: it is another handle that syncs after the failure, as another process would. */
+static void fail_once(struct logdisk *l, unsigned shape, bool control, bool other, struct outcome *o)
+{
+	struct blm_filter *f, *g;
+	char path[500];
+	struct blm_view *view;
+	int r;
+
+	logdisk_mount(l);
+	disk_folder(&l->disk, path, 400);
+	strcat(path, "/f.blm");
+	must(blm_create(&f, NULL, path, &shapes[shape].params) == 0, "creating");
+	add(f, 0, BEFORE);
+	must(blm_sync(f) == 0, "syncing");
+	break_blocks_of(path, l->faults);
+	add(f, BEFORE, DURING);
+	r = blm_sync(f);
+	l->faults->count = 0;
+	o->hits += l->faults->hits;
+	o->unnoticed += r != -EIO || !is_suspect(f);
+	must(blm_open(&g, NULL, path, true) == 0, "opening");
+	if (!control)
+		add(g, BEFORE + DURING, AFTER);
+	view = current_view(f);
+	if (control)
+		r = msync(view->image.map, view->image.bytes, MS_SYNC);
+	else
+		r = blm_sync(other ? g : f);
+	must(r == 0, "syncing on a disk that is well again");
+	o->still_suspect += !control && (is_suspect(f) || is_suspect(g));
+	disk_cut(&l->disk);
+	blm_close(f);
+	blm_close(g);
+	disk_unmount(&l->disk);
+
+	logdisk_mount(l);
+	must(blm_open(&f, NULL, path, false) == 0, "opening after the cut");
+	o->runs++;
+	o->keys += BEFORE + DURING + (control ? 0 : AFTER);
+	o->lost += missing(f, 0, BEFORE + DURING + (control ? 0 : AFTER));
+	blm_close(f);
+	r = blm_verify(NULL, path, false, NULL, NULL);
+	must(r >= 0, "verifying");
+	o->damage += (uint64_t)r;
+	disk_unmount(&l->disk);
+}
+
+static void run(const char *type, unsigned long rounds)
+{
+	struct disk made;
+	struct logdisk l;
+	const char *why = disk_make(&made, type);
+
+	if (!why)
+		why = logdisk_begin(&l, &made);
+	if (why) {
+		printf("ok %u - %s # SKIP %s\n", ++tap_count, type, why);
+		return;
+	}
+	for (unsigned s = 0; s < SHAPES; s++) {
+		struct outcome o = { 0 }, control = { 0 };
+
+		for (unsigned long i = 0; i < rounds; i++)
+			fail_once(&l, s, false, i % 2, &o);
+		tap(!o.lost && !o.unnoticed && !o.still_suspect && !o.damage && o.hits, "%s, %s: after a sync that failed the next one writes "
+		    "all pages again: %u cuts, %llu failed writes, %llu of %llu synced keys lost, %u failures unnoticed, %u times suspect "
+		    "afterwards", type, shapes[s].name, o.runs, (unsigned long long)o.hits, (unsigned long long)o.lost,
+		    (unsigned long long)o.keys, o.unnoticed, o.still_suspect);
+		fail_once(&l, s, true, false, &control);
+		tap(control.lost > 0, "%s, %s: a second msync() alone loses keys: %llu of %llu", type, shapes[s].name,
+		    (unsigned long long)control.lost, (unsigned long long)control.keys);
+	}
+	logdisk_end(&l);
+	close(l.image);
+	close(l.log);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rounds = number_of(argc, argv, "--rounds", 2);
+	const char *why = disks_begin();
+
+	if (why)
+		return tap_skip(why);
+	run("ext4", rounds);
+	run("xfs", rounds);
+	return tap_end();
+}

@@ -1,0 +1,100 @@
+/* image.c - headers as they are made, and what is read of damaged ones */
+#include "base.h"
+#include "file/image.h"
+#include "file/system.h"
+#include "store/suite.h"
+
+START_TEST(a_header_has_a_random_uuid_of_its_own_and_the_time)
+{
+	struct blm_constant c = { .version = 0 }, last = c;
+	uint64_t before = blm_now();
+
+	for (int i = 0; i < 100; i++) {		/* RFC 4122, section 4.4 */
+		blm_constant_begin(&c);
+		ck_assert_uint_eq(c.uuid[6] >> 4, 4);
+		ck_assert_uint_eq(c.uuid[8] >> 6, 2);
+		ck_assert_mem_ne(c.uuid, last.uuid, 16);
+		last = c;
+	}
+	ck_assert_uint_ge(le64toh(c.created), before);
+	ck_assert_uint_le(le64toh(c.created), blm_now());
+}
+END_TEST
+
+START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records)
+{
+	static const uint64_t sizes[] = { 64, 65536, 65600, 1 << 20, (2 << 20) - 64, 2 << 20, (2 << 20) + 64, 5 << 20 };
+	struct blm_header *header = calloc(1, sizeof(*header));
+	uint64_t end = BLM_HEADER_BYTES;
+	struct blm_contents *contents = malloc(sizeof(*contents));
+
+	blm_constant_begin(&header->constant);
+	header->constant.capacity = htole64(1);
+	header->constant.rate = htole64(blm_bits_of(0.5));
+	blm_template_id(&header->constant.template, header->constant.template_id);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		header->part[i].bytes = htole64(sizes[i]);
+	blm_header_finish(header, ARRAY_LEN(sizes));
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		uint64_t at = le64toh(header->part[i].offset), unit = sizes[i] > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN;
+
+		ck_assert_uint_eq(at % unit, 0);
+		ck_assert_uint_ge(at, end + guard_bytes(sizes[i]));
+		ck_assert_uint_lt(at, end + guard_bytes(sizes[i]) + unit);
+		end = at + sizes[i];
+	}
+	OK(blm_header_check(header, end, "a", contents));
+	ck_assert_uint_eq(contents->parts, ARRAY_LEN(sizes));
+	FAILS(blm_header_check(header, end - 1, "a", contents), -ENODATA);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)		/* each before, upon, behind each other: only its own place will do */
+		for (size_t j = 0; j < ARRAY_LEN(sizes); j++)
+			for (int shift = -1; shift <= 1 && i != j; shift++) {
+				struct blm_part_entry *e = &header->part[i], was = *e;
+
+				e->offset = htole64(le64toh(header->part[j].offset) + (uint64_t)(shift * BLM_PART_ALIGN));
+				e->check = blm_check_part(e, (unsigned)i, header->constant.uuid);
+				ck_assert_int_lt(blm_header_check(header, end, "a", contents), 0);
+				*e = was;
+			}
+	free(contents);
+	free(header);
+}
+END_TEST
+
+/* Of two slots the newer good one counts; a new one takes the place of the other. */
+START_TEST(of_two_sync_records_the_newer_good_one_counts)
+{
+	struct blm_live live = { .parts.word = 0 };
+	const uint8_t uuid[16] = { 1, 2, 3 };
+	struct blm_sync_record last;
+
+	ck_assert(!blm_last_sync(&live, uuid, &last));
+	blm_drop_sync(&live, uuid);			/* nothing to drop */
+	ck_assert(!blm_last_sync(&live, uuid, &last));
+	for (uint64_t i = 1; i <= 5; i++) {
+		blm_next_sync(&live, uuid, &(struct blm_sync_record){ .epoch = htole64(10 * i) });
+		ck_assert(blm_last_sync(&live, uuid, &last));
+		ck_assert_uint_eq(le64toh(last.epoch), 10 * i);
+		ck_assert_uint_eq(le64toh(last.sequence), i);
+	}
+	blm_drop_sync(&live, uuid);
+	ck_assert(blm_last_sync(&live, uuid, &last));
+	ck_assert_uint_eq(le64toh(last.epoch), 40);
+	live.sync[0].keys ^= 1;
+	ck_assert(!blm_last_sync(&live, uuid, &last));
+	ck_assert(!blm_last_sync(&live, (const uint8_t[16]){ 9 }, &last));	/* another file's records are none */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("image");
+	TCase *tc = tcase_create("image");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_test(tc, a_header_has_a_random_uuid_of_its_own_and_the_time);
+	tcase_add_test(tc, parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records);
+	tcase_add_test(tc, of_two_sync_records_the_newer_good_one_counts);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

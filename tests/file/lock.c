@@ -1,0 +1,176 @@
+/* lock.c - the locks of a filter's file, between the threads of one handle */
+#include "suite.h"
+
+#include "file/lock.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+struct locked {
+	struct blm_lock lock;
+	int fd;
+};
+
+static void *take_and_give_back(void *context)
+{
+	struct locked *l = context;
+
+	for (int i = 0; i < 2; i++) {
+		if (blm_lock_shared(&l->lock, l->fd) < 0)
+			return l;
+		blm_unlock_shared(&l->lock, l->fd);
+		if (blm_lock_exclusive(&l->lock, l->fd) < 0)
+			return l;
+		blm_unlock_exclusive(&l->lock, l->fd);
+	}
+	return NULL;
+}
+
+START_TEST(what_one_thread_gives_back_the_next_gets)
+{
+	struct locked l = { .fd = open(a_path(), O_RDWR | O_CREAT | O_CLOEXEC, 0600) };
+
+	ck_assert_int_ge(l.fd, 0);
+	blm_lock_init(&l.lock);
+	for (int i = 0; i < 3; i++) {
+		struct timespec limit;
+		pthread_t thread;
+		void *failed;
+
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec += TOO_LONG;
+		ck_assert_int_eq(pthread_create(&thread, NULL, take_and_give_back, &l), 0);
+		ck_assert_msg(pthread_timedjoin_np(thread, &failed, &limit) == 0, "it waits for a lock that nobody holds");
+		ck_assert_ptr_null(failed);
+		ck_assert(!blm_ofd_busy(l.fd, BLM_LOCK_REPLACE));
+	}
+	blm_lock_destroy(&l.lock);
+	close(l.fd);
+}
+END_TEST
+
+static struct locked a_lock(int *ret_other)
+{
+	const char *path = a_path();
+	struct locked l = { .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) };
+
+	*ret_other = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert(l.fd >= 0 && *ret_other >= 0);
+	blm_lock_init(&l.lock);
+	return l;
+}
+
+START_TEST(who_cannot_lock_the_file_keeps_no_thread_from_it)
+{
+	int other;
+	struct locked l = a_lock(&other);
+
+	for (int i = 0; i < 2; i++) {
+		FAILS(blm_lock_exclusive(&l.lock, -1), -EBADF);
+		ck_assert(!blm_lock_is_held(&l.lock, l.fd));
+		FAILS(blm_lock_shared(&l.lock, -1), -EBADF);
+		ck_assert(!blm_lock_is_held(&l.lock, l.fd));
+	}
+	ck_assert_ptr_null(take_and_give_back(&l));
+	blm_lock_destroy(&l.lock);
+	close(l.fd), close(other);
+}
+END_TEST
+
+START_TEST(the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back)
+{
+	int other;
+	struct locked l = a_lock(&other);
+
+	OK(blm_lock_shared(&l.lock, l.fd));
+	OK(blm_lock_shared(&l.lock, l.fd));
+	ck_assert(blm_lock_is_held(&l.lock, l.fd));
+	for (int i = 0; i < 2; i++) {
+		ck_assert(blm_ofd_busy(other, BLM_LOCK_REPLACE));
+		ck_assert(!blm_ofd_held(other, BLM_LOCK_REPLACE));	/* others may share it, too */
+		ck_assert(!blm_ofd_busy(other, BLM_LOCK_GATE));
+		blm_unlock_shared(&l.lock, l.fd);
+	}
+	ck_assert(!blm_ofd_busy(other, BLM_LOCK_REPLACE));
+	ck_assert(!blm_lock_is_held(&l.lock, l.fd));
+	OK(blm_lock_exclusive(&l.lock, l.fd));
+	ck_assert(blm_ofd_held(other, BLM_LOCK_REPLACE) && blm_ofd_busy(other, BLM_LOCK_REPLACE));
+	ck_assert(blm_lock_is_held(&l.lock, other));
+	ck_assert(!blm_ofd_busy(other, BLM_LOCK_GATE));
+	blm_unlock_exclusive(&l.lock, l.fd);
+	ck_assert(!blm_ofd_busy(other, BLM_LOCK_REPLACE));
+	blm_lock_destroy(&l.lock);
+	close(l.fd), close(other);
+}
+END_TEST
+
+START_TEST(each_of_the_locks_is_one_of_its_own)
+{
+	static const enum blm_lock_of all[] = { BLM_LOCK_GATE, BLM_LOCK_REPLACE, BLM_LOCK_SYNC, BLM_LOCK_MAKING, BLM_LOCK_WRITE, BLM_LOCK_GROW };
+	int other;
+	struct locked l = a_lock(&other);
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		OK(blm_ofd_lock(l.fd, all[i], true));
+		for (size_t j = 0; j < sizeof(all) / sizeof(*all); j++)
+			ck_assert_int_eq(blm_ofd_busy(other, all[j]), i == j);
+		blm_ofd_unlock(l.fd, all[i]);
+	}
+	blm_lock_destroy(&l.lock);
+	close(l.fd), close(other);
+}
+END_TEST
+
+static void nothing(int sig)
+{
+}
+
+static int hold_a_while(void *path)
+{
+	int fd = open(path, O_RDWR);
+
+	if (blm_ofd_lock(fd, BLM_LOCK_SYNC, true) < 0 || kill(getppid(), SIGUSR1) < 0)
+		return 1;
+	for (int i = 0; i < 20; i++) {
+		usleep(2000);
+		kill(getppid(), SIGALRM);
+	}
+	return 0;
+}
+
+START_TEST(who_waits_for_a_lock_waits_on_after_a_signal)
+{
+	struct sigaction action = { .sa_handler = nothing };	/* without SA_RESTART */
+	const char *path = a_path();
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), sig;
+	sigset_t held;
+	pid_t pid;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	pid = spawn(hold_a_while, (void *)(uintptr_t)path);
+	ck_assert_int_eq(sigwait(&held, &sig), 0);
+	OK(blm_ofd_lock(fd, BLM_LOCK_SYNC, true));
+	while (waitpid(pid, &sig, 0) < 0)
+		ck_assert_int_eq(errno, EINTR);
+	ck_assert_int_eq(sig, 0);
+	close(fd);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("file/lock");
+	TCase *tc = tcase_create("lock");
+
+	tcase_add_test(tc, what_one_thread_gives_back_the_next_gets);
+	tcase_add_test(tc, who_cannot_lock_the_file_keeps_no_thread_from_it);
+	tcase_add_test(tc, the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back);
+	tcase_add_test(tc, each_of_the_locks_is_one_of_its_own);
+	tcase_add_test(tc, who_waits_for_a_lock_waits_on_after_a_signal);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,274 @@
+/* publish.c - new files: their descriptors, their sizes, their names */
+#include "base.h"
+#include "file/lock.h"
+#include "file/publish.h"
+#include "file/system.h"
+#include "store/suite.h"
+
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+/* ---- File systems that make no files without a name ---- */
+
+static int refuse_unnamed;	/* with this errno */
+
+int openat(int at, const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	if (refuse_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = refuse_unnamed;
+		return -1;
+	}
+	va_start(ap, flags);
+	mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	return (int)syscall(SYS_openat, at, path, flags, mode);
+}
+
+static int folder(void)
+{
+	int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static int make_with_descriptor_0(int unused)
+{
+	struct blm_new_file file;
+	int at = folder();
+
+	close(0);
+	MUST(blm_new_file(&file, at, "a", 0644) == 0 && file.fd == 0);
+	MUST(blm_new_file_publish(&file, "a", false, "a") == 0);
+	blm_new_file_end(&file);
+	return 0;
+}
+
+START_TEST(a_process_without_standard_input_makes_files_too)
+{
+	ck_assert_int_eq(run_apart(make_with_descriptor_0, 0), 0);
+	ck_assert_int_eq(access("a", R_OK | W_OK), 0);
+}
+END_TEST
+
+START_TEST(a_size_that_no_file_has_is_refused)
+{
+	struct blm_new_file file;
+
+	OK(blm_new_file(&file, folder(), "a", 0));
+	FAILS(blm_new_file_size(&file, UINT64_C(1) << 63, true, "a"), -EFBIG);
+	FAILS(blm_new_file_size(&file, INT64_MAX, false, "a"), -EFBIG);
+	FAILS(blm_allocate(file.fd, UINT64_C(1) << 62, 4096, "a"), -EFBIG);
+	OK(blm_new_file_size(&file, 4096, true, "a"));
+	blm_new_file_end(&file);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+}
+END_TEST
+
+/* Ours is taken back, the program's own stays. */
+START_TEST(a_signal_of_the_size_limit_that_waits_already_is_not_taken_away)
+{
+	sigset_t too_large, pending;
+	struct blm_held_signal held;
+
+	sigemptyset(&too_large);
+	sigaddset(&too_large, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &too_large, NULL);
+	for (int before = 0; before < 2; before++) {
+		if (before)
+			raise(SIGXFSZ);
+		blm_hold_size_signal(&held);
+		raise(SIGXFSZ);
+		blm_let_size_signal(&held);
+		sigpending(&pending);
+		ck_assert_int_eq(sigismember(&pending, SIGXFSZ), before);
+	}
+}
+END_TEST
+
+START_TEST(pages_of_zeros_are_not_written_wherever_they_begin)
+{
+	static uint8_t bytes[5 * 4096], back[sizeof(bytes)];
+	struct blm_new_file file;
+	struct blm_pages pages = { 0 };
+
+	memset(bytes + 4096, 1, 4096);
+	bytes[4 * 4096 - 1] = 7;
+	OK(blm_new_file(&file, folder(), "a", 0));
+	OK(blm_new_file_size(&file, 100 + sizeof(bytes), true, "a"));
+	OK(blm_write_pages(file.fd, bytes, sizeof(bytes), 100, &pages, "a"));
+	OK(blm_write_pages(file.fd, bytes, 0, 100, &pages, "a"));
+	ck_assert_int_eq((int)pread(file.fd, back, sizeof(back), 100), (int)sizeof(back));
+	ck_assert_mem_eq(back, bytes, sizeof(bytes));
+	ck_assert_uint_eq(pages.full, 3);
+	ck_assert_uint_eq(pages.empty, 3);
+	blm_new_file_end(&file);
+}
+END_TEST
+
+START_TEST(a_name_that_is_taken_is_replaced_only_where_that_is_asked_for)
+{
+	struct blm_new_file file;
+
+	write_all("a", "old", 3);
+	OK(blm_new_file(&file, folder(), "a", 0));
+	FAILS(blm_new_file_publish(&file, "a", false, "a"), -EEXIST);
+	OK(blm_new_file_publish(&file, "a", true, "a"));
+	blm_new_file_end(&file);
+	ck_assert_int_eq(files_in(".", NULL), 1);
+	FAILS(blm_new_file(&file, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/proc/a", 0), -ENOENT);
+}
+END_TEST
+
+START_TEST(where_a_file_cannot_be_without_a_name_it_has_a_temporary_one)
+{
+	static const int errors[] = { EOPNOTSUPP, EISDIR, ENOENT };
+	struct blm_new_file file;
+	size_t bytes;
+	uint8_t *all;
+
+	refuse_unnamed = errors[_i];
+	for (int i = 0; i < 3; i++) {			/* new, taken, over what is there */
+		OK(blm_new_file(&file, folder(), "a", 0600));
+		ck_assert_int_eq(files_in(".", NULL), i ? 2 : 1);
+		ck_assert_int_eq((int)write(file.fd, i == 2 ? "second" : "first", 6), 6);
+		errno = EIO;		/* of some earlier call */
+		if (i == 1)
+			FAILS(blm_new_file_publish(&file, "a", false, "a"), -EEXIST);
+		else
+			OK(blm_new_file_publish(&file, "a", i == 2, "a"));
+		blm_new_file_end(&file);
+		ck_assert_int_eq(files_in(".", NULL), 1);
+		all = read_all("a", &bytes);
+		ck_assert_mem_eq(all, i == 2 ? "second" : "first", 6);
+		free(all);
+	}
+	refuse_unnamed = EACCES;
+	FAILS(blm_new_file(&file, folder(), "a", 0600), -EACCES);
+}
+END_TEST
+
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* _i: with 1 by a temporary name */
+START_TEST(a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask)
+{
+	static const struct { unsigned asked; mode_t mask, mode; } modes[] = {
+		{ 0600, 0, 0600 }, { 0666, 077, 0666 }, { 0400, 022, 0400 }, { 0777, 0, 0777 }, { 0, 022, 0644 }, { 0, 0, 0644 }, { 0, 077, 0600 },
+	};
+	struct blm_new_file file;
+
+	refuse_unnamed = _i ? EOPNOTSUPP : 0;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		umask(modes[i].mask);
+		OK(blm_new_file(&file, folder(), "a", modes[i].asked));
+		ck_assert_int_eq((int)pwrite(file.fd, "x", 1, 0), 1);
+		OK(blm_new_file_publish(&file, "a", BLM_OVER, "a"));
+		blm_new_file_end(&file);
+		ck_assert_uint_eq(mode_of("a"), modes[i].mode);
+	}
+	ck_assert_int_eq(files_in(".", NULL), 1);
+}
+END_TEST
+
+START_TEST(temporary_names_differ_and_are_locked_while_the_file_is_made)
+{
+	struct blm_new_file file[3];
+	int fd;
+
+	refuse_unnamed = EOPNOTSUPP;
+	for (int i = 0; i < 3; i++) {
+		OK(blm_new_file(&file[i], folder(), "a", 0600));
+		ck_assert_int_eq(strncmp(file[i].temporary, ".bloomery-", 10), 0);
+		ck_assert_uint_eq(strlen(file[i].temporary), 26);
+		ck_assert_int_eq(files_in(".", NULL), i + 1);
+		fd = open(file[i].temporary, O_RDWR | O_CLOEXEC);
+		ck_assert(blm_ofd_busy(fd, BLM_LOCK_MAKING));
+		close(fd);
+	}
+	for (int i = 0; i < 3; i++)
+		blm_new_file_end(&file[i]);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+}
+END_TEST
+
+/* _i: with 1 by a temporary name from the beginning */
+START_TEST(what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again)
+{
+	struct blm_new_file file;
+	int fd;
+
+	refuse_unnamed = _i ? EOPNOTSUPP : 0;
+	OK(blm_new_file(&file, folder(), "a", 0600));
+	ck_assert_int_eq((int)pwrite(file.fd, "x", 1, 0), 1);
+	for (int i = 0; i < 2; i++) {
+		OK(blm_new_file_publish(&file, "a", BLM_NOT_OVER, "a"));
+		ck_assert_int_eq(access("a", F_OK), 0);
+		ck_assert_str_eq(file.temporary, "");
+		blm_new_file_take_back(&file, "a");
+		ck_assert_int_ne(access("a", F_OK), 0);
+		fd = open(file.temporary, O_RDWR | O_CLOEXEC);
+		ck_assert_int_ge(fd, 0);
+		ck_assert(blm_ofd_busy(fd, BLM_LOCK_MAKING));
+		close(fd);
+	}
+	OK(blm_new_file_publish(&file, "b", BLM_NOT_OVER, "b"));
+	blm_new_file_end(&file);
+	ck_assert_int_eq(file.fd, -1);
+	ck_assert_int_eq(access("b", F_OK), 0);
+	ck_assert_int_eq(files_in(".", NULL), 1);
+}
+END_TEST
+
+START_TEST(who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that)
+{
+	struct blm_new_file file;
+	char left[BLM_TEMPORARY_NAME];
+	struct stat st;
+	uint8_t *all;
+	size_t bytes;
+
+	write_all("a", "old", 3);
+	ck_assert_int_eq(stat("a", &st), 0);
+	blm_replacement_name(st.st_ino, left);
+	write_all(left, "left", 4);
+	OK(blm_new_file(&file, folder(), "a", 0600));
+	ck_assert_int_eq((int)pwrite(file.fd, "new", 3, 0), 3);
+	OK(blm_new_file_publish(&file, "a", BLM_OVER_LOCKED, "a"));
+	blm_new_file_end(&file);
+	all = read_all("a", &bytes);
+	ck_assert_uint_eq(bytes, 3);
+	ck_assert_mem_eq(all, "new", 3);
+	ck_assert_int_eq(files_in(".", NULL), 1);
+	free(all);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("publish");
+	TCase *tc = tcase_create("publish");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_test(tc, a_process_without_standard_input_makes_files_too);
+	tcase_add_test(tc, a_size_that_no_file_has_is_refused);
+	tcase_add_test(tc, a_signal_of_the_size_limit_that_waits_already_is_not_taken_away);
+	tcase_add_test(tc, pages_of_zeros_are_not_written_wherever_they_begin);
+	tcase_add_test(tc, a_name_that_is_taken_is_replaced_only_where_that_is_asked_for);
+	tcase_add_loop_test(tc, a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask, 0, 2);
+	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
+	tcase_add_loop_test(tc, what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again, 0, 2);
+	tcase_add_test(tc, who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that);
+	tcase_add_loop_test(tc, where_a_file_cannot_be_without_a_name_it_has_a_temporary_one, 0, 3);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,203 @@
+/* sigbus.c - files that others cut under their maps: an error where that was asked for, else the system's signal */
+#include "base.h"
+#include "file/image.h"
+#include "store/suite.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum { KEYS = 200, PAGE = 4096 };
+
+static struct blm_filter *open_full(const char *path)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "classic", .cells = 1 << 22, .probes = 7 }));
+	for (int i = 0; i < KEYS; i++)
+		OK(blm_add(f, &i, sizeof(i)));
+	return f;
+}
+
+static int keys_denied(const struct blm_filter *f)
+{
+	int n = 0;
+
+	for (int i = 0; i < KEYS; i++)
+		n += !blm_contains(f, &i, sizeof(i));
+	return n;
+}
+
+/* ---- Ours ---- */
+
+static int page_bytes = PAGE;
+
+int getpagesize(void)
+{
+	return page_bytes;
+}
+
+/* To write from memory that is not there fails, and is no signal. */
+static bool is_there(const void *at)
+{
+	int ends[2];
+	bool there;
+
+	MUST(pipe(ends) == 0);
+	there = write(ends[1], at, 1) == 1;
+	close(ends[0]);
+	close(ends[1]);
+	return there;
+}
+
+static int strike_a_page_of_64_kib(int unused)
+{
+	enum { LARGE = 65536 };
+	struct blm_image image;
+	int fd = open("large", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	page_bytes = LARGE;
+	MUST(fd >= 0 && ftruncate(fd, 3 * LARGE) == 0 && blm_survive_truncation() == 0);
+	MUST(blm_image_map_foreign(&image, fd, "large") == 0);
+	MUST(ftruncate(fd, 0) == 0);
+	MUST(*(volatile uint8_t *)(image.map + LARGE + 5 * PAGE) == 0xff);
+	for (int i = 0; i < 3 * LARGE / PAGE; i++)
+		MUST(is_there(image.map + i * PAGE) == (i / (LARGE / PAGE) == 1));
+	return 0;
+}
+
+START_TEST(a_page_is_as_large_as_the_system_says)
+{
+	ck_assert_int_eq(run_apart(strike_a_page_of_64_kib, 0), 0);
+}
+END_TEST
+
+static int ask_and_add_to_what_is_cut(int prepared)
+{
+	struct blm_filter *cut = open_full("cut"), *whole = open_full("whole");
+
+	MUST(!prepared || (blm_survive_truncation() == 0 && blm_survive_truncation() == 0));
+	MUST(!prepared || !blm_truncated());
+	MUST(truncate("cut", 65536) == 0);
+	MUST(keys_denied(cut) == 0);		/* pages of ones say yes */
+	MUST(blm_truncated() && !strcmp(blm_truncated(), "cut"));
+	MUST(blm_add(cut, "new", 3) == -EIO && blm_sync(cut) == -EIO && blm_status(cut) == -EIO);
+	MUST(keys_denied(whole) == 0 && blm_add(whole, "new", 3) == 1 && blm_sync(whole) == 0 && blm_status(whole) == 0);
+	blm_close(cut);
+	blm_close(whole);
+	return 0;
+}
+
+START_TEST(a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for_and_else_a_signal)
+{
+	struct blm_filter *f;
+
+	ck_assert_int_eq(run_apart(ask_and_add_to_what_is_cut, _i), _i ? 0 : SIGNALLED + SIGBUS);
+	FAILS(blm_open(&f, NULL, "cut", false), -ENODATA);
+}
+END_TEST
+
+static int cut_the_1025th(int unused)
+{
+	struct rlimit files;
+	struct blm_filter *cut, *first = open_full("first");
+
+	MUST(getrlimit(RLIMIT_NOFILE, &files) == 0);
+	files.rlim_cur = files.rlim_max;
+	MUST(setrlimit(RLIMIT_NOFILE, &files) == 0);
+	MUST(blm_survive_truncation() == 0);
+	for (int i = 0; i < 1024; i++) {
+		struct blm_filter *more;
+
+		MUST(blm_open(&more, NULL, "first", true) == 0);
+	}
+	cut = open_full("cut");
+	MUST(truncate("first", 65536) == 0 && keys_denied(first) == 0);
+	MUST(blm_status(first) == -EIO);
+	MUST(blm_status(cut) == 0 && keys_denied(cut) == 0);
+	MUST(truncate("cut", 65536) == 0);
+	return keys_denied(cut);		/* a signal after all */
+}
+
+START_TEST(a_thousand_and_24_maps_are_guarded_and_more_may_be_open)
+{
+	ck_assert_int_eq(run_apart(cut_the_1025th, 0), SIGNALLED + SIGBUS);
+}
+END_TEST
+
+/* ---- None of ours ---- */
+
+static volatile sig_atomic_t handled;
+static uint8_t *page;
+
+/* So that the instruction goes on. */
+static void give_page(void)
+{
+	handled++;
+	mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static void handle(int signal)
+{
+	give_page();
+}
+
+static void handle_with_info(int signal, siginfo_t *info, void *context)
+{
+	give_page();
+}
+
+static const struct sigaction before[] = {
+	{ .sa_handler = SIG_DFL }, { .sa_handler = SIG_IGN }, { .sa_handler = handle },
+	{ .sa_sigaction = handle_with_info, .sa_flags = SA_SIGINFO },
+};
+
+static int touch_what_is_no_filters(int how)
+{
+	struct blm_filter *f = open_full("whole");
+	int fd = open("other", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(page != MAP_FAILED);
+	MUST(sigaction(SIGBUS, &before[how], NULL) == 0 && blm_survive_truncation() == 0);
+	*(volatile uint8_t *)page = 1;		/* the file has no such page */
+	MUST(handled == 1 && *page == 1);
+	MUST(!blm_truncated() && keys_denied(f) == 0);
+	return 0;
+}
+
+START_TEST(a_fault_elsewhere_goes_to_whoever_was_there_before)
+{
+	ck_assert_int_eq(run_apart(touch_what_is_no_filters, _i), _i < 2 ? SIGNALLED + SIGBUS : 0);
+}
+END_TEST
+
+static int raise_it(int how)
+{
+	page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(sigaction(SIGBUS, &before[how], NULL) == 0 && blm_survive_truncation() == 0);
+	raise(SIGBUS);
+	raise(SIGBUS);
+	MUST(handled == (how < 2 ? 0 : 2));
+	return 0;
+}
+
+START_TEST(so_does_a_signal_that_somebody_sends)
+{
+	ck_assert_int_eq(run_apart(raise_it, _i), _i == 0 ? SIGNALLED + SIGBUS : 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("sigbus");
+	TCase *tc = tcase_create("sigbus");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_loop_test(tc, a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for_and_else_a_signal, 0, 2);
+	tcase_add_test(tc, a_page_is_as_large_as_the_system_says);
+	tcase_add_test(tc, a_thousand_and_24_maps_are_guarded_and_more_may_be_open);
+	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0, ARRAY_LEN(before));
+	tcase_add_loop_test(tc, so_does_a_signal_that_somebody_sends, 0, ARRAY_LEN(before));
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,182 @@
+/* system.c - reading and writing to the end, the number of the boot, the time */
+#include "suite.h"
+
+#include "file/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* ---- A system that does a little at a time ---- */
+
+static int most = 1 << 30, interrupted, failing;	/* bytes at once; how often EINTR comes first; an errno, or 0 */
+static bool no_boot_id;
+
+/* What a call may do: as many bytes, or -1. */
+static ssize_t allowed(size_t bytes)
+{
+	if (interrupted > 0 && interrupted--) {
+		errno = EINTR;
+		return -1;
+	}
+	errno = failing;
+	return failing ? -1 : bytes < (size_t)most ? (ssize_t)bytes : most;
+}
+
+ssize_t pread(int fd, void *room, size_t bytes, off_t at)
+{
+	ssize_t n = allowed(bytes);
+
+	return n < 0 ? n : syscall(SYS_pread64, fd, room, (size_t)n, at);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at)
+{
+	ssize_t n = allowed(bytes);
+
+	return n <= 0 ? n : syscall(SYS_pwrite64, fd, from, (size_t)n, at);
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	if (strstr(path, "boot_id") && !(flags & O_CLOEXEC))
+		abort();
+	if (no_boot_id && strstr(path, "boot_id")) {
+		errno = ENOENT;
+		return -1;
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static int a_file(void)
+{
+	int fd = open(a_path(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+START_TEST(what_is_cut_short_or_interrupted_is_gone_on_with)
+{
+	static const char text[] = "twenty-six letters or more";
+	char back[sizeof(text)] = "";
+	int fd = a_file();
+
+	most = _i ? 5 : 1;
+	interrupted = 3;
+	ck_assert_int_eq(blm_write_at(fd, text, sizeof(text), 7), 0);
+	interrupted = 3;
+	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 7), sizeof(text));
+	ck_assert_mem_eq(back, text, sizeof(text));
+	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 7 + 20), sizeof(text) - 20);	/* to the end of the file */
+	ck_assert_mem_eq(back, text + 20, sizeof(text) - 20);
+	ck_assert_int_eq(blm_read_at(fd, back, sizeof(back), 1000), 0);
+	ck_assert_int_eq(blm_write_at(fd, text, 0, 7), 0);
+	close(fd);
+}
+END_TEST
+
+START_TEST(what_fails_says_why)
+{
+	char some[] = "some";
+	int fd = a_file();
+
+	failing = EIO;
+	ck_assert_int_eq(blm_write_at(fd, some, 4, 0), -EIO);
+	failing = ENOSPC;
+	ck_assert_int_eq(blm_write_at(fd, some, 4, 0), -ENOSPC);
+	ck_assert_int_eq(blm_read_at(fd, some, 4, 0), -ENOSPC);
+	failing = 0;
+	most = 0;		/* nothing is written, and nothing is said */
+	ck_assert_int_eq(blm_write_at(fd, some, 4, 0), -EIO);
+	close(fd);
+}
+END_TEST
+
+START_TEST(who_writes_past_the_limit_of_file_sizes_is_told_and_lives)
+{
+	struct rlimit limit, small;
+	int fd = a_file(), past, below;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = (struct rlimit){ .rlim_cur = 100, .rlim_max = limit.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &small);	/* Check's own files, too, are limited meanwhile */
+	past = blm_write_at(fd, "more", 4, 99);
+	below = blm_write_at(fd, "less", 4, 96);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	ck_assert_int_eq(past, -EFBIG);
+	ck_assert_int_eq(below, 0);
+	close(fd);
+}
+END_TEST
+
+START_TEST(the_number_of_the_boot_stays_the_same_and_is_odd)
+{
+	uint64_t first = blm_boot_number();
+	int free_before = a_file(), free_after;
+
+	ck_assert_uint_eq(first % 2, 1);
+	ck_assert_uint_gt(first, 1);
+	no_boot_id = true;
+	ck_assert_uint_eq(blm_boot_number(), first);
+	close(free_before);
+	free_after = a_file();
+	ck_assert_int_eq(free_after, free_before);
+	close(free_after);
+}
+END_TEST
+
+START_TEST(asking_for_the_number_of_the_boot_leaves_nothing_open)
+{
+	int before = a_file(), after;
+
+	close(before);
+	blm_boot_number();
+	after = a_file();
+	ck_assert_int_eq(after, before);
+	close(after);
+}
+END_TEST
+
+START_TEST(where_the_system_tells_no_boot_it_is_1)
+{
+	no_boot_id = true;
+	ck_assert_uint_eq(blm_boot_number(), 1);
+}
+END_TEST
+
+START_TEST(the_time_is_in_nanoseconds)
+{
+	uint64_t before = (uint64_t)time(NULL), now = blm_now(), again = blm_now();
+
+	ck_assert_uint_ge(now / 1000000000 + 1, before);
+	ck_assert_uint_le(now / 1000000000, (uint64_t)time(NULL) + 1);
+	for (int i = 0; i < 1000000 && again == now; i++)
+		again = blm_now();
+	ck_assert_uint_ne(again, now);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("file/system");
+	TCase *tc = tcase_create("system");
+
+	tcase_add_loop_test(tc, what_is_cut_short_or_interrupted_is_gone_on_with, 0, 2);
+	tcase_add_test(tc, what_fails_says_why);
+	tcase_add_test(tc, who_writes_past_the_limit_of_file_sizes_is_told_and_lives);
+	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
+	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
+	tcase_add_test(tc, where_the_system_tells_no_boot_it_is_1);
+	tcase_add_test(tc, the_time_is_in_nanoseconds);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

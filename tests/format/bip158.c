@@ -1,0 +1,389 @@
+/* bip158.c - Bitcoin's block filters: every file of them comes in, answers, and goes out as the same bytes */
+#include "filter.h"
+#include "vectors.h"
+
+enum { ITEM = 1 << 14 };
+
+/* ---- Files and filters ---- */
+
+static void seeds_of(const uint8_t key[16], uint64_t ret[2])
+{
+	memcpy(ret, key, 16);
+	ret[0] = le64toh(ret[0]);
+	ret[1] = le64toh(ret[1]);
+}
+
+static int import(struct blm_filter **ret, const uint8_t key[16], const void *bytes, size_t count)
+{
+	uint64_t seeds[2];
+
+	seeds_of(key, seeds);
+	return blm_import_bytes(ret, NULL, NULL, &(struct blm_exchange){ .format = "bip158", .seeds = seeds, .seed_count = 2 }, bytes, count);
+}
+
+static struct blm_build *begin(const uint8_t key[16])
+{
+	struct blm_params p = { .kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2 };
+	struct blm_build *b;
+	uint64_t seeds[2];
+
+	seeds_of(key, seeds);
+	p.seeds = seeds;
+	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
+	return b;
+}
+
+static void goes_out_as(const struct blm_filter *f, const void *expected, size_t count)
+{
+	size_t len;
+	void *bytes;
+
+	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len));
+	ck_assert_uint_eq(len, count);
+	ck_assert(!memcmp(bytes, expected, count));
+	blm_free(bytes);
+}
+
+static const uint8_t some_key[16] = "a key of a block";
+
+static struct blm_filter *built(uint64_t count)
+{
+	struct blm_build *b = begin(some_key);
+	struct blm_filter *f;
+
+	for (uint64_t i = 0; i < count; i++)
+		OK(blm_build_add_fixed(b, &i, 8, 1));
+	OK(blm_build_finish(b, &f));
+	return f;
+}
+
+/* ---- Our own ---- */
+
+START_TEST(what_goes_out_comes_in_with_the_same_answers_and_goes_out_again)
+{
+	static const uint64_t counts[] = { 0, 1, 2, 252, 253, 1000, 65535, 65536 };
+
+	for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
+		struct blm_filter *f = built(counts[c]), *back;
+		struct blm_info info;
+		void *bytes;
+		size_t len;
+
+		OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len));
+		if (!counts[c])
+			ck_assert(len == 1 && !*(uint8_t *)bytes);
+		OK(import(&back, some_key, bytes, len));
+		goes_out_as(back, bytes, len);
+		OK(blm_info(back, &info));
+		ck_assert_uint_eq(info.keys, counts[c]);
+		ck_assert_str_eq(info.origin, "bip158");
+		for (uint64_t i = 0; i < counts[c] + 100; i++)
+			ck_assert_int_eq(blm_contains(f, &i, 8), blm_contains(back, &i, 8));
+		ck_assert_int_eq(blm_same_template(f, back), 0);
+		blm_free(bytes);
+		blm_close(f), blm_close(back);
+	}
+}
+END_TEST
+
+START_TEST(what_is_no_such_file_is_refused)
+{
+	static const struct { const char *hex; int err; } bad[] = {
+		{ "01", -ENODATA }, { "0144", -ENODATA }, { "014468", -ENODATA },	/* bits for one number are missing */
+		{ "014468b000", -EBADMSG }, { "014468b001", -EBADMSG }, { "014468b1", -EBADMSG },	/* more behind it */
+		{ "0000", -EBADMSG }, { "fd0100", -EBADMSG }, { "fd", -EBADMSG }, { "fe01000000", -EBADMSG }, { "ff0000000001000000", -EBADMSG },
+		{ "ffffffffffffffffff", -EBADMSG }, { "fdfd004468b0", -ENODATA },
+		{ "01ffffffffffffff", -ENODATA }, { "01fffff00000", -EBADMSG },		/* ones without end; a number past the range */
+	};
+	struct blm_filter *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		uint8_t bytes[20];
+		size_t count = from_hex(bad[i].hex, bytes, sizeof(bytes));
+		int r = import(&f, some_key, bytes, count);
+
+		ck_assert_msg(r == bad[i].err, "%s: %d (%s)", bad[i].hex, r, r < 0 ? blm_why() : "taken");
+	}
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip158" }, "\1\x44\x68\xb0", 4), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "block"));
+}
+END_TEST
+
+/* Whatever the bytes: an answer or words, and if it is taken, the same bytes again. */
+START_TEST(bytes_that_were_changed_are_refused_or_are_another_filter)
+{
+	struct blm_filter *f = built(50), *g;
+	uint64_t state = 1;
+	uint8_t *bytes;
+	size_t len;
+
+	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, (void **)&bytes, &len));
+	for (int i = 0; i < 3000; i++) {
+		size_t count = i % 3 ? len : next_random(&state) % len + 1, at = next_random(&state) % count;
+		uint8_t was = bytes[at];
+
+		bytes[at] = (uint8_t)next_random(&state);
+		if (import(&g, some_key, bytes, count) == 0) {
+			goes_out_as(g, bytes, count);
+			blm_close(g);
+		}
+		bytes[at] = was;
+	}
+	blm_free(bytes);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_filter_of_another_range_has_no_such_file)
+{
+	struct blm_params p = { .kind = "golomb", .hash = "siphash64" };
+	struct blm_filter *f;
+	struct blm_build *b;
+	size_t len;
+	void *bytes;
+
+	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
+	OK(blm_build_finish(b, &f));
+	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EOPNOTSUPP);
+	blm_close(f);
+	p.hash = "xxh3";
+	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
+	OK(blm_build_finish(b, &f));
+	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "siphash64"));
+	blm_close(f);
+}
+END_TEST
+
+/* The first words of its data: how many numbers and blocks it has, and what they are coded by. */
+START_TEST(a_filter_whose_data_do_not_add_up_has_no_such_file)
+{
+	static const struct { size_t at; uint64_t word; } damage[] = { { 0, UINT64_C(1) << 40 }, { 0, 51 }, { 8, 0 }, { 16, 0 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
+		struct blm_filter *f = built(50);
+		size_t len;
+		void *bytes;
+
+		memcpy(current_view(f)->whole.bytes + damage[i].at, &(uint64_t){ htole64(damage[i].word) }, 8);
+		FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EUCLEAN);
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* ---- Those of others, from a folder ---- */
+
+static char *read_file(const char *name)
+{
+	char path[700], *text;
+
+	snprintf(path, sizeof(path), "%s/%s", VECTORS, name);
+	text = file_of(path, NULL);
+	ck_assert_msg(text != NULL, "%s", path);
+	return text;
+}
+
+static size_t hex_field(const char *from, const char *end, const char *name, uint8_t *ret, size_t room)
+{
+	const char *value = field(from, end, name);
+
+	ck_assert_msg(value != NULL, "%s", name);
+	return from_hex(value, ret, room);
+}
+
+/* The strings of a list, in hexadecimal; each is given to do(). Return: how many. */
+static size_t each_item(const char *from, const char *end, const char *name, void (*what)(void *context, const uint8_t *item, size_t len), void *context)
+{
+	char quoted[64];
+	static uint8_t item[ITEM];
+	const char *at, *close;
+	size_t count = 0;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+	at = strstr(from, quoted);
+	ck_assert(at && (!end || at < end));
+	at = strchr(at, '[');
+	close = strchr(at, ']');
+	while ((at = strchr(at, '"')) && at < close) {
+		size_t len = strcspn(++at, "\"");
+
+		ck_assert_uint_lt(len / 2, ITEM);
+		what(context, item, from_hex(at, item, ITEM));
+		at += len + 1;
+		count++;
+	}
+	return count;
+}
+
+static void give(void *b, const uint8_t *item, size_t len)
+{
+	OK(blm_build_add_many(b, &(struct blm_key){ item, len }, 1));
+}
+
+static void is_there(void *f, const uint8_t *item, size_t len)
+{
+	ck_assert(blm_contains(f, item, len));
+}
+
+static void is_not(void *f, const uint8_t *item, size_t len)
+{
+	ck_assert(!blm_contains(f, item, len));
+}
+
+static uint8_t *file_bytes;
+
+START_TEST(the_filters_of_bitcoins_blocks_come_in_match_and_go_out_and_are_built_from_the_blocks_items_byte_for_byte)
+{
+	char *text = read_file("bip158/testnet.json");
+	size_t cases = 0, room = strlen(text);
+	const char *at = text;
+
+	file_bytes = malloc(room);
+	while ((at = strstr(at, "\"key_hex\""))) {
+		const char *end = strstr(at + 1, "\"key_hex\"");
+		struct blm_filter *f;
+		struct blm_build *b;
+		uint8_t key[16];
+		size_t count;
+
+		ck_assert_uint_eq(hex_field(at, end ? end : at + room, "key_hex", key, 16), 16);
+		count = hex_field(at, end ? end : text + room, "filter_hex", file_bytes, room);
+		OK(import(&f, key, file_bytes, count));
+		goes_out_as(f, file_bytes, count);
+		each_item(at, end, "items_hex", is_there, f);
+		each_item(at, end, "lacks_hex", is_not, f);
+		blm_close(f);
+		b = begin(key);
+		each_item(at, end, "items_hex", give, b);
+		OK(blm_build_finish(b, &f));
+		goes_out_as(f, file_bytes, count);
+		blm_close(f);
+		at++;
+		cases++;
+	}
+	ck_assert_uint_ge(cases, 6);
+	free(file_bytes);
+	free(text);
+}
+END_TEST
+
+/* The keys of a case's file, one a line, empty ones left out. */
+static size_t each_line(const char *file, size_t most, void (*what)(void *context, const uint8_t *item, size_t len), void *context)
+{
+	char *text = read_file(file);
+	bool hex = strstr(file, ".hex") != NULL;
+	size_t count = 0;
+
+	for (char *at = text; *at && count < most; at += strcspn(at, "\n") + 1) {
+		size_t len = strcspn(at, "\n");
+		static uint8_t item[ITEM];
+
+		if (!len)
+			continue;
+		if (hex)
+			len = from_hex(at, item, ITEM);
+		what(context, hex ? item : (uint8_t *)at, len);
+		count++;
+		if (!at[strcspn(at, "\n")])
+			break;
+	}
+	free(text);
+	return count;
+}
+
+struct asked {
+	const struct blm_filter *f;
+	uint64_t yes;
+};
+
+static void ask(void *context, const uint8_t *item, size_t len)
+{
+	struct asked *a = context;
+
+	a->yes += blm_contains(a->f, item, len);
+}
+
+START_TEST(the_filters_of_another_program_come_in_answer_and_go_out_and_are_built_byte_for_byte)
+{
+	char *text = read_file("bip158/generated.json");
+	size_t cases = 0, room = strlen(text);
+	const char *at = text;
+
+	file_bytes = malloc(room);
+	while ((at = strstr(at, "\"keys\""))) {
+		const char *end = strstr(at + 1, "\"keys\"");
+		char keys[64], probes[64];
+		struct asked asked = { 0 };
+		struct blm_filter *f;
+		struct blm_build *b;
+		uint8_t key[16];
+		size_t count;
+
+		end = end ? end : text + room;
+		hex_field(at, end, "key_hex", key, 16);
+		count = hex_field(at, end, "filter_hex", file_bytes, room);
+		text_field(at, end, "keys", keys, sizeof(keys));
+		text_field(at, end, "probes", probes, sizeof(probes));
+		OK(import(&f, key, file_bytes, count));
+		goes_out_as(f, file_bytes, count);
+		asked.f = f;
+		each_line(probes, SIZE_MAX, ask, &asked);
+		ck_assert_uint_eq(asked.yes, number(at, end, "probe_true"));
+		blm_close(f);
+		b = begin(key);
+		each_line(keys, number(at, end, "n_insert"), give, b);
+		OK(blm_build_finish(b, &f));
+		goes_out_as(f, file_bytes, count);
+		each_line(keys, number(at, end, "n_insert"), is_there, f);
+		blm_close(f);
+		at++;
+		cases++;
+	}
+	ck_assert_uint_ge(cases, 5);
+	free(file_bytes);
+	free(text);
+}
+END_TEST
+
+START_TEST(siphash_of_64_bits_gives_its_authors_answers)
+{
+	char *text = read_file("bip158/siphash24.json"), *at = strchr(strstr(text, "values_hex_u64"), '[');
+	uint8_t key[16], input[16];
+	uint64_t seeds[2];
+	struct blm_hasher by = { .family = blm_family_by_name("siphash64"), .seeds = seeds, .seed_count = 2 };
+
+	for (int i = 0; i < 16; i++)
+		key[i] = input[i] = (uint8_t)i;
+	seeds_of(key, seeds);
+	for (size_t i = 0; i < 16; i++) {
+		struct blm_hash h;
+
+		at = strchr(at, '"') + 1;
+		by.family->hash(&by, &(struct blm_key){ input, i }, &h);
+		ck_assert_uint_eq(h.hi, strtoull(at, NULL, 16));
+		ck_assert_uint_eq(h.lo, h.hi);
+		at = strchr(at, '"') + 1;
+	}
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("bip158");
+	TCase *tc = tcase_create("bip158");
+
+	tcase_add_test(tc, what_goes_out_comes_in_with_the_same_answers_and_goes_out_again);
+	tcase_add_test(tc, what_is_no_such_file_is_refused);
+	tcase_add_test(tc, bytes_that_were_changed_are_refused_or_are_another_filter);
+	tcase_add_test(tc, a_filter_of_another_range_has_no_such_file);
+	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_has_no_such_file);
+	if (*VECTORS) {
+		tcase_add_test(tc, the_filters_of_bitcoins_blocks_come_in_match_and_go_out_and_are_built_from_the_blocks_items_byte_for_byte);
+		tcase_add_test(tc, the_filters_of_another_program_come_in_answer_and_go_out_and_are_built_byte_for_byte);
+		tcase_add_test(tc, siphash_of_64_bits_gives_its_authors_answers);
+	}
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

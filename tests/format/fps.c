@@ -1,0 +1,215 @@
+/* fps.c - fingerprints of chemists: each comes in as a bitmap, goes out as its line, and is as similar to others as RDKit says */
+#include "vectors.h"
+
+#include <errno.h>
+
+static const char *const folders[] = { DATA, VECTORS };
+
+static char *read_set(const char *folder, const char *file)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/fps/%s", folder, file);
+	return *folder ? file_of(path, NULL) : NULL;
+}
+
+static struct blm_filter *take(const char *text, const char *id)
+{
+	struct blm_exchange how = { .format = "fps", .record = id };
+	struct blm_filter *f;
+
+	OK(blm_import_bytes(&f, NULL, NULL, &how, text, strlen(text)));
+	return f;
+}
+
+static void refuses(const char *text, const char *id, int error, const char *says)
+{
+	struct blm_exchange how = { .format = "fps", .record = id };
+	struct blm_filter *f;
+
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, text, strlen(text)), error);
+	ck_assert_msg(strstr(blm_why(), says) != NULL, "%s", blm_why());
+}
+
+static void goes_out_as(const struct blm_filter *f, const char *want)
+{
+	void *out;
+	size_t bytes;
+
+	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &out, &bytes));
+	ck_assert_msg(bytes == strlen(want) && !memcmp(out, want, bytes), "%.*s", (int)bytes, (char *)out);
+	blm_free(out);
+}
+
+/* All lines of a set, in steps. */
+static void prove_set(const char *text, unsigned step)
+{
+	const char *line = text;
+	char *one, id[64];
+	unsigned n = 0;
+	size_t header;
+
+	while (*line == '#')
+		line = strchr(line, '\n') + 1;
+	header = (size_t)(line - text);
+	for (; *line; line = strchr(line, '\n') + 1, n++) {
+		size_t len = strcspn(line, "\n") + 1, digits = strcspn(line, "\t");
+		struct blm_filter *f;
+		uint64_t keys, ones = 0;
+		bool estimated;
+
+		if (n % step)
+			continue;
+		snprintf(id, sizeof(id), "%.*s", (int)(len - digits - 2), line + digits + 1);
+		f = take(text, id);
+		for (size_t i = 0; i < digits * 4; i++) {	/* key i is bit i */
+			uint8_t byte = 0;
+			char key[16];
+			bool set;
+
+			from_hex(line + i / 8 * 2, &byte, 1);
+			set = byte >> i % 8 & 1;
+			ck_assert(blm_contains(f, key, (size_t)snprintf(key, sizeof(key), "%zu", i)) == set);
+			ones += set;
+		}
+		OK(blm_count(f, &keys, &estimated));
+		ck_assert(keys == ones && !estimated);
+		one = malloc(header + len + 1);
+		snprintf(one, header + len + 1, "%.*s%.*s", (int)header, text, (int)len, line);
+		goes_out_as(f, one);
+		blm_close(f);
+		f = take(one, NULL);		/* of one there is no need to say which */
+		goes_out_as(f, one);
+		blm_close(f);
+		free(one);
+	}
+	ck_assert_uint_gt(n, 5);
+}
+
+START_TEST(every_fingerprint_comes_in_bit_by_bit_and_goes_out_as_its_line)
+{
+	static const char *const files[] = { "openbabel-MACCS.fps", "openbabel-FP2.fps", "rdkit-maccs166.fps", "rdkit-morgan2-2048.fps" };
+
+	for (int i = 0; i < 8; i++) {
+		char *text = read_set(folders[i / 4], files[i % 4]);
+
+		ck_assert(text || i > 1);
+		if (text)
+			prove_set(text, i / 4 ? 97 : 1);
+		free(text);
+	}
+}
+END_TEST
+
+/* [ID, common bits, bits of both] */
+START_TEST(two_are_as_similar_as_rdkit_says)
+{
+	char *json = read_set(VECTORS, "tanimoto.json"), file[64], id[64];
+	const char *at = json ? strstr(json, "\"files\"") : NULL, *query;
+	unsigned pairs = 0, queries = 0;
+
+	for (; at && (at = strstr(at, "\"file\"")); at++) {
+		const char *next = strstr(at + 1, "\"file\""), *end = next ? next : at + strlen(at);
+		char *text = read_set(VECTORS, text_field(at, end, "file", file, sizeof(file)));
+
+		for (query = at; (query = strstr(query, "\"query_id\"")) && query < end; query++) {
+			const char *top = strstr(query, "\"top10\""), *last = strstr(top, "\"count_at_least\"");
+			struct blm_filter *f;
+
+			if (queries++ % 4)
+				continue;
+			f = take(text, text_field(query, end, "query_id", id, sizeof(id)));
+			for (top = strchr(top, '[') + 1; (top = strchr(top, '[')) && top < last; top++) {
+				unsigned common, both;
+				struct blm_comparison c;
+				struct blm_filter *g;
+
+				snprintf(id, sizeof(id), "%.*s", (int)strcspn(strchr(top, '"') + 1, "\""), strchr(top, '"') + 1);
+				ck_assert_int_eq(sscanf(strchr(top, ',') + 1, " %u , %u", &common, &both), 2);
+				g = take(text, id);
+				OK(blm_compare(f, g, &c));
+				ck_assert_double_eq_tol(c.tanimoto.value, (double)common / both, 1e-12);
+				blm_close(g);
+				pairs++;
+			}
+			blm_close(f);
+		}
+		free(text);
+	}
+	ck_assert(!json || pairs > 100);
+	free(json);
+}
+END_TEST
+
+START_TEST(lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_they_were)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+
+	f = take("#FPS1\r\n#num_bits=9\r\n#type=x\r\nff01\ta b\tmore\tand more\r\n0000\tc\r\n", "a b");
+	goes_out_as(f, "#FPS1\r\n#num_bits=9\r\n#type=x\r\nff01\ta b\tmore\tand more\r\n");
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.kind, "bitmap");
+	ck_assert_uint_eq(info.cells, 9);
+	blm_close(f);
+	f = take("A0Ff\tx", NULL);		/* 4 bits a digit, where nobody says */
+	goes_out_as(f, "a0ff\tx");
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, 16);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_bitmap_of_our_own_goes_out_under_its_name)
+{
+	struct blm_params p = { .kind = "bitmap", .cells = 11 };
+	const char *path = a_path();
+	struct blm_filter *f;
+	char want[200];
+
+	OK(blm_create(&f, NULL, path, &p));
+	OK(blm_add(f, "0", 1));
+	OK(blm_add(f, "10", 2));
+	snprintf(want, sizeof(want), "#FPS1\n#num_bits=11\n0104\t%s\n", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+	goes_out_as(f, want);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_is_no_such_file_is_refused_in_words)
+{
+	struct blm_filter *f;
+
+	refuses("#FPS1\n#num_bits=8\nff\ta\n0f\tb\n", NULL, -EINVAL, "has 2 fingerprints: say by its id");
+	refuses("#FPS1\n#num_bits=8\nff\ta\n0f\tb\n", "c", -ENOENT, "none of its 2");
+	refuses("#FPS1\n#num_bits=8\nff\ta\n0f\ta\n", "a", -ENOTUNIQ, "2 of its fingerprints");
+	refuses("#FPS1\n#num_bits=9\nff\ta\n", NULL, -EBADMSG, "has 2 digits");
+	refuses("#FPS1\n#num_bits=7\nff\ta\n", NULL, -EBADMSG, "bits past its last");
+	refuses("#FPS1\n#num_bits=8\nfg\ta\n", NULL, -EBADMSG, "character 2");
+	refuses("#FPS1\n#num_bits=0\nff\ta\n", NULL, -EBADMSG, "num_bits is 0");
+	refuses("#FPS1\n#num_bits=99999999999999999999\nff\ta\n", NULL, -EBADMSG, "no number up to");
+	refuses("#FPS1\n#num_bits=x\nff\ta\n", NULL, -EBADMSG, "no number up to");
+	refuses("#FPS1\n#num_bits=8\n", NULL, -ENODATA, "has no fingerprint");
+	refuses("ff\n", NULL, -EBADMSG, "not digits, a tab and an id");
+	refuses("ff\t", NULL, -EBADMSG, "not digits, a tab and an id");
+	refuses("ff\ta\n#x\tb\n", NULL, -EBADMSG, "fingerprint 2");
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 100 }));
+	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("format fps");
+	TCase *tc = tcase_create("fps");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, every_fingerprint_comes_in_bit_by_bit_and_goes_out_as_its_line);
+	tcase_add_test(tc, two_are_as_similar_as_rdkit_says);
+	tcase_add_test(tc, lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_they_were);
+	tcase_add_test(tc, a_bitmap_of_our_own_goes_out_under_its_name);
+	tcase_add_test(tc, what_is_no_such_file_is_refused_in_words);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,399 @@
+/* headers.c - what is no file of another program, what another program has no file for, and filters that are planned for one */
+#include "format/format.h"
+#include "vectors.h"
+
+enum { FILE_MOST = 1 << 20 };
+
+static struct blm_exchange of_format(const char *format)
+{
+	bool says = strcmp(format, "libbloom1") && strcmp(format, "redis-bitmap");
+
+	return (struct blm_exchange){ .format = format, .cells = says ? 0 : 4096, .probes = says ? 0 : 3,
+				      .hash = strcmp(format, "pybloom-live") ? NULL : "xxh3" };
+}
+
+/* A small file of the format, with 20 keys. */
+static size_t small_file(const char *format, uint8_t *ret)
+{
+	bool squid = !strcmp(format, "squid-digest"), ethereum = !strcmp(format, "ethereum");
+	struct blm_params p = { .format = format, .capacity = 512, .cells = ethereum ? 2048 : 4096, .probes = squid ? 4 : 3 };
+	struct blm_filter *f;
+	size_t bytes;
+	void *out;
+
+	if (!strcmp(format, "pybloom-live"))
+		p.cells = 4098;
+	OK(blm_create(&f, NULL, NULL, &p));
+	add_numbers(f, 0, 20);
+	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = format }, &out, &bytes));
+	ck_assert_uint_le(bytes, FILE_MOST);
+	memcpy(ret, out, bytes);
+	blm_free(out);
+	blm_close(f);
+	return bytes;
+}
+
+/* ---- Coming in ---- */
+
+/* Where it is changed, from the end if it is negative, and to what; 0: it is taken nevertheless. */
+static const struct { const char *format; int at; const char *hex; int err; const char *words; } changed[] = {
+	{ "bip37", 0, "fdfc00", -EBADMSG, "shortest" }, { "bip37", 0, "fe3b000000", -EBADMSG, "shortest" },
+	{ "bip37", 0, "ff3b00000000000000", -EBADMSG, "shortest" }, { "bip37", 0, "00", -EBADMSG, "has no bits" },
+	{ "bip37", 0, "fda18c", -EBADMSG, "not up to 36000" }, { "bip37", 0, "fe00000100", -EBADMSG, "not up to 36000" },
+	{ "bip37", 0, "ff0000000001000000", -EBADMSG, "not up to 36000" }, { "bip37", 0, "fda08c", -ENODATA, "cut" },
+	{ "bip37", -9, "00000000", -EBADMSG, "has no hash functions" }, { "bip37", -9, "33000000", -EOPNOTSUPP, "k 51" },
+	{ "neo", 0, "00", -EBADMSG, "has no bits" },
+	{ "neo", -5, "00", -EBADMSG, "has no hash functions" }, { "neo", -5, "33", -EOPNOTSUPP, "k 51" },
+	{ "dcso", 0, "02", -EPROTONOSUPPORT, "version 2" }, { "dcso", 24, "0000000000000000", -EBADMSG, "0 hash functions" },
+	{ "dcso", 24, "0101000000000000", -EBADMSG, "257 hash functions" }, { "dcso", 32, "0000000000000000", -EBADMSG, "0 bits" },
+	{ "dcso", 32, "0100000000800000", -EBADMSG, "bits by its header" }, { "dcso", 8, "0000000000000000", 0, NULL },
+	{ "dcso", 8, "ffffffffffffffff", 0, NULL }, { "dcso", 16, "0000000000000840", 0, NULL }, { "dcso", 40, "ffffffffffffffff", 0, NULL },
+	{ "guava", 0, "02", -EPROTONOSUPPORT, "strategy is 2" }, { "guava", 1, "00", -EBADMSG, "0 hash functions" },
+	{ "guava", 2, "ff", -EBADMSG, "words" }, { "guava", 2, "7fffffff", -ENODATA, "cut" },
+	{ "libbloom2", 0, "4c", -EBADMSG, "libbloom2" }, { "libbloom2", 9, "4100", -EPROTONOSUPPORT, "65 bytes" },
+	{ "libbloom2", 52, "01", -EPROTONOSUPPORT, "version 1" }, { "libbloom2", 27, "0102", -EBADMSG, "513 bytes for 4096 bits" },
+	{ "pybloom-live", 8, "0000000000000000", -EBADMSG, "0 slices" }, { "pybloom-live", 8, "0101000000000000", -EBADMSG, "257 slices" },
+	{ "pybloom-live", 16, "0000000000000000", -EBADMSG, "slices of 0 bits" },
+	{ "pybloom-live", 16, "ffffffffffff0000", -EBADMSG, "slices" }, { "pybloom-live", 16, "0000008000000000", -ENODATA, "cut" },
+	{ "pybloom-live", 0, "0000000000000840", 0, NULL }, { "pybloom-live", 32, "ffffffffffffffff", 0, NULL },
+	{ "bits-and-blooms", 16, "0000000000000001", -EBADMSG, "its set has 1 bits" },
+	{ "bits-and-blooms", 8, "0000000000000000", -EBADMSG, "0 hash functions" },
+	{ "bits-and-blooms", 8, "0000000000000101", -EBADMSG, "257 hash functions" },
+	{ "rust-bloomfilter", 0, "02", -EPROTONOSUPPORT, "version 2" }, { "rust-bloomfilter", 1, "0000000000000000", -EBADMSG, "0 bits" },
+	{ "rust-bloomfilter", 1, "ffffffffffffffff", -EBADMSG, "2^44" }, { "rust-bloomfilter", 9, "00000000", -EBADMSG, "0 hash functions" },
+	{ "leveldb", -1, "1f", -EPROTONOSUPPORT, "31" }, { "leveldb", -1, "00", -EBADMSG, "0 hash functions" },
+	{ "squid-digest", 2, "0006", -EPROTONOSUPPORT, "version 6" }, { "squid-digest", 21, "05", -EBADMSG, "5 hash functions" },
+	{ "squid-digest", 16, "00000201", -EBADMSG, "513 bytes of bits" },
+	{ "squid-digest", 4, "ffffffff0000000000000000ffffffff08", -EBADMSG, "4294967295 bytes" },
+	{ "squid-digest", 4, "200000010000000000000000", -EBADMSG, "bytes of bits" },
+	{ "squid-digest", 4, "20000001000000000000000020000001" "08", -EBADMSG, "does not reach so many bits" },
+	{ "squid-digest", 4, "00000000000000000000000000000000", -EBADMSG, "0 bits" }, { "squid-digest", 8, "80000000", -EBADMSG, "2147483648 keys" }, { "squid-digest", 8, "7fffffff", 0, NULL },
+};
+
+START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
+{
+	static uint8_t file[FILE_MOST];
+	size_t bytes = small_file(changed[_i].format, file), at = changed[_i].at < 0 ? bytes - (size_t)-changed[_i].at : (size_t)changed[_i].at;
+	struct blm_exchange how = of_format(changed[_i].format);
+	struct blm_filter *f = NULL;
+	int r;
+
+	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+	ck_assert_uint_eq(numbers_found(f, 0, 20), 20);
+	blm_close(f);
+	from_hex(changed[_i].hex, file + at, bytes - at);
+	r = blm_import_bytes(&f, NULL, NULL, &how, file, bytes);
+	ck_assert_msg(r == changed[_i].err && (r == 0 || strstr(blm_why(), changed[_i].words)), "%s %d %s: %d, %s", how.format, changed[_i].at,
+		      changed[_i].hex, r, blm_why());
+	if (r == 0) {		/* and goes out again */
+		void *out;
+
+		ck_assert_uint_eq(numbers_found(f, 0, 20), 20);
+		OK(blm_export_bytes(f, NULL, &out, &bytes));
+		blm_free(out);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(what_the_file_does_not_say_is_asked_for)
+{
+	static uint8_t file[FILE_MOST];
+	struct blm_filter *f;
+
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "libbloom1" }, file, 512), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "libbloom1", .cells = 4096 }, file, 512), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redis-bitmap", .cells = 4 }, file, 1), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redis-bitmap", .cells = 4095 }, file, 512), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip37" }, file, 0), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip37" }, "\xfd\1", 2), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "squid-digest" }, file, 127), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb" }, file, 1), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb" }, file, FILE_MOST), -EFBIG);
+}
+END_TEST
+
+/* pybloom_live does not say whether MD5 or XXH3 made it. */
+START_TEST(of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one)
+{
+	static uint8_t file[FILE_MOST];
+	size_t bytes = small_file("pybloom-live", file);
+	uint32_t in[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }, strangers[] = { 77, 78, 79, 80 };
+	struct blm_key known[10], unknown[4];
+	struct blm_exchange how = { .format = "pybloom-live" };
+	struct blm_filter *f;
+	struct blm_info info;
+
+	for (size_t i = 0; i < 10; i++)
+		known[i] = (struct blm_key){ &in[i], 4 };
+	for (size_t i = 0; i < 4; i++)
+		unknown[i] = (struct blm_key){ &strangers[i], 4 };
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -ENOTUNIQ);
+	how.known = known;
+	how.known_count = 10;
+	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.hash, "xxh3");
+	blm_close(f);
+	how.known = unknown;
+	how.known_count = 4;
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -ENOTUNIQ);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "under none"));
+	memset(file + 40, 0xff, bytes - 40);	/* in a full one are all keys */
+	how.known_count = 1;
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -ENOTUNIQ);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "known keys"));
+	how.hash = "nonsense";
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EINVAL);
+	how.hash = "murmur2";
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EINVAL);
+}
+END_TEST
+
+START_TEST(a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refused)
+{
+	static const char *const formats[] = { "bip37", "dcso", "guava", "leveldb", "squid-digest" };
+	static const char *const no_gzip[] = {
+		"\x1f\x8b\x07 is no gzip, and no filter either, as long as it may be",
+		"\x1f\x8a\x08 is no gzip, and no filter either, as long as it may be",
+	};
+	static uint8_t file[FILE_MOST];
+	const char *path = a_path();
+	struct blm_filter *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		size_t bytes = small_file(formats[i], file);
+		FILE *out = fopen(path, "we");
+
+		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = formats[i], .max_bytes = 100 }, file, bytes), -EFBIG);
+		ck_assert_uint_eq(fwrite(file, 1, bytes - 10, out), bytes - 10);
+		fclose(out);
+		if (strcmp(formats[i], "leveldb"))
+			FAILS(blm_open_foreign(&f, path, &(struct blm_exchange){ .format = formats[i] }), -ENODATA);
+	}
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip158", .max_bytes = 100, .seeds = (uint64_t[]){ 1, 2 },
+		.seed_count = 2 }, file, 200), -EFBIG);
+	for (size_t i = 0; i < ARRAY_LEN(no_gzip); i++)
+		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "dcso" }, no_gzip[i], strlen(no_gzip[i])), -EPROTONOSUPPORT);
+}
+END_TEST
+
+/* DCSO's files have no magic: their capacity and rate must explain m. */
+START_TEST(a_file_of_dcso_is_known_by_its_numbers)
+{
+	static const char *const others[] = { "0000000000000000", "000000000000f03f", "000000000000f8bf", "000000000000f87f", "9a9999999999b93f" };
+	struct blm_filter *f;
+	struct blm_info info;
+	size_t bytes;
+	void *out;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "dcso", .capacity = 1000, .rate = 0.01 }));
+	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "dcso" }, &out, &bytes));
+	blm_close(f);
+	OK(blm_import_bytes(&f, NULL, NULL, NULL, out, bytes));
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.origin, "dcso");
+	blm_close(f);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		from_hex(others[i], (uint8_t *)out + 16, 8);
+		FAILS(blm_import_bytes(&f, NULL, NULL, NULL, out, bytes), -EBADMSG);
+	}
+	blm_free(out);
+}
+END_TEST
+
+START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
+{
+	size_t bytes;
+	char *file = file_of(DATA "/dcso/p3.bloom.gz", &bytes);
+	const char *path = a_path();
+	struct blm_filter *f;
+	struct blm_info info;
+
+	OK(blm_open_foreign(&f, DATA "/dcso/p3.bloom.gz", NULL));
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.format, "dcso");
+	blm_close(f);
+	for (size_t cut = 0; cut < bytes; cut += cut < 100 ? 1 : bytes / 50 + 1) {
+		FILE *to = fopen(path, "we");
+
+		ck_assert_uint_eq(fwrite(file, 1, cut, to), cut);
+		fclose(to);
+		ck_assert_int_lt(blm_open_foreign(&f, path, NULL), 0);
+	}
+	unlink(path);
+	free(file);
+}
+END_TEST
+
+/* ---- Going out ---- */
+
+/* Filters that are like those of a format, and yet none of its. */
+static const struct { const char *format, *words; struct blm_params like; } no_file[] = {
+	{ "bip37", "multiple of 8", { .format = "bip37", .cells = 100, .probes = 3 } },
+	{ "bip37", "up to 288000", { .format = "bip37", .cells = 288008, .probes = 3 } },
+	{ "bip37", "1 to 50", { .format = "bip37", .cells = 800, .probes = 51 } },
+	{ "neo", "multiple of 8", { .format = "neo", .cells = 100, .probes = 3 } },
+	{ "guava", "whole words", { .format = "guava", .cells = 100, .probes = 3 } },
+	{ "guava", "k up to 255", { .format = "guava", .cells = 6400, .probes = 256 } },
+	{ "guava", "2^31 - 1", { .format = "guava", .cells = UINT64_C(1) << 37, .probes = 3, .sparse = true } },
+	{ "guava", "scheme", { .hash = "murmur3-x64-128", .kind = "classic", .cells = 6400, .probes = 3 } },
+	{ "libbloom1", "scheme is double-64", { .hash = "murmur2", .scheme = "double-64", .cells = 6400, .probes = 3 } },
+	{ "libbloom2", "255", { .format = "libbloom2", .cells = 6400, .probes = 256 } },
+	{ "libbloom2", "2^32 - 1", { .format = "libbloom2", .cells = 6400, .probes = 3, .capacity = UINT64_C(1) << 32 } },
+	{ "leveldb", "whole bytes", { .format = "leveldb", .cells = 100, .probes = 3 } },
+	{ "leveldb", "up to 30", { .format = "leveldb", .cells = 800, .probes = 31 } },
+	{ "leveldb", "at most", { .format = "leveldb", .cells = 8 << 20, .probes = 3 } },
+	{ "redis-bitmap", "power of 2", { .format = "redis-bitmap", .cells = 100, .probes = 3 } },
+	{ "redis-bitmap", "power of 2", { .format = "redis-bitmap", .cells = 4, .probes = 3 } },
+	{ "redis-bitmap", "up to 2^32", { .format = "redis-bitmap", .cells = UINT64_C(1) << 33, .probes = 3, .sparse = true } },
+	{ "rust-bloomfilter", "multiple of 8", { .format = "rust-bloomfilter", .cells = 100, .probes = 3 } },
+	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 100, .probes = 4, .capacity = 10 } },
+	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 800, .probes = 3, .capacity = 100 } },
+	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 808, .probes = 4, .capacity = 100 } },
+	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 80, .probes = 4, .capacity = 100 } },
+	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 2048, .probes = 4, .capacity = 8 } },
+	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = UINT64_C(1) << 32, .probes = 4, .capacity = UINT64_C(1) << 32, .sparse = true } },
+	{ "ethereum", "2048", { .format = "ethereum", .cells = 4096, .probes = 3 } },
+	{ "ethereum", "2048", { .format = "ethereum", .cells = 2048, .probes = 2 } },
+	{ "pybloom-live", "sha1-digest", { .hash = "sha512-digest", .scheme = "pybloom", .cells = 1000, .probes = 10 } },
+	{ "pybloom-live", "md5-digest", { .hash = "sha512-digest", .scheme = "pybloom", .cells = 1000, .probes = 4 } },
+	{ "bip37", "murmur3-bip37", { .kind = "classic", .cells = 800, .probes = 3 } },
+	{ "guava", "has a seed", { .hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 3, .seeds = &(uint64_t){ 5 }, .seed_count = 1 } },
+	{ "guava", "bits lie", { .hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 3, .seeds = &(uint64_t){ 0 }, .seed_count = 1 } },
+	{ "guava", "only classic", { .kind = "blocked", .hash = "murmur3-x64-128", .capacity = 100 } },
+	{ "bip158", "only golomb", { .kind = "classic", .hash = "siphash64", .cells = 6400, .probes = 3 } },
+};
+
+START_TEST(a_filter_that_another_program_cannot_have_is_not_given_to_it)
+{
+	struct blm_filter *f;
+	size_t bytes;
+	void *out;
+
+	OK(blm_create(&f, NULL, NULL, &no_file[_i].like));
+	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = no_file[_i].format }, &out, &bytes), -EOPNOTSUPP);
+	ck_assert_msg(strstr(blm_why(), no_file[_i].words) != NULL, "%s, not \"%s\"", blm_why(), no_file[_i].words);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Planned for a format ---- */
+
+static const struct blm_params said[] = {
+	{ .capacity = 100 }, { .capacity = 100, .rate = 1e-6 }, { .capacity = 100, .probes = 3 }, { .capacity = 512, .cells = 4096 },
+	{ .capacity = 256, .cells = 2048 }, { .capacity = 512, .cells = 4096, .probes = 4 }, { .cells = 4096, .probes = 3 },
+	{ .cells = 2048, .probes = 3 }, { .cells = 4096 }, { .capacity = 1, .rate = 0.9 }, { .capacity = 1000000, .rate = 0.5 },
+	{ .capacity = 3000, .rate = 1e-30 },
+};
+
+/* Where it is too large for this test to hold it goes nowhere. */
+static unsigned goes_out_and_comes_back(const struct blm_filter *f, const struct blm_format *format)
+{
+	struct blm_exchange how = { .format = format->name };
+	struct blm_filter *back;
+	struct blm_info info;
+	size_t bytes;
+	void *out;
+	int r;
+
+	OK(blm_info(f, &info));
+	if (info.data_bytes > 32 << 20)
+		return 0;
+	r = blm_export_bytes(f, &how, &out, &bytes);
+	if (r < 0) {
+		ck_assert_int_eq(r, -EOPNOTSUPP);
+		return 0;
+	}
+	how.cells = info.cells;
+	how.probes = info.probes;
+	how.hash = info.hash;
+	OK(blm_import_bytes(&back, NULL, NULL, &how, out, bytes));
+	ck_assert_msg(blm_same_template(f, back) == 0, "%s: %s", format->name, blm_why());
+	ck_assert_uint_eq(numbers_found(back, 0, 50), numbers_found(f, 0, 50));
+	blm_close(back);
+	blm_free(out);
+	return 1;
+}
+
+START_TEST(however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_back_or_there_are_words_why_not)
+{
+	for (size_t i = 0; blm_format_at(i); i++) {
+		const struct blm_format *format = blm_format_at(i);
+		unsigned made = 0;
+
+		if (format->kinds && blm_kind_by_name(format->kinds[0])->build)		/* not made empty */
+			continue;
+		for (size_t s = 0; format->plan && s < ARRAY_LEN(said); s++) {
+			struct blm_params p = said[s];
+			struct blm_filter *f;
+			struct blm_info info;
+			int r;
+
+			p.format = format->name;
+			p.sparse = true;
+			r = blm_create(&f, NULL, NULL, &p);
+			if (r < 0) {
+				ck_assert_msg(r == -EINVAL || r == -EFBIG, "%s: %d, %s", format->name, r, blm_why());
+				continue;
+			}
+			OK(blm_info(f, &info));
+			ck_assert(!p.cells || info.cells >= p.cells);
+			ck_assert(!p.probes || info.probes == p.probes);
+			add_numbers(f, 0, !strcmp(info.kind, "redis-cuckoo") && info.capacity < 50 ? info.capacity : 50);	/* it has no room for more */
+			made += goes_out_and_comes_back(f, format);
+			blm_close(f);
+		}
+		ck_assert_msg(!format->plan || made >= 2, "%s: %u", format->name, made);
+	}
+}
+END_TEST
+
+START_TEST(what_a_format_cannot_be_made_so_small_or_large_is_refused_or_made_as_large_as_it_can_be)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+
+	static const uint64_t seed = 1;
+	static const struct blm_params none[] = {
+		{ .format = "guava", .capacity = 10, .kind = "classic" }, { .format = "guava", .capacity = 10, .scheme = "guava-64" },
+		{ .format = "guava", .capacity = 10, .hash = "xxh3" }, { .format = "guava", .capacity = 10, .seeds = &seed, .seed_count = 1 },
+		{ .format = "guava", .capacity = 10, .rate = 2 }, { .format = "guava" }, { .format = "guava", .cells = UINT64_MAX },
+		{ .format = "guava", .cells = 640, .probes = 257 }, { .format = "bip37", .capacity = 10, .tweak = UINT64_C(1) << 32 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		FAILS(blm_create(&f, NULL, NULL, &none[i]), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "nonsense", .capacity = 10 }), -ENOENT);
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "md5-digest", .scheme = "pybloom", .cells = 1000, .probes = 4 }));
+	add_numbers(f, 0, 50);
+	ck_assert_uint_eq(goes_out_and_comes_back(f, blm_format_by_name("pybloom-live")), 1);	/* as versions 2 and 3 have it */
+	blm_close(f);
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "bloomery", .capacity = 10 }));	/* which has every filter */
+	blm_close(f);
+	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "bip37", .capacity = 1, .rate = 0.9 }), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "bip37", .capacity = 1000000, .rate = 0.5 }), -EINVAL);
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "redis-bitmap", .capacity = 1000000000, .rate = 1e-6, .sparse = true }));
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, UINT64_C(1) << 32);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("format headers");
+	TCase *tc = tcase_create("headers");
+
+	tcase_add_loop_test(tc, a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0, (int)ARRAY_LEN(changed));
+	tcase_add_test(tc, what_the_file_does_not_say_is_asked_for);
+	tcase_add_test(tc, of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one);
+	tcase_add_test(tc, a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refused);
+	tcase_add_test(tc, a_file_of_dcso_is_known_by_its_numbers);
+	tcase_add_test(tc, in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not);
+	tcase_add_loop_test(tc, a_filter_that_another_program_cannot_have_is_not_given_to_it, 0, (int)ARRAY_LEN(no_file));
+	tcase_add_test(tc, however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_back_or_there_are_words_why_not);
+	tcase_add_test(tc, what_a_format_cannot_be_made_so_small_or_large_is_refused_or_made_as_large_as_it_can_be);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

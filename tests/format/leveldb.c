@@ -1,0 +1,367 @@
+/* leveldb.c - filters out of the filter block of a LevelDB table, by themselves and in the table: laid out as its documentation has it, of filters that it made */
+#include "base.h"
+#include "vectors.h"
+
+#include <errno.h>
+
+enum { FILTERS = 6, NUMBERED = 9, FILE_MOST = 1 << 16, DATA_BYTES = 20000 };
+
+/* The number that each of the filters of the list has; the others are empty. */
+static const unsigned place[FILTERS] = { 0, 1, 3, 4, 7, 8 };
+
+static struct { uint8_t bytes[4096]; size_t count; } filter[FILTERS];
+static unsigned filters;
+static uint8_t file[FILE_MOST];
+static size_t bytes, block_at, block_bytes, meta_at, meta_bytes;
+
+static void put(const void *from, size_t count)
+{
+	ck_assert_uint_le(bytes + count, FILE_MOST);
+	memcpy(file + bytes, from, count);
+	bytes += count;
+}
+
+static void put_number(uint32_t x)
+{
+	x = htole32(x);
+	put(&x, 4);
+}
+
+static void put_varint(uint64_t x)
+{
+	for (; x > 0x7f; x >>= 7)
+		put(&(uint8_t){ (uint8_t)(x | 0x80) }, 1);
+	put(&(uint8_t){ (uint8_t)x }, 1);
+}
+
+/* How a block is packed, and its checksum: CRC-32C by its definition, then as LevelDB masks it. */
+static void seal(size_t from, size_t to, uint8_t packed)
+{
+	uint32_t crc = UINT32_MAX;
+
+	file[to] = packed;
+	for (size_t i = from; i <= to; i++)
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ ((crc ^ file[i] >> bit) & 1 ? 0x82f63b78 : 0);
+	crc = ~crc;
+	crc = htole32((crc >> 15 | crc << 17) + 0xa282ead8);
+	memcpy(file + to + 1, &crc, 4);
+}
+
+static void put_trailer(size_t from)
+{
+	put("\0\0\0\0", 5);
+	seal(from, bytes - 5, 0);
+}
+
+static void load(void)
+{
+	char *json = file_of(DATA "/leveldb/leveldb.json", NULL);
+	const char *at = strstr(json, "\"cases\"");
+
+	for (filters = 0; filters < FILTERS && (at = strstr(at, "\"filter_hex\"")); filters++) {
+		at += strcspn(at, ":");
+		at += strcspn(at, "\"") + 1;
+		filter[filters].count = from_hex(at, filter[filters].bytes, sizeof(filter[filters].bytes));
+		ck_assert_uint_gt(filter[filters].count, 2);
+		ck_assert_uint_lt(filter[filters].count, sizeof(filter[filters].bytes));
+	}
+	ck_assert_uint_ge(filters, 4);
+	free(json);
+}
+
+static unsigned filter_of(unsigned number)
+{
+	for (unsigned i = 0; i < filters; i++)
+		if (place[i] == number)
+			return i;
+	return FILTERS;
+}
+
+/* So many numbers, of which those from `first` to `last` have their filters. */
+static void put_block(unsigned first, unsigned last)
+{
+	uint32_t begins[NUMBERED];
+
+	block_at = bytes;
+	for (unsigned i = 0; i < NUMBERED; i++) {
+		unsigned which = filter_of(i);
+
+		begins[i] = (uint32_t)(bytes - block_at);
+		if (which < FILTERS && i >= first && i <= last)
+			put(filter[which].bytes, filter[which].count);
+	}
+	begins[0] = 0;
+	uint32_t numbers = (uint32_t)(bytes - block_at);
+
+	for (unsigned i = 0; i < NUMBERED; i++)
+		put_number(begins[i]);
+	put_number(numbers);
+	put("\x0b", 1);
+	block_bytes = bytes - block_at;
+}
+
+static void put_table(unsigned first, unsigned last, const char *name)
+{
+	static const uint8_t data[DATA_BYTES], magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
+	size_t index, footer;
+
+	bytes = 0;
+	put(data, sizeof(data));
+	put_block(first, last);
+	put_trailer(block_at);
+	meta_at = bytes;
+	put_varint(0), put_varint(7), put_varint(2);		/* another entry before it, of which the next shares the beginning */
+	put("filter.", 7), put("\1\1", 2);
+	put_varint(7), put_varint(strlen(name)), put_varint(block_at > 16383 ? 5 : 4);
+	put(name, strlen(name));
+	put_varint(block_at), put_varint(block_bytes);
+	while (bytes < meta_at + 3 + 9 + 3 + strlen(name) + (block_at > 16383 ? 5 : 4))
+		put("", 1);
+	put_number(0), put_number(1);
+	meta_bytes = bytes - meta_at;
+	put_trailer(meta_at);
+	index = bytes;
+	put_number(0), put_number(1);
+	put_trailer(index);
+	footer = bytes;
+	put_varint(meta_at), put_varint(meta_bytes), put_varint(index), put_varint(8);
+	while (bytes < footer + 40)
+		put("", 1);
+	put(magic, 8);
+}
+
+static const char policy[] = "leveldb.BuiltinBloomFilter2";
+
+static void is_filter(const uint8_t *from, size_t count, const char *record, unsigned which)
+{
+	struct blm_exchange how = { .format = "leveldb", .record = record };
+	struct blm_filter *f;
+	size_t out_bytes;
+	void *out;
+
+	OK(blm_import_bytes(&f, NULL, NULL, &how, from, count));
+	OK(blm_export_bytes(f, NULL, &out, &out_bytes));
+	ck_assert_uint_eq(out_bytes, filter[which].count);
+	ck_assert_mem_eq(out, filter[which].bytes, out_bytes);
+	blm_free(out);
+	blm_close(f);
+}
+
+static void refuses(const uint8_t *from, size_t count, const char *record, int error, const char *words)
+{
+	struct blm_exchange how = { .format = "leveldb", .record = record };
+	struct blm_filter *f;
+
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, from, count), error);
+	ck_assert_msg(strstr(blm_why(), words) != NULL, "%s", blm_why());
+}
+
+START_TEST(each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for)
+{
+	load();
+	put_table(0, NUMBERED, policy);
+	for (unsigned i = 0; i < NUMBERED; i++) {
+		unsigned which = filter_of(i), offsets[] = { 2048 * i, 2048 * i + 1, 2048 * i + 2047 };
+		char record[32];
+
+		snprintf(record, sizeof(record), "%u", i);
+		if (which >= filters) {
+			refuses(file, bytes, record, -ENOENT, "is empty");
+			continue;
+		}
+		is_filter(file, bytes, record, which);
+		is_filter(file + block_at, block_bytes, record, which);
+		for (int o = 0; o < 3; o++) {
+			snprintf(record, sizeof(record), "@%u", offsets[o]);
+			is_filter(file, bytes, record, which);
+			is_filter(file + block_at, block_bytes, record, which);
+		}
+	}
+	refuses(file, bytes, "9", -ENOENT, "has no filter 9; it has 9");
+	refuses(file, bytes, "@18432", -ENOENT, "has no filter 9");
+	refuses(file, bytes, "999999999999999999", -ENOENT, "has no filter");
+	for (size_t i = 0; i < 6; i++)
+		refuses(file, bytes, ((const char *[]){ "", "@", "-1", "1x", "@@1", "1000000000000000000" })[i], -EINVAL, "no filter of a LevelDB table");
+}
+END_TEST
+
+START_TEST(a_table_is_asked_where_it_lies)
+{
+	struct blm_exchange how = { .format = "leveldb", .record = "1" };
+	const char *path = a_path();
+	struct blm_filter *f, *alone;
+	struct blm_info info;
+	FILE *to = fopen(path, "we");
+
+	load();
+	put_table(0, NUMBERED, policy);
+	ck_assert_uint_eq(fwrite(file, 1, bytes, to), bytes);
+	fclose(to);
+	OK(blm_open_foreign(&f, path, &how));
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.format, "leveldb");
+	OK(blm_import_bytes(&alone, NULL, NULL, &(struct blm_exchange){ .format = "leveldb" }, filter[1].bytes, filter[1].count));
+	OK(blm_same_template(f, alone));
+	for (uint32_t i = 0; i < 1000; i++)
+		ck_assert(blm_contains(f, &i, 4) == blm_contains(alone, &i, 4));
+	blm_close(f), blm_close(alone);
+	unlink(path);
+}
+END_TEST
+
+START_TEST(where_there_is_one_it_need_not_be_named)
+{
+	load();
+	put_table(0, NUMBERED, policy);
+	refuses(file, bytes, NULL, -ENOTUNIQ, "filters, from 0 to 8, each for 2048 bytes");
+	put_table(3, 3, policy);
+	is_filter(file, bytes, NULL, filter_of(3));
+	put_table(2, 2, policy);
+	refuses(file, bytes, NULL, -ENOENT, "without keys");
+	put_table(0, NUMBERED, "leveldb.BuiltinBloomFilter3");
+	refuses(file, bytes, NULL, -ENOENT, "own policy");
+	put_table(0, NUMBERED, "leveldb.BuiltinBloomFilter");
+	refuses(file, bytes, NULL, -ENOENT, "own policy");
+}
+END_TEST
+
+static int64_t read_some(void *context, void *room, size_t count)
+{
+	size_t *at = context, n = bytes - *at < count ? bytes - *at : count;
+
+	memcpy(room, file + *at, n);
+	*at += n;
+	return (int64_t)n;
+}
+
+START_TEST(out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself)
+{
+	struct blm_exchange how = { .format = "leveldb", .record = "1" }, text = { .format = "leveldb", .record = "1", .base64 = true };
+	struct blm_filter *f;
+	size_t at = 0;
+
+	load();
+	put_table(0, NUMBERED, policy);
+	FAILS(blm_import(&f, NULL, NULL, &how, read_some, &at), -ESPIPE);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &text, "AAAA", 4), -EINVAL);
+	memcpy(file, filter[0].bytes, bytes = filter[0].count);
+	how.record = NULL;
+	at = 0;
+	OK(blm_import(&f, NULL, NULL, &how, read_some, &at));
+	blm_close(f);
+}
+END_TEST
+
+static void seal_blocks(void)
+{
+	seal(block_at, block_at + block_bytes, 0);
+	seal(meta_at, meta_at + meta_bytes, 0);
+}
+
+START_TEST(a_table_that_does_not_add_up_is_refused)
+{
+	size_t tail;
+
+	load();
+	put_table(0, NUMBERED, policy);
+	tail = block_at + block_bytes - 5;
+	file[tail + 4] = 31;
+	seal_blocks();
+	refuses(file, bytes, "1", -EBADMSG, "does not add up");
+	file[tail + 4] = 11;
+	file[tail] ^= 1;
+	seal_blocks();
+	refuses(file, bytes, "1", -EBADMSG, "does not add up");
+	file[tail] ^= 1;
+	file[tail + 3] = 0xff;
+	seal_blocks();
+	refuses(file, bytes, "1", -EBADMSG, "does not add up");
+	file[tail + 3] = 0;
+	file[tail - 4 * NUMBERED + 4 + 3] = 0xff;
+	seal_blocks();
+	refuses(file, bytes, "1", -EBADMSG, "filter 1 is from byte");
+	refuses(file, bytes, NULL, -EBADMSG, "filter 0 is from byte");
+	put_table(0, NUMBERED, policy);
+	file[bytes - 48 + 3] = 0xff, file[bytes - 48 + 4] = 0xff;
+	refuses(file, bytes, "1", -EBADMSG, "which it has not");
+	memset(file + bytes - 48, 0xff, 40);
+	refuses(file, bytes, "1", -EBADMSG, "which it has not");
+	put_table(0, NUMBERED, policy);
+	file[meta_at + 1] = 0xff;
+	seal_blocks();
+	refuses(file, bytes, "1", -EBADMSG, "metaindex does not add up");
+	refuses(file, 4, "1", -ENODATA, "at least 5");
+}
+END_TEST
+
+/* A filter with a bit less says no to keys that are there. */
+START_TEST(a_block_whose_checksum_is_another_is_refused)
+{
+	load();
+	put_table(0, NUMBERED, policy);
+	for (size_t at = block_at; at < meta_at + meta_bytes + 5; at++) {
+		const char *words = at < meta_at ? "filter block is damaged" : "metaindex is damaged";
+
+		file[at] ^= 0x10;
+		refuses(file, bytes, "1", -EBADMSG, words);
+		file[at] ^= 0x10;
+	}
+	is_filter(file, bytes, "1", 1);
+}
+END_TEST
+
+START_TEST(a_block_that_is_packed_is_refused)
+{
+	load();
+	put_table(0, NUMBERED, policy);
+	seal(block_at, block_at + block_bytes, 1);
+	refuses(file, bytes, "1", -EPROTONOSUPPORT, "filter block is packed");
+	seal(meta_at, meta_at + meta_bytes, 1);
+	refuses(file, bytes, "1", -EPROTONOSUPPORT, "metaindex is packed");
+}
+END_TEST
+
+/* Whatever byte is another, also where the checksums are those of what it is then: it is refused, or there is another filter, or it is that one. */
+START_TEST(no_damage_leads_out_of_the_file)
+{
+	load();
+	put_table(0, NUMBERED, policy);
+	for (size_t at = block_at; at < bytes; at++)
+		for (int bit = 0; bit < 8; bit++) {
+			struct blm_filter *f = NULL;
+
+			file[at] ^= (uint8_t)(1 << bit);
+			seal_blocks();
+			for (int r = 0; r < 2; r++) {
+				if (blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb", .record = r ? "1" : NULL }, file, bytes) < 0)
+					ck_assert(*blm_why());
+				else
+					f = blm_close(f);
+			}
+			file[at] ^= (uint8_t)(1 << bit);
+			at += at < bytes - 250 ? 13 : 0;	/* of the filters themselves some */
+		}
+	for (size_t cut = 0; cut < bytes; cut += 97)
+		ck_assert_int_lt(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, &(struct blm_exchange){ .format = "leveldb", .record = "1" },
+						  file, cut), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("format leveldb");
+	TCase *tc = tcase_create("leveldb");
+
+	tcase_set_timeout(tc, 100);
+	tcase_add_test(tc, each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for);
+	tcase_add_test(tc, a_table_is_asked_where_it_lies);
+	tcase_add_test(tc, where_there_is_one_it_need_not_be_named);
+	tcase_add_test(tc, out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself);
+	tcase_add_test(tc, a_table_that_does_not_add_up_is_refused);
+	tcase_add_test(tc, a_block_whose_checksum_is_another_is_refused);
+	tcase_add_test(tc, a_block_that_is_packed_is_refused);
+	tcase_add_test(tc, no_damage_leads_out_of_the_file);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

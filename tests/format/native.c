@@ -1,0 +1,459 @@
+/* native.c - our own filters as files and text to be sent: what goes in comes out, and what was tampered with does not */
+#include "filter.h"
+#include "format/format.h"
+#include "vectors.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+enum { N = 3000 };
+
+static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes..";
+
+/* Every kind with every hash that it takes. */
+static bool make_sort(int sort, const char *path, struct blm_filter **ret)
+{
+	struct blm_hash_info hash;
+	struct blm_kind_info kind;
+	int hashes = 0;
+	struct blm_params p = { .capacity = N, .rate = 0.001 };
+
+	while (blm_hash_list((size_t)hashes, &hash) == 0)
+		hashes++;
+	if (blm_kind_list((size_t)(sort / hashes), &kind) < 0)
+		return false;
+	OK(blm_hash_list((size_t)(sort % hashes), &hash));
+	p.kind = kind.name;
+	p.hash = hash.name;
+	p.secret = hash.keyed ? secret : NULL;
+	p.tweak = strstr(hash.name, "bip37") ? 5 : 0;
+	*ret = NULL;
+	if (!(kind.can & (BLM_CAN_ADD | BLM_CAN_PUT)) || (kind.can & BLM_EXACT) || blm_plan(&(struct blm_plan){ 0 }, &p) == -EOPNOTSUPP)	/* kind/built.c has those; numbers in digits; no such hash */
+		return true;
+	OK(blm_create(ret, NULL, path, &p));
+	return true;
+}
+
+static int sorts(void)
+{
+	struct blm_hash_info hash;
+	struct blm_kind_info kind;
+	int hashes = 0, kinds = 0;
+
+	while (blm_hash_list((size_t)hashes, &hash) == 0)
+		hashes++;
+	while (blm_kind_list((size_t)kinds, &kind) == 0)
+		kinds++;
+	return hashes * kinds;
+}
+
+/* A key, or where the kind holds values a key with one. */
+static void give(struct blm_filter *f, const void *bytes, size_t len)
+{
+	OK(current_view(f)->whole.kind->add ? blm_add(f, bytes, len) : blm_put(f, bytes, len, 1));
+}
+
+static void add(struct blm_filter *f, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		give(f, &i, sizeof(i));
+}
+
+static uint8_t *data_of(const struct blm_filter *f, size_t *ret_bytes)
+{
+	struct blm_info info;
+	uint8_t *data;
+
+	OK(blm_info(f, &info));
+	data = malloc(*ret_bytes = (size_t)info.data_bytes);
+	OK(blm_data_read(f, 0, data, *ret_bytes));
+	return data;
+}
+
+static void equal(const struct blm_filter *a, const struct blm_filter *b)
+{
+	struct blm_info x, y;
+	size_t x_bytes, y_bytes;
+	uint8_t *x_data = data_of(a, &x_bytes), *y_data = data_of(b, &y_bytes);
+
+	OK(blm_info(a, &x));
+	OK(blm_info(b, &y));
+	OK(blm_same_template(a, b));
+	ck_assert_mem_eq(x.template_id, y.template_id, 16);
+	ck_assert_uint_eq(x_bytes, y_bytes);
+	ck_assert(!memcmp(x_data, y_data, x_bytes));
+	ck_assert_uint_eq(x.capacity, y.capacity);
+	ck_assert_double_eq(x.rate, y.rate);
+	ck_assert_uint_eq(x.keys, y.keys);
+	ck_assert_int_eq(x.keys_estimated, y.keys_estimated);
+	free(x_data), free(y_data);
+}
+
+static void there_and_back(const struct blm_filter *f, bool base64, const char *to)
+{
+	struct blm_exchange how = { .format = "bloomery", .base64 = base64, .max_bytes = 1 << 30 };
+	struct blm_filter *g = NULL;
+	void *text = NULL, *again = NULL;
+	size_t bytes = 0, bytes_again = 0;
+	struct blm_info info;
+
+	OK(blm_export_bytes(f, &how, &text, &bytes));
+	OK(blm_export_bytes(f, &how, &again, &bytes_again));
+	ck_assert(bytes == bytes_again && !memcmp(text, again, bytes));
+	OK(blm_info(f, &info));
+	how.format = NULL;
+	if (info.keyed) {
+		FAILS(blm_import_bytes(&g, NULL, to, &how, text, bytes), -ENOKEY);
+		how.secret = (const uint8_t *)"another secret..";
+		FAILS(blm_import_bytes(&g, NULL, to, &how, text, bytes), -ENOKEY);
+		how.secret = secret;
+	}
+	OK(blm_import_bytes(&g, NULL, to, &how, text, bytes));
+	equal(f, g);
+	for (uint32_t i = 0; i < N; i++)
+		ck_assert_int_eq(blm_contains(f, &i, sizeof(i)), blm_contains(g, &i, sizeof(i)));
+	give(g, "new", 3);
+	ck_assert(blm_contains(g, "new", 3));
+	blm_close(g);
+	if (to)
+		ck_assert_int_eq(blm_verify(NULL, to, false, NULL, NULL), 0);
+	blm_free(text), blm_free(again);
+}
+
+START_TEST(every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter)
+{
+	struct blm_filter *f, *both = NULL;
+	struct blm_info info;
+
+	if (is_left_out(_i))
+		return;
+	ck_assert(make_sort(_i, _i % 2 ? NULL : a_path(), &f));
+	if (!f)
+		return;
+	there_and_back(f, _i % 2, a_path());		/* empty */
+	add(f, 0, N);
+	for (int base64 = 0; base64 < 2; base64++) {
+		there_and_back(f, base64, NULL);
+		there_and_back(f, base64, a_path());
+	}
+	OK(blm_info(f, &info));
+	if (info.can & BLM_CAN_UNION) {
+		OK(blm_combine(&both, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ f, f }, 2, 0, NULL));
+		there_and_back(both, true, a_path());		/* its count is an estimate, and stays one */
+		blm_close(both);
+	}
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(large_and_sparse_filters_go_out_and_come_in_again)
+{
+	struct blm_params p = { .kind = _i & 1 ? "classic" : "blocked", .hash = "xxh3", .probes = 5, .cells = _i & 2 ? UINT64_C(1) << 30 : 40 << 20,
+				.sparse = _i & 2 };
+	struct blm_filter *f = NULL, *g = NULL;
+	const char *text = a_path(), *to = a_path();
+	struct stat st;
+
+	OK(blm_create(&f, NULL, a_path(), &p));
+	add(f, 0, _i & 2 ? 20 : (uint32_t)(2000000 * test_scale()));
+	OK(blm_export_file(f, &(struct blm_exchange){ .base64 = true }, text));
+	OK(blm_import_file(&g, NULL, to, &(struct blm_exchange){ .base64 = true }, text));
+	equal(f, g);
+	ck_assert_int_eq(stat(to, &st), 0);
+	if (_i & 2)
+		ck_assert_uint_lt((uint64_t)st.st_blocks * 512, 64 << 20);
+	blm_close(f), blm_close(g);
+}
+END_TEST
+
+START_TEST(a_plain_file_that_was_exported_is_a_filter_to_open)
+{
+	struct blm_filter *f = NULL, *g = NULL;
+	const char *path = a_path();
+	struct blm_info info;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = N }));
+	add(f, 0, N);
+	OK(blm_export_file(f, &(struct blm_exchange){ .mode = 0600 }, path));
+	FAILS(blm_export_file(f, NULL, path), -EEXIST);
+	OK(blm_export_file(f, &(struct blm_exchange){ .replace = true }, path));
+	OK(blm_open(&g, NULL, path, true));
+	equal(f, g);
+	OK(blm_info(g, &info));
+	ck_assert_str_eq(info.format, "bloomery");
+	ck_assert(!info.foreign && !info.keys_estimated);
+	ck_assert_uint_eq(info.keys, blm_counted_keys(current_view(f)));
+	give(g, "more", 4);
+	blm_close(g);
+	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_filter_from_a_store_is_sent_without_its_name_and_labels)
+{
+	struct blm_filter *f = NULL, *g = NULL;
+	struct blm_store *store = NULL;
+	void *bytes = NULL;
+	struct blm_info info;
+	size_t count = 0;
+
+	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
+	OK(blm_create(&f, store, "confidential", &(struct blm_params){ .capacity = N }));
+	OK(blm_store_label(store, "confidential", "customer", "Somebody"));
+	OK(blm_export_bytes(f, NULL, &bytes, &count));
+	ck_assert_ptr_null(memmem(bytes, count, "confidential", 12));
+	ck_assert_ptr_null(memmem(bytes, count, "Somebody", 8));
+	OK(blm_import_bytes(&g, store, "again", NULL, bytes, count));
+	OK(blm_info(g, &info));
+	ck_assert_str_eq(info.name, "again");
+	ck_assert_str_eq(info.labels, "");
+	equal(f, g);
+	blm_free(bytes);
+	blm_close(f), blm_close(g);
+	blm_store_close(store);
+}
+END_TEST
+
+/* ---- Tampered with ---- */
+
+static void must_not_crash(const void *bytes, size_t count, unsigned *ret_taken)
+{
+	struct blm_filter *f = NULL;
+	int r = blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .max_bytes = 1 << 24, .secret = secret }, bytes, count);
+
+	if (r < 0)
+		ck_assert_msg(*blm_why() != '\0', "%d", r);
+	else
+		blm_contains(f, "key", 3);
+	*ret_taken += r == 0;
+	blm_close(f);
+}
+
+START_TEST(a_bit_that_is_wrong_in_the_header_is_seen_or_means_nothing)
+{
+	struct blm_filter *f;
+	uint8_t *bytes = NULL;
+	size_t count = 0, constant = sizeof(struct blm_constant);
+	unsigned taken = 0, ignored = 0;
+
+	ck_assert(make_sort(0, NULL, &f));
+	OK(blm_export_bytes(f, NULL, (void **)&bytes, &count));
+	must_not_crash(bytes, count, &taken);
+	ck_assert_uint_eq(taken, 1);
+	for (size_t bit = 0; bit < constant * 8; bit += test_scale() == 1 ? 1 : 17) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		must_not_crash(bytes, count, &ignored);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	ck_assert_uint_eq(ignored, 0);			/* the checksum covers all of it */
+	for (size_t bit = constant * 8; bit < BLM_HEADER_BYTES * 8; bit += 37) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		must_not_crash(bytes, count, &ignored);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	blm_free(bytes);
+	blm_close(f);
+}
+END_TEST
+
+/* Fields that a liar sets, with checksums that are right. */
+START_TEST(parts_that_cannot_be_are_refused_whatever_their_checksums_say)
+{
+	static const uint64_t odd[] = { 0, 1, 63, 4096, 16384, UINT64_C(1) << 24, UINT64_C(1) << 40, INT64_MAX, UINT64_MAX - 63, UINT64_MAX };
+	struct blm_header *h, *good;
+	struct blm_filter *f;
+	size_t count = 0;
+	unsigned taken = 0;
+
+	ck_assert(make_sort(0, NULL, &f));
+	OK(blm_export_bytes(f, NULL, (void **)&h, &count));
+	good = malloc(sizeof(*good));
+	*good = *h;
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++)
+		for (int which = 0; which < 10; which++) {
+			uint64_t x = htole64(odd[i]);
+
+			*h = *good;
+			switch (which) {
+			case 0: h->part[0].offset = x; break;
+			case 1: h->part[0].bytes = x; break;
+			case 2: h->part[0].cells = x; break;
+			case 3: h->part[0].probes = (uint32_t)x; break;
+			case 4: h->live.parts.word = x; break;
+			case 5: h->part[1] = h->part[0], h->part[1].offset = x, h->live.parts.word = htole64(2); break;
+			case 6: h->constant.template.cells = x; break;
+			case 7: h->part[0].cell_bits = (uint32_t)x; break;
+			case 9: h->part[0].kind = (uint32_t)x; break;
+			case 8: h->part[0].kind = h->constant.template.kind = (uint32_t)x; break;
+			}
+			if (!memcmp(h, good, sizeof(*h)) || (odd[i] == 1 && (which == 4 || which >= 8)))
+				continue;
+			blm_template_id(&h->constant.template, h->constant.template_id);
+			h->constant.check = blm_check_constant(&h->constant);
+			for (unsigned p = 0; p < 2; p++)
+				h->part[p].check = blm_check_part(&h->part[p], p, h->constant.uuid);
+			taken = 0;
+			must_not_crash(h, count, &taken);
+			ck_assert_msg(!taken || which == 0, "%d: %llx", which, (unsigned long long)odd[i]);
+		}
+	free(good);
+	blm_free(h);
+	blm_close(f);
+}
+END_TEST
+
+static int append(void *context, const void *bytes, size_t count)
+{
+	struct { uint8_t *bytes; size_t count; } *all = context;
+
+	all->bytes = realloc(all->bytes, all->count + count);
+	memcpy(all->bytes + all->count, bytes, count);
+	all->count += count;
+	return 0;
+}
+
+START_TEST(without_any_wish_a_filter_goes_out_in_its_own_format_to_a_function_as_to_memory_and_over_what_is_no_filter)
+{
+	struct { uint8_t *bytes; size_t count; } all = { NULL, 0 };
+	const char *path = a_path();
+	struct blm_filter *f, *g;
+	void *bytes;
+	size_t count;
+	FILE *out = fopen(path, "we");
+
+	fputs("text", out);
+	fclose(out);
+	ck_assert(make_sort(0, NULL, &f));
+	add(f, 0, N);
+	OK(blm_export(f, NULL, append, &all));
+	OK(blm_export_bytes(f, NULL, &bytes, &count));
+	ck_assert_uint_eq(all.count, count);
+	OK(blm_export_file(f, NULL, path));
+	OK(blm_open_foreign(&g, path, NULL));		/* which is not foreign at all */
+	OK(blm_same_template(f, g));
+	blm_close(g);
+	FAILS(blm_export_file(f, NULL, path), -EEXIST);
+	blm_free(bytes);
+	free(all.bytes);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
+{
+	struct blm_exchange text = { .base64 = true };
+	struct blm_filter *f, *g = NULL;
+	char *bytes, *broken;
+	size_t count;
+
+	ck_assert(make_sort(0, NULL, &f));
+	add(f, 0, N);
+	OK(blm_export_bytes(f, &text, (void **)&bytes, &count));
+	broken = malloc(count + 2);
+	memcpy(broken, bytes, 8);
+	memcpy(broken + 8, "\r\n", 2);
+	memcpy(broken + 10, bytes + 8, count - 8);
+	OK(blm_import_bytes(&g, NULL, NULL, &text, broken, count + 2));
+	OK(blm_same_template(f, g));
+	blm_close(g);
+	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, broken, count + 2), -EBADMSG);	/* says that it looks like text */
+	ck_assert_msg(strstr(blm_why(), "base64"), "%s", blm_why());
+	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eAA=", 4), -EBADMSG);		/* nearly zlib's */
+	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eA==", 4), -EBADMSG);
+	free(broken);
+	blm_free(bytes);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_foreign_file_is_opened_by_the_format_that_is_named)
+{
+	struct blm_exchange as = { .format = "pybloomfiltermmap", .hash = "mm3-64" };
+	struct blm_filter *f, *g = NULL;
+	const char *path = a_path();
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 600, .rate = 0.001, .hash = "mm3-64", .kind = "classic" }));
+	add_numbers(f, 0, 100);
+	OK(blm_export_file(f, &as, path));
+	OK(blm_open_foreign(&g, path, &as));
+	ck_assert_uint_eq(numbers_found(g, 0, 100), 100);
+	blm_close(g);
+	FAILS(blm_open_foreign(&g, path, &(struct blm_exchange){ .format = "none" }), -ENOENT);
+	FAILS(blm_open_foreign(&g, NULL, &as), -EINVAL);
+	FAILS(blm_open(&g, NULL, path, true), -EOPNOTSUPP);
+	ck_assert_int_eq(truncate(path, 100), 0);
+	FAILS(blm_open_foreign(&g, path, &as), -ENODATA);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
+{
+	struct blm_exchange native = { .format = "bloomery" };
+	struct blm_header *h;
+	struct blm_filter *f, *g = NULL;
+	size_t count = 0;
+
+	ck_assert(make_sort(0, NULL, &f));
+	OK(blm_export_bytes(f, NULL, (void **)&h, &count));
+	FAILS(blm_import_bytes(&g, NULL, NULL, &native, h, BLM_HEADER_BYTES - 1), -ENODATA);
+	h->part[1] = h->part[0];
+	h->part[0].offset = htole64(le64toh(h->part[0].offset) + (UINT64_C(1) << 30));
+	h->live.parts.word = htole64(2);
+	for (unsigned p = 0; p < 2; p++)
+		h->part[p].check = blm_check_part(&h->part[p], p, h->constant.uuid);
+	FAILS(blm_import_bytes(&g, NULL, NULL, &native, h, count), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "part 1 lies before part 0"), "%s", blm_why());
+	blm_free(h);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(text_that_is_cut_or_damaged_is_refused)
+{
+	struct blm_filter *f;
+	unsigned taken = 0;
+	size_t count = 0;
+	char *text = NULL;
+
+	ck_assert(make_sort(0, NULL, &f));
+	add(f, 0, N);
+	OK(blm_export_bytes(f, &(struct blm_exchange){ .base64 = true }, (void **)&text, &count));
+	for (size_t i = 0; i < count; i += 1 + count / 300) {
+		struct blm_exchange how = { .base64 = true };
+		struct blm_filter *g = NULL;
+		char was = text[i];
+
+		ck_assert_int_lt(blm_import_bytes(&g, NULL, NULL, &how, text, i), 0);
+		text[i] = was == 'A' ? 'B' : 'A';
+		if (i + 4 < count)
+			taken += blm_import_bytes(&g, NULL, NULL, &how, text, count) == 0;
+		blm_close(g);
+		text[i] = was;
+	}
+	ck_assert_uint_eq(taken, 0);			/* zstd's own checksum */
+	blm_free(text);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("native");
+	TCase *tc = tcase_create("native");
+
+	tcase_add_loop_test(tc, every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter, 0, sorts());
+	tcase_add_loop_test(tc, large_and_sparse_filters_go_out_and_come_in_again, 0, 4);
+	tcase_add_test(tc, a_plain_file_that_was_exported_is_a_filter_to_open);
+	tcase_add_test(tc, a_filter_from_a_store_is_sent_without_its_name_and_labels);
+	tcase_add_test(tc, a_bit_that_is_wrong_in_the_header_is_seen_or_means_nothing);
+	tcase_add_test(tc, parts_that_cannot_be_are_refused_whatever_their_checksums_say);
+	tcase_add_test(tc, without_any_wish_a_filter_goes_out_in_its_own_format_to_a_function_as_to_memory_and_over_what_is_no_filter);
+	tcase_add_test(tc, text_is_known_by_its_look_and_what_it_holds_by_its_beginning);
+	tcase_add_test(tc, a_foreign_file_is_opened_by_the_format_that_is_named);
+	tcase_add_test(tc, parts_out_of_order_and_a_header_that_is_cut_are_refused);
+	tcase_add_test(tc, text_that_is_cut_or_damaged_is_refused);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,597 @@
+/* redisbloom_cf.c - RedisBloom's cuckoo filters: its own answers and counts, chunks that go out as they came, dumps; and whatever else comes */
+#include "kind/kind.h"
+#include "vectors.h"
+
+#include <errno.h>
+
+enum { KEYS_MOST = 2048, KEY_MOST = 128, FILE_MOST = 4096, HEAD = 38 };
+
+struct keys {
+	uint8_t bytes[KEYS_MOST][KEY_MOST];
+	struct blm_key key[KEYS_MOST];
+	size_t count;
+};
+
+struct one {
+	char name[32];
+	const char *json, *end;
+	uint8_t file[FILE_MOST];
+	size_t bytes;
+};
+
+static struct keys in, asked;
+static char *json;
+static const struct blm_exchange plain = { .format = "redisbloom-cf" };
+static const char *const names[] = { "c1", "c2", "c3", "c4" };
+
+static void load_lines(struct keys *keys, const char *name, size_t most)
+{
+	char path[300], *text, *line;
+
+	snprintf(path, sizeof(path), DATA "/%s", name);
+	line = text = file_of(path, NULL);
+	ck_assert_msg(text != NULL, "%s", path);
+	for (keys->count = 0; *line && keys->count < most; keys->count++, line += strcspn(line, "\n") + 1) {
+		size_t len = strcspn(line, "\n");
+
+		ck_assert_uint_lt(len, KEY_MOST);
+		memcpy(keys->bytes[keys->count], line, len);
+		keys->key[keys->count] = (struct blm_key){ keys->bytes[keys->count], len };
+	}
+	free(text);
+}
+
+/* The case of that name: header and buckets one after the other, its keys and questions. */
+static void load(struct one *c, const char *name)
+{
+	const char *at = json;
+	char path[200], keys[64], *cells;
+	size_t bytes;
+
+	do
+		c->json = next_case(&at, c->name);
+	while (c->json && strcmp(c->name, name));
+	ck_assert_msg(c->json != NULL, "%s", name);
+	c->end = at;
+	ck_assert_uint_eq(from_hex(field(c->json, c->end, "header_hex"), c->file, FILE_MOST), HEAD);
+	snprintf(path, sizeof(path), DATA "/redisbloom/%s.cf.bin", name);
+	cells = file_of(path, &bytes);
+	ck_assert(cells && bytes <= FILE_MOST - HEAD);
+	memcpy(c->file + HEAD, cells, bytes);
+	c->bytes = HEAD + bytes;
+	load_lines(&in, text_field(c->json, c->end, "keys", keys, sizeof(keys)), number(c->json, c->end, "n_insert"));
+	load_lines(&asked, text_field(c->json, c->end, "probes", keys, sizeof(keys)), KEYS_MOST);
+	free(cells);
+}
+
+static void answers_are(const struct blm_filter *f, const struct keys *keys, const struct one *c, const char *answers_field)
+{
+	static uint64_t bits[KEYS_MOST / 64];
+	uint8_t answers[KEYS_MOST / 8];
+
+	ck_assert_uint_ge(8 * from_hex(field(c->json, c->end, answers_field), answers, sizeof(answers)), keys->count);
+	blm_contains_many(f, keys->key, keys->count, bits);
+	for (size_t i = 0; i < keys->count; i++) {
+		ck_assert_msg(blm_contains(f, keys->key[i].bytes, keys->key[i].len) == (answers[i / 8] >> i % 8 & 1), "%s: question %zu", c->name, i);
+		ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, answers[i / 8] >> i % 8 & 1);
+	}
+}
+
+static void counts_are(const struct blm_filter *f, const struct one *c)
+{
+	uint64_t counts[16], got[16] = { 0 };
+
+	ck_assert_uint_eq(numbers_of(c->json, c->end, "count_first16", counts, 16), 16);
+	ck_assert_int_ge(blm_get_many(f, in.key, 16, got, NULL), 0);
+	for (int i = 0; i < 16; i++)
+		ck_assert_msg(got[i] == counts[i], "%s: key %d is there %llu times, not %llu", c->name, i, (unsigned long long)got[i],
+			      (unsigned long long)counts[i]);
+}
+
+static void goes_out_as(const struct blm_filter *f, const void *file, size_t bytes)
+{
+	void *out;
+	size_t out_bytes;
+
+	OK(blm_export_bytes(f, &plain, &out, &out_bytes));
+	ck_assert_uint_eq(out_bytes, bytes);
+	ck_assert_mem_eq(out, file, bytes);
+	blm_free(out);
+}
+
+static struct blm_filter *take(const struct one *c)
+{
+	struct blm_filter *f;
+
+	OK(blm_import_bytes(&f, NULL, NULL, NULL, c->file, c->bytes));	/* its beginning tells */
+	return f;
+}
+
+static double fact(const struct blm_filter *f, const char *name)
+{
+	struct blm_fact ret;
+	size_t i = 0;
+
+	while (blm_fact(f, i++, &ret) == 0)
+		if (!strcmp(ret.name, name))
+			return ret.value;
+	ck_abort_msg("no fact %s", name);
+}
+
+START_TEST(the_cuckoo_filters_of_redisbloom_answer_as_there_count_as_there_and_go_out_as_they_came)
+{
+	struct blm_filter *f, *copy;
+	struct blm_info info;
+	struct one c;
+
+	load(&c, names[_i]);
+	f = take(&c);
+	OK(blm_info(f, &info));
+	ck_assert_str_eq(info.origin, "redisbloom-cf");
+	ck_assert_str_eq(info.kind, "redis-cuckoo");
+	ck_assert_str_eq(info.hash, "murmur64a-64");
+	answers_are(f, &in, &c, "inserted_answers_lsb_first_hex");
+	answers_are(f, &asked, &c, "probe_answers_lsb_first_hex");
+	counts_are(f, &c);
+	goes_out_as(f, c.file, c.bytes);
+	OK(blm_copy(&copy, NULL, a_path(), f, 0));
+	OK(blm_same_template(f, copy));
+	answers_are(copy, &asked, &c, "probe_answers_lsb_first_hex");
+	goes_out_as(copy, c.file, c.bytes);
+	blm_close(copy);
+	blm_close(f);
+}
+END_TEST
+
+/* "Number of ..." in what CF.INFO printed. */
+static uint64_t told(const struct one *c, const char *what)
+{
+	const char *at = strstr(field(c->json, c->end, "info"), what);
+
+	ck_assert_ptr_nonnull(at);
+	return strtoull(at + strlen(what) + strspn(at + strlen(what), "\", \n"), NULL, 10);
+}
+
+START_TEST(what_is_told_of_one_is_what_the_server_told)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+	char options[200];
+	struct one c;
+
+	load(&c, names[_i]);
+	f = take(&c);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.keys, told(&c, "items inserted"));
+	ck_assert_double_eq(fact(f, "deletes"), (double)told(&c, "items deleted"));
+	ck_assert_double_eq(fact(f, "tables"), (double)told(&c, "Number of filters"));
+	ck_assert_double_eq(fact(f, "buckets"), (double)told(&c, "Number of buckets"));
+	ck_assert_uint_eq(info.probes, 2 * told(&c, "Number of filters"));
+	snprintf(options, sizeof(options), "bucket-size=%llu,expansion=%llu,iterations=%llu", (unsigned long long)told(&c, "Bucket size"),
+		 (unsigned long long)told(&c, "Expansion rate"), (unsigned long long)told(&c, "Max iterations"));
+	ck_assert_str_eq(info.options, options);
+	ck_assert_double_eq_tol(fact(f, "load") * (double)info.cells, (double)info.keys, 1e-6);
+	blm_close(f);
+}
+END_TEST
+
+/* Nothing moved in it there, as the load tells. */
+START_TEST(a_filter_that_is_made_here_of_the_same_keys_is_the_servers_byte_for_byte)
+{
+	struct blm_filter *f;
+	struct one c;
+
+	load(&c, "c1");
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .format = "redisbloom-cf", .cells = 1024 }));
+	ck_assert_int_eq(blm_add_many(f, in.key, in.count, NULL), 200);
+	goes_out_as(f, c.file, c.bytes);
+	blm_close(f);
+}
+END_TEST
+
+/* 900 keys, 30 of them twice, 10 of those once again out; here other fingerprints moved than there, each to its own other bucket. */
+START_TEST(one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_numbers_and_answers)
+{
+	struct blm_filter *f;
+	struct one c;
+	uint8_t *out;
+	size_t bytes;
+
+	load(&c, "c2");
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .format = "redisbloom-cf", .cells = 1024, .capacity = 920,
+								 .options = "bucket-size=4,expansion=2,iterations=50" }));
+	ck_assert_int_eq(blm_add_many(f, in.key, 900, NULL), 900);
+	ck_assert_int_eq(blm_add_many(f, in.key, 30, NULL), 30);
+	ck_assert_int_eq(blm_remove_many(f, in.key, 10, NULL), 10);
+	OK(blm_export_bytes(f, &plain, (void **)&out, &bytes));
+	ck_assert_uint_eq(bytes, c.bytes);
+	ck_assert_mem_eq(out, c.file, HEAD);
+	ck_assert_int_eq(blm_contains_many(f, in.key, in.count, NULL), 900);
+	answers_are(f, &asked, &c, "probe_answers_lsb_first_hex");
+	counts_are(f, &c);
+	blm_free(out);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_chain_takes_keys_where_there_is_room_and_out_goes_the_newest_copy)
+{
+	struct blm_filter *f;
+	struct blm_info before, after;
+	uint64_t value;
+	struct one c;
+
+	load(&c, "c4");
+	f = take(&c);
+	OK(blm_info(f, &before));
+	for (size_t i = 0; i < in.count; i++)
+		ck_assert_int_eq(blm_claim(f, in.key[i].bytes, in.key[i].len), 0);
+	goes_out_as(f, c.file, c.bytes);
+	ck_assert_int_eq(blm_get(f, in.key[2].bytes, in.key[2].len, &value), 1);
+	ck_assert_uint_eq(value, 2);	/* one is another key's */
+	ck_assert_int_eq(blm_add(f, in.key[2].bytes, in.key[2].len), 1);
+	OK(blm_get(f, in.key[2].bytes, in.key[2].len, &value));
+	ck_assert_uint_eq(value, 3);
+	ck_assert_int_eq(blm_remove(f, in.key[2].bytes, in.key[2].len), 1);
+	OK(blm_get(f, in.key[2].bytes, in.key[2].len, &value));
+	ck_assert_uint_eq(value, 2);
+	ck_assert_double_eq(fact(f, "deletes"), 1);
+	for (size_t i = 0; i < in.count; i++)
+		ck_assert(blm_contains(f, in.key[i].bytes, in.key[i].len));
+	OK(blm_info(f, &after));
+	ck_assert_uint_eq(after.keys, before.keys);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_chain_without_room_refuses_a_key_and_stays_as_it_is)
+{
+	struct blm_filter *f;
+	struct one c;
+	uint8_t *before, *after;
+	size_t bytes;
+	int r;
+
+	load(&c, "c3");
+	f = take(&c);
+	do {
+		static uint64_t key;
+
+		OK(blm_export_bytes(f, &plain, (void **)&before, &bytes));
+		key++;
+		r = blm_add(f, &key, 8);
+		OK(blm_export_bytes(f, &plain, (void **)&after, &bytes));
+		if (r < 0)
+			ck_assert_mem_eq(before, after, bytes);
+		blm_free(before), blm_free(after);
+	} while (r == 1);
+	ck_assert_int_eq(r, -EXFULL);
+	for (size_t i = 0; i < in.count; i++)
+		ck_assert(blm_contains(f, in.key[i].bytes, in.key[i].len));
+	blm_close(f);
+}
+END_TEST
+
+static int add_all(struct blm_filter *new, void *context)
+{
+	(void)context;
+	return (int)blm_add_many(new, in.key, in.count, NULL);
+}
+
+START_TEST(one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_server_goes_by)
+{
+	const char *path = a_path();
+	struct blm_info before, after;
+	struct blm_filter *f;
+	struct one c;
+
+	load(&c, "c2");
+	OK(blm_import_bytes(&f, NULL, path, NULL, c.file, c.bytes));
+	OK(blm_info(f, &before));
+	blm_close(f);
+	OK(blm_rebuild(NULL, path, &(struct blm_params){ .kind = NULL }, add_all, NULL));
+	OK(blm_open(&f, NULL, path, false));
+	OK(blm_info(f, &after));
+	ck_assert_str_eq(after.options, before.options);
+	ck_assert_str_eq(after.hash, before.hash);
+	ck_assert_int_eq(blm_contains_many(f, in.key, in.count, NULL), (int)in.count);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_filter_of_another_hash_or_kind_is_not_exported)
+{
+	struct blm_filter *f;
+	void *out;
+	size_t bytes;
+
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .hash = "xxh3", .capacity = 10 }));
+	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
+	blm_close(f);
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "cuckoo", .capacity = 10 }));
+	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
+	blm_close(f);
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .capacity = 10 }));
+	OK(blm_export_bytes(f, &plain, &out, &bytes));	/* by itself it has the right one */
+	blm_free(out);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them)
+{
+	struct blm_exchange how = { .format = "redisbloom-cf", .redis_key = "a key" };
+	uint64_t iters[16];
+	struct blm_filter *f;
+	struct one c;
+	uint8_t *out, *at;
+	size_t bytes, done = 0;
+	uint32_t chunks;
+
+	load(&c, names[_i]);
+	chunks = numbers_of(c.json, c.end, "chunk_iters", iters + 1, 15) + 1;
+	iters[0] = 1;
+	f = take(&c);
+	OK(blm_export_bytes(f, &how, (void **)&out, &bytes));
+	at = out;
+	for (uint32_t i = 0; i < chunks; i++) {
+		size_t count = i ? (size_t)(iters[i] - iters[i - 1]) : HEAD;
+		char expected[200], iter[24];
+		int len;
+
+		snprintf(iter, sizeof(iter), "%llu", (unsigned long long)iters[i]);
+		len = snprintf(expected, sizeof(expected), "*4\r\n$12\r\nCF.LOADCHUNK\r\n$5\r\na key\r\n$%zu\r\n%s\r\n$%zu\r\n", strlen(iter), iter, count);
+		ck_assert_mem_eq(at, expected, (size_t)len);
+		at += len;
+		ck_assert_mem_eq(at, c.file + done, count);
+		done += count;
+		at += count;
+		ck_assert_mem_eq(at, "\r\n", 2);
+		at += 2;
+	}
+	ck_assert_uint_eq(done, c.bytes);
+	ck_assert_uint_eq((size_t)(at - out), bytes);
+	blm_free(out);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Dumps, made here as redis_dump.c describes them ---- */
+
+static uint64_t crc64(const uint8_t *bytes, size_t count)
+{
+	uint64_t crc = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		crc ^= bytes[i];
+		for (int b = 0; b < 8; b++)
+			crc = crc >> 1 ^ (crc & 1 ? UINT64_C(0x95ac9329ac4bc9b5) : 0);
+	}
+	return crc;
+}
+
+static void seal(uint8_t *dump, size_t count)
+{
+	uint64_t crc = htole64(crc64(dump, count - 8));
+
+	memcpy(dump + count - 8, &crc, 8);
+}
+
+static size_t put_length(uint8_t *to, uint64_t n)
+{
+	to[0] = n < 64 ? (uint8_t)n : n < 16384 ? (uint8_t)(0x40 | n >> 8) : 0x80;
+	to[1] = (uint8_t)n;
+	for (int i = 0; n >= 16384 && i < 4; i++)
+		to[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+	return n < 64 ? 1 : n < 16384 ? 2 : 5;
+}
+
+static size_t put_number(uint8_t *to, uint64_t n)
+{
+	*to = 2;
+	return 1 + put_length(to + 1, n);
+}
+
+static uint64_t get(const struct one *c, size_t at, unsigned bytes)
+{
+	uint64_t x = 0;
+
+	memcpy(&x, c->file + at, bytes);
+	return le64toh(x);
+}
+
+static size_t make_dump(uint8_t *to, const struct one *c)
+{
+	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0x82, 0x14, 4 };
+	uint64_t tables = get(c, 24, 8), buckets = get(c, 8, 8), slots = get(c, 32, 2), expansion = get(c, 36, 2);
+	const uint64_t head[] = { tables, buckets, get(c, 0, 8), get(c, 16, 8), slots, get(c, 34, 2), expansion };
+	size_t at = sizeof(begin), from = HEAD;
+
+	memcpy(to, begin, at);
+	for (size_t i = 0; i < ARRAY_LEN(head); i++)
+		at += put_number(to + at, head[i]);
+	for (uint64_t i = 0; i < tables; i++, buckets *= expansion) {
+		at += put_number(to + at, buckets);
+		to[at++] = 5;
+		at += put_length(to + at, buckets * slots);
+		memcpy(to + at, c->file + from, buckets * slots);
+		at += buckets * slots;
+		from += buckets * slots;
+	}
+	memcpy(to + at, "\0\x0a\0", 3);
+	seal(to, at += 11);
+	return at;
+}
+
+static int taken(const void *bytes, size_t count)
+{
+	struct blm_filter *f;
+	int r = blm_import_bytes(&f, NULL, NULL, &plain, bytes, count);
+
+	if (r == 0)
+		blm_close(f);
+	else
+		ck_assert(*blm_why() != '\0');
+	return r;
+}
+
+START_TEST(a_dump_is_read_and_is_the_filter_of_its_chunks)
+{
+	uint8_t dump[FILE_MOST];
+	struct blm_filter *f;
+	struct one c;
+	size_t bytes;
+
+	load(&c, names[_i]);
+	bytes = make_dump(dump, &c);
+	OK(blm_import_bytes(&f, NULL, NULL, NULL, dump, bytes));
+	answers_are(f, &asked, &c, "probe_answers_lsb_first_hex");
+	goes_out_as(f, c.file, c.bytes);
+	blm_close(f);
+	for (size_t cut = 0; cut < bytes; cut += 1 + cut / 30)
+		ck_assert_int_lt(taken(dump, cut), 0);
+	for (size_t cut = 20; cut < bytes; cut += 1 + cut / 30) {	/* with the right checksum */
+		uint8_t other[FILE_MOST];
+
+		memcpy(other, dump, cut);
+		seal(other, cut);
+		ck_assert_int_lt(taken(other, cut), 0);
+	}
+}
+END_TEST
+
+START_TEST(any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words)
+{
+	uint8_t dump[FILE_MOST];
+	size_t bytes, count = 0;
+	struct one c;
+
+	load(&c, "c3");
+	for (size_t i = 0; i < HEAD; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			c.file[i] ^= (uint8_t)(1 << bit);
+			count += taken(c.file, c.bytes) == 0;
+			c.file[i] ^= (uint8_t)(1 << bit);
+		}
+	ck_assert_uint_gt(count, 16);		/* other counts */
+	bytes = make_dump(dump, &c);
+	for (size_t i = 0; i < 100; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			dump[i] ^= (uint8_t)(1 << bit);
+			seal(dump, bytes);
+			count += taken(dump, bytes) == 0;
+			dump[i] ^= (uint8_t)(1 << bit);
+		}
+	ck_assert_uint_gt(count, 300);		/* cells are cells */
+}
+END_TEST
+
+/* Bytes that repeat what was never there; but that is found out when there is room for what they say. */
+START_TEST(what_is_packed_in_a_dump_does_not_unpack_to_more_than_is_allowed)
+{
+	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0x82, 0x14, 4 };
+	const uint64_t cells = 1 << 21, packed = cells / 80, head[] = { 1, cells / 2, 0, 0, 2, 20, 1, cells / 2 };
+	struct blm_exchange how = { .format = "redisbloom-cf", .max_bytes = cells };
+	uint8_t *dump = malloc(packed + 200);
+	struct blm_filter *f;
+	size_t at = sizeof(begin);
+
+	memcpy(dump, begin, at);
+	for (size_t i = 0; i < ARRAY_LEN(head); i++)
+		at += put_number(dump + at, head[i]);
+	dump[at++] = 5;
+	dump[at++] = 0xc3;
+	at += put_length(dump + at, packed);
+	at += put_length(dump + at, cells);
+	memset(dump + at, 0xff, packed);
+	at += packed;
+	memcpy(dump + at, "\0\x0a\0", 3);
+	seal(dump, at += 11);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, at), -EFBIG);	/* the header comes on top */
+	how.max_bytes += HEAD;
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, at), -EBADMSG);
+	free(dump);
+}
+END_TEST
+
+/* ---- Whatever comes ---- */
+
+START_TEST(what_is_cut_or_goes_on_is_refused)
+{
+	struct one c;
+
+	load(&c, names[_i]);
+	for (size_t cut = 0; cut < c.bytes; cut += cut < HEAD || c.bytes - cut < 10 ? 1 : c.bytes / 20)
+		ck_assert_int_lt(taken(c.file, cut), 0);
+	ck_assert_int_eq(taken(c.file, c.bytes + 1), -EBADMSG);
+}
+END_TEST
+
+START_TEST(numbers_that_do_not_go_together_are_refused)
+{
+	static const struct { size_t at; uint64_t value; unsigned bytes; } bad[] = {
+		{ 0, 385, 8 }, { 0, UINT64_MAX, 8 },						/* keys, of 384 cells */
+		{ 8, 0, 8 }, { 8, 31, 8 }, { 8, 48, 8 }, { 8, UINT64_MAX, 8 }, { 8, UINT64_C(1) << 32, 8 }, { 8, UINT64_C(1) << 63, 8 },
+		{ 16, (UINT64_C(1) << 48) + 1, 8 }, { 16, UINT64_MAX, 8 },
+		{ 24, 0, 8 }, { 24, 129, 8 }, { 24, (UINT64_C(1) << 32) + 6, 8 }, { 24, UINT64_MAX, 8 },
+		{ 32, 0, 2 }, { 32, 256, 2 }, { 32, 65535, 2 }, { 34, 0, 2 },
+		{ 36, 0, 2 }, { 36, 3, 2 }, { 36, 65535, 2 }, { 36, 32768, 2 },		/* 32768^5 is too much */
+	};
+	struct one c;
+
+	load(&c, "c3");
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		uint8_t file[FILE_MOST];
+		uint64_t value = htole64(bad[i].value);
+		int r;
+
+		memcpy(file, c.file, c.bytes);
+		memcpy(file + bad[i].at, &value, bad[i].bytes);
+		r = taken(file, c.bytes);
+		ck_assert_msg(r == -EBADMSG, "%zu: %d: %s", i, r, blm_why());
+	}
+}
+END_TEST
+
+START_TEST(sizes_are_refused_before_anything_is_taken)
+{
+	uint64_t buckets = htole64(UINT64_C(1) << 31), tables = htole64(128);
+	struct blm_filter *f;
+	struct one c;
+
+	load(&c, "c3");
+	memcpy(c.file + 8, &buckets, 8);
+	memcpy(c.file + 24, &tables, 8);
+	ck_assert_int_eq(taken(c.file, c.bytes), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redisbloom-cf", .max_bytes = 1 << 20 }, c.file, c.bytes), -EFBIG);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("format redisbloom-cf");
+	TCase *tc = tcase_create("redisbloom-cf");
+	int code;
+
+	json = file_of(DATA "/redisbloom/cf.json", NULL);
+	tcase_set_timeout(tc, 100);
+	tcase_add_loop_test(tc, the_cuckoo_filters_of_redisbloom_answer_as_there_count_as_there_and_go_out_as_they_came, 0, 4);
+	tcase_add_loop_test(tc, what_is_told_of_one_is_what_the_server_told, 0, 4);
+	tcase_add_test(tc, a_filter_that_is_made_here_of_the_same_keys_is_the_servers_byte_for_byte);
+	tcase_add_test(tc, one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_numbers_and_answers);
+	tcase_add_test(tc, a_chain_takes_keys_where_there_is_room_and_out_goes_the_newest_copy);
+	tcase_add_test(tc, a_chain_without_room_refuses_a_key_and_stays_as_it_is);
+	tcase_add_test(tc, one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_server_goes_by);
+	tcase_add_test(tc, a_filter_of_another_hash_or_kind_is_not_exported);
+	tcase_add_loop_test(tc, the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them, 0, 4);
+	tcase_add_loop_test(tc, a_dump_is_read_and_is_the_filter_of_its_chunks, 0, 4);
+	tcase_add_test(tc, any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words);
+	tcase_add_test(tc, what_is_packed_in_a_dump_does_not_unpack_to_more_than_is_allowed);
+	tcase_add_loop_test(tc, what_is_cut_or_goes_on_is_refused, 0, 4);
+	tcase_add_test(tc, numbers_that_do_not_go_together_are_refused);
+	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
+	suite_add_tcase(s, tc);
+	code = run_suite(s);
+	free(json);
+	return code;
+}

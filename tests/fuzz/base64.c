@@ -1,0 +1,64 @@
+/*
+ * base64.c - whatever bytes pass through the stages of lib/stream, reading ends, and what is written reads back
+ *
+ * The first byte of the input: which stages, one above the other, three times two bits (0: none more, 1 base64, 2 zlib, 3 zstd), and
+ * two bits for the size of the pieces.
+ */
+#include "bloomery.h"
+#include "stream/stream.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST = 1 << 20 };
+
+static const struct blm_stage *const stages[] = { NULL, &blm_stage_base64, &blm_stage_zlib, &blm_stage_zstd };
+
+static void must(bool right)
+{
+	if (!right)
+		__builtin_trap();
+}
+
+static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_t piece, uint8_t *room, size_t *ret)
+{
+	struct blm_reader *top;
+	int64_t r = blm_reader_memory(&top, bytes, count);
+
+	for (int i = 0; i < 3 && r == 0 && choices >> 2 * i & 3; i++)
+		r = blm_reader_stage(&top, stages[choices >> 2 * i & 3], "input");
+	for (*ret = 0; r >= 0 && *ret < MOST; *ret += (size_t)r) {
+		r = top->read(top, room + *ret, piece < MOST - *ret ? piece : MOST - *ret);
+		if (r == 0)
+			break;
+	}
+	must(r >= 0 || *blm_why() != '\0');
+	blm_reader_close(top);
+	return (int)(r < 0 ? r : 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const size_t pieces[] = { 1, 7, 4096, MOST };
+	static uint8_t room[MOST];
+	unsigned choices = size ? data[0] : 0, last = 0;
+	struct blm_buffer there = { 0 };
+	struct blm_writer *out;
+	size_t count;
+	int r;
+
+	if (!size)
+		return 0;
+	data++, size--;
+	read_back(choices, data, size, pieces[choices >> 6], room, &count);
+	while (last < 3 && choices >> 2 * last & 3)
+		last++;
+	r = blm_writer_memory(&out, &there);
+	for (unsigned i = 0; r == 0 && i < last; i++)
+		r = blm_writer_stage(&out, stages[choices >> 2 * i & 3], 1);
+	must(r == 0 && out->write(out, data, size) == 0 && out->finish(out) == 0);
+	blm_writer_close(out);
+	must(read_back(choices, there.bytes, there.count, pieces[choices >> 6], room, &count) == 0);
+	must(count == (size < MOST ? size : MOST) && !memcmp(room, data, count));
+	free(there.bytes);
+	return 0;
+}

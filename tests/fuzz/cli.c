@@ -1,0 +1,264 @@
+/*
+ * cli.c - whatever is typed, the program ends with one of its exit codes
+ *
+ * The input: words, one a line, up to an empty line; the rest is standard input. Several command lines may follow each other,
+ * divided by a byte of 1: they share a folder, which begins with a filter f and a store with a filter named a, and is put back
+ * after some inputs, and before one that begins with such a byte. A slash counts only in "./": nothing outside of the folder is
+ * touched. The program's variables lie in sections of their own (sections.h), so that they can be put back before each
+ * command line. To be run with -close_fd_mask=3, which keeps its answers out of the fuzzer's.
+ */
+#include "bloomery.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+int tool_main(int argc, char **argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+const char *__asan_default_options(void);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+extern char __start_tool_data[], __stop_tool_data[], __start_tool_bss[], __stop_tool_bss[];
+static char *data_before, folder[] = "/tmp/bloomery-cli-XXXXXX";
+static unsigned runs;
+static int in;
+
+/* A program leaves it to the system to free its memory. */
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+static void must(int right)
+{
+	if (!right)
+		__builtin_trap();
+}
+
+/* Without memcpy() and memset(), which would look at what the sanitizer puts between variables. */
+__attribute__((no_sanitize("address", "undefined", "coverage"))) static void put_back(void)
+{
+	typedef uint64_t line __attribute__((vector_size(64), aligned(1)));
+	volatile char *c = __start_tool_bss;
+
+	for (; c + sizeof(line) <= __stop_tool_bss; c += sizeof(line))	/* much: the program's buffers lie there, too */
+		*(volatile line *)c = (line){ 0 };
+	while (c < __stop_tool_bss)
+		*c++ = 0;
+	c = __start_tool_data;
+	for (volatile char *from = data_before; c < __stop_tool_data; )
+		*c++ = *from++;
+	optind = 0;
+}
+
+__attribute__((no_sanitize("address", "undefined"))) static void keep(void)
+{
+	data_before = malloc((size_t)(__stop_tool_data - __start_tool_data) + 1);
+	must(data_before != NULL);
+	for (volatile char *c = __start_tool_data, *to = data_before; c < __stop_tool_data; )
+		*to++ = *c++;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)type;
+	return at->level ? remove(path) : 0;
+}
+
+static void remove_folder(void)
+{
+	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	rmdir(folder);
+}
+
+/* The folder as it begins: made once, since sizing filters and writing a catalog take longer than most command lines. */
+static struct {
+	char path[128];
+	void *bytes;		/* NULL: a folder */
+	size_t count;
+	mode_t mode;
+} first[16];
+static unsigned firsts;
+
+static int remember_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	int fd;
+
+	if (!at->level)
+		return 0;
+	must(firsts < sizeof(first) / sizeof(first[0]) && strlen(path) < sizeof(first[0].path));
+	strcpy(first[firsts].path, path);
+	first[firsts].mode = st->st_mode & 0777;
+	if (type == FTW_F) {
+		first[firsts].count = (size_t)st->st_size;
+		first[firsts].bytes = malloc(first[firsts].count + 1);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		must(first[firsts].bytes && read(fd, first[firsts].bytes, first[firsts].count) == st->st_size);
+		close(fd);
+	}
+	firsts++;
+	return 0;
+}
+
+static void make_first(void)
+{
+	struct blm_params params = { .capacity = 100, .rate = 0.01 };
+	struct blm_store *store;
+	struct blm_filter *f;
+
+	must(blm_create(&f, NULL, "./f", &params) == 0);
+	blm_close(f);
+	must(blm_store_open(&store, "./s", BLM_STORE_CREATE) == 0 && blm_create(&f, store, "a", &params) == 0);
+	blm_close(f);
+	blm_store_close(store);
+	must(nftw(folder, remember_one, 8, FTW_PHYS) == 0);
+}
+
+/* What the program calls to open its store and its pipe, which it leaves open, as a process that ends may. */
+int open_and_note(struct blm_store **ret, const char *dir, unsigned flags);
+int pipe_and_note(int ends[2], int flags);
+static struct blm_store *left_open;
+static int left_ends[2];
+
+int open_and_note(struct blm_store **ret, const char *dir, unsigned flags)
+{
+	int r = blm_store_open(ret, dir, flags);
+
+	if (r == 0)
+		left_open = *ret;
+	return r;
+}
+
+int pipe_and_note(int ends[2], int flags)
+{
+	int r = pipe2(ends, flags);
+
+	if (r == 0)
+		memcpy(left_ends, ends, sizeof(left_ends));
+	return r;
+}
+
+static void close_what_is_left(void)
+{
+	left_open = blm_store_close(left_open);
+	for (int i = 0; i < 2; i++) {
+		if (left_ends[i] > 0)
+			close(left_ends[i]);
+		left_ends[i] = 0;
+	}
+}
+
+static void fresh_folder(void)
+{
+	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	for (unsigned i = 0; i < firsts; i++) {
+		int fd;
+
+		if (!first[i].bytes) {
+			must(mkdir(first[i].path, first[i].mode) == 0);
+			continue;
+		}
+		fd = open(first[i].path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first[i].mode);
+		must(write(fd, first[i].bytes, first[i].count) == (ssize_t)first[i].count);
+		close(fd);
+	}
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct rlimit limit = { 256 << 10, 256 << 10 };	/* or a file that is read as keys takes seconds */
+
+	(void)argc, (void)argv;
+	if (access("/dev/shm", W_OK) == 0)
+		memcpy(folder, "/dev/shm/bloom-cl-XXXXXX", sizeof(folder));
+	must(mkdtemp(folder) != NULL && chdir(folder) == 0);
+	atexit(remove_folder);
+	setenv("BLOOMERY_STORE", "./s", 1);
+	setenv("HOME", folder, 1);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	umask(0);
+	mallopt(M_MMAP_THRESHOLD, 64 << 20);	/* memory once had is kept, or most of the time goes into its first touch */
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+	make_first();
+	in = memfd_create("in", MFD_CLOEXEC);
+	must(in >= 0);
+	keep();
+	return 0;
+}
+
+/* A slash is one after a dot that begins the word or its value. */
+static void tame(char *word)
+{
+	for (char *c = word; *c; c++)
+		if (*c == '/' && !(c > word && c[-1] == '.' && (c - 1 == word || c[-2] == '=')))
+			*c = '_';
+}
+
+/* What measures takes as long as the numbers say: these are of at most four digits, without k, m or an exponent. */
+static void tame_numbers(char *word)
+{
+	for (char *c = word; (c = strpbrk(c, "0123456789")); ) {
+		size_t digits = strspn(c, "0123456789");
+
+		c += digits < 4 ? digits : 4;
+		if (digits > 4 || (*c && strchr("kKmMgGtTeE", *c)))
+			*c = '\0';
+	}
+}
+
+static void run_one(char *text, size_t size)
+{
+	char *words[34] = { (char *)"bloomery" }, *end = text + size, *at = text;
+	int count = 1, code;
+
+	while (at < end && *at != '\n' && count < 32) {
+		char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		if (!stop)
+			stop = end;
+		*stop = '\0';
+		tame(at);
+		if (count > 1 && !strcmp(words[1], "measure"))
+			tame_numbers(at);
+		words[count++] = at;
+		at = stop + 1;
+	}
+	if (count > 1 && !strcmp(words[1], "verify"))
+		words[count++] = (char *)"--here";	/* this is not the program that it would call */
+	if (count > 1 && !strcmp(words[1], "measure"))
+		words[count++] = (char *)"--questions=9999";
+	if (at < end)
+		at++;
+	must(ftruncate(in, 0) == 0 && (at >= end || pwrite(in, at, (size_t)(end - at), 0) == end - at) && lseek(in, 0, SEEK_SET) == 0);
+	must(dup2(in, STDIN_FILENO) == STDIN_FILENO);
+	clearerr(stdin);
+	put_back();
+	code = tool_main(count, words);
+	close_what_is_left();
+	must(code == 0 || code == 1 || code == 2 || code == 64);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *copy = malloc(size + 1), *at = copy;
+
+	must(copy != NULL);
+	memcpy(copy, data, size);
+	copy[size] = '\1';
+	if (runs++ % 16 == 0 || (size && data[0] == '\1'))
+		fresh_folder();
+	for (char *stop; (stop = memchr(at, '\1', (size_t)(copy + size + 1 - at))); at = stop + 1)
+		if (stop > at)
+			run_one(at, (size_t)(stop - at));
+	free(copy);
+	return 0;
+}

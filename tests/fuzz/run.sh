@@ -1,0 +1,71 @@
+#!/bin/bash
+# run.sh - runs the fuzz targets of a build one after the other, on all processors
+#
+# usage: tests/fuzz/run.sh BUILD RUNS SECONDS [FOLDER]
+#
+# RUNS is how many executions each target gets, SECONDS when it ends if they take longer. The targets begin with the corpus of the
+# repository and with what is in FOLDER/TARGET, where they put what they find to be new. The last line counts.
+set -u
+build=$(cd "$1" && pwd) || exit 2
+here=$(cd "${BASH_SOURCE[0]%/*}" && pwd) || exit 2
+runs=$2 seconds=$3 processors=$(nproc)
+if [ -n "${4:-}" ]; then
+	mkdir -p "$4" && folder=$(cd "$4" && pwd) || exit 2
+else
+	folder=$(mktemp -d) || exit 2
+fi
+log=$(mktemp -d) || exit 2
+trap 'rm -rf "$log"; [ -n "${4:-}" ] || rm -rf "$folder"' EXIT
+export UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16
+passed=0 failed=0
+
+# One process after the other, since what a program leaves to the system at its end adds up here; each begins with what those before it
+# found. No entropy: to keep account of it takes longer than most inputs. Through a pipe: a target may limit the size of its files.
+work()
+{
+	local target=$1 name=$2 log=$3 left=$4 stop=$((SECONDS + seconds)) share corpus=()
+	[ ! -d "$here/corpus/$name" ] || corpus=("$here/corpus/$name")
+	cd "$log" || return 1
+	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
+		share=$((left < 100000 ? left : 100000))
+		"$target" -runs=$share -max_total_time=$((stop - SECONDS)) -entropic=0 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3 -print_final_stats=1 \
+			"$folder/$name" "${corpus[@]}" 2>&1 | cat > "$log/out"
+		[ "${PIPESTATUS[0]}" = 0 ] || return 1
+		sed -n 's/^stat::number_of_executed_units: *//p' "$log/out" >> "$log/done"
+		left=$((left - share))
+	done
+}
+
+fuzz()
+{
+	local target=$1 name=${1##*/fuzz_} pids=() code=0 begun=$SECONDS
+	mkdir -p "$folder/$name"
+	for ((i = 0; i < processors; i++)); do
+		mkdir -p "$log/$name/$i"
+		: > "$log/$name/$i/done"
+		work "$target" "$name" "$log/$name/$i" $((runs / processors)) &
+		pids+=($!)
+	done
+	for ((i = 0; i < processors; i++)); do
+		wait "${pids[i]}" || { tail -60 "$log/$name/$i/out"; code=1; }
+	done
+	echo "# $name: $(awk '{ n += $1 } END { print n + 0 }' "$log/$name"/*/done) executions in $((SECONDS - begun)) s, by $processors processes at once;" \
+		"$(find "$folder/$name" -type f | wc -l) inputs beside the corpus"
+	return $code
+}
+
+for target in "$build"/tests/fuzz/fuzz_*; do
+	if [ ! -f "$target" ] || [ ! -x "$target" ]; then
+		continue
+	fi
+	if fuzz "$target"; then
+		echo "ok - ${target##*/}"
+		passed=$((passed + 1))
+	else
+		echo "not ok - ${target##*/}"
+		failed=$((failed + 1))
+	fi
+done
+[ $((passed + failed)) -gt 0 ] || { echo "not ok - there are no fuzz targets in $build"; failed=1; }
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]

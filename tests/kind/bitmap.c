@@ -1,0 +1,186 @@
+/* bitmap.c - numbers are exact: what is in it, how many, what two have in common; and nothing but numbers is taken */
+#include "filter.h"
+#include "suite.h"
+
+static struct blm_filter *make(uint64_t universe)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "bitmap", .cells = universe }));
+	return f;
+}
+
+static const char *digits(uint64_t number)
+{
+	static char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	return text;
+}
+
+static int add(struct blm_filter *f, const char *text)
+{
+	return blm_add(f, text, strlen(text));
+}
+
+static bool has(const struct blm_filter *f, const char *text)
+{
+	return blm_contains(f, text, strlen(text));
+}
+
+static uint64_t exactly(const struct blm_filter *f)
+{
+	struct blm_estimate e;
+	uint64_t keys;
+
+	OK(blm_count(f, &keys, NULL));	/* strict */
+	OK(blm_estimate(f, false, &e));
+	ck_assert(e.keys.value == (double)keys && e.keys.error == 0 && !e.saturated && e.rate.value == 0 && e.rate.error == 0);
+	return keys;
+}
+
+START_TEST(of_65536_numbers_each_has_a_bit_in_8192_bytes_and_is_found_if_and_only_if_it_was_added)
+{
+	struct blm_filter *f = make(65536);
+	struct blm_info info;
+
+	for (uint64_t i = 0; i < 65536; i += 1 + mixed(i) % 5)
+		ck_assert_int_eq(add(f, digits(i)), 1);
+	for (uint64_t i = 0, next = 0, count = 0; i < 70000; i++) {
+		ck_assert(has(f, digits(i)) == (i == next && i < 65536));
+		if (i == next && i < 65536) {
+			ck_assert_int_eq(add(f, digits(i)), 0);
+			next += 1 + mixed(i) % 5;
+			count++;
+		}
+		if (i == 69999)
+			ck_assert_uint_eq(exactly(f), count);
+	}
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.data_bytes, 8192);
+	ck_assert_uint_eq(info.capacity, 65536);
+	ck_assert(info.rate == 0 && info.rate_at_capacity == 0 && !info.keys_estimated);
+	ck_assert_str_eq(info.hash, "integer");
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_full_one_is_not_saturated_and_every_size_ends_where_it_says)
+{
+	for (uint64_t universe = 1; universe < 2000; universe = universe * 3 + 1) {
+		struct blm_filter *f = make(universe);
+
+		for (uint64_t i = 0; i < universe; i++)
+			ck_assert_int_eq(add(f, digits(i)), 1);
+		ck_assert_uint_eq(exactly(f), universe);
+		FAILS(add(f, digits(universe)), -ERANGE);
+		ck_assert(!has(f, digits(universe)));
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(what_is_no_number_is_in_no_bitmap_and_cannot_be_added)
+{
+	static const struct { const char *text; int err; } keys[] = {
+		{ "", -EINVAL }, { "x", -EINVAL }, { "-1", -EINVAL }, { "+1", -EINVAL }, { " 1", -EINVAL }, { "1 ", -EINVAL }, { "1.0", -EINVAL },
+		{ "0x1", -EINVAL }, { "\xd9\xa1", -EINVAL }, { "100", -ERANGE }, { "18446744073709551615", -ERANGE },
+		{ "18446744073709551616", -ERANGE }, { "18446744073709551617", -ERANGE }, { "99999999999999999999999999999999", -ERANGE },
+		{ "99999999999999999999999999999999x", -EINVAL },
+	};
+	struct blm_filter *f = make(100);
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		FAILS(add(f, keys[i].text), keys[i].err);
+		FAILS(blm_claim(f, keys[i].text, strlen(keys[i].text)), keys[i].err);
+		ck_assert(!has(f, keys[i].text));
+	}
+	ck_assert_uint_eq(exactly(f), 0);
+	ck_assert(!blm_contains(f, "1\0", 2));
+	ck_assert_int_eq(add(f, "0001"), 1);
+	ck_assert_int_eq(add(f, "1"), 0);
+	ck_assert(has(f, "00000000000000000000000000000000000001"));
+	blm_close(f);
+}
+END_TEST
+
+/* In one call: those before it are in, and counted. */
+START_TEST(a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted)
+{
+	static char text[600][8];
+	struct blm_filter *f = make(1000);
+	struct blm_key keys[600];
+	uint64_t bits[10];
+
+	for (int i = 0; i < 600; i++) {
+		snprintf(text[i], sizeof(text[i]), "%d", i);
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	text[517][0] = 'x';
+	FAILS(blm_add_many(f, keys, 600, bits), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "\"x17\""));
+	ck_assert_uint_eq(exactly(f), 517);
+	ck_assert_int_eq(blm_contains_many(f, keys, 600, bits), 517);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(unions_and_intersections_are_exact)
+{
+	struct blm_filter *a = make(10000), *b = make(10000), *both, *common;
+	const struct blm_filter *two[] = { a, b };
+	struct blm_comparison c;
+
+	for (uint64_t i = 0; i < 10000; i++) {
+		if (i % 6 == 0)
+			add(a, digits(i));
+		if (i % 10 == 0)
+			add(b, digits(i));
+	}
+	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, two, 2, 0, NULL));
+	OK(blm_combine(&common, NULL, a_path(), BLM_INTERSECT, two, 2, 0, NULL));
+	ck_assert_uint_eq(exactly(both), 1667 + 1000 - 334);
+	ck_assert_uint_eq(exactly(common), 334);
+	OK(blm_compare(a, b, &c));
+	ck_assert(c.a.value == 1667 && c.b.value == 1000 && c.both.value == 2333 && c.common.value == 334 && c.common.error == 0);
+	OK(blm_combine_into(a, BLM_UNION, two + 1, 1, 0, NULL));
+	ck_assert_uint_eq(exactly(a), 2333);
+	for (uint64_t i = 0; i < 10000; i++) {
+		ck_assert(has(both, digits(i)) == (i % 6 == 0 || i % 10 == 0));
+		ck_assert(has(common, digits(i)) == (i % 30 == 0));
+	}
+	blm_close(a), blm_close(b), blm_close(both), blm_close(common);
+}
+END_TEST
+
+START_TEST(it_takes_no_hash_but_its_own_and_no_other_kind_takes_that)
+{
+	struct blm_plan plan;
+
+	for (size_t i = 0; blm_family_at(i); i++)
+		ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "bitmap", .cells = 100, .hash = blm_family_at(i)->name }),
+				 strcmp(blm_family_at(i)->name, "integer") ? -EOPNOTSUPP : 0);
+	for (size_t i = 0; blm_kind_at(i); i++)
+		if (!blm_kind_at(i)->exact)
+			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = blm_kind_at(i)->name, .capacity = 100, .hash = "integer" }), -EOPNOTSUPP);
+	OK(blm_plan(&plan, &(struct blm_params){ .capacity = 100, .hash = "integer" }));
+	ck_assert_str_eq(plan.kind, "bitmap");
+	FAILS(blm_plan(&plan, &(struct blm_params){ .kind = "bitmap", .cells = 100, .probes = 2 }), -EINVAL);
+	FAILS(blm_plan(&plan, &(struct blm_params){ .kind = "bitmap", .cells = 100, .capacity = 101 }), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("kind/bitmap");
+	TCase *tc = tcase_create("bitmap");
+
+	tcase_add_test(tc, of_65536_numbers_each_has_a_bit_in_8192_bytes_and_is_found_if_and_only_if_it_was_added);
+	tcase_add_test(tc, a_full_one_is_not_saturated_and_every_size_ends_where_it_says);
+	tcase_add_test(tc, what_is_no_number_is_in_no_bitmap_and_cannot_be_added);
+	tcase_add_test(tc, a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted);
+	tcase_add_test(tc, unions_and_intersections_are_exact);
+	tcase_add_test(tc, it_takes_no_hash_but_its_own_and_no_other_kind_takes_that);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,753 @@
+/* cuckoo.c - what holds for the kind cuckoo only: how full it gets, what it forgets when it is told to, and what cuts and kills leave */
+#include "file/system.h"
+#include "filter.h"
+#include "shadow.h"
+#include "suite.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+static struct blm_filter *make(uint64_t capacity, double rate, uint64_t seed)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "cuckoo", .capacity = capacity, .rate = rate, .seeds = &seed, .seed_count = 1 }));
+	return f;
+}
+
+static struct blm_info info(const struct blm_filter *f)
+{
+	struct blm_info i;
+
+	OK(blm_info(f, &i));
+	return i;
+}
+
+/* Add numbers from `from` on in batches until there is no room; how many found some. */
+static uint64_t fill(struct blm_filter *f, uint64_t from)
+{
+	uint64_t numbers[256], before = info(f).keys;
+	int64_t r;
+
+	do {
+		for (size_t i = 0; i < 256; i++)
+			numbers[i] = from++;
+		r = blm_add_fixed(f, numbers, 8, 256, NULL);
+	} while (r == 256);
+	ck_assert_int_eq(r, -EXFULL);
+	return info(f).keys - before;
+}
+
+static uint64_t found(const struct blm_filter *f, uint64_t from, uint64_t to)
+{
+	uint64_t n = 0;
+
+	for (; from < to; from++)
+		n += blm_contains(f, &from, 8);
+	return n;
+}
+
+START_TEST(it_takes_its_capacity_and_is_95_percent_full_when_the_first_key_finds_no_room)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct blm_filter *f = make(200000, 0.0019, seed);
+		uint64_t keys = fill(f, 0);
+
+		ck_assert_uint_ge(keys, 200000);
+		ck_assert_double_ge((double)keys / (double)info(f).cells, 0.95);
+		ck_assert_uint_eq(found(f, 0, keys), keys);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(small_ones_take_their_capacity)
+{
+	for (uint64_t capacity = 1; capacity < 3000; capacity = capacity * 5 / 3 + 1)
+		for (uint64_t seed = 1; seed <= 5; seed++) {
+			struct blm_filter *f = make(capacity, 0.001, seed);
+
+			for (uint64_t i = 0; i < capacity; i++)
+				OK(blm_add(f, &i, 8));
+			blm_close(f);
+		}
+}
+END_TEST
+
+START_TEST(with_12_bits_and_95_percent_full_the_rate_is_the_formulas_within_3_sigma_and_at_most_0_00195)
+{
+	const uint64_t asked = 2000000;
+	struct blm_filter *f = make(200000, 0.0019, 1);
+	uint64_t keys = (uint64_t)(0.955 * (double)info(f).cells);
+	double formula = 1 - pow(1 - 1 / 4095.0, 8 * 0.955), rate;
+
+	ck_assert_uint_eq(info(f).cell_bits, 12);
+	for (uint64_t i = 0; i < keys; i++)
+		OK(blm_add(f, &i, 8));
+	rate = (double)found(f, keys, keys + asked) / (double)asked;
+	ck_assert_msg(fabs(rate - formula) <= 3 * sqrt(formula / (double)asked + formula / (double)keys * formula), "%g, not %g", rate, formula);
+	ck_assert_double_le(rate, 0.00195);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_is_removed_is_gone_what_is_not_stays_and_room_is_made)
+{
+	struct blm_filter *f = make(20000, 1e-6, 1);
+	uint64_t keys = fill(f, 0), before = info(f).keys;
+
+	for (uint64_t i = 0; i < keys; i += 2)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
+	for (uint64_t i = 0; i < keys; i++)
+		ck_assert_int_eq(blm_contains(f, &i, 8), i % 2);
+	ck_assert_uint_eq(info(f).keys, before - (keys + 1) / 2);
+	for (uint64_t i = 0; i < keys; i += 2)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 0);
+	for (uint64_t i = 0; i < keys; i += 2)
+		OK(blm_add(f, &i, 8));
+	ck_assert_uint_eq(found(f, 0, keys), keys);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_key_can_be_in_it_eight_times_and_comes_out_as_often)
+{
+	struct blm_filter *f = make(1000, 1e-6, 3);
+
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(blm_add(f, "key", 3), 1);
+	ck_assert_int_eq(blm_add(f, "key", 3), -EXFULL);
+	ck_assert_int_eq(blm_claim(f, "key", 3), 0);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(blm_remove(f, "key", 3), 1);
+	ck_assert_int_eq(blm_remove(f, "key", 3), 0);
+	ck_assert(!blm_contains(f, "key", 3));
+	ck_assert_int_eq(blm_claim(f, "key", 3), 1);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(when_it_is_full_nothing_is_changed)
+{
+	struct blm_filter *f = make(5000, 1e-6, 4);
+	uint64_t keys = fill(f, 0), bytes = info(f).data_bytes;
+	const struct blm_part *part = &current_view(f)->whole;
+	uint8_t *before = malloc(bytes);
+	unsigned refused = 0;
+
+	memcpy(before, part->bytes, bytes);
+	for (uint64_t i = 1000000; refused < 5; i++) {
+		int r = blm_add(f, &i, 8);
+
+		if (r == 1) {
+			memcpy(before, part->bytes, bytes);
+			keys++;
+			continue;
+		}
+		ck_assert_int_eq(r, -EXFULL);
+		ck_assert_mem_eq(before, part->bytes, bytes);
+		refused++;
+	}
+	ck_assert_uint_eq(info(f).keys, keys);
+	free(before);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Others at the same time, and killed ---- */
+
+struct shared {
+	_Atomic uint64_t added[4];	/* by each writer, of its own numbers */
+	_Atomic uint64_t missed;
+	_Atomic bool end;
+};
+
+static struct shared *share(void)
+{
+	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(s, MAP_FAILED);
+	return s;
+}
+
+static uint64_t number(unsigned writer, uint64_t i)
+{
+	return (uint64_t)writer << 40 | i;
+}
+
+/* Adds, and at times takes one of its own out and puts it back, so that all is full and moves. */
+static void write_on(const char *path, unsigned writer, struct shared *s)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	for (;;) {
+		uint64_t key = number(writer, s->added[writer]);
+		int r = blm_add(f, &key, 8);
+
+		MUST(r == 1 || r == -EXFULL);
+		if (r == 1)
+			s->added[writer]++;
+		else if (s->added[writer] > 100)
+			for (int i = 0; i < 50; i++) {
+				key = number(writer, s->added[writer] - 1);
+				s->added[writer]--;
+				MUST(blm_remove(f, &key, 8) == 1);
+			}
+	}
+}
+
+static pid_t start_writer(const char *path, unsigned writer, struct shared *s)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		write_on(path, writer, s);
+		_exit(0);
+	}
+	return pid;
+}
+
+START_TEST(writers_that_are_killed_again_and_again_lose_no_key_and_leave_no_more_than_one_each)
+{
+	struct blm_filter *f = make(20000, 1e-8, 5);
+	struct shared *s = share();
+	const char *path = f->place.shown;
+	uint64_t cells = 0, keys = 0;
+	unsigned kills = 0;
+	pid_t pid[4];
+
+	for (unsigned w = 0; w < 4; w++)
+		pid[w] = start_writer(path, w, s);
+	for (unsigned round = 0; round < 60; round++) {
+		unsigned w = round % 4;
+
+		usleep(3000 + round * 517 % 4000);
+		kill(pid[w], SIGKILL);
+		waitpid(pid[w], NULL, 0);
+		kills++;
+		for (uint64_t i = 0; i < s->added[w]; i++) {
+			uint64_t key = number(w, i);
+
+			ck_assert(blm_contains(f, &key, 8));
+		}
+		pid[w] = start_writer(path, w, s);
+	}
+	for (unsigned w = 0; w < 4; w++) {
+		kill(pid[w], SIGKILL);
+		waitpid(pid[w], NULL, 0);
+		kills++;
+	}
+	OK(blm_remove(f, "settle", 6));
+	for (unsigned w = 0; w < 4; w++)
+		keys += s->added[w];
+	ck_assert_uint_ge(keys, 15000);
+	for (unsigned w = 0; w < 4; w++)
+		for (uint64_t i = 0; i < s->added[w]; i++) {
+			uint64_t key = number(w, i);
+
+			ck_assert_int_eq(blm_remove(f, &key, 8), 1);
+		}
+	for (uint64_t i = 0; i < info(f).data_bytes; i++)
+		cells += current_view(f)->whole.bytes[i] != 0;
+	/* of what was under way at a kill: a key that was added and not noted, or taken out and noted before */
+	ck_assert_msg(cells <= (uint64_t)kills * 6, "%llu bytes of cells are left of %u kills", (unsigned long long)cells, kills);
+	blm_close(f);
+}
+END_TEST
+
+/* New ones come and old ones go, so that there are moves all the time. */
+static void replace_keys(const char *path)
+{
+	struct blm_filter *f;
+	uint64_t from = number(1, 0), to = from;
+
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	for (;;) {
+		int r = blm_add(f, &to, 8);
+
+		MUST(r == 1 || r == -EXFULL);
+		if (r == 1)
+			to++;
+		else
+			for (int i = 0; i < 50; i++, from++)
+				MUST(blm_remove(f, &from, 8) == 1);
+	}
+}
+
+/* An add ends the moves that were under way; there may be no room for it, since what is copied is filled to the last key. */
+static void settle(struct blm_filter *f)
+{
+	int r = blm_add(f, "settle", 6);
+
+	ck_assert_msg(r == 1 || r == -EXFULL, "%d: %s", r, blm_why());
+}
+
+START_TEST(what_is_copied_or_written_out_while_others_move_keys_has_them_all)
+{
+	struct blm_filter *f = make(100000, 1e-8, 6), *made;
+	struct blm_exchange how = { .format = "bloomery" };
+	pid_t pid;
+	void *bytes;
+	size_t len;
+
+	for (uint64_t i = 0; i < 90000; i++)
+		OK(blm_add(f, &i, 8));
+	pid = fork();
+	if (pid == 0)
+		replace_keys(f->place.shown);
+	for (int i = 0; i < 10; i++) {
+		OK(blm_export_bytes(f, &how, &bytes, &len));
+		OK(blm_import_bytes(&made, NULL, a_path(), &how, bytes, len));
+		settle(made);
+		ck_assert_uint_eq(found(made, 0, 90000), 90000);
+		blm_free(bytes);
+		blm_close(made);
+		OK(blm_copy(&made, NULL, a_path(), f, 0));
+		settle(made);
+		ck_assert_uint_eq(found(made, 0, 90000), 90000);
+		blm_close(made);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	blm_close(f);
+}
+END_TEST
+
+/* Buckets of more than a word, and of less, which have a loop of their own. */
+START_TEST(readers_miss_no_key_while_others_move_it)
+{
+	struct blm_filter *f = make(3000, _i ? 1e-8 : 1e-4, 6);
+	struct shared *s = share();
+	pid_t pid[3];
+
+	for (uint64_t i = 0; i < 2000; i++)
+		OK(blm_add(f, &i, 8));
+	pid[0] = fork();
+	if (pid[0] == 0)
+		replace_keys(f->place.shown);
+	for (int r = 1; r < 3; r++) {
+		pid[r] = fork();
+		if (pid[r] == 0) {
+			struct blm_filter *again;
+			uint64_t numbers[2000];
+
+			MUST(blm_open(&again, NULL, f->place.shown, false) == 0);
+			for (uint64_t i = 0; i < 2000; i++)
+				numbers[i] = i;
+			while (!s->end)
+				s->missed += 2000 - (uint64_t)blm_contains_fixed(again, numbers, 8, 2000, NULL);
+			_exit(0);
+		}
+	}
+	while (load_acquire(own_word(&current_view(f)->whole, 0)) < 1000)	/* moves */
+		usleep(1000);
+	s->end = true;
+	kill(pid[0], SIGKILL);
+	for (int i = 0; i < 3; i++)
+		waitpid(pid[i], NULL, 0);
+	ck_assert_uint_eq(s->missed, 0);
+	blm_close(f);
+}
+END_TEST
+
+/* A key that goes from one of its buckets to the other all the time, as a writer would move it. With 16 bits a bucket is a word. */
+struct wanderer {
+	uint64_t *here, *there, *moves;
+	bool end;
+};
+
+static void *wander(void *arg)
+{
+	struct wanderer *w = arg;
+
+	for (uint64_t moves = 1; !__atomic_load_n(&w->end, __ATOMIC_RELAXED); moves++) {
+		uint64_t *from = w->here;
+
+		store_release(w->there, load_relaxed(from));
+		store_release(w->moves, moves);
+		store_release(from, 0);
+		w->here = w->there;
+		w->there = from;
+	}
+	return NULL;
+}
+
+START_TEST(a_key_is_found_while_it_goes_to_and_fro)
+{
+	struct blm_filter *f = make(1000, 1.2e-4, 7);
+	struct blm_part *part = &current_view(f)->whole;
+	struct blm_key key = { "wanderer", 8 };
+	struct blm_hashed hashed = { .key = &key, .by = &current_view(f)->hasher };
+	struct blm_key keys[256];
+	struct wanderer w = { .moves = own_word(part, 0) };
+	uint64_t any, missed = 0;
+	pthread_t thread;
+
+	ck_assert_uint_eq(part->shape.cell_bits, 16);
+	OK(blm_add(f, key.bytes, key.len));
+	OK(blm_hash_many(f, &key, 1, &hashed.hash));
+	w.here = (uint64_t *)(uintptr_t)part->kind->probe(part, &hashed, 0, &any);
+	w.there = (uint64_t *)(uintptr_t)part->kind->probe(part, &hashed, 1, &any);
+	ck_assert(w.here != w.there && load_relaxed(w.here));
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		keys[i] = key;
+	pthread_create(&thread, NULL, wander, &w);
+	for (int i = 0; i < 20000; i++) {
+		missed += (uint64_t)(256 - blm_contains_many(f, keys, 256, NULL));
+		for (int j = 0; j < 100; j++)
+			missed += !blm_contains(f, key.bytes, key.len);
+	}
+	__atomic_store_n(&w.end, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(missed, 0);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Power cuts ---- */
+
+/* The data are torn, and the machine starts again. */
+static void cut(const char *path, const struct blm_filter *like)
+{
+	struct blm_view *view = current_view(like);
+	uint64_t boot = 12345, at = (uint64_t)(view->whole.bytes - view->image.map);
+	int fd = open(path, O_RDWR);
+
+	ck_assert_int_eq(pwrite(fd, &boot, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
+	for (uint64_t i = 0; i + 64 < view->whole.shape.bytes; i += 200)
+		ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)(at + i)), 6);
+	close(fd);
+}
+
+START_TEST(after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers)
+{
+	struct blm_filter *f = make(50000, 1e-6, 7), *reader, *writer;
+	const char *path = f->place.shown;
+
+	for (uint64_t i = 0; i < 40000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	for (uint64_t i = 0; i < 10000; i++)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
+	for (uint64_t i = 40000; i < 50000; i++)
+		OK(blm_add(f, &i, 8));
+	ck_assert(info(f).dirty);
+	cut(path, f);
+	OK(blm_open(&reader, NULL, path, false));
+	ck_assert_uint_eq(found(reader, 0, 40000), 40000);
+	ck_assert_uint_eq(found(reader, 40000, 50000), 0);
+	ck_assert_uint_eq(info(reader).keys, 40000);
+	OK(blm_open(&writer, NULL, path, true));
+	ck_assert_uint_eq(found(writer, 0, 40000), 40000);
+	ck_assert_uint_eq(found(writer, 40000, 50000), 0);
+	ck_assert_uint_eq(info(writer).keys, 40000);
+	OK(blm_add(writer, "new", 3));
+	ck_assert(blm_contains(reader, "new", 3));	/* which has gone over to the data */
+	OK(blm_sync(writer));
+	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
+	blm_close(f), blm_close(reader), blm_close(writer);
+}
+END_TEST
+
+enum { NOT_TRACED = 77 };
+
+static int open_traced(void *path)
+{
+	struct blm_filter *f;
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		return NOT_TRACED;
+	raise(SIGSTOP);
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	return 0;
+}
+
+/* Let it go on until it has written back what it restored. 0: it may not be traced here. */
+static int go_to_the_write_back(pid_t pid)
+{
+	struct __ptrace_syscall_info call = { .op = PTRACE_SYSCALL_INFO_NONE };
+	bool flushes = false;
+	int status;
+
+	for (;;) {
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_TRACED)
+			return 0;
+		ck_assert_msg(WIFSTOPPED(status), "it went on to its end: %x", status);
+		ck_assert_int_eq((int)ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)PTRACE_O_TRACESYSGOOD), 0);
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(call), &call) > 0 && call.op == PTRACE_SYSCALL_INFO_ENTRY)
+			flushes = call.entry.nr == SYS_msync;
+		else if (call.op == PTRACE_SYSCALL_INFO_EXIT && flushes)
+			return 1;
+		ck_assert_int_eq((int)ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+	}
+}
+
+/* Instruction by instruction. */
+static void go_to_the_boot_number(pid_t pid, const struct blm_live *live)
+{
+	int status;
+
+	while (load_acquire(&live->boot.word) != blm_boot_number()) {
+		ck_assert_int_eq((int)ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFSTOPPED(status));
+	}
+}
+
+/* _i: with 1 the last thing that it did is to say that the data are good */
+START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add)
+{
+	struct blm_filter *f = make(500, 1e-6, 7), *reader, *writer;
+	char *path = f->place.shown;
+	pid_t pid;
+
+	for (uint64_t i = 0; i < 400; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	OK(blm_add(f, "lost", 4));
+	cut(path, f);
+	OK(blm_open(&reader, NULL, path, false));
+	ck_assert_uint_eq(found(reader, 0, 400), 400);
+	pid = spawn(open_traced, path);
+	if (go_to_the_write_back(pid)) {
+		ck_assert(load_acquire(&live_of(current_view(f))->boot.word) != blm_boot_number());
+		if (_i)
+			go_to_the_boot_number(pid, live_of(current_view(f)));
+		kill(pid, SIGKILL);
+		ck_assert_int_eq(join(pid), 1000 + SIGKILL);
+	} else {
+		puts("# no process can be traced here: nobody died");
+	}
+	ck_assert_uint_eq(found(reader, 0, 400), 400);
+	OK(blm_open(&writer, NULL, path, true));
+	OK(blm_add(writer, "new", 3));
+	ck_assert(blm_contains(reader, "new", 3));
+	ck_assert_uint_eq(found(reader, 0, 400), 400);
+	ck_assert(!blm_contains(reader, "lost", 4));
+	blm_close(f), blm_close(reader), blm_close(writer);
+}
+END_TEST
+
+/* Who died in a move left a word that says which cell does not count; but of the data, not of the image. */
+START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data)
+{
+	struct blm_filter *f = make(500, 1e-6, 7), *reader, *made;
+	const char *path = f->place.shown;
+	struct blm_exchange how = { .format = "bloomery" };
+	uint64_t cell = 0;
+	void *bytes;
+	size_t len;
+
+	for (uint64_t i = 0; i < 500; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	OK(blm_add(f, "new", 3));
+	while (!(current_view(f)->whole.bytes[cell * current_view(f)->whole.shape.cell_bits / 8]))
+		cell++;
+	live_of(current_view(f))->own[1].word = htole64(cell + 1);
+	cut(path, f);
+	OK(blm_open(&reader, NULL, path, false));
+	ck_assert_uint_eq(found(reader, 0, 500), 500);
+	OK(blm_copy(&made, NULL, a_path(), reader, 0));
+	OK(blm_add(made, "other", 5));
+	ck_assert_uint_eq(found(made, 0, 500), 500);
+	blm_close(made);
+	OK(blm_export_bytes(reader, &how, &bytes, &len));
+	OK(blm_import_bytes(&made, NULL, a_path(), &how, bytes, len));
+	OK(blm_add(made, "other", 5));
+	ck_assert_uint_eq(found(made, 0, 500), 500);
+	blm_free(bytes);
+	blm_close(f), blm_close(reader), blm_close(made);
+}
+END_TEST
+
+START_TEST(a_new_one_and_a_copy_that_were_never_synced_are_after_a_power_cut_as_they_were_made)
+{
+	struct blm_filter *f = make(5000, 1e-6, 8), *copy, *reader;
+
+	for (uint64_t i = 0; i < 4000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_copy(&copy, NULL, a_path(), f, 0));
+	for (uint64_t i = 0; i < 1000; i++)
+		ck_assert_int_eq(blm_remove(copy, &i, 8), 1);
+	cut(copy->place.shown, copy);
+	OK(blm_open(&reader, NULL, copy->place.shown, false));
+	ck_assert_uint_eq(found(reader, 0, 4000), 4000);
+	ck_assert_uint_eq(info(reader).keys, 4000);
+	cut(f->place.shown, f);
+	blm_close(reader);
+	OK(blm_open(&reader, NULL, f->place.shown, true));
+	ck_assert_uint_eq(found(reader, 0, 4000), 0);
+	ck_assert_uint_eq(info(reader).keys, 0);
+	blm_close(f), blm_close(copy), blm_close(reader);
+}
+END_TEST
+
+/* A process that dies in the middle of a sync: before the sync record, or right after it. */
+static void die_in_sync(const char *path, bool recorded)
+{
+	struct blm_filter *f;
+	struct blm_view *view;
+	uint64_t epoch;
+
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	view = current_view(f);
+	epoch = load_acquire(&live_of(view)->epoch.word);
+	MUST(blm_shadow_take(view, epoch, path) == 0);
+	if (recorded) {
+		struct blm_sync_record record = { .epoch = htole64(epoch), .keys = htole64(blm_counted_keys(view)) };
+
+		store_release(&live_of(view)->epoch.word, epoch + 1);
+		blm_next_sync(live_of(view), view->constant.uuid, &record);
+	}
+	_exit(0);
+}
+
+START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *reader;
+	pid_t pid;
+	int status;
+
+	for (uint64_t i = 0; i < 20000; i++)
+		OK(blm_add(f, &i, 8));
+	pid = fork();
+	if (pid == 0)
+		die_in_sync(f->place.shown, _i);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	if (_i) {	/* what it recorded counts */
+		OK(blm_add(f, "x", 1));
+		cut(f->place.shown, f);
+		OK(blm_open(&reader, NULL, f->place.shown, false));
+		ck_assert_uint_eq(found(reader, 0, 20000), 20000);
+		blm_close(reader);
+	} else {
+		uint64_t key = 20000;
+
+		OK(blm_add(f, &key, 8));
+		OK(blm_sync(f));
+		OK(blm_remove(f, &key, 8));
+		cut(f->place.shown, f);
+		OK(blm_open(&reader, NULL, f->place.shown, true));
+		ck_assert_uint_eq(found(reader, 0, 20001), 20001);
+		blm_close(reader);
+	}
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
+{
+	struct blm_filter *f = make(500, 1e-6, 7), *out, *back;
+	const char *path = a_path();
+
+	for (uint64_t i = 0; i < 400; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_export_file(f, NULL, path));
+	OK(blm_open(&out, NULL, path, true));
+	ck_assert_uint_eq(found(out, 0, 400), 400);
+	ck_assert_uint_eq(info(out).shadow_bytes, 0);
+	ck_assert_int_eq(blm_add(out, "new", 3), 1);
+	OK(blm_sync(out));
+	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
+	OK(blm_import_file(&back, NULL, a_path(), NULL, path));
+	ck_assert_uint_eq(found(back, 0, 400), 400);
+	ck_assert_uint_gt(info(back).shadow_bytes, 0);
+	blm_close(f), blm_close(out), blm_close(back);
+}
+END_TEST
+
+START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut)
+{
+	struct blm_filter *f, *again, *with = make(50000, 1e-6, 9);
+	const char *path = a_path();
+
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "cuckoo", .capacity = 50000, .rate = 1e-6, .no_shadow = true }));
+	ck_assert_uint_eq(info(f).shadow_bytes, 0);
+	ck_assert_uint_eq(info(with).shadow_bytes, info(with).data_bytes);
+	ck_assert_uint_gt(info(with).bytes, info(f).bytes + info(f).data_bytes);
+	OK(blm_add(f, "key", 3));
+	OK(blm_sync(f));
+	cut(path, f);
+	OK(blm_open(&again, NULL, path, true));		/* all was synced */
+	blm_close(again);
+	OK(blm_add(f, "another", 7));
+	cut(path, f);
+	FAILS(blm_open(&again, NULL, path, true), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, path, false), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "remove the file"));
+	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 1);
+	blm_close(f), blm_close(with);
+}
+END_TEST
+
+START_TEST(a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut)
+{
+	struct blm_filter *f = make(50000, 1e-6, 10), *again;
+	const char *path = f->place.shown;
+	int fd = open(path, O_RDWR);
+
+	for (uint64_t i = 0; i < 40000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)current_view(f)->shadow.blocks[BLM_IMAGE] + 70000), 6);
+	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 1);
+	OK(blm_add(f, "new", 3));
+	cut(path, f);
+	FAILS(blm_open(&again, NULL, path, false), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, path, true), -EUCLEAN);
+	close(fd);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_sealed_one_needs_no_second_image_and_its_copies_have_one_again)
+{
+	struct blm_filter *f = make(5000, 1e-6, 11), *copy;
+
+	OK(blm_add(f, "key", 3));
+	OK(blm_seal(f));
+	ck_assert_uint_eq(info(f).shadow_bytes, 0);
+	ck_assert(blm_contains(f, "key", 3));
+	OK(blm_copy(&copy, NULL, a_path(), f, 0));
+	ck_assert_uint_gt(info(copy).shadow_bytes, 0);
+	OK(blm_add(copy, "another", 7));
+	blm_close(f), blm_close(copy);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("cuckoo");
+	TCase *tc = tcase_create("cuckoo");
+
+	tcase_add_test(tc, it_takes_its_capacity_and_is_95_percent_full_when_the_first_key_finds_no_room);
+	tcase_add_test(tc, small_ones_take_their_capacity);
+	tcase_add_test(tc, with_12_bits_and_95_percent_full_the_rate_is_the_formulas_within_3_sigma_and_at_most_0_00195);
+	tcase_add_test(tc, what_is_removed_is_gone_what_is_not_stays_and_room_is_made);
+	tcase_add_test(tc, a_key_can_be_in_it_eight_times_and_comes_out_as_often);
+	tcase_add_test(tc, when_it_is_full_nothing_is_changed);
+	tcase_add_test(tc, writers_that_are_killed_again_and_again_lose_no_key_and_leave_no_more_than_one_each);
+	tcase_add_loop_test(tc, readers_miss_no_key_while_others_move_it, 0, 2);
+	tcase_add_test(tc, what_is_copied_or_written_out_while_others_move_keys_has_them_all);
+	tcase_add_test(tc, a_key_is_found_while_it_goes_to_and_fro);
+	tcase_add_test(tc, after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers);
+	tcase_add_loop_test(tc, who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add, 0, 2);
+	tcase_add_test(tc, what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data);
+	tcase_add_test(tc, a_new_one_and_a_copy_that_were_never_synced_are_after_a_power_cut_as_they_were_made);
+	tcase_add_loop_test(tc, a_sync_that_is_killed_takes_nothing_from_the_next_one, 0, 2);
+	tcase_add_test(tc, what_is_written_out_has_no_second_image_and_opens_as_it_is);
+	tcase_add_test(tc, without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut);
+	tcase_add_test(tc, a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut);
+	tcase_add_test(tc, a_sealed_one_needs_no_second_image_and_its_copies_have_one_again);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,236 @@
+/* dleft.c - what holds for the kind d-left only: its size, what it can hold of one key, and that it doubles without its keys */
+#include "filter.h"
+#include "suite.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+static struct blm_filter *make(uint64_t capacity, double rate, const char *options)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "d-left", .capacity = capacity, .rate = rate, .options = options,
+								 .seeds = (const uint64_t[]){ 42 }, .seed_count = 1 }));
+	return f;
+}
+
+static struct blm_info info(const struct blm_filter *f)
+{
+	struct blm_info i;
+
+	OK(blm_info(f, &i));
+	return i;
+}
+
+static void add(struct blm_filter *f, uint64_t from, uint64_t to)
+{
+	uint64_t *numbers = malloc((to - from) * 8);
+
+	for (uint64_t i = from; i < to; i++)
+		numbers[i - from] = i;
+	OK(blm_add_fixed(f, numbers, 8, to - from, NULL));
+	free(numbers);
+}
+
+static uint64_t found(const struct blm_filter *f, uint64_t from, uint64_t to)
+{
+	uint64_t *numbers = malloc((to - from) * 8), n;
+
+	for (uint64_t i = from; i < to; i++)
+		numbers[i - from] = i;
+	n = (uint64_t)blm_contains_fixed(f, numbers, 8, to - from, NULL);
+	free(numbers);
+	return n;
+}
+
+static void rate_is(const struct blm_filter *f, uint64_t keys, double rate)
+{
+	const uint64_t asked = 2000000;
+	double measured = (double)found(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + asked) / (double)asked;
+
+	ck_assert_msg(fabs(measured - rate) <= 3 * sqrt(rate / (double)asked + rate * rate / (double)keys), "%g, not %g", measured, rate);
+}
+
+START_TEST(with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145)
+{
+	const uint64_t keys = 400000;
+	struct blm_filter *f = make(keys, 0.00147, NULL);
+	struct blm_plan counting;
+
+	ck_assert_uint_eq(info(f).cell_bits, 16);
+	ck_assert_double_eq_tol((double)info(f).data_bytes * 8 / (double)keys, 21.33, 0.02);
+	add(f, 0, keys);
+	ck_assert_uint_eq(found(f, 0, keys), keys);
+	rate_is(f, keys, 24 / 16384.0);
+	/* counting has four bits where classic has one */
+	OK(blm_plan(&counting, &(struct blm_params){ .kind = "classic", .capacity = keys, .rate = 24 / 16384.0 }));
+	ck_assert_double_le(21.33, 4 * counting.bits_per_key / 2);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(small_ones_take_their_capacity)
+{
+	for (uint64_t capacity = 1; capacity < 5000; capacity = capacity * 5 / 3 + 1) {
+		struct blm_filter *f = make(capacity, 0.001, NULL);
+
+		add(f, 0, capacity);
+		ck_assert_uint_eq(found(f, 0, capacity), capacity);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(what_is_removed_is_gone_and_what_is_not_stays)
+{
+	struct blm_filter *f = make(20000, 1e-6, NULL);
+
+	add(f, 0, 20000);
+	for (uint64_t i = 0; i < 20000; i += 2)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
+	for (uint64_t i = 0; i < 20000; i++)
+		ck_assert_int_eq(blm_contains(f, &i, 8), i % 2);
+	for (uint64_t i = 0; i < 20000; i += 2)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 0);
+	ck_assert_uint_eq(info(f).keys, 10000);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_key_comes_out_as_often_as_it_was_added)
+{
+	struct blm_filter *f = make(1000, 1e-6, NULL);
+
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(blm_add(f, "key", 3), 1);
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(blm_remove(f, "key", 3), 1);
+	ck_assert_int_eq(blm_remove(f, "key", 3), 0);
+	ck_assert(!blm_contains(f, "key", 3));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(it_doubles_without_its_keys_and_loses_none_of_them)
+{
+	struct blm_filter *f = make(30000, 0.001, "spare=3"), *reader;
+	uint64_t keys = 30000;
+	struct blm_info before = info(f);
+
+	OK(blm_open(&reader, NULL, f->place.shown, false));
+	add(f, 0, keys);
+	OK(blm_add(f, "twice", 5));
+	OK(blm_add(f, "twice", 5));
+	for (int i = 0; i < 3; i++) {
+		OK(blm_grow(f, 0));
+		ck_assert_uint_eq(found(f, 0, keys), keys);
+		ck_assert_uint_eq(found(reader, 0, keys), keys);
+		add(f, keys, 2 * keys);
+		keys *= 2;
+		ck_assert_uint_eq(found(f, 0, keys), keys);
+	}
+	ck_assert_uint_eq(info(f).keys, keys + 2);
+	ck_assert_uint_eq(info(f).capacity, 8 * before.capacity);
+	ck_assert_double_eq(info(f).rate, before.rate);
+	ck_assert_double_le(info(f).rate_at_capacity, 0.001);
+	rate_is(f, keys, info(f).rate_at_capacity);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(blm_remove(f, "twice", 5), 1);
+	for (uint64_t i = 0; i < keys; i++)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
+	ck_assert_uint_eq(info(f).keys, 0);
+	blm_close(f), blm_close(reader);
+}
+END_TEST
+
+START_TEST(without_spare_bits_doubling_must_be_forced_and_doubles_the_rate)
+{
+	struct blm_filter *f = make(30000, 24 / 16384.0 + 1e-6, NULL);
+
+	add(f, 0, 30000);
+	rate_is(f, 30000, info(f).rate_at_capacity);
+	FAILS(blm_grow(f, 0), -ERANGE);
+	ck_assert_uint_eq(info(f).capacity, 30000);
+	OK(blm_grow(f, BLM_GROW_FORCE));
+	ck_assert_uint_eq(info(f).capacity, 60000);
+	ck_assert_double_eq_tol(info(f).rate, 48 / 16384.0, 1e-5);
+	rate_is(f, 30000, 24 / 16384.0);		/* as long as there are no more keys in it */
+	add(f, 30000, 60000);
+	ck_assert_uint_eq(found(f, 0, 60000), 60000);
+	rate_is(f, 60000, 48 / 16384.0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(other_kinds_do_not_grow)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "classic", .capacity = 100 }));
+	FAILS(blm_grow(f, 0), -EOPNOTSUPP);
+	FAILS(blm_grow(f, 64), -EINVAL);
+	blm_close(f);
+}
+END_TEST
+
+/* Adds numbers of its own, one by one, and says how far it is. */
+static void write_on(const char *path, unsigned writer, _Atomic uint64_t *added)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	for (;; ++*added) {
+		uint64_t key = (uint64_t)writer << 40 | *added;
+
+		MUST(blm_add(f, &key, 8) == 1);
+	}
+}
+
+START_TEST(it_grows_under_writers_that_are_killed_and_no_key_is_lost)
+{
+	struct blm_filter *f = make(20000, 1e-5, "spare=8");
+	_Atomic uint64_t *added = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[4];
+
+	for (unsigned round = 0; round < 5; round++) {
+		for (unsigned w = 0; w < 4; w++)
+			if ((pid[w] = fork()) == 0)
+				write_on(f->place.shown, w, &added[w]);
+		usleep(20000);
+		OK(blm_grow(f, 0));
+		usleep(5000);
+		for (unsigned w = 0; w < 4; w++) {
+			kill(pid[w], SIGKILL);
+			waitpid(pid[w], NULL, 0);
+			++added[w];	/* the one under way is there, or not */
+		}
+		for (unsigned w = 0; w < 4; w++)
+			for (uint64_t i = 0; i + 1 < added[w]; i++) {
+				uint64_t key = (uint64_t)w << 40 | i;
+
+				if (!blm_contains(f, &key, 8))
+					added[4] += (uint64_t)blm_add(f, &key, 8);
+			}
+	}
+	ck_assert_uint_le(added[4], 20);	/* of each kill one */
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("d-left");
+	TCase *tc = tcase_create("d-left");
+
+	tcase_add_test(tc, with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0_00145);
+	tcase_add_test(tc, small_ones_take_their_capacity);
+	tcase_add_test(tc, what_is_removed_is_gone_and_what_is_not_stays);
+	tcase_add_test(tc, a_key_comes_out_as_often_as_it_was_added);
+	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none_of_them);
+	tcase_add_test(tc, without_spare_bits_doubling_must_be_forced_and_doubles_the_rate);
+	tcase_add_test(tc, other_kinds_do_not_grow);
+	tcase_add_test(tc, it_grows_under_writers_that_are_killed_and_no_key_is_lost);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

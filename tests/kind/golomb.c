@@ -1,0 +1,529 @@
+/* golomb.c - the kind golomb: its space, how much of it a question reads, its numbers in and out */
+#include "kind/golomb_code.h"
+#include "filter.h"
+#include "suite.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static struct blm_filter *build(uint64_t count, double rate, const char *options, uint64_t capacity)
+{
+	struct blm_params p = { .kind = "golomb", .rate = rate, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
+	for (uint64_t i = 0; i < count; i++)
+		OK(blm_build_add_fixed(b, &i, 8, 1));
+	OK(blm_build_finish(b, &f));
+	return f;
+}
+
+static const struct blm_part *part_of(const struct blm_filter *f)
+{
+	return &current_view(f)->whole;
+}
+
+/* What the codes alone take, one number of each block as a code, too. */
+static double bits_of_codes(const struct blm_part *part, uint64_t count)
+{
+	struct golomb_cursor c;
+	struct layout l;
+	uint64_t last = 0, number, bits = 0;
+
+	ck_assert(read_layout(&l, part));
+	blm_golomb_cursor(&c, part);
+	OK(c.numbers.begin(&c.numbers));
+	while (c.numbers.next(&c.numbers, &number) == 1) {
+		uint64_t distance = number - last;
+
+		bits += distance / l.code.divisor + 1 + l.rest_bits - (distance % l.code.divisor < l.short_ones);
+		last = number;
+	}
+	return (double)bits / (double)count;
+}
+
+START_TEST(at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it)
+{
+	const uint64_t count = 1000000;
+	struct blm_filter *f = build(count, 1.0 / 1024, NULL, 0);
+
+	ck_assert_msg(bits_of_codes(part_of(f), count) <= 11.60, "%g", bits_of_codes(part_of(f), count));
+	ck_assert_msg((double)part_of(f)->shape.bytes * 8 / count <= 11.85, "%g", (double)part_of(f)->shape.bytes * 8 / count);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_question_decodes_at_most_32_codes)
+{
+	static const double rates[] = { 0.9, 0.5, 0.1, 1.0 / 1024, 1e-9 };
+
+	for (size_t r = 0; r < ARRAY_LEN(rates); r++) {
+		struct blm_filter *f = build(50000, rates[r], NULL, 0);
+		uint64_t most = 0, all = 0;
+		struct layout l;
+
+		ck_assert(read_layout(&l, part_of(f)));
+		for (uint64_t b = 0; b < l.blocks; b++) {
+			unsigned bit = l.code.low_bits;
+			uint64_t distance, codes = 0;
+
+			while (next_distance(&l, l.block + b * l.code.block_bytes, &bit, &distance))
+				codes++;
+			most = codes > most ? codes : most;
+			all += codes + 1;
+		}
+		ck_assert_uint_le(most, 32);
+		ck_assert_uint_ge(most, 25);
+		ck_assert_uint_eq(all, 50000);
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* Gaps of all sizes: numbers that lie close together, far apart, and twice at the same place. */
+struct list {
+	struct golomb_numbers numbers;
+	const uint64_t *number;
+	size_t count, at;
+};
+
+static int list_begin(struct golomb_numbers *n)
+{
+	((struct list *)n)->at = 0;
+	return 0;
+}
+
+static int list_next(struct golomb_numbers *n, uint64_t *ret)
+{
+	struct list *l = (struct list *)n;
+
+	if (l->at == l->count)
+		return 0;
+	*ret = l->number[l->at++];
+	return 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+START_TEST(numbers_come_out_as_they_went_in_however_they_lie)
+{
+	static const uint64_t ranges[] = { 1, 2, 3, 100, 1000003, UINT64_C(1) << 40, UINT64_C(1) << 62 };
+	enum { MOST = 3000 };
+	uint64_t *number = malloc(MOST * sizeof(*number)), state = (uint64_t)_i;
+
+	for (size_t r = 0; r < ARRAY_LEN(ranges); r++)
+		for (size_t count = 0; count <= MOST; count = count * 3 + 1) {
+			struct list list = { { list_begin, list_next }, number, count, 0 };
+			struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = ranges[r], .probes = 1, .cell_bits = 1 } };
+			struct golomb_cursor c;
+			uint64_t got;
+
+			for (size_t i = 0; i < count; i++) {
+				uint64_t x = next_random(&state);
+
+				number[i] = _i == 0 ? x % ranges[r] : _i == 1 ? scale(x >> x % 64, ranges[r]) : _i == 2 ? ranges[r] - 1 : (x & 3) * (ranges[r] / 4);
+			}
+			qsort(number, count, sizeof(*number), compare);
+			OK(blm_golomb_fit(&part.shape, &list.numbers, count));
+			ck_assert(part.kind->valid(&part.shape));
+			part.bytes = aligned_alloc(64, part.shape.bytes);
+			memset(part.bytes, 0, part.shape.bytes);
+			OK(blm_golomb_write(&part, &list.numbers, count));
+			ck_assert_uint_eq(blm_golomb_count(&part), count);
+			blm_golomb_cursor(&c, &part);
+			OK(c.numbers.begin(&c.numbers));
+			for (size_t i = 0; i < count; i++) {
+				ck_assert_int_eq(c.numbers.next(&c.numbers, &got), 1);
+				ck_assert_uint_eq(got, number[i]);
+			}
+			ck_assert_int_eq(c.numbers.next(&c.numbers, &got), 0);
+			free(part.bytes);
+		}
+	free(number);
+}
+END_TEST
+
+START_TEST(the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so_many_times_it)
+{
+	struct blm_filter *f = build(1000, 0.001, NULL, 0);
+	struct blm_info info;
+
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, 1000000);
+	blm_close(f);
+	f = build(1000, 0, "modulus=784931", 0);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, UINT64_C(784931000));
+	blm_close(f);
+	f = build(1000, 0.001, NULL, 5000);		/* room for more: fewer are wrong less often */
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, 5000000);
+	ck_assert_uint_eq(info.capacity, 5000);
+	ck_assert(info.rate_at_keys < 0.00021 && info.rate_at_capacity <= 0.001);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_cannot_be_a_golomb_filter_is_refused)
+{
+	struct blm_build *b;
+
+	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .cells = 100 }, NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .probes = 2 }, NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .rate = 1e-30 }, NULL), -EFBIG);
+	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .options = "modulus=1" }, NULL), -EINVAL);
+}
+END_TEST
+
+/* ---- Merging ---- */
+
+static struct blm_filter *built(uint64_t from, uint64_t to, const char *options, uint64_t capacity, int twice)
+{
+	struct blm_params p = { .kind = "golomb", .rate = 0.01, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	OK(blm_build_begin(&b, NULL, a_path(), &p, NULL));
+	for (int i = 0; i <= twice; i++)
+		for (uint64_t k = from; k < to; k++)
+			OK(blm_build_add_fixed(b, &k, 8, 1));
+	OK(blm_build_finish(b, &f));
+	return f;
+}
+
+static bool same_answers(const struct blm_filter *a, const struct blm_filter *b)
+{
+	for (uint64_t k = 0; k < 100000; k++)
+		if (blm_contains(a, &k, 8) != blm_contains(b, &k, 8))
+			return false;
+	return true;
+}
+
+START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
+{
+	for (int counted = 0; counted < 2; counted++) {
+		const char *options = counted ? "counted=1" : NULL;
+		struct blm_filter *a = built(0, 3000, options, 8000, 0), *b = built(2000, 5000, options, 8000, 0), *c = built(7000, 8000, options, 8000, 0);
+		struct blm_filter *all = built(0, 5000, options, 8000, 0), *merged;
+		const struct blm_filter *from[] = { a, b, c }, *with_rest[] = { all, c };
+		struct blm_filter *whole;
+		struct blm_info info;
+
+		OK(blm_merge(&merged, NULL, NULL, from, 3, 0));
+		OK(blm_merge(&whole, NULL, NULL, with_rest, 2, 0));
+		ck_assert(same_answers(merged, whole));
+		OK(blm_info(merged, &info));
+		ck_assert(info.sealed);
+		if (counted)
+			ck_assert_uint_eq(info.keys, 7000);
+		else
+			ck_assert(info.keys <= 6000 && info.keys > 5900);
+		FAILS(blm_merge(&whole, NULL, a->place.shown, from, 3, 0), -EEXIST);
+		blm_close(a), blm_close(b), blm_close(c), blm_close(all), blm_close(merged), blm_close(whole);
+	}
+}
+END_TEST
+
+START_TEST(what_is_of_another_range_or_kind_is_not_merged)
+{
+	struct blm_filter *a = built(0, 100, NULL, 1000, 0), *b = built(0, 100, NULL, 1001, 0), *c, *made;
+	const struct blm_filter *two[] = { a, b };
+
+	FAILS(blm_merge(&made, NULL, NULL, two, 2, 0), -EMEDIUMTYPE);
+	FAILS(blm_merge(&made, NULL, NULL, two, 0, 0), -EINVAL);
+	OK(blm_create(&c, NULL, NULL, &(struct blm_params){ .capacity = 100 }));
+	two[1] = c;
+	FAILS(blm_merge(&made, NULL, NULL, two, 2, 0), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "golomb"));
+	blm_close(a), blm_close(b), blm_close(c);
+}
+END_TEST
+
+static void update(const struct blm_filter *f, uint64_t add_from, uint64_t add_to, uint64_t from, uint64_t to)
+{
+	struct blm_update *u;
+
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, &(struct blm_build_options){ .memory_bytes = 200000 }));
+	for (uint64_t k = add_from; k < add_to; k++)
+		OK(blm_update_add_many(u, &(struct blm_key){ &k, 8 }, 1));
+	for (uint64_t k = from; k < to; k++)
+		OK(blm_update_remove_many(u, &(struct blm_key){ &k, 8 }, 1));
+	OK(blm_update_finish(u));
+}
+
+START_TEST(keys_come_into_one_and_go_out_of_one_that_counts_them)
+{
+	struct blm_filter *plain = built(0, 9000, NULL, 20000, 1), *counted = built(0, 9000, "counted=1", 20000, 1), *expected;
+	struct blm_update *u;
+	struct blm_info info;
+
+	update(plain, 8000, 12000, 0, 0);
+	expected = built(0, 12000, NULL, 20000, 0);
+	ck_assert(same_answers(plain, expected));	/* and the handle has gone over to the new file */
+	blm_close(expected);
+	update(counted, 9000, 9500, 0, 9000);		/* each is there once more */
+	OK(blm_info(counted, &info));
+	ck_assert_uint_eq(info.keys, 9500);
+	update(counted, 0, 0, 500, 9500);
+	expected = built(0, 500, "counted=1", 20000, 0);
+	ck_assert(same_answers(counted, expected));
+	OK(blm_update_begin(&u, NULL, plain->place.name, NULL, NULL));
+	OK(blm_update_remove_many(u, &(struct blm_key){ "a", 1 }, 1));
+	FAILS(blm_update_finish(u), -EOPNOTSUPP);
+	ck_assert_int_eq(blm_verify(NULL, counted->place.name, false, NULL, NULL), 0);
+	blm_close(plain), blm_close(counted), blm_close(expected);
+}
+END_TEST
+
+START_TEST(an_update_of_what_has_another_hash_by_now_is_refused)
+{
+	struct blm_filter *f = built(0, 100, NULL, 0, 0);
+	struct blm_params p = { .kind = "golomb", .replace = true };
+	struct blm_build *b;
+	struct blm_update *u;
+
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
+	OK(blm_update_add_many(u, &(struct blm_key){ "a", 1 }, 1));
+	OK(blm_build_begin(&b, NULL, f->place.name, &p, NULL));
+	OK(blm_build_add_fixed(b, "xy", 1, 2));
+	OK(blm_build_finish(b, NULL));
+	FAILS(blm_update_finish(u), -ESTALE);
+	ck_assert(blm_contains(f, "x", 1));
+	blm_close(f);
+}
+END_TEST
+
+/* Some bytes in the middle of its data, as a bad disk may have them. */
+static void damage(const struct blm_filter *f)
+{
+	const struct blm_view *view = current_view(f);
+	uint64_t at = (uint64_t)(view->part[0].bytes - view->image.map) + view->part[0].shape.bytes / 2, word;
+	int fd = open(f->place.name, O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_eq(pread(fd, &word, 8, (off_t)at), 8);
+	word = ~word;
+	ck_assert_int_eq(pwrite(fd, &word, 8, (off_t)at), 8);
+	close(fd);
+}
+
+START_TEST(nothing_is_made_of_what_is_damaged)
+{
+	struct blm_filter *good = built(0, 9000, NULL, 9000, 0), *bad = built(0, 9000, NULL, 9000, 0), *made;
+	const struct blm_filter *from[] = { good, bad };
+	struct blm_update *u;
+
+	damage(bad);
+	FAILS(blm_merge(&made, NULL, NULL, from, 2, 0), -EUCLEAN);
+	OK(blm_update_begin(&u, NULL, bad->place.name, NULL, NULL));
+	OK(blm_update_add_many(u, &(struct blm_key){ "a", 1 }, 1));
+	FAILS(blm_update_finish(u), -EUCLEAN);
+	blm_close(good), blm_close(bad);
+}
+END_TEST
+
+/* Of a filter that may be written to, since it is in memory: the numbers that its blocks begin with, in part. */
+static void clear_low_bits(const struct blm_part *part)
+{
+	struct layout l;
+
+	ck_assert(read_layout(&l, part));
+	for (uint64_t b = 0; b < l.blocks; b++)
+		memset(l.block + b * l.code.block_bytes, 0, l.code.low_bits / 8);
+}
+
+START_TEST(numbers_that_do_not_ascend_are_damage)
+{
+	struct blm_filter *f = build(20000, 1e-6, NULL, 0);
+	struct golomb_cursor c;
+	uint64_t number, last = 0;
+	int r;
+
+	clear_low_bits(part_of(f));
+	blm_golomb_cursor(&c, part_of(f));
+	OK(c.numbers.begin(&c.numbers));
+	for (; (r = c.numbers.next(&c.numbers, &number)) == 1; last = number)
+		ck_assert(number >= last);
+	ck_assert_int_eq(r, -EUCLEAN);
+	blm_close(f);
+}
+END_TEST
+
+/* They are one list when they are counted, and another when they are written. */
+struct changing {
+	struct golomb_numbers numbers;
+	uint64_t at, step;
+};
+
+static int changing_begin(struct golomb_numbers *n)
+{
+	((struct changing *)n)->at = 0;
+	return 0;
+}
+
+static int changing_next(struct golomb_numbers *n, uint64_t *ret)
+{
+	struct changing *c = (struct changing *)n;
+
+	*ret = c->at++ * c->step;
+	return c->at <= 1000;
+}
+
+START_TEST(numbers_that_change_while_they_are_read_are_not_written_past_the_end)
+{
+	struct blm_filter *f = build(1000, 0.001, NULL, 0);
+	struct blm_part part = *part_of(f);
+	struct changing c = { .numbers = { changing_begin, changing_next }, .step = 1000 };
+	struct blm_shape shape = part.shape;
+
+	OK(blm_golomb_fit(&shape, &c.numbers, 1000));
+	ck_assert_uint_ge(part.shape.bytes, shape.bytes);
+	memset(part.bytes, 0, part.shape.bytes);
+	part.shape.bytes = shape.bytes;
+	OK(blm_golomb_write(&part, &c.numbers, 1000));
+	memset(part.bytes, 0, part.shape.bytes);
+	c.step = 100000;		/* each a block of its own, and beyond the range */
+	ck_assert_int_eq(blm_golomb_write(&part, &c.numbers, 1000), -EUCLEAN);
+	memset(part.bytes, 0, part.shape.bytes);
+	c.step = 1000;
+	ck_assert_int_eq(blm_golomb_write(&part, &c.numbers, 1000000), -EUCLEAN);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused)
+{
+	struct blm_filter *f = built(0, 100, NULL, 0, 0), *other;
+	const struct blm_params p = { .capacity = 100, .replace = true };
+	struct blm_update *u;
+
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
+	OK(blm_create(&other, NULL, f->place.name, &p));
+	FAILS(blm_update_finish(u), -ESTALE);
+	FAILS(blm_update_begin(&u, NULL, f->place.name, NULL, NULL), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "golomb"));
+	FAILS(blm_update_begin(&u, NULL, a_path(), NULL, NULL), -ENOENT);
+	ck_assert_ptr_null(blm_update_cancel(NULL));
+	blm_close(f), blm_close(other);
+}
+END_TEST
+
+START_TEST(a_keyed_filter_keeps_its_key_when_it_is_updated)
+{
+	struct blm_params p = { .kind = "golomb", .hash = "siphash", .rate = 1e-6, .capacity = 2000 };
+	const char *path = a_path();
+	struct blm_key keys[600];
+	uint64_t number[600];
+	struct blm_filter *f;
+	struct blm_build *b;
+	struct blm_update *u;
+
+	for (uint64_t i = 0; i < 600; i++) {
+		number[i] = i;
+		keys[i] = (struct blm_key){ &number[i], 8 };
+	}
+	OK(blm_build_begin(&b, NULL, path, &p, NULL));
+	OK(blm_build_add_many(b, keys, 100));
+	OK(blm_build_finish(b, NULL));
+	OK(blm_update_begin(&u, NULL, path, NULL, &(struct blm_build_options){ .threads = 2 }));
+	OK(blm_update_add_many(u, keys + 50, 550));
+	OK(blm_update_finish(u));
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert_int_eq(blm_contains_many(f, keys, 600, NULL), 600);
+	ck_assert(!blm_contains(f, "stranger", 8));
+	OK(blm_update_begin(&u, NULL, path, NULL, NULL));
+	OK(blm_update_add_many(u, &(struct blm_key){ "stranger", 8 }, 1));
+	blm_update_cancel(u);
+	ck_assert(!blm_contains(f, "stranger", 8));
+	blm_close(f);
+}
+END_TEST
+
+/* The head of its data: {what lies where, a number that cannot be}. Sealed files are not looked through when they are opened. */
+START_TEST(a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other)
+{
+	static const struct { size_t at; uint64_t word; } heads[] = {
+		{ 16, 0 }, { 16, UINT64_C(1) << 62 }, { 24, UINT64_C(9) << 32 | 62 }, { 24, 5 }, { 24, UINT64_C(1025) << 32 | 5 }, { 8, UINT64_MAX },
+		{ 32, UINT64_MAX }, { 32, 1 << 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		struct blm_filter *f = built(0, 3000, NULL, 5000, 0), *made;
+		const struct blm_filter *from = f;
+		uint64_t bits[5] = { 0 }, number[300];
+		struct blm_update *u;
+
+		memcpy(part_of(f)->bytes + heads[i].at, &(uint64_t){ htole64(heads[i].word) }, 8);
+		for (uint64_t k = 0; k < 300; k++)
+			number[k] = k * 7;
+		ck_assert_int_eq(blm_contains_fixed(f, number, 8, 300, bits), 300);
+		for (uint64_t k = 0; k < 300; k++)
+			ck_assert(blm_contains(f, &number[k], 8) && bits[k / 64] >> k % 64 & 1);
+		ck_assert(!part_of(f)->kind->describe(part_of(f), 0, &(struct blm_fact){ 0 }));
+		FAILS(blm_merge(&made, NULL, NULL, &from, 1, 0), -EUCLEAN);
+		OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
+		FAILS(blm_update_finish(u), -EUCLEAN);
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* ... and with codes and a vector of any bits it may deny keys, as verify tells; but reading ends, and so does merging. */
+START_TEST(whatever_its_codes_say_merging_it_ends)
+{
+	struct blm_filter *f = built(0, 3000, NULL, 5000, 0), *made;
+	const struct blm_filter *from = f;
+	const struct blm_part *part = part_of(f);
+	uint64_t state = 3;
+	unsigned refused = 0;
+
+	for (int round = 0; round < 60; round++) {
+		size_t at = 64 + next_random(&state) % (part->shape.bytes - 128), bytes = 1 + next_random(&state) % 60;
+		uint8_t was[64];
+		int r;
+
+		memcpy(was, part->bytes + at, bytes);
+		memset(part->bytes + at, round % 3 == 0 ? 0 : round % 3 == 1 ? 0xff : (int)next_random(&state), bytes);
+		r = blm_merge(&made, NULL, NULL, &from, 1, 0);
+		ck_assert(r == 0 || r == -EUCLEAN);
+		refused += r < 0;
+		if (r == 0)
+			blm_close(made);
+		memcpy(part->bytes + at, was, bytes);
+	}
+	ck_assert_uint_ge(refused, 1);
+	OK(blm_merge(&made, NULL, NULL, &from, 1, 0));
+	ck_assert(same_answers(f, made));
+	blm_close(made), blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("golomb");
+	TCase *tc = tcase_create("golomb");
+
+	tcase_add_test(tc, at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it);
+	tcase_add_test(tc, a_question_decodes_at_most_32_codes);
+	tcase_add_loop_test(tc, numbers_come_out_as_they_went_in_however_they_lie, 0, 4);
+	tcase_add_test(tc, the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so_many_times_it);
+	tcase_add_test(tc, what_cannot_be_a_golomb_filter_is_refused);
+	tcase_add_test(tc, what_is_merged_answers_as_what_is_built_of_all_keys);
+	tcase_add_test(tc, what_is_of_another_range_or_kind_is_not_merged);
+	tcase_add_test(tc, nothing_is_made_of_what_is_damaged);
+	tcase_add_test(tc, numbers_that_do_not_ascend_are_damage);
+	tcase_add_test(tc, numbers_that_change_while_they_are_read_are_not_written_past_the_end);
+	tcase_add_test(tc, keys_come_into_one_and_go_out_of_one_that_counts_them);
+	tcase_add_test(tc, an_update_of_what_has_another_hash_by_now_is_refused);
+	tcase_add_test(tc, an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused);
+	tcase_add_test(tc, a_keyed_filter_keeps_its_key_when_it_is_updated);
+	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other);
+	tcase_add_test(tc, whatever_its_codes_say_merging_it_ends);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,526 @@
+/* iblt.c - what two invertible tables list: all that differs, nothing else, or that it is too much; and what a killed writer leaves */
+#include "filter.h"
+#include "kind/iblt.h"
+#include "suite.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <malloc.h>
+#include <sys/mman.h>
+
+enum { COMMON = 100000, A_ALONE = 1 << 24, B_ALONE = 2 << 24 };	/* numbers of keys */
+
+static struct blm_filter *make(uint64_t capacity, uint64_t seed)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "iblt", .capacity = capacity, .seeds = &seed, .seed_count = 1 }));
+	return f;
+}
+
+static struct blm_filter *twin(const struct blm_filter *f)
+{
+	struct blm_filter *t;
+
+	OK(blm_template(&t, NULL, NULL, f, 0));
+	return t;
+}
+
+/* Many at once: the writers' lock is taken for each call. */
+static void add_range(struct blm_filter *f, uint32_t from, uint32_t to)
+{
+	uint32_t *numbers = calloc(to - from + 1, sizeof(*numbers));
+
+	for (uint32_t i = from; i < to; i++)
+		numbers[i - from] = i;
+	ck_assert_int_eq(blm_add_fixed(f, numbers, sizeof(*numbers), to - from, NULL), to - from);
+	free(numbers);
+}
+
+/* ---- What was listed ---- */
+
+struct listed {
+	uint32_t a, b, wrong;
+	uint32_t most;		/* of each side */
+	char last[100];
+};
+
+static int note(void *context, const void *key, size_t len, bool in_b)
+{
+	struct listed *l = context;
+	uint32_t number = 0;
+
+	memcpy(&number, key, len < sizeof(number) ? len : sizeof(number));
+	if (len != sizeof(number) || number < A_ALONE || (number >= B_ALONE) != in_b || (number & (A_ALONE - 1)) >= l->most)
+		l->wrong++;
+	l->a += !in_b;
+	l->b += in_b;
+	return 0;
+}
+
+static int note_text(void *context, const void *key, size_t len, bool in_b)
+{
+	struct listed *l = context;
+	size_t at = strlen(l->last);
+
+	snprintf(l->last + at, sizeof(l->last) - at, "%c%.*s ", in_b ? '>' : '<', (int)len, len ? (const char *)key : "");
+	return 0;
+}
+
+/* ---- Sets ---- */
+
+START_TEST(sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed)
+{
+	static const uint32_t sizes[] = { 100, 1000 };
+	const uint32_t size = sizes[_i % 2], half = size / 2;
+	const uint64_t seed = (uint64_t)_i;
+	struct blm_filter *a = make(size, seed), *b = twin(a);
+	struct listed l = { .most = half };
+
+	add_range(a, 0, COMMON);
+	add_range(b, 0, COMMON);
+	add_range(a, A_ALONE, A_ALONE + half);
+	add_range(b, B_ALONE, B_ALONE + half);
+	OK(blm_differences(a, b, note, &l));
+	ck_assert_uint_eq(l.a, half);
+	ck_assert_uint_eq(l.b, half);
+	ck_assert_uint_eq(l.wrong, 0);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+/* What they have in common is gone when they are subtracted: so tables of what differs alone tell how often they fail. */
+static int note_part(void *context, const struct blm_key *key, bool in_b)
+{
+	return note(context, key->bytes, key->len, in_b);
+}
+
+static void add_to_part(struct blm_part *part, const struct blm_hasher *by, uint32_t number)
+{
+	const struct blm_key key = { &number, sizeof(number) };
+	struct blm_hashed hashed = { .key = &key, .by = by };
+
+	by->family->hash(by, &key, &hashed.hash);
+	ck_assert_int_eq(part->kind->add(part, &hashed), 1);
+}
+
+static bool lists_all(struct blm_part *a, struct blm_part *b, const struct blm_hasher *by, uint32_t size)
+{
+	struct listed l = { .most = size };
+	int r;
+
+	memset(a->bytes, 0, a->shape.bytes);
+	memset(b->bytes, 0, b->shape.bytes);
+	for (uint32_t i = 0; i < size; i++)
+		add_to_part(i % 2 ? b : a, by, (i % 2 ? B_ALONE : A_ALONE) + i);
+	r = a->kind->differences(a, b, by, note_part, &l);
+	ck_assert(r == 0 || r == -EXFULL);
+	ck_assert_uint_eq(l.wrong, 0);
+	if (r == 0)
+		ck_assert_uint_eq(l.a + l.b, size);
+	return r == 0;
+}
+
+START_TEST(of_1000_tables_at_capacity_one_at_most_fails_and_says_so)
+{
+	static const uint32_t sizes[] = { 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 5000 };
+	const uint32_t size = sizes[_i];
+	const unsigned runs = (unsigned)(test_scale() * (size < 100 ? 20000 : 2e6 / size)) + 20;
+	struct blm_filter *f = make(size, 1), *g = twin(f);
+	struct blm_part a = current_view(f)->part[0], b = current_view(g)->part[0];
+	struct blm_hasher by = current_view(f)->hasher;
+	unsigned failed = 0;
+
+	a.alone = b.alone = true;
+	a.marks = b.marks = NULL;
+	a.bytes = aligned_alloc(64, a.shape.bytes);
+	b.bytes = aligned_alloc(64, b.shape.bytes);
+	for (unsigned run = 0; run < runs; run++) {
+		const uint64_t seed = mixed(run);	/* with seeds in a row, keys in a row have hashes of one another */
+
+		by.seeds = &seed;
+		failed += !lists_all(&a, &b, &by, size);
+	}
+	fprintf(stderr, "%u of %u tables for %u keys failed\n", failed, runs, size);
+	ck_assert_double_le(failed, 0.001 * runs + 4 * sqrt(0.001 * runs));
+	free(a.bytes), free(b.bytes);
+	blm_close(f), blm_close(g);
+}
+END_TEST
+
+START_TEST(where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said)
+{
+	struct blm_filter *a = make(100, 3), *b = twin(a);
+	struct listed l = { .most = 5000 };
+	struct blm_value keys;
+
+	add_range(a, 0, COMMON), add_range(b, 0, COMMON);
+	add_range(a, A_ALONE, A_ALONE + 2000), add_range(b, B_ALONE, B_ALONE + 3000);
+	FAILS(blm_differences(a, b, note, &l), -EXFULL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "keys differ"));
+	ck_assert_uint_eq(l.a + l.b, 0);
+	OK(blm_difference(a, b, &keys));
+	ck_assert_double_gt(keys.error, 0);
+	ck_assert_double_le(fabs(keys.value - 5000), 4 * keys.error);
+	ck_assert_double_le(keys.error, 0.11 * 5000);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+START_TEST(over_many_seeds_the_estimate_is_right_within_its_error)
+{
+	const unsigned seeds = 60;
+	double sum = 0, squares = 0;
+
+	for (uint64_t seed = 0; seed < seeds; seed++) {
+		struct blm_filter *a = make(100, seed), *b = twin(a);
+		struct blm_value keys;
+
+		add_range(a, A_ALONE, A_ALONE + 3000), add_range(b, B_ALONE, B_ALONE + 500);
+		OK(blm_difference(a, b, &keys));
+		sum += keys.value - 3500;
+		squares += (keys.value - 3500) * (keys.value - 3500) / (keys.error * keys.error);
+		blm_close(a), blm_close(b);
+	}
+	ck_assert_double_le(fabs(sum / seeds), 4 * 0.1 * 3500 / sqrt(seeds));
+	ck_assert_double_le(squares / seeds, 2);
+	ck_assert_double_ge(squares / seeds, 0.3);
+}
+END_TEST
+
+/* ---- Keys ---- */
+
+START_TEST(keys_come_in_the_order_of_their_bytes_and_the_empty_one_is_a_key)
+{
+	struct blm_filter *a = make(20, 5), *b = twin(a);
+	struct listed l = { 0 };
+
+	OK(blm_add(a, "pear", 4));
+	OK(blm_add(b, "pear", 4));
+	OK(blm_add(a, "fig", 3));
+	OK(blm_add(b, "figs", 4));
+	OK(blm_add(b, "apple", 5));
+	OK(blm_add(a, NULL, 0));
+	OK(blm_differences(a, b, note_text, &l));
+	ck_assert_str_eq(l.last, "< >apple <fig >figs ");
+	OK(blm_remove(b, "figs", 4));
+	OK(blm_remove(a, NULL, 0));
+	l = (struct listed){ 0 };
+	OK(blm_differences(a, b, note_text, &l));
+	ck_assert_str_eq(l.last, ">apple <fig ");
+	OK(blm_differences(a, a, note_text, &l));
+	ck_assert_str_eq(l.last, ">apple <fig ");
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+static int stop(void *context, const void *key, size_t len, bool in_b)
+{
+	(void)key, (void)len, (void)in_b;
+	return ++*(int *)context;
+}
+
+START_TEST(a_listing_ends_where_the_caller_says)
+{
+	struct blm_filter *a = make(20, 5), *b = twin(a);
+	int calls = 0;
+
+	add_range(a, 0, 10);
+	ck_assert_int_eq(blm_differences(a, b, stop, &calls), 1);
+	ck_assert_int_eq(calls, 1);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+START_TEST(a_longer_key_and_a_hash_are_refused_and_nothing_changes)
+{
+	struct blm_filter *a = make(20, 5), *b = twin(a);
+	char text[100] = "";
+	struct blm_hash hash;
+	struct listed l = { 0 };
+
+	OK(blm_add(a, text, 32));
+	FAILS(blm_add(b, text, 33), -EMSGSIZE);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "key-bytes"));
+	ck_assert(!blm_contains(b, text, 33));
+	ck_assert_int_eq(blm_remove(a, text, 33), 0);
+	OK(blm_hash_many(b, &(struct blm_key){ "x", 1 }, 1, &hash));
+	FAILS(blm_add_hashes(b, blm_hash_id(b), &hash, 1, NULL), -EOPNOTSUPP);
+	OK(blm_add(b, text, 32));
+	OK(blm_differences(a, b, note_text, &l));
+	ck_assert_str_eq(l.last, "");
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+START_TEST(a_key_that_one_side_has_twice_is_not_listed_wrongly)
+{
+	struct blm_filter *a = make(20, 5), *b = twin(a);
+	struct listed l = { 0 };
+
+	OK(blm_add(a, "twice", 5));
+	OK(blm_add(a, "twice", 5));
+	OK(blm_add(b, "once", 4));
+	FAILS(blm_differences(a, b, note_text, &l), -EXFULL);
+	ck_assert_str_eq(l.last, "");
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+START_TEST(tables_of_other_templates_and_other_kinds_list_nothing)
+{
+	struct blm_filter *a = make(20, 5), *b = make(20, 6), *c;
+	struct blm_value keys;
+	struct listed l = { 0 };
+
+	OK(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "classic", .capacity = 20 }));
+	FAILS(blm_differences(a, b, note, &l), -EMEDIUMTYPE);
+	FAILS(blm_difference(a, b, &keys), -EMEDIUMTYPE);
+	FAILS(blm_differences(c, c, note, &l), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "iblt"));
+	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 22 }), -EINVAL);
+	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 20, .probes = 3 }), -EINVAL);
+	blm_close(a), blm_close(b), blm_close(c);
+}
+END_TEST
+
+/* ---- Bytes that no add made ---- */
+
+START_TEST(tables_of_any_bytes_come_to_an_end)
+{
+	struct blm_filter *a = make(50, 7), *b = twin(a);
+	struct blm_part *part = &current_view(a)->part[0];
+	uint64_t random = (uint64_t)_i, *words = (uint64_t *)part->bytes, key[4] = { 9 };
+	struct blm_hash hash;
+	struct listed l = { 0 };
+
+	/* a key in one of its cells only: taken out there it is put into the others, and again */
+	OK(blm_hash_many(a, &(struct blm_key){ key, 32 }, 1, &hash));
+	for (unsigned i = 0; i < (_i == 0); i++) {
+		uint64_t *cell = iblt_cell(part, iblt_spot(&part->shape, &hash, 0));
+
+		cell[IBLT_COUNT] = htole64(iblt_counted(0, 1, 32));
+		cell[IBLT_CHECK] = htole64(iblt_check(&hash));
+		cell[IBLT_KEY] = key[0];
+	}
+	for (uint64_t i = 0; _i && i < part->shape.bytes / 8; i++)
+		words[i] = next_random(&random) >> (next_random(&random) % 64);
+	ck_assert_int_eq(blm_differences(a, b, note, &l), -EXFULL);
+	OK(blm_add(a, "x", 1));		/* which puts back what the journal says */
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+static uint64_t own_memory(void)	/* in bytes; what is of files is not in it */
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	unsigned long long kib = 0;
+	char line[200];
+
+	ck_assert_ptr_nonnull(status);
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "RssAnon: %llu kB", &kib) == 1)
+			break;
+	fclose(status);
+	return kib * 1024;
+}
+
+static int note_memory(void *context, const struct blm_key *key, bool in_b)
+{
+	(void)key, (void)in_b;
+	*(uint64_t *)context = own_memory();
+	return 0;
+}
+
+START_TEST(a_file_of_holes_takes_no_memory_for_them)
+{
+	struct blm_filter *a = make(1000000, 7), *b = twin(a);
+	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(b)->part[0];
+	uint64_t before, after = 0;
+
+	mallopt(M_PERTURB, 0);		/* $MALLOC_PERTURB_ would fill what calloc(3) gets as zeros */
+	OK(blm_add(a, "x", 1));
+	before = own_memory();
+	OK(x->kind->differences(x, y, &current_view(a)->hasher, note_memory, &after));
+	ck_assert_uint_gt(after, 0);
+	ck_assert_uint_lt(after, before + x->shape.bytes / 8);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+/* ---- Killed in the middle of a change ---- */
+
+/* What one who died after the journal left: some of the cells of a key changed, one of them in part. */
+static void half_add(struct blm_filter *f, const char *text, unsigned done)
+{
+	struct blm_part *part = &current_view(f)->part[0];
+	uint64_t *journal = iblt_journal(part);
+	size_t words = iblt_words(&part->shape);
+	struct blm_hash hash;
+
+	OK(blm_hash_many(f, &(struct blm_key){ text, strlen(text) }, 1, &hash));
+	for (unsigned i = 0; i < IBLT_PROBES; i++) {
+		uint64_t spot = iblt_spot(&part->shape, &hash, i);
+
+		journal[IBLT_NUMBERS + i] = htole64(spot);
+		memcpy(&journal[IBLT_BEFORE + i * words], iblt_cell(part, spot), 8 * words);
+	}
+	journal[IBLT_CHANGING] = htole64(1);
+	for (unsigned i = 0; i < done; i++) {
+		uint64_t *cell = iblt_cell(part, iblt_spot(&part->shape, &hash, i));
+
+		cell[IBLT_COUNT] = htole64(iblt_counted(le64toh(cell[IBLT_COUNT]), 1, strlen(text)));
+		if (i + 1 < done)
+			cell[IBLT_CHECK] ^= htole64(iblt_check(&hash));
+	}
+}
+
+START_TEST(a_key_whose_writer_was_killed_is_not_in_and_all_others_are)
+{
+	struct blm_filter *a = make(20, 5), *b = twin(a), *same = twin(a);
+	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(same)->part[0];
+	struct listed l = { 0 };
+
+	OK(blm_add(a, "one", 3));
+	OK(blm_add(a, "two", 3));
+	OK(blm_add(b, "two", 3));
+	half_add(a, "three", (unsigned)_i);
+	OK(blm_differences(a, b, note_text, &l));
+	ck_assert_str_eq(l.last, "<one ");
+	ck_assert(blm_contains(a, "one", 3) && blm_contains(a, "two", 3));
+	OK(blm_add(a, "four", 4));
+	OK(blm_add(same, "one", 3));
+	OK(blm_add(same, "two", 3));
+	OK(blm_add(same, "four", 4));
+	ck_assert_mem_eq(x->bytes, y->bytes, x->shape.bytes);
+	blm_close(a), blm_close(b), blm_close(same);
+}
+END_TEST
+
+/* ---- Killed at any moment, with and without a power cut ---- */
+
+enum { THERE = 300, NUMBERS = 1 << 20 };
+
+struct span {
+	uint32_t from, to;	/* the keys that are in it */
+};
+
+/* What the writer says, in memory that outlives it: what is in it for sure. */
+struct told {
+	struct span now;
+};
+
+static void work(const char *path, volatile struct told *told)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	for (;;) {
+		MUST(blm_add(f, (const void *)&(uint32_t){ told->now.to }, 4) == 1);
+		told->now.to++;
+		if (told->now.to - told->now.from > THERE) {
+			MUST(blm_remove(f, (const void *)&(uint32_t){ told->now.from }, 4) == 1);
+			told->now.from++;
+		}
+		if (told->now.to % 64 == 0)
+			MUST(blm_sync(f) == 0);
+	}
+}
+
+struct seen {
+	uint32_t least, count, wrong;
+	uint64_t sum;
+};
+
+static int see(void *context, const void *key, size_t len, bool in_b)
+{
+	struct seen *s = context;
+	uint32_t number = NUMBERS;
+
+	if (len == sizeof(number))
+		memcpy(&number, key, len);
+	s->wrong += in_b || number >= NUMBERS;
+	s->least = number < s->least ? number : s->least;
+	s->sum += number;
+	s->count++;
+	return 0;
+}
+
+static bool are(const struct seen *s, uint32_t from, uint32_t to)
+{
+	return s->count == to - from && (!s->count || s->least == from) && s->sum == ((uint64_t)from + to - 1) * (to - from) / 2;
+}
+
+static void check(struct told *told, const char *path, const struct blm_filter *empty)
+{
+	struct span now = told->now;
+	struct seen s = { .least = UINT32_MAX };
+	bool good = false;
+	struct blm_filter *f;
+
+	OK(blm_open(&f, NULL, path, false));
+	OK(blm_differences(f, empty, see, &s));
+	for (int i = 0; i < 4 && !good; i++) {	/* the last key may be in it or not; and one that was to come out */
+		struct span is = { now.from + (i & 1), now.to + (i >> 1) };
+
+		good = are(&s, is.from, is.to) && (!(i & 1) || now.to - now.from > THERE);
+		told->now = good ? is : told->now;
+	}
+	ck_assert_msg(good && !s.wrong, "%u keys from %u on, %u of them wrong; from %u to %u were in it", s.count, s.least, s.wrong, now.from, now.to);
+	for (uint32_t i = told->now.from; i < told->now.to; i++)
+		ck_assert(blm_contains(f, &i, sizeof(i)));
+	blm_close(f);
+}
+
+START_TEST(after_any_kill_it_has_the_keys_of_all_calls_that_returned)
+{
+	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const char *path = a_path();
+	struct blm_filter *f, *empty;
+	uint64_t random = 1;
+
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "iblt", .capacity = THERE + 10 }));
+	empty = twin(f);
+	OK(blm_sync(f));
+	blm_close(f);
+	for (unsigned cycle = 0; cycle < 20 + test_scale() * 80; cycle++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid)
+			work(path, told);
+		usleep((useconds_t)(next_random(&random) % 8000));
+		kill(pid, SIGKILL);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFSIGNALED(status));
+		check(told, path, empty);
+	}
+	ck_assert_uint_gt(told->now.to, THERE);
+	blm_close(empty);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *sets = tcase_create("sets"), *keys = tcase_create("keys");
+	Suite *suite = suite_create("iblt");
+
+	tcase_add_loop_test(sets, sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed, 0, test_full() ? 200 : 20);
+	tcase_add_loop_test(sets, of_1000_tables_at_capacity_one_at_most_fails_and_says_so, 0, 12);
+	tcase_add_test(sets, where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said);
+	tcase_add_test(sets, over_many_seeds_the_estimate_is_right_within_its_error);
+	tcase_add_test(keys, keys_come_in_the_order_of_their_bytes_and_the_empty_one_is_a_key);
+	tcase_add_test(keys, a_listing_ends_where_the_caller_says);
+	tcase_add_test(keys, a_longer_key_and_a_hash_are_refused_and_nothing_changes);
+	tcase_add_test(keys, a_key_that_one_side_has_twice_is_not_listed_wrongly);
+	tcase_add_test(keys, tables_of_other_templates_and_other_kinds_list_nothing);
+	tcase_add_test(keys, a_file_of_holes_takes_no_memory_for_them);
+	tcase_add_loop_test(keys, tables_of_any_bytes_come_to_an_end, 0, 50);
+	tcase_add_loop_test(keys, a_key_whose_writer_was_killed_is_not_in_and_all_others_are, 0, IBLT_PROBES + 1);
+	tcase_add_test(sets, after_any_kill_it_has_the_keys_of_all_calls_that_returned);
+	tcase_set_timeout(sets, 100);
+	suite_add_tcase(suite, sets);
+	suite_add_tcase(suite, keys);
+	return run_suite(suite);
+}

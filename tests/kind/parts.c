@@ -1,0 +1,773 @@
+/* parts.c - kinds whose filters have several parts: scalable, removable, attenuated; window has a file of its own */
+#include "filter.h"
+#include "file/image.h"
+#include "suite.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static struct blm_filter *create(const char *path, struct blm_params params)
+{
+	struct blm_filter *f;
+	uint64_t seed = 7;
+
+	if (!params.seeds) {
+		params.seeds = &seed;
+		params.seed_count = 1;
+	}
+	OK(blm_create(&f, NULL, path, &params));
+	return f;
+}
+
+static struct blm_filter *scalable(const char *path, uint64_t capacity)
+{
+	return create(path, (struct blm_params){ .kind = "scalable", .capacity = capacity, .rate = 0.01 });
+}
+
+static struct blm_filter *reopen(const struct blm_filter *f, bool write)
+{
+	struct blm_filter *again;
+
+	OK(blm_open(&again, NULL, f->place.shown, write));
+	return again;
+}
+
+static unsigned stages(const struct blm_filter *f)
+{
+	struct blm_info info;
+
+	OK(blm_info(f, &info));
+	return info.parts;
+}
+
+static void add_range(struct blm_filter *f, uint64_t from, uint64_t to)
+{
+	uint64_t *keys = malloc((to - from + 1) * 8);
+
+	for (uint64_t i = from; i < to; i++)
+		keys[i - from] = i;
+	OK(blm_add_fixed(f, keys, 8, to - from, NULL));
+	free(keys);
+}
+
+static uint64_t found_in_range(const struct blm_filter *f, uint64_t from, uint64_t to)
+{
+	uint64_t *keys = malloc((to - from + 1) * 8), n;
+
+	for (uint64_t i = from; i < to; i++)
+		keys[i - from] = i;
+	n = (uint64_t)blm_contains_fixed(f, keys, 8, to - from, NULL);
+	free(keys);
+	return n;
+}
+
+/* ---- Scalable: the rate ---- */
+
+/*
+ * Almeida et al.: at every size, however it grew. Beside a stage that is full and one that is empty; within 3 standard deviations, of
+ * what is asked and of what the keys happen to set.
+ */
+START_TEST(the_rate_holds_at_every_size)
+{
+	static const struct { const char *options; } how[] = {
+		{ "growth=2,tightening=0.5" }, { "growth=4,tightening=0.5" }, { "growth=2,tightening=0.9" }, { "growth=4,tightening=0.9" },
+	};
+	const uint64_t most = test_full() ? 10000000 : 1000000, asked = 400000;
+	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10000, .rate = 0.001,
+								     .options = how[_i].options });
+	uint64_t before = 0;
+
+	for (uint64_t size = 10000; size <= most; size = size * 3 / 2) {
+		double rate, error = sqrt(0.001 / (double)asked);
+
+		add_range(f, before, size);
+		before = size;
+		rate = (double)found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + asked) / (double)asked;
+		ck_assert_msg(rate <= 0.001 + 3 * error, "%s, %llu keys: %g", how[_i].options, (unsigned long long)size, rate);
+	}
+	ck_assert_uint_eq(found_in_range(f, 0, before), before);
+	ck_assert_uint_ge(stages(f), 4);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once)
+{
+	struct blm_filter *all = scalable(a_path(), 100), *each = scalable(a_path(), 100);
+
+	add_range(all, 0, 20000);
+	for (uint64_t i = 0; i < 20000; i++)
+		OK(blm_add(each, &i, 8));
+	ck_assert_uint_eq(stages(all), stages(each));
+	for (unsigned i = 0; i < stages(all); i++) {
+		const struct blm_part *x = &current_view(all)->part[i], *y = &current_view(each)->part[i];
+
+		ck_assert_uint_eq(x->shape.bytes, y->shape.bytes);
+		ck_assert_int_eq(memcmp(x->bytes, y->bytes, x->shape.bytes), 0);
+	}
+	blm_close(all), blm_close(each);
+}
+END_TEST
+
+/* Bit by bit, at any place in a word: the answers of a call are the same whether the filter grew in it or not. */
+START_TEST(a_call_in_which_a_filter_grows_tells_the_right_keys_apart)
+{
+	enum { KEYS = 5000 };
+	static uint64_t keys[KEYS], bits[KEYS / 64 + 1];
+	struct blm_filter *f = scalable(a_path(), 37), *same = scalable(a_path(), 37);
+
+	for (uint64_t i = 0; i < KEYS; i++)
+		keys[i] = i % 3 == 2 ? i / 2 : i;	/* every third has been there */
+	OK(blm_claim_fixed(f, keys, 8, KEYS, bits));
+	for (uint64_t i = 0; i < KEYS; i++)
+		ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, blm_claim(same, &keys[i], 8));
+	ck_assert_uint_ge(stages(f), 5);
+	blm_close(f), blm_close(same);
+}
+END_TEST
+
+START_TEST(a_key_of_an_earlier_stage_is_neither_added_nor_claimed_again)
+{
+	struct blm_filter *f = scalable(a_path(), 100);
+	uint64_t won = 0;
+
+	add_range(f, 0, 1000);
+	for (uint64_t i = 0; i < 1000; i++) {
+		ck_assert_int_eq(blm_add(f, &i, 8), 0);
+		won += (uint64_t)blm_claim(f, &i, 8);
+	}
+	ck_assert_uint_eq(won, 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(who_had_it_open_sees_the_keys_of_stages_that_came_since)
+{
+	struct blm_filter *f = scalable(a_path(), 100), *reader = reopen(f, false), *writer = reopen(f, true);
+
+	for (uint64_t i = 0; i < 3000; i++) {
+		OK(blm_add(i % 2 ? f : writer, &i, 8));
+		ck_assert(blm_contains(reader, &i, 8));
+	}
+	ck_assert_uint_ge(stages(reader), 4);
+	ck_assert_uint_eq(stages(reader), stages(f));
+	blm_close(f), blm_close(reader), blm_close(writer);
+}
+END_TEST
+
+START_TEST(who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs)
+{
+	struct blm_filter *f = scalable(a_path(), 100), *writer = reopen(f, true);
+
+	for (uint64_t i = 0; stages(writer) < 2; i++)
+		OK(blm_add(writer, &i, 8));
+	OK(unlink(f->place.shown));
+	FAILS(blm_sync(f), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "does not open as it is now"));
+	OK(blm_sync(writer));
+	blm_close(f), blm_close(writer);
+}
+END_TEST
+
+/* ---- Scalable: the file ---- */
+
+START_TEST(a_grown_filter_can_be_copied_sent_synced_sealed_and_verified)
+{
+	struct blm_filter *f = scalable(a_path(), 100), *copy, *sent, *twin, *inside;
+	void *bytes;
+	size_t len;
+
+	add_range(f, 0, 2000);
+	OK(blm_sync(f));
+	OK(blm_copy(&copy, NULL, a_path(), f, 0));
+	OK(blm_copy(&inside, NULL, NULL, f, 0));
+	OK(blm_export_bytes(f, NULL, &bytes, &len));
+	OK(blm_import_bytes(&sent, NULL, a_path(), NULL, bytes, len));
+	OK(blm_template(&twin, NULL, a_path(), f, 0));
+	ck_assert_uint_eq(stages(copy), stages(f));
+	ck_assert_uint_eq(stages(sent), stages(f));
+	ck_assert_uint_eq(stages(inside), stages(f));
+	ck_assert_uint_eq(stages(twin), 1);
+	ck_assert_uint_eq(found_in_range(twin, 0, 2000), 0);
+	for (int i = 0; i < 3; i++) {
+		struct blm_filter *one = i == 0 ? copy : i == 1 ? sent : inside;
+
+		ck_assert_uint_eq(found_in_range(one, 0, 2000), 2000);
+		add_range(one, 2000, 8000);
+		ck_assert_uint_eq(found_in_range(one, 0, 8000), 8000);
+		ck_assert_uint_gt(stages(one), stages(f));
+	}
+	OK(blm_seal(copy));
+	ck_assert_int_eq(blm_verify(NULL, copy->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	OK(blm_clear(sent));
+	ck_assert_uint_eq(stages(sent), 1);
+	ck_assert_uint_eq(found_in_range(sent, 0, 8000), 0);
+	blm_free(bytes);
+	blm_close(f), blm_close(copy), blm_close(sent), blm_close(twin), blm_close(inside);
+}
+END_TEST
+
+START_TEST(damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied)
+{
+	struct blm_filter *f = scalable(a_path(), 1000);
+	const char *path = strdup(f->place.shown);
+	unsigned last;
+
+	add_range(f, 0, 20000);
+	OK(blm_sync(f));
+	last = stages(f) - 1;
+	memset(current_view(f)->part[last].bytes, 0, 512);
+	memset(current_view(f)->part[0].bytes, 0, 512);
+	blm_close(f);
+	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 2);
+	ck_assert_int_eq(blm_verify(NULL, path, true, NULL, NULL), 0);
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert_uint_eq(found_in_range(f, 0, 20000), 20000);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(the_union_of_filters_that_grew_differently_has_the_keys_of_all)
+{
+	struct blm_filter *f = scalable(a_path(), 100), *little, *much, *both, *other;
+	const struct blm_filter *from[3];
+	double rate;
+
+	OK(blm_template(&little, NULL, a_path(), f, 0));
+	OK(blm_template(&much, NULL, a_path(), f, 0));
+	OK(blm_template(&other, NULL, a_path(), f, 0));
+	add_range(little, 0, 50);
+	add_range(much, 1000, 4000);
+	add_range(f, 5000, 5500);
+	from[0] = little, from[1] = much, from[2] = f;
+	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, from, 3, 0, &rate));
+	ck_assert_uint_eq(found_in_range(both, 0, 50) + found_in_range(both, 1000, 4000) + found_in_range(both, 5000, 5500), 3550);
+	ck_assert_uint_eq(stages(both), stages(much));
+	FAILS(blm_combine(NULL, NULL, a_path(), BLM_UNION, from, 3, rate / 2, NULL), -ERANGE);	/* stages have more than they are for */
+	OK(blm_combine_into(little, BLM_UNION, from + 1, 2, 0, &rate));
+	ck_assert_uint_eq(found_in_range(little, 0, 50) + found_in_range(little, 1000, 4000) + found_in_range(little, 5000, 5500), 3550);
+	ck_assert_uint_eq(stages(little), stages(much));
+	OK(blm_compare(other, much, &(struct blm_comparison){ 0 }));
+	add_range(both, 10000, 20000);
+	ck_assert_uint_eq(found_in_range(both, 10000, 20000), 10000);
+	blm_close(f), blm_close(little), blm_close(much), blm_close(both), blm_close(other);
+}
+END_TEST
+
+static uint64_t flushed_bytes;
+
+/* Instead of the system's, which is right, or there would be nothing to build on. */
+int fdatasync(int fd)
+{
+	struct stat st;
+
+	flushed_bytes = fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
+	return 0;
+}
+
+START_TEST(the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it)
+{
+	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 100, .sparse = _i });
+
+	for (uint64_t i = 0; i < 2000; i++) {
+		OK(blm_add(f, &i, 8));
+		ck_assert(stages(f) == 1 || flushed_bytes >= blm_view_end(current_view(f)));
+	}
+	ck_assert_uint_ge(stages(f), 4);
+	blm_close(f);
+}
+END_TEST
+
+static int add_many(struct blm_filter *fresh, void *context)
+{
+	add_range(fresh, 0, *(const uint64_t *)context);
+	return 0;
+}
+
+static double rate_of(const struct blm_filter *f)
+{
+	struct blm_estimate e;
+
+	OK(blm_estimate(f, true, &e));
+	return e.rate.value;
+}
+
+static void has_grown_for(struct blm_filter *f, uint64_t keys)
+{
+	ck_assert_uint_ge(stages(f), 4);
+	ck_assert_uint_eq(found_in_range(f, 0, keys), keys);
+	ck_assert_double_le(rate_of(f), 0.01);
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	add_range(f, keys, 3 * keys);
+	ck_assert_uint_eq(found_in_range(f, 0, 3 * keys), 3 * keys);
+}
+
+/* _i: 0 a path, 1 keyed */
+START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
+{
+	static const uint8_t secret[BLM_SECRET_BYTES] = "secret";
+	struct blm_params params = { .kind = "scalable", .capacity = 1000, .rate = 0.01, .hash = _i ? "siphash" : NULL, .secret = _i ? secret : NULL };
+	uint64_t many = 20000, *keys = malloc(many * 8);
+	struct blm_build *b;
+	struct blm_filter *f;
+
+	for (uint64_t i = 0; i < many; i++)
+		keys[i] = i;
+	OK(blm_build_begin(&b, NULL, a_path(), &params, &(struct blm_build_options){ .threads = 2 }));
+	for (uint64_t i = 0; i < many; i += 5000)
+		OK(blm_build_add_fixed(b, keys + i, 8, 5000));
+	OK(blm_build_finish(b, &f));
+	has_grown_for(f, many);
+	OK(blm_clear(f));
+	ck_assert_uint_eq(stages(f), 1);
+	OK(blm_rebuild(NULL, f->place.shown, &(struct blm_params){ 0 }, add_many, &many));
+	has_grown_for(f, many);
+	OK(blm_build_begin(&b, NULL, a_path(), &params, NULL));
+	OK(blm_build_add_fixed(b, keys, 8, many));
+	blm_build_cancel(b);
+	blm_close(f);
+	free(keys);
+}
+END_TEST
+
+/* Its stages have more keys then than they are for. */
+START_TEST(the_union_of_two_that_grew_says_what_its_rate_is)
+{
+	struct blm_filter *a = scalable(a_path(), 1000), *b, *both;
+	double rate, measured;
+
+	OK(blm_template(&b, NULL, a_path(), a, 0));
+	add_range(a, 0, 7000);
+	add_range(b, 7000, 14000);
+	FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0.01, NULL), -ERANGE);
+	FAILS(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0.01, NULL), -ERANGE);
+	ck_assert_uint_le(found_in_range(a, 7000, 14000), 200);
+	OK(blm_combine_into(a, BLM_UNION, (const struct blm_filter *[]){ b }, 1, 0, &rate));
+	measured = (double)found_in_range(a, 1000000, 1100000) / 1e5;
+	ck_assert_double_gt(measured, 0.01);
+	ck_assert_double_eq_tol(rate, measured, 0.01);
+	ck_assert_double_eq(rate_of(a), rate);
+	add_range(a, 14000, 15000);
+	ck_assert_uint_eq(stages(a), 4);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+/* What was left at the end of the file by whoever is no part of the filter. */
+START_TEST(what_lies_behind_the_last_stage_does_not_get_into_the_next)
+{
+	struct blm_filter *f = scalable(a_path(), 100);
+	const char *path = strdup(f->place.shown);
+	uint8_t junk[8192];
+	int fd = open(path, O_WRONLY | O_APPEND);
+
+	memset(junk, 0xff, sizeof(junk));
+	ck_assert_int_eq(write(fd, junk, sizeof(junk)), sizeof(junk));
+	add_range(f, 0, 110);
+	ck_assert_uint_eq(stages(f), 2);
+	ck_assert_uint_le(found_in_range(f, 1000, 11000), 200);
+	close(fd);
+	blm_close(f);
+}
+END_TEST
+
+/* The count is a number in the file, by which it grows. */
+START_TEST(a_count_that_damage_made_far_too_large_does_not_fill_the_disk)
+{
+	struct blm_filter *f = scalable(NULL, 100);
+	unsigned before;
+	uint64_t count;
+	bool estimated;
+
+	add_range(f, 0, 350);
+	before = stages(f);
+	store_release(&current_view(f)->image.header->stripe[3].keys, UINT64_C(1) << 62);
+	add_range(f, 350, 360);
+	ck_assert_uint_le(stages(f), before + 1);
+	add_range(f, 360, 2000);
+	ck_assert_uint_le(stages(f), before + 3);
+	ck_assert_uint_eq(found_in_range(f, 0, 2000), 2000);
+	OK(blm_count(f, &count, &estimated));
+	ck_assert(estimated && count > 1800 && count < 2200);
+	blm_close(f);
+}
+END_TEST
+
+/* A limit of file sizes stands for a full disk. */
+static int grow_beyond_the_limit(void *context)
+{
+	struct blm_filter *f;
+	struct stat st;
+
+	MUST(blm_open(&f, NULL, context, true) == 0 && stat(context, &st) == 0);
+	MUST(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ (rlim_t)st.st_size + 100, (rlim_t)st.st_size + 100 }) == 0);
+	for (uint64_t i = 0, r; i < 300; i++) {
+		r = (uint64_t)(int64_t)blm_add(f, &i, 8);
+		if ((int64_t)r == -EFBIG) {
+			MUST(i >= 100 && !blm_contains(f, &i, 8));
+			return 0;
+		}
+		MUST(r <= 1);
+	}
+	return 1;
+}
+
+START_TEST(where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost)
+{
+	struct blm_filter *f = scalable(a_path(), 100);
+
+	ck_assert_int_eq(join(spawn(grow_beyond_the_limit, (void *)(uintptr_t)f->place.shown)), 0);
+	ck_assert_uint_eq(found_in_range(f, 0, 100), 100);
+	ck_assert_uint_eq(stages(f), 1);
+	add_range(f, 0, 300);
+	ck_assert_uint_eq(found_in_range(f, 0, 300), 300);
+	ck_assert_uint_eq(stages(f), 2);
+	blm_close(f);
+}
+END_TEST
+
+/* From one key on it doubles, so that most of what a process does is growing. */
+static _Atomic uint64_t *acknowledged;
+
+static int add_for_ever(void *context)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, context, true) == 0);
+	for (uint64_t i = *acknowledged; ; i++) {
+		MUST(blm_add(f, &i, 8) >= 0);
+		*acknowledged = i + 1;
+	}
+}
+
+START_TEST(growers_that_are_killed_anywhere_leave_a_good_filter)
+{
+	uint64_t random = 1, kills = (uint64_t)(200 * test_scale());
+	struct blm_filter *f = NULL;
+
+	acknowledged = mmap(NULL, sizeof(*acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(acknowledged, MAP_FAILED);
+	for (uint64_t k = 0; k < kills; k++) {
+		pid_t pid;
+
+		if (k % 5 == 0) {
+			blm_close(f);
+			f = scalable(a_path(), 1);
+			*acknowledged = 0;
+		}
+		pid = spawn(add_for_ever, (void *)(uintptr_t)f->place.shown);
+		usleep((useconds_t)(next_random(&random) % 4000));
+		kill(pid, SIGKILL);
+		ck_assert_int_eq(join(pid), 1000 + SIGKILL);
+		ck_assert_uint_eq(found_in_range(f, 0, *acknowledged), *acknowledged);
+		ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+		ck_assert_uint_le(found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1000), 40);
+	}
+	blm_close(f);
+}
+END_TEST
+
+/*
+ * A power cut keeps any of the pages that changed since the last sync, but what was flushed on purpose before the count of parts grew
+ * is there: the part table, and the length of the file.
+ */
+START_TEST(whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found)
+{
+	enum { SYNCED = 1000 };
+	uint64_t random = (uint64_t)_i + 1, bytes, before;
+	struct blm_filter *f = scalable(a_path(), 300);
+	char *cut = strdup(a_path());
+	uint8_t *synced, *now;
+	FILE *file;
+
+	add_range(f, 0, SYNCED);
+	OK(blm_sync(f));
+	before = current_view(f)->image.bytes;
+	synced = calloc(1, 1 << 20);
+	memcpy(synced, current_view(f)->image.map, before);
+	add_range(f, SYNCED, SYNCED + 5000);
+	bytes = current_view(f)->image.bytes;
+	ck_assert_uint_gt(bytes, before);
+	ck_assert_uint_lt(bytes, 1 << 20);
+	now = malloc(bytes);
+	memcpy(now, current_view(f)->image.map, bytes);
+	for (uint64_t page = 0; page < bytes; page += 4096)
+		if (page != 2 * 4096 && next_random(&random) % 2)
+			memcpy(now + page, synced + page, bytes - page < 4096 ? bytes - page : 4096);
+	file = fopen(cut, "we");
+	ck_assert_uint_eq(fwrite(now, 1, bytes, file), bytes);
+	fclose(file);
+	blm_close(f);
+	OK(blm_open(&f, NULL, cut, true));
+	ck_assert_uint_eq(found_in_range(f, 0, SYNCED), SYNCED);
+	add_range(f, SYNCED, SYNCED + 20000);
+	ck_assert_uint_eq(found_in_range(f, 0, SYNCED + 20000), SYNCED + 20000);
+	blm_close(f);
+	free(synced), free(now);
+}
+END_TEST
+
+START_TEST(who_opens_it_while_it_grows_has_all_of_it)
+{
+	struct blm_filter *f = scalable(a_path(), 10);
+	struct blm_contents *contents = malloc(sizeof(*contents));
+	struct blm_image image;
+
+	OK(blm_image_map(&image, open(f->place.shown, O_RDONLY | O_CLOEXEC), f->place.shown, false));
+	add_range(f, 0, 1000);
+	ck_assert_uint_lt(image.bytes, current_view(f)->image.bytes);
+	OK(blm_image_check(&image, f->place.shown, contents));
+	ck_assert_uint_eq(contents->parts, stages(f));
+	ck_assert_uint_eq(image.bytes, current_view(f)->image.bytes);
+	blm_image_unmap(&image);
+	blm_close(f);
+	free(contents);
+}
+END_TEST
+
+static int grow_at_once(void *context)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, context, true) == 0);
+	for (uint64_t i = 0; i < 20000; i++)
+		MUST(blm_add(f, &i, 8) >= 0);
+	return 0;
+}
+
+START_TEST(of_several_who_want_to_grow_it_one_does)
+{
+	struct blm_filter *f = scalable(a_path(), 10), *alone = scalable(a_path(), 10);
+	pid_t pid[4];
+
+	for (int i = 0; i < 4; i++)
+		pid[i] = spawn(grow_at_once, (void *)(uintptr_t)f->place.shown);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(join(pid[i]), 0);
+	add_range(alone, 0, 20000);
+	ck_assert_uint_eq(found_in_range(f, 0, 20000), 20000);
+	ck_assert_uint_le(stages(f), stages(alone) + 1);	/* keys that two added at once were counted twice */
+	blm_close(f), blm_close(alone);
+}
+END_TEST
+
+START_TEST(part_tables_that_do_not_add_up_are_refused)
+{
+	static const struct { size_t at; uint64_t word; } lies[] = {
+		{ 24, 2 }, { 28, 3 }, { 32, 2 }, { 36, 7 }, { 36, 0 }, { 16, 512 }, { 8, 64 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++)
+		for (unsigned entry = 0; entry < 2; entry++) {
+			struct blm_filter *f = scalable(a_path(), 100), *again;
+			struct blm_part_entry *e = &current_view(f)->image.header->part[entry];
+
+			add_range(f, 0, 300);
+			ck_assert_uint_eq(stages(f), 2);
+			e = &current_view(f)->image.header->part[entry];
+			memcpy((uint8_t *)e + lies[i].at, &lies[i].word, lies[i].at < 24 ? 8 : 4);
+			e->check = blm_check_part(e, entry, current_view(f)->constant.uuid);
+			if (entry == 0 || lies[i].at >= 32 || lies[i].at == 8 || lies[i].at == 28) {
+				FAILS(blm_open(&again, NULL, f->place.shown, false), -EBADMSG);
+			} else if (blm_open(&again, NULL, f->place.shown, false) == 0) {	/* other sizes than ours would be are as good */
+				found_in_range(again, 0, 300);
+				blm_close(again);
+			}
+			blm_close(f);
+		}
+}
+END_TEST
+
+/* ---- Removable ---- */
+
+START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
+{
+	enum { KEYS = 100000 };
+	const double rate = 2.0e-4;
+	double denied = 0, expected, trials = 4;
+
+	for (uint64_t seed = 1; seed <= trials; seed++) {
+		struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = KEYS, .rate = rate, .seeds = &seed, .seed_count = 1 });
+		struct blm_fact fact;
+
+		add_range(f, 0, 2 * KEYS);	/* twice what it is for, so that as many as it is for can be removed */
+		for (uint64_t i = 0; i < KEYS; i++)
+			ck_assert_int_ge(blm_remove(f, &i, 8), 0);
+		ck_assert_uint_eq(found_in_range(f, 0, KEYS), 0);
+		denied += KEYS - (double)found_in_range(f, KEYS, 2 * KEYS);
+		OK(blm_fact(f, 1, &fact));
+		ck_assert_double_eq_tol(fact.value, rate, 0.2 * rate);
+		for (uint64_t i = 0; i < 100; i++) {
+			FAILS(blm_add(f, &i, 8), -EKEYREVOKED);
+			ck_assert(!blm_contains(f, &i, 8));
+			ck_assert_int_eq(blm_claim(f, &i, 8), 0);
+			ck_assert_int_eq(blm_remove(f, &i, 8), 0);
+		}
+		blm_close(f);
+	}
+	expected = rate * KEYS * trials;
+	ck_assert_msg(fabs(denied - expected) <= 4 * sqrt(expected) + 0.1 * expected, "%g denied, not %g", denied, expected);
+}
+END_TEST
+
+START_TEST(a_key_that_is_denied_is_not_removed)
+{
+	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 1000, .rate = 1e-6 });
+	uint64_t absent = 5000, there = 1;
+
+	add_range(f, 0, 1000);
+	ck_assert_int_eq(blm_remove(f, &absent, 8), 0);
+	ck_assert_int_eq(blm_add(f, &absent, 8), 1);
+	ck_assert_int_eq(blm_remove(f, &there, 8), 1);
+	ck_assert_int_eq(blm_remove(f, &there, 8), 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(of_many_keys_those_that_were_not_removed_are_added_all_the_same)
+{
+	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 10000, .rate = 1e-6 });
+	uint64_t keys[1000], bits[16];
+
+	add_range(f, 0, 1000);
+	for (uint64_t i = 0; i < 1000; i += 10)
+		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
+	for (uint64_t i = 0; i < 1000; i++)
+		keys[i] = i % 2 ? i : i + 100000 * (i % 10 != 0);
+	FAILS(blm_add_fixed(f, keys, 8, 1000, bits), -EKEYREVOKED);
+	for (uint64_t i = 0; i < 1000; i++) {
+		ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, i % 2 == 0 && i % 10 != 0);
+		ck_assert_int_eq(blm_contains(f, &keys[i], 8), i % 10 != 0);
+	}
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_was_removed_in_one_is_removed_in_the_union)
+{
+	struct blm_filter *a = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 1000, .rate = 1e-6 }), *b, *both;
+	uint64_t key = 3;
+
+	OK(blm_template(&b, NULL, a_path(), a, 0));
+	add_range(a, 0, 100);
+	add_range(b, 0, 200);
+	ck_assert_int_eq(blm_remove(a, &key, 8), 1);
+	OK(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL));
+	ck_assert(!blm_contains(both, &key, 8));
+	ck_assert_uint_eq(found_in_range(both, 0, 200), 199);
+	blm_close(a), blm_close(b), blm_close(both);
+}
+END_TEST
+
+START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
+{
+	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 10000, .rate = 1e-4 });
+	const char *path = strdup(f->place.shown);
+
+	add_range(f, 0, 10000);
+	for (uint64_t i = 0; i < 5000; i++)
+		blm_remove(f, &i, 8);
+	OK(blm_sync(f));
+	memset(current_view(f)->part[0].bytes, 0, 512);
+	memset(current_view(f)->part[1].bytes, 0, 512);
+	blm_close(f);
+	ck_assert_int_eq(blm_verify(NULL, path, true, NULL, NULL), 1);	/* the second stays as it is */
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert_uint_ge(found_in_range(f, 5000, 10000), 4990);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Attenuated ---- */
+
+static struct blm_filter *attenuated(void)
+{
+	return create(a_path(), (struct blm_params){ .kind = "attenuated", .capacity = 1000, .rate = 1e-6, .options = "depth=4" });
+}
+
+START_TEST(the_nearest_level_of_a_key_is_its_value)
+{
+	struct blm_filter *f = attenuated();
+	uint64_t value = 99;
+
+	ck_assert_int_eq(blm_get(f, "x", 1, &value), 0);
+	ck_assert_uint_eq(value, 99);
+	for (uint64_t level = 3; level < 4; level--) {
+		ck_assert_int_eq(blm_put(f, "x", 1, level), 1);
+		ck_assert_int_eq(blm_put(f, "x", 1, level), 0);
+		ck_assert_int_eq(blm_get(f, "x", 1, &value), 1);
+		ck_assert_uint_eq(value, level);
+	}
+	ck_assert_int_eq(blm_put(f, "x", 1, 3), 0);
+	ck_assert(blm_contains(f, "x", 1));
+	FAILS(blm_put(f, "x", 1, 4), -ERANGE);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own)
+{
+	struct blm_filter *f = attenuated(), *a, *b, *stranger = create(a_path(), (struct blm_params){ .kind = "attenuated", .capacity = 1000, .rate = 1e-6 });
+	uint64_t value;
+
+	OK(blm_template(&a, NULL, a_path(), f, 0));
+	OK(blm_template(&b, NULL, a_path(), f, 0));
+	OK(blm_add(f, "here", 4));
+	OK(blm_add(a, "a", 1));
+	OK(blm_put(b, "b", 1, 2));
+	OK(blm_put(b, "far", 3, 3));
+	OK(blm_advance(f, (const struct blm_filter *[]){ a, b, f }, 3));
+	ck_assert_int_eq(blm_get(f, "here", 4, &value), 1);
+	ck_assert_uint_eq(value, 0);
+	ck_assert_int_eq(blm_get(f, "a", 1, &value), 1);
+	ck_assert_uint_eq(value, 1);
+	ck_assert_int_eq(blm_get(f, "b", 1, &value), 1);
+	ck_assert_uint_eq(value, 3);
+	ck_assert_int_eq(blm_get(f, "far", 3, &value), 0);
+	FAILS(blm_advance(f, (const struct blm_filter *[]){ stranger }, 1), -EMEDIUMTYPE);
+	blm_close(f), blm_close(a), blm_close(b), blm_close(stranger);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("parts");
+	TCase *grown = tcase_create("scalable"), *removable = tcase_create("removable"), *levels = tcase_create("attenuated");
+
+	tcase_add_loop_test(grown, the_rate_holds_at_every_size, 0, 4);
+	tcase_add_test(grown, no_stage_has_more_keys_than_it_is_for_however_many_are_added_at_once);
+	tcase_add_test(grown, a_call_in_which_a_filter_grows_tells_the_right_keys_apart);
+	tcase_add_test(grown, a_key_of_an_earlier_stage_is_neither_added_nor_claimed_again);
+	tcase_add_test(grown, who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs);
+	tcase_add_test(grown, who_had_it_open_sees_the_keys_of_stages_that_came_since);
+	tcase_add_test(grown, a_grown_filter_can_be_copied_sent_synced_sealed_and_verified);
+	tcase_add_test(grown, damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied);
+	tcase_add_test(grown, the_union_of_filters_that_grew_differently_has_the_keys_of_all);
+	tcase_add_loop_test(grown, the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it, 0, 2);
+	tcase_add_loop_test(grown, it_grows_while_it_is_built_and_while_it_is_rebuilt, 0, 2);
+	tcase_add_test(grown, the_union_of_two_that_grew_says_what_its_rate_is);
+	tcase_add_test(grown, what_lies_behind_the_last_stage_does_not_get_into_the_next);
+	tcase_add_test(grown, a_count_that_damage_made_far_too_large_does_not_fill_the_disk);
+	tcase_add_test(grown, where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost);
+	tcase_add_test(grown, growers_that_are_killed_anywhere_leave_a_good_filter);
+	tcase_add_loop_test(grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
+	tcase_add_test(grown, who_opens_it_while_it_grows_has_all_of_it);
+	tcase_add_test(grown, of_several_who_want_to_grow_it_one_does);
+	tcase_add_test(grown, part_tables_that_do_not_add_up_are_refused);
+	tcase_add_test(removable, removed_keys_are_gone_for_good_and_few_others_with_them);
+	tcase_add_test(removable, a_key_that_is_denied_is_not_removed);
+	tcase_add_test(removable, of_many_keys_those_that_were_not_removed_are_added_all_the_same);
+	tcase_add_test(removable, what_was_removed_in_one_is_removed_in_the_union);
+	tcase_add_test(removable, repair_denies_no_key_by_filling_the_filter_of_removed_ones);
+	tcase_add_test(levels, the_nearest_level_of_a_key_is_its_value);
+	tcase_add_test(levels, advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own);
+	suite_add_tcase(s, grown);
+	suite_add_tcase(s, removable);
+	suite_add_tcase(s, levels);
+	return run_suite(s);
+}

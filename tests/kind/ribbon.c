@@ -1,0 +1,316 @@
+/* ribbon.c - ribbons: what they take, how often they are wrong, that all keys are there, and that nothing leads out of damaged data */
+#include "array.h"
+#include "kind/ribbon_band.h"
+
+#include <math.h>
+
+static const uint64_t no_options[2];
+
+static struct built ribbon_of(uint64_t first, uint64_t count, double rate)
+{
+	struct built b;
+
+	built_begin(&b, count, false);
+	built_fill(&b, first);
+	b.rate = rate;
+	build(&b, "ribbon", 0, no_options);
+	return b;
+}
+
+static uint64_t members(const struct built *b)
+{
+	return count_yes(b, b->hashes, b->sorted.count);
+}
+
+static void again(struct built *b, double rate)
+{
+	built_drop(b);
+	b->rate = rate;
+	build(b, "ribbon", 0, no_options);
+}
+
+static struct blm_shape planned(uint64_t keys, double rate)
+{
+	struct blm_shape shape = { 0 };
+
+	OK(blm_kind_by_name("ribbon")->plan(&shape, &(struct blm_params){ .capacity = keys, .rate = rate }));
+	ck_assert(blm_kind_by_name("ribbon")->valid(&shape));
+	return shape;
+}
+
+static struct blm_shard_entry *entry(const struct built *b)
+{
+	return (struct blm_shard_entry *)b->part.bytes;
+}
+
+/* ---- All keys ---- */
+
+static const double rates[] = { 0.9, 0.5, 0.34, 0.3, 0.1, 0.05, 1 / 64.0, 0.01, 0.004, 1e-3, 1e-5, 3e-8, 0x1p-32 };
+
+START_TEST(all_keys_are_found_however_few_there_are)
+{
+	for (uint64_t n = 0; n <= 2000; n++) {
+		struct built b = ribbon_of(n << 20, n, rates[n % ARRAY_LEN(rates)]);
+
+		ck_assert_uint_eq(members(&b), n);
+		ck_assert_uint_eq(b.done, n);
+		if (!n)
+			ck_assert_uint_eq(count_strangers(&b, 1000), 0);
+		built_end(&b);
+	}
+}
+END_TEST
+
+START_TEST(all_keys_are_found_at_every_rate)
+{
+	struct built b = ribbon_of(7, 50001, 0.5);
+
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+		again(&b, rates[i]);
+		ck_assert_uint_eq(members(&b), b.sorted.count);
+	}
+	built_end(&b);
+}
+END_TEST
+
+/* ---- How often it is wrong, and what that takes ---- */
+
+static const struct { uint64_t keys; double rate; } asked[] = {
+	{ 200000, 0.5 }, { 200000, 0.41 }, { 200000, 0.3 }, { 200000, 0.2 }, { 200000, 0.1 }, { 200000, 0.07 }, { 200000, 0.03 }, { 200000, 0.01 },
+	{ 200000, 0.006 }, { 200000, 0.002 }, { 200000, 0.0005 }, { 20000, 0.01 }, { 20000, 0.04 }, { 9000, 0.2 }, { 5000, 0.01 }, { 300, 0.3 },
+};
+
+START_TEST(it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less)
+{
+	const uint64_t strangers = 8000000;
+	struct built b = ribbon_of(0, asked[_i].keys, asked[_i].rate);
+	double says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
+	double expected = (double)strangers * says, wrong = (double)count_strangers(&b, strangers), error = sqrt(expected * (1 - says));
+
+	ck_assert_msg(fabs(wrong - expected) <= 4 * error, "%g: %g, not %g +- %g", asked[_i].rate, wrong, expected, error);
+	ck_assert_double_le(says, asked[_i].rate * (1 + 1e-9));
+	if (asked[_i].keys >= 200000)
+		ck_assert_double_ge(says, asked[_i].rate * 0.999);
+	built_end(&b);
+}
+END_TEST
+
+static double bits_a_key(const struct blm_shape *shape)
+{
+	return (double)shape->bytes * 8 / (double)shape->capacity;
+}
+
+/* A rate of 1 in 44 or below, or of 2 whole bits or more; those between them, of few bits, are mixed of two at a price (ribbon_code.c). */
+static double most_times(double rate)
+{
+	return rate <= 1 / 44.0 ? 1.01 : rate <= 0.25 ? 1.025 : 1.045;
+}
+
+START_TEST(a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least)
+{
+	for (uint64_t n = 1000000; n < UINT64_C(1) << 38; n = n * 7 + 1)
+		for (double rate = 0.5; rate > 0x1p-32; rate *= 0.99) {
+			struct blm_shape shape = planned(n, rate);
+
+			ck_assert_msg(bits_a_key(&shape) <= -log2(rate) * most_times(rate), "%g, %g keys: %g bits", rate, (double)n, bits_a_key(&shape));
+		}
+	for (int bits = 2; bits <= 32; bits++) {
+		struct blm_shape shape = planned(1000000, ldexp(1, -bits));
+
+		ck_assert_msg(bits_a_key(&shape) <= 1.01 * bits, "%d bits: %g", bits, bits_a_key(&shape));
+	}
+}
+END_TEST
+
+START_TEST(it_is_as_large_as_was_planned)
+{
+	struct built b = ribbon_of(0, 1000000, 0.01);
+
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(b.part.shape.bytes, planned(b.sorted.count, b.rate).bytes);
+		ck_assert_double_le(bits_a_key(&b.part.shape), -log2(b.rate) * 1.01);
+		ck_assert_uint_eq(le64toh(entry(&b)->own[0]), b.sorted.count);	/* the seed is 0 */
+		ck_assert_uint_eq(members(&b), b.sorted.count);
+		again(&b, 1 / 256.0);
+	}
+	built_end(&b);
+}
+END_TEST
+
+START_TEST(what_a_ribbon_cannot_be_is_refused)
+{
+	static const struct { struct blm_params p; int err; } none[] = {
+		{ { .capacity = 10, .cells = 1000 }, -EINVAL }, { { .capacity = 10, .probes = 3 }, -EINVAL },
+		{ { .capacity = 10, .rate = 2e-10 }, -EFBIG }, { { .capacity = BLM_CAPACITY_MAX, .rate = 1e-9 }, -EFBIG },
+	};
+	struct blm_shape shape = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		FAILS(blm_kind_by_name("ribbon")->plan(&shape, &none[i].p), none[i].err);
+	ck_assert_uint_eq(shape.bytes, 0);
+}
+END_TEST
+
+/* ---- Building ---- */
+
+START_TEST(threads_make_no_difference)
+{
+	struct built one = ribbon_of(0, 3 << 20, 0.01), three = one;
+
+	ck_assert_uint_eq(members(&one), one.sorted.count);
+	three.sorted.threads = 3;
+	build(&three, "ribbon", 0, no_options);
+	ck_assert_uint_eq(one.part.shape.bytes, three.part.shape.bytes);
+	ck_assert(!memcmp(one.part.bytes, three.part.bytes, one.part.shape.bytes));
+	built_drop(&three);
+	built_end(&one);
+}
+END_TEST
+
+START_TEST(hashes_that_begin_alike_are_told_apart_with_another_seed)
+{
+	struct built b;
+
+	built_begin(&b, 5000, false);
+	for (uint64_t i = 0; i < b.sorted.count; i++)
+		b.hashes[i] = (struct blm_hash){ .lo = i, .hi = 12345 };
+	b.rate = 0.01;
+	build(&b, "ribbon", 0, no_options);
+	ck_assert_uint_ne(le64toh(entry(&b)->own[0]) >> 32, 0);
+	ck_assert_uint_eq(members(&b), b.sorted.count);
+	ck_assert_uint_le(count_strangers(&b, 100000), 1200);
+	built_end(&b);
+}
+END_TEST
+
+START_TEST(a_key_that_cannot_be_read_is_told_of)
+{
+	struct built b;
+
+	built_begin(&b, 5000, false);
+	built_fill(&b, 1);
+	built_plan(&b, "ribbon", 0, no_options);
+	b.fails = -EIO;
+	b.from = 4000;
+	FAILS(b.part.kind->build(&b.part, &b.sorted), -EIO);
+	built_end(&b);
+}
+END_TEST
+
+/* ---- Equations ---- */
+
+enum { SLOTS = 256, TRIES = 1000 };
+
+START_TEST(an_equation_that_contradicts_the_others_changes_nothing)
+{
+	static const struct ribbon_code codes[] = { { 3, false }, { 0, true }, { 2, true } };
+	static uint64_t rows[SLOTS], ones[SLOTS], twos[SLOTS];
+	static uint32_t values[SLOTS];
+	static uint8_t rests[SLOTS];
+	struct ribbon_band band = { rows, values, ones, twos, rests };
+	uint64_t state = 3;
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < 3 * TRIES; i++) {
+		uint64_t before[3][SLOTS], coefficients = next_random(&state) | 1, value = next_random(&state);
+		struct ribbon_code code = codes[i / TRIES];
+		uint32_t start = (uint32_t)(next_random(&state) % (SLOTS - 63));
+		struct ribbon_rows where;
+
+		if (i % TRIES == 0) {
+			memset(rows, 0, sizeof(rows));
+			memset(ones, 0, sizeof(ones));
+			memset(twos, 0, sizeof(twos));
+		}
+		memcpy(before[0], rows, sizeof(rows));
+		memcpy(before[1], ones, sizeof(ones));
+		memcpy(before[2], twos, sizeof(twos));
+		if (blm_ribbon_insert(&band, code, start, coefficients, value, &where)) {
+			struct ribbon_rows again;
+
+			ck_assert(blm_ribbon_insert(&band, code, start, coefficients, value, &again));	/* it follows from itself */
+			ck_assert(again.bits == RIBBON_NONE && again.trit == RIBBON_NONE);
+			if (i % 3)
+				continue;
+			blm_ribbon_take_out(&band, where);
+		} else {
+			refused++;
+		}
+		ck_assert(!memcmp(before[0], rows, sizeof(rows)) && !memcmp(before[1], ones, sizeof(ones)) && !memcmp(before[2], twos, sizeof(twos)));
+	}
+	ck_assert_uint_ge(refused, TRIES);
+}
+END_TEST
+
+/* ---- Data that anyone may have written ---- */
+
+static void ask(const struct built *b)
+{
+	const struct blm_hash ends[] = { { 0, 0 }, { UINT64_MAX, UINT64_MAX } };
+
+	count_yes(b, b->hashes, 300);
+	count_yes(b, ends, ARRAY_LEN(ends));
+	for (uint64_t i = 0; i < 20; i++) {
+		const struct blm_hashed key = { .hash = b->hashes[i * 50] };
+		const uint64_t *at;
+		uint64_t mask;
+
+		b->part.kind->prefetch(&b->part, &key);
+		for (unsigned place = 0; (at = b->part.kind->probe(&b->part, &key, place, &mask)); place++)
+			load_relaxed(at);
+	}
+}
+
+START_TEST(nothing_leads_out_of_damaged_data)
+{
+	static const uint64_t numbers[] = {
+		0, 1, 63, 64, 767, 768, 769, 1 << 20, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX,
+		UINT64_C(0x0120012000000000), UINT64_C(0x01200120ffffffff), UINT64_C(0x0121012180000000), UINT64_C(0x0001000180000000),
+	};
+	struct built b = ribbon_of(0, 20000, 0.01);
+	uint64_t state = 1, bytes = b.part.shape.bytes, *words = (uint64_t *)b.part.bytes;
+	uint8_t *whole = malloc(bytes);
+
+	memcpy(whole, words, bytes);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		for (unsigned field = 0; field < 4; field++)
+			for (size_t j = 0; j < ARRAY_LEN(numbers); j++) {
+				words[field] = htole64(numbers[i]);
+				words[(field + 1) % 4] = htole64(numbers[j]);
+				ask(&b);
+				memcpy(words, whole, sizeof(struct blm_shard_entry));
+			}
+	for (unsigned i = 0; i < 3000; i++) {
+		for (unsigned n = 0; n < 3; n++)
+			b.part.bytes[next_random(&state) % (i % 2 ? bytes : sizeof(struct blm_shard_entry))] = (uint8_t)next_random(&state);
+		ask(&b);
+		memcpy(words, whole, bytes);
+	}
+	memset(b.part.bytes + 64, 0xff, bytes - 64);	/* also bytes that are no five trits */
+	ask(&b);
+	memset(b.part.bytes, 0xff, bytes);
+	ck_assert_uint_eq(members(&b), 0);
+	free(whole);
+	built_end(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("kind/ribbon");
+	TCase *tc = tcase_create("ribbon");
+
+	tcase_add_test(tc, all_keys_are_found_however_few_there_are);
+	tcase_add_test(tc, all_keys_are_found_at_every_rate);
+	tcase_add_loop_test(tc, it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less, 0, ARRAY_LEN(asked));
+	tcase_add_test(tc, a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least);
+	tcase_add_test(tc, it_is_as_large_as_was_planned);
+	tcase_add_test(tc, what_a_ribbon_cannot_be_is_refused);
+	tcase_add_test(tc, threads_make_no_difference);
+	tcase_add_test(tc, hashes_that_begin_alike_are_told_apart_with_another_seed);
+	tcase_add_test(tc, a_key_that_cannot_be_read_is_told_of);
+	tcase_add_test(tc, an_equation_that_contradicts_the_others_changes_nothing);
+	tcase_add_test(tc, nothing_leads_out_of_damaged_data);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

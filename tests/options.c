@@ -1,0 +1,114 @@
+/* options.c - what a kind is told, as text and as numbers */
+#include "options.h"
+#include "file/image.h"
+#include "suite.h"
+
+#include <locale.h>
+
+static const struct blm_option some[] = {
+	{ "slots", "a whole number", BLM_OPTION_COUNT, 1, 1 << 20, 4 },
+	{ "share", "a number", BLM_OPTION_SHARE, 0, 1, 0.5 },
+	{ "span", "a time", BLM_OPTION_SPAN, 0, 1e6, 60 },
+	{ 0 }
+};
+static const struct blm_kind kind = { .name = "told", .options = some };
+
+START_TEST(what_is_not_said_is_as_usual)
+{
+	uint64_t args[BLM_KIND_ARGS] = { 0 };
+
+	OK(blm_options_parse(&kind, _i ? "span=2m" : NULL, args));
+	ck_assert_uint_eq(args[0], 4);
+	ck_assert(blm_double_of(args[1]) == 0.5);
+	ck_assert_uint_eq(args[2], _i ? 120000000000 : 60000000000);
+	ck_assert(blm_options_valid(&kind, args));
+}
+END_TEST
+
+START_TEST(what_is_none_of_them_or_out_of_range_is_refused)
+{
+	static const char *const wrong[] = { "slot=4", "slots", "slots=", "slots=1.5", "slots=0", "slots=4;share=1", "share=1.1", "share=nan", "share=50%",
+					     "span=-1s", "span=1w", "slots=4,,share=1", "=4", "slots=4m" };
+	uint64_t args[BLM_KIND_ARGS];
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		FAILS(blm_options_parse(&kind, wrong[i], args), -EINVAL);
+}
+END_TEST
+
+/* A filter that is rebuilt is told what the old one says. */
+START_TEST(their_text_comes_to_the_same_numbers)
+{
+	char text[BLM_OPTIONS_MAX];
+
+	for (uint64_t i = 0; i < 200000; i++) {
+		uint64_t args[BLM_KIND_ARGS] = { 1 + i, blm_bits_of(1.0 / (double)(i + 1)), i * (i % 3 ? 1 : 1000003) }, again[BLM_KIND_ARGS] = { 0 };
+
+		blm_options_text(&kind, args, text);
+		OK(blm_options_parse(&kind, text, again));
+		ck_assert_msg(!memcmp(args, again, sizeof(args)), "%s: %llu, %llu, %llu", text, (unsigned long long)again[0],
+			      (unsigned long long)again[1], (unsigned long long)again[2]);
+	}
+}
+END_TEST
+
+START_TEST(numbers_that_no_text_comes_to_are_not_theirs)
+{
+	const uint64_t share = blm_bits_of(0.5);
+
+	ck_assert(blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share }));
+	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 0, share }));
+	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, blm_bits_of(__builtin_nan("")) }));
+	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share, UINT64_MAX }));
+	ck_assert(!blm_options_valid(&kind, (const uint64_t[BLM_KIND_ARGS]){ 1, share, 0, 1 }));
+}
+END_TEST
+
+/* A locale with a decimal comma: one that there is, or one that is made for it; false: neither. */
+static bool set_comma(void)
+{
+	static const char *const names[] = { "de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "ru_RU.UTF-8" };
+	char command[700];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (setlocale(LC_ALL, names[i]))
+			return true;
+	snprintf(command, sizeof(command), "localedef -c -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", test_dir);
+	if (system(command) < 0)
+		return false;
+	setenv("LOCPATH", test_dir, 1);
+	return setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
+}
+
+START_TEST(numbers_have_a_point_whatever_the_locale_says)
+{
+	uint64_t args[BLM_KIND_ARGS];
+	char text[BLM_OPTIONS_MAX], number[16];
+
+	if (!set_comma())
+		return;
+	snprintf(number, sizeof(number), "%g", 0.5);
+	ck_assert_str_eq(number, "0,5");
+	OK(blm_options_parse(&kind, "share=0.25,span=1.5", args));
+	ck_assert(blm_double_of(args[1]) == 0.25);
+	ck_assert_uint_eq(args[2], 1500000000);
+	blm_options_text(&kind, args, text);
+	ck_assert_str_eq(text, "slots=4,share=0.25,span=1.5");
+	snprintf(number, sizeof(number), "%g", 0.5);
+	ck_assert_str_eq(number, "0,5");		/* and stays as it was */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("options");
+	TCase *tc = tcase_create("options");
+
+	tcase_add_loop_test(tc, what_is_not_said_is_as_usual, 0, 2);
+	tcase_add_test(tc, what_is_none_of_them_or_out_of_range_is_refused);
+	tcase_add_test(tc, their_text_comes_to_the_same_numbers);
+	tcase_add_test(tc, numbers_that_no_text_comes_to_are_not_theirs);
+	tcase_add_test(tc, numbers_have_a_point_whatever_the_locale_says);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,167 @@
+/* pass.c - what goes over whole filters gives the same with any number of threads, over data and holes, and says what failed */
+#include "pass.h"
+#include "suite.h"
+
+#include <sys/stat.h>
+
+enum { BITS = 300 << 20, KEYS = 20000, FILTERS = 3 };	/* 37.5 MB: five ranges */
+
+static const unsigned threads[] = { 1, 2, 3, 8 };
+
+static struct blm_filter *make(const char *kind, const char *path, bool sparse, uint32_t from)
+{
+	const uint64_t seed = 7;
+	struct blm_params p = { .kind = kind, .cells = BITS, .probes = 7, .seed_count = 1, .seeds = &seed, .sparse = sparse };
+	struct blm_filter *f = NULL;
+
+	OK(blm_create(&f, NULL, path, &p));
+	add_numbers(f, from, from + KEYS);
+	return f;
+}
+
+static bool same_data(const struct blm_filter *a, const struct blm_filter *b)
+{
+	const struct blm_part *x = &current_view(a)->part[0], *y = &current_view(b)->part[0];
+
+	return x->shape.bytes == y->shape.bytes && !memcmp(x->bytes, y->bytes, x->shape.bytes);
+}
+
+/* What each call says, with one thread and with several. */
+struct said {
+	struct blm_filter *all, *common, *copy, *into;
+	struct blm_comparison compared;
+	struct blm_estimate estimate;
+	double rate, rate_into;
+	uint64_t keys;
+};
+
+static struct said say(const struct blm_filter *const f[FILTERS], unsigned with)
+{
+	struct said s = { 0 };
+	struct blm_info info;
+
+	blm_use_threads(with);
+	OK(blm_combine(&s.all, NULL, NULL, BLM_UNION, f, FILTERS, 0, &s.rate));
+	OK(blm_combine(&s.common, NULL, NULL, BLM_INTERSECT, f, 2, 0, NULL));
+	OK(blm_copy(&s.copy, NULL, "copy.blm", f[0], 0));
+	unlink("copy.blm");
+	OK(blm_copy(&s.into, NULL, NULL, f[1], 0));
+	OK(blm_combine_into(s.into, BLM_UNION, f, FILTERS, 0, &s.rate_into));
+	OK(blm_compare(f[0], f[1], &s.compared));
+	OK(blm_estimate(f[2], true, &s.estimate));
+	OK(blm_info(s.all, &info));
+	s.keys = info.keys;
+	blm_use_threads(0);
+	return s;
+}
+
+static void forget(struct said *s)
+{
+	blm_close(s->all);
+	blm_close(s->common);
+	blm_close(s->copy);
+	blm_close(s->into);
+}
+
+START_TEST(any_number_of_threads_gives_the_same_bits_and_counts)
+{
+	static const char *const kinds[] = { "blocked", "classic" }, *const names[FILTERS] = { "a.blm", "b.blm", NULL };
+	const struct blm_filter *f[FILTERS];
+	struct said one, many;
+
+	for (uint32_t i = 0; i < FILTERS; i++)
+		f[i] = make(kinds[_i % 2], names[i], _i / 2, i * KEYS / 2);
+	one = say(f, 1);
+	ck_assert(same_data(one.all, one.into) && same_data(one.copy, f[0]));
+	ck_assert_uint_eq(numbers_found(one.all, 0, 2 * KEYS), 2 * KEYS);
+	ck_assert_uint_eq(numbers_found(one.common, KEYS / 2, KEYS), KEYS / 2);
+	ck_assert_uint_le(numbers_found(one.common, 0, KEYS / 2), 10);
+	ck_assert(one.rate == one.rate_into);
+	for (size_t t = 1; t < ARRAY_LEN(threads); t++) {
+		many = say(f, threads[t]);
+		ck_assert(same_data(one.all, many.all) && same_data(one.common, many.common));
+		ck_assert(same_data(one.copy, many.copy) && same_data(one.into, many.into));
+		ck_assert_mem_eq(&one.compared, &many.compared, sizeof(one.compared));
+		ck_assert_mem_eq(&one.estimate, &many.estimate, sizeof(one.estimate));
+		ck_assert(one.rate == many.rate && one.rate_into == many.rate_into && one.keys == many.keys);
+		forget(&many);
+	}
+	forget(&one);
+	for (int i = 0; i < FILTERS; i++)
+		blm_close((struct blm_filter *)f[i]);
+	unlink("a.blm"), unlink("b.blm");
+}
+END_TEST
+
+static uint64_t blocks_on_disk(const char *path)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	return (uint64_t)st.st_blocks;
+}
+
+START_TEST(holes_stay_holes_whatever_is_made_of_a_sparse_filter)
+{
+	struct blm_filter *f, *copy, *empty, *both;
+	const struct blm_filter *from[2];
+
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "classic", .cells = UINT64_C(1) << 36, .probes = 3, .sparse = true }));
+	add_numbers(f, 0, 100);
+	OK(blm_template(&empty, NULL, "empty.blm", f, 0));
+	from[0] = f;
+	from[1] = empty;
+	OK(blm_copy(&copy, NULL, "copy.blm", f, 0));
+	OK(blm_combine(&both, NULL, "both.blm", BLM_UNION, from, 2, 0, NULL));
+	ck_assert_uint_eq(numbers_found(copy, 0, 100), 100);
+	ck_assert_uint_eq(numbers_found(both, 0, 100), 100);
+	ck_assert_uint_lt(blocks_on_disk("copy.blm"), UINT64_C(1) << 20);	/* 512 MiB of 8 GiB */
+	ck_assert_uint_lt(blocks_on_disk("both.blm"), UINT64_C(1) << 20);
+	blm_close(f);
+	blm_close(empty);
+	blm_close(copy);
+	blm_close(both);
+	unlink("a.blm"), unlink("empty.blm"), unlink("copy.blm"), unlink("both.blm");
+}
+END_TEST
+
+/* ---- Failures ---- */
+
+static int fail_late(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	_Atomic unsigned *pieces = pass->context;
+
+	atomic_fetch_add(pieces, 1);
+	return at >= 16 << 20 ? blm_fail(-ENOSPC, "no room at %llu", (unsigned long long)at) : 0;
+}
+
+START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
+{
+	struct blm_filter *f = make("blocked", NULL, false, 0);
+	const struct blm_view *view = current_view(f);
+	_Atomic unsigned pieces = 0;
+
+	blm_use_threads(threads[_i]);
+	ck_assert_int_eq(blm_pass(&(struct blm_pass){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_late,
+						      .context = (void *)&pieces }, NULL), -ENOSPC);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "no room at "));
+	ck_assert_uint_ge(atomic_load(&pieces), 1);
+	ck_assert_uint_lt(atomic_load(&pieces), (16 << 20) / BLM_PIECE + (8 << 20) / BLM_PIECE * 8);
+	blm_use_threads(0);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = (prefer_memory(), begin_suite("pass"));
+	TCase *tc = tcase_create("pass");
+
+	if (chdir(test_dir) < 0)
+		return EXIT_FAILURE;
+	tcase_add_loop_test(tc, any_number_of_threads_gives_the_same_bits_and_counts, 0, 4);
+	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
+	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0, ARRAY_LEN(threads));
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

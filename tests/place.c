@@ -1,0 +1,153 @@
+/* place.c - paths and the secrets beside them: what names no filter, what is too long, and where the file is gone */
+#include "place.h"
+#include "store/suite.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+
+static const uint8_t one[16] = "sixteen bytes...", two[16] = "sixteen others..";
+
+static struct blm_params keyed_with(const uint8_t *secret)
+{
+	return (struct blm_params){ .capacity = 100, .hash = "siphash", .secret = secret };
+}
+
+/* "././.../a", of this length. */
+static const char *long_path(size_t bytes)
+{
+	static char path[PATH_MAX + 100];
+
+	for (size_t i = 0; i + 1 < bytes; i++)
+		path[i] = i % 2 ? '/' : '.';
+	if (bytes % 2 == 0)
+		memcpy(path, "//", 2);	/* "//./a" is absolute: only for the check of its length */
+	path[bytes - 1] = 'a';
+	path[bytes] = '\0';
+	return path;
+}
+
+/* ---- Paths ---- */
+
+START_TEST(a_path_ends_with_a_name)
+{
+	static const char *const none[] = { "/", "x/", ".", "..", "x/.", "x/..", "/..", "./" };
+	struct blm_filter *f;
+	const char *last;
+	int fd = blm_folder_of("/a", &last);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_str_eq(last, "a");
+	close(fd);
+	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+		FAILS(blm_folder_of(none[i], &last), -EISDIR);
+		ck_assert_int_lt(blm_create(&f, NULL, none[i], &(struct blm_params){ .capacity = 10 }), 0);
+	}
+	FAILS(blm_create(&f, NULL, "", &(struct blm_params){ .capacity = 10 }), -EINVAL);
+	FAILS(blm_folder_of(long_path(PATH_MAX + 51), &last), -ENAMETOOLONG);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+}
+END_TEST
+
+START_TEST(a_name_in_a_store_is_not_left_out)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+
+	FAILS(blm_create(&f, store, NULL, &(struct blm_params){ .capacity = 10 }), -EINVAL);
+	FAILS(blm_open(&f, store, NULL, false), -EINVAL);
+	make_with(store, "a", "a");
+	FAILS(blm_store_rename(store, "a", "a"), -EINVAL);
+	ck_assert(holds(store, "a", "a"));
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(a_filter_whose_file_was_replaced_and_is_gone_was_dropped)
+{
+	struct blm_filter *f, *other, *reader;
+
+	make_with(NULL, "a", "a");
+	OK(blm_open(&f, NULL, "a", true));
+	OK(blm_open(&reader, NULL, "a", false));
+	OK(blm_open(&other, NULL, "a", true));
+	OK(blm_clear(other));
+	ck_assert_int_eq(unlink("a"), 0);
+	FAILS(_i == 0 ? blm_add(f, "b", 1) : _i == 1 ? (int)blm_claim_many(f, &(struct blm_key){ "b", 1 }, 1, NULL) : blm_clear(f),
+	      -ESTALE);
+	FAILS(blm_status(f), -ESTALE);
+	ck_assert(has(reader, "a"));		/* goes on with what it has */
+	FAILS(blm_status(reader), -ESTALE);
+	blm_close(other);
+	blm_close(reader);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Secrets ---- */
+
+START_TEST(a_secret_beside_a_path_is_not_written_over)
+{
+	struct blm_params first = keyed_with(one), second = keyed_with(two);
+	size_t bytes, more;
+	uint8_t *before, *after;
+
+	OK(blm_create(NULL, NULL, "a", &first));
+	before = read_all("a.key", &bytes);
+	ck_assert_int_eq(unlink("a"), 0);
+	OK(blm_create(NULL, NULL, "a", &first));	/* the same again is there already */
+	ck_assert_int_eq(unlink("a"), 0);
+	OK(blm_create(NULL, NULL, "a", &second));
+	after = read_all("a.key", &more);
+	ck_assert_uint_eq(more, 2 * bytes);
+	ck_assert_mem_eq(before, after, bytes);
+	free(before);
+	free(after);
+}
+END_TEST
+
+START_TEST(a_damaged_secret_is_told_of_and_opens_nothing)
+{
+	static const char *const texts[] = { "", "1234", "0123456789abcdef0123456789abcdeg\n", "not hexadecimal at all, but long enough" };
+	struct blm_params params = keyed_with(one);
+	struct blm_filter *f;
+
+	OK(blm_create(NULL, NULL, "a", &params));
+	write_all("a.key", texts[_i], strlen(texts[_i]));
+	FAILS(blm_open(&f, NULL, "a", false), -ENOKEY);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "a.key"));
+	FAILS(blm_rebuild(NULL, "a", &params, NULL, NULL), -ENOKEY);
+	OK(blm_open_keyed(&f, NULL, "a", false, one));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(where_there_is_no_room_for_the_name_of_its_secret_a_keyed_filter_is_not_made_or_opened)
+{
+	struct blm_params params = keyed_with(one);
+	const char *path = long_path(PATH_MAX - 3);
+	struct blm_filter *f;
+
+	FAILS(blm_create(NULL, NULL, path, &params), -ENAMETOOLONG);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+	OK(blm_create(NULL, NULL, "a", &params));
+	FAILS(blm_open(&f, NULL, path, false), -ENAMETOOLONG);
+	OK(blm_open_keyed(&f, NULL, path, false, one));
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("place");
+	TCase *tc = tcase_create("place");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_test(tc, a_path_ends_with_a_name);
+	tcase_add_test(tc, a_name_in_a_store_is_not_left_out);
+	tcase_add_loop_test(tc, a_filter_whose_file_was_replaced_and_is_gone_was_dropped, 0, 3);
+	tcase_add_test(tc, a_secret_beside_a_path_is_not_written_over);
+	tcase_add_loop_test(tc, a_damaged_secret_is_told_of_and_opens_nothing, 0, 4);
+	tcase_add_test(tc, where_there_is_no_room_for_the_name_of_its_secret_a_keyed_filter_is_not_made_or_opened);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,163 @@
+/* refused.c - what a caller gets wrong beside the numbers of a filter is refused in words, and changes nothing */
+#include "base.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+
+static struct blm_filter *make(const char *kind, const char *options, const char *path)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = kind, .options = options, .capacity = 100, .rate = 0.01, .seed_count = 1,
+							    .seeds = (const uint64_t[]){ 7 } }));
+	return f;
+}
+
+static bool is_dirty(const struct blm_filter *f)
+{
+	struct blm_info info;
+
+	OK(blm_info(f, &info));
+	return info.dirty;
+}
+
+START_TEST(facts_past_the_last_are_none)
+{
+	const struct blm_params params = { .kind = "stable", .capacity = 100, .rate = 0.01 };
+	struct blm_filter *f = make("counting", NULL, NULL);
+	struct blm_option_info option;
+	struct blm_fact fact;
+
+	OK(blm_plan_fact(&params, 0, &fact));
+	FAILS(blm_plan_fact(&params, 100, &fact), -ENOENT);
+	FAILS(blm_plan_fact(&params, (size_t)UINT_MAX + 1, &fact), -ENOENT);
+	FAILS(blm_plan_fact(&(struct blm_params){ .kind = "stable" }, 0, &fact), -EINVAL);
+	FAILS(blm_fact(f, 100, &fact), -ENOENT);
+	FAILS(blm_fact(f, (size_t)UINT_MAX + 1, &fact), -ENOENT);
+	FAILS(blm_option_list("no such kind", 0, &option), -ENOENT);
+	FAILS(blm_option_list("classic", 0, &option), -ENOENT);
+	FAILS(blm_plan_fact(&(struct blm_params){ .kind = "classic", .capacity = 100, .options = "depth=3" }, 0, &fact), -EINVAL);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before)
+{
+	const char *path = a_path();
+	struct blm_filter *f = make("classic", NULL, path), *reader;
+
+	FAILS(blm_sync_every(f, 0, -1), -EINVAL);
+	FAILS(blm_sync_every(f, 0, 1e9), -EINVAL);
+	FAILS(blm_sync_every(f, 0, NAN), -EINVAL);
+	OK(blm_open(&reader, NULL, path, false));
+	FAILS(blm_sync_every(reader, 1, 0), -EBADF);
+	blm_close(reader);
+	OK(blm_sync_every(f, 3, 1e8));
+	for (int i = 0; i < 3; i++) {
+		OK(blm_add(f, &i, sizeof(i)));
+		ck_assert_int_eq(is_dirty(f), i < 2);
+	}
+	OK(blm_sync_every(f, 0, 1e-9));
+	for (int i = 3; i < 10000 && (i == 3 || is_dirty(f)); i++) {	/* the clock moves a few milliseconds at a time */
+		OK(blm_add(f, &i, sizeof(i)));
+		usleep(1000);
+	}
+	ck_assert(!is_dirty(f));
+	OK(blm_sync_every(f, 0, 0));
+	OK(blm_add(f, "x", 1));
+	ck_assert(is_dirty(f));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_cannot_double_says_so)
+{
+	struct blm_filter *f = make("classic", NULL, NULL), *d = make("d-left", "spare=2", NULL);
+
+	FAILS(blm_grow(f, 0), -EOPNOTSUPP);
+	FAILS(blm_grow(d, ~(unsigned)BLM_GROW_FORCE), -EINVAL);
+	OK(blm_grow(d, BLM_GROW_FORCE));
+	blm_close(f);
+	blm_close(d);
+}
+END_TEST
+
+START_TEST(of_filters_that_differ_in_an_option_its_name_and_both_values_are_told)
+{
+	struct blm_filter *a = make("scalable", "growth=2", NULL), *b = make("scalable", "growth=4", NULL),
+		*c = make("window", "slots=4,span=60", NULL), *d = make("window", "slots=4,span=90", NULL);
+
+	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
+	ck_assert_msg(strstr(blm_why(), "growth: 2 and 4") != NULL, "%s", blm_why());
+	FAILS(blm_same_template(c, d), -EMEDIUMTYPE);
+	ck_assert_msg(strstr(blm_why(), "span: 60 and 90") != NULL, "%s", blm_why());
+	blm_close(a);
+	blm_close(b);
+	blm_close(c);
+	blm_close(d);
+}
+END_TEST
+
+/* Each stage has its part of the rate, and at some time there is no smaller number. */
+START_TEST(a_scalable_filter_whose_stages_come_to_an_end_is_full)
+{
+	struct blm_filter *f;
+	int r = 0;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .cells = 1024, .probes = 8, .capacity = 20, .rate = 1e-299 }));
+	for (int i = 0; r >= 0 && i < 100000; i++)
+		r = blm_add(f, &i, sizeof(i));
+	FAILS(r, -EXFULL);
+	ck_assert_msg(strstr(blm_why(), "cannot grow") != NULL, "%s", blm_why());
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_sealed_filter_that_could_take_keys_away_goes_out_as_it_is)
+{
+	struct blm_filter *f = make("counting", NULL, NULL), *g;
+	size_t bytes;
+	void *out;
+
+	OK(blm_add(f, "key", 3));
+	OK(blm_seal(f));
+	OK(blm_export_bytes(f, NULL, &out, &bytes));
+	OK(blm_import_bytes(&g, NULL, NULL, NULL, out, bytes));
+	ck_assert(blm_contains(g, "key", 3));
+	blm_free(out);
+	blm_close(f);
+	blm_close(g);
+}
+END_TEST
+
+START_TEST(exports_to_nowhere_and_imports_from_nowhere_say_so)
+{
+	struct blm_filter *f = make("classic", NULL, NULL), *g;
+
+	FAILS(blm_import_file(&g, NULL, NULL, NULL, a_path()), -ENOENT);
+	FAILS(blm_import_file(&g, NULL, NULL, NULL, test_dir), -EISDIR);
+	FAILS(blm_open_foreign(&g, a_path(), NULL), -ENOENT);
+	FAILS(blm_export_file(f, NULL, "/proc/self/no/such/folder/file"), -ENOENT);
+	FAILS(blm_import_bytes(&g, NULL, NULL, &(struct blm_exchange){ .format = "no such format" }, "x", 1), -ENOENT);
+	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, "", 0), -ENODATA);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("refused");
+	TCase *tc = tcase_create("refused");
+
+	tcase_add_test(tc, facts_past_the_last_are_none);
+	tcase_add_test(tc, a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before);
+	tcase_add_test(tc, what_cannot_double_says_so);
+	tcase_add_test(tc, of_filters_that_differ_in_an_option_its_name_and_both_values_are_told);
+	tcase_add_test(tc, a_scalable_filter_whose_stages_come_to_an_end_is_full);
+	tcase_add_test(tc, a_sealed_filter_that_could_take_keys_away_goes_out_as_it_is);
+	tcase_add_test(tc, exports_to_nowhere_and_imports_from_nowhere_say_so);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,653 @@
+/* allow.c - lists of false positives: what is listed is spared, and what is given later is never hidden */
+#include "suite.h"
+
+#include "allow.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+enum { LISTED = 200, GIVEN = 300 };
+
+/* A filter of a few bits, with keys, and keys that it takes for its own. */
+struct blacklist {
+	struct blm_store *store;
+	struct blm_filter *f;
+	char text[LISTED][16];
+	struct blm_key wrong[LISTED];
+};
+
+static struct blacklist *begin(const char *kind)
+{
+	struct blacklist *b = calloc(1, sizeof(*b));
+	int count = 0;
+
+	b->store = open_store(BLM_STORE_CREATE);
+	OK(blm_create(&b->f, b->store, "list", &(struct blm_params){ .kind = kind, .capacity = 400, .rate = 0.3, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } }));
+	for (int i = 0; i < GIVEN; i++)
+		OK(blm_add(b->f, &i, sizeof(i)));
+	for (int i = 0; count < LISTED; i++) {
+		snprintf(b->text[count], sizeof(b->text[count]), "other%d", i);
+		if (!has(b->f, b->text[count]))
+			continue;
+		b->wrong[count] = (struct blm_key){ b->text[count], strlen(b->text[count]) };
+		count++;
+	}
+	return b;
+}
+
+static void end(struct blacklist *b)
+{
+	blm_close(b->f);
+	blm_store_close(b->store);
+	free(b);
+}
+
+/* How many of these keys the filter with its list still takes for its own. */
+static int64_t found_of(const struct blm_filter *f, const struct blm_key *keys, size_t count)
+{
+	uint64_t bits[(LISTED + 63) / 64];
+	int64_t yes = blm_contains_many(f, keys, count, bits), spared = blm_spare_allowed(f, keys, count, bits);
+
+	OK(spared);
+	return yes - spared;
+}
+
+static int count_one(void *context, const struct blm_key *key)
+{
+	++*(int *)context;
+	return 0;
+}
+
+static int listed(const struct blm_filter *f)
+{
+	int count = 0;
+
+	ck_assert_int_eq(blm_allowed(f, count_one, &count), count);
+	return count;
+}
+
+START_TEST(listed_keys_are_spared_and_the_filters_own_are_not)
+{
+	struct blacklist *b = begin("classic");
+
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), 0);
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
+	ck_assert_int_eq(listed(b->f), LISTED);
+	for (int i = 0; i < GIVEN; i++)
+		ck_assert_int_eq(found_of(b->f, &(struct blm_key){ &i, sizeof(i) }, 1), 1);
+	ck_assert_int_eq(blm_disallow_many(b->f, b->wrong, 50), 50);
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 50);
+	ck_assert_int_eq(blm_disallow_many(b->f, b->wrong, LISTED), LISTED - 50);
+	ck_assert_int_eq(listed(b->f), 0);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_key_that_the_filter_denies_is_not_listed)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_filter *empty;
+
+	make(&empty, b->store, "empty");
+	ck_assert_int_eq(blm_allow_many(empty, b->wrong, LISTED), 0);
+	ck_assert_int_eq(listed(empty), 0);
+	blm_close(empty);
+	end(b);
+}
+END_TEST
+
+static int stop(void *context, const struct blm_key *key)
+{
+	return -ECANCELED;
+}
+
+START_TEST(what_gives_no_key_leaves_the_list_as_it_is)
+{
+	struct blacklist *b = begin("counting");
+	struct blm_key others[GIVEN];
+	char text[GIVEN][16];
+	int first = 0;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_remove(b->f, &first, sizeof(first)), 1);
+	for (int i = 0; i < GIVEN; i++)
+		others[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]), "never%d", i) };
+	ck_assert_int_eq(blm_disallow_many(b->f, others, GIVEN), 0);
+	ck_assert_int_eq(blm_allowed(b->f, stop, NULL), -ECANCELED);
+	ck_assert_int_eq(listed(b->f), LISTED);
+	end(b);
+}
+END_TEST
+
+static const char *const kinds[] = { "classic", "blocked", "counting", "cuckoo", "scalable" };
+
+START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
+{
+	struct blacklist *b = begin(kinds[_i]);
+	struct blm_filter *before;
+	uint64_t bits[(LISTED + 63) / 64];
+
+	OK(blm_open(&before, b->store, "list", true));
+	OK(blm_add(before, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));	/* it has asked, and there was no list */
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(found_of(before, b->wrong, LISTED), 0);
+	ck_assert_int_eq(blm_add(before, b->wrong[0].bytes, b->wrong[0].len), 1);
+	ck_assert_int_eq(found_of(b->f, b->wrong, 1), 1);
+	ck_assert_int_ge(blm_add_many(before, b->wrong, 100, bits), 99);	/* of some kinds one that is there changes a cell, too */
+	ck_assert_uint_eq(bits[0] | 1, UINT64_MAX);
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 100);
+	ck_assert_int_eq(listed(b->f), LISTED - 100);
+	blm_close(before);
+	end(b);
+}
+END_TEST
+
+START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
+{
+	struct blacklist *b = begin("classic");
+	_Atomic int *new = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[4];
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	for (int p = 0; p < 4; p++) {
+		pid[p] = fork();
+		if (pid[p] == 0) {
+			struct blm_filter *f;
+
+			MUST(blm_open(&f, b->store, "list", true) == 0);
+			for (int i = 0; i < LISTED; i++) {
+				int r = blm_claim(f, b->wrong[i].bytes, b->wrong[i].len);
+
+				MUST(r >= 0);
+				atomic_fetch_add(new, r);
+				MUST(found_of(f, &b->wrong[i], 1) == 1);
+			}
+			_exit(0);
+		}
+	}
+	for (int p = 0; p < 4; p++)
+		ck_assert_int_eq(join(pid[p]), 0);
+	ck_assert_int_eq(*new, LISTED);
+	ck_assert_int_eq(listed(b->f), 0);
+	end(b);
+}
+END_TEST
+
+/* One lists, over and over, while others give: whatever was given after it was listed is found. */
+START_TEST(what_is_given_while_others_list_is_not_hidden)
+{
+	struct blacklist *b = begin("classic");
+	pid_t lister = fork();
+	struct blm_filter *f;
+
+	if (lister == 0) {
+		struct blm_filter *mine;
+
+		MUST(blm_open(&mine, b->store, "list", true) == 0);
+		for (int i = 0; i < LISTED; i++)	/* each once */
+			MUST(blm_allow_many(mine, &b->wrong[i], 1) == 1);
+		_exit(0);
+	}
+	OK(blm_open(&f, b->store, "list", true));
+	for (int i = 0; i < LISTED; i++) {
+		while (found_of(f, &b->wrong[i], 1) == 1)
+			;				/* until it is listed */
+		OK(blm_add(f, b->wrong[i].bytes, b->wrong[i].len));
+		ck_assert_int_eq(found_of(f, &b->wrong[i], 1), 1);
+	}
+	ck_assert_int_eq(join(lister), 0);
+	ck_assert_int_eq(found_of(f, b->wrong, LISTED), LISTED);
+	blm_close(f);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_union_takes_all_keys_off)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_filter *more;
+
+	OK(blm_template(&more, NULL, NULL, b->f, 0));
+	OK(blm_add(more, b->wrong[3].bytes, b->wrong[3].len));
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_combine_into(b->f, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0, NULL));
+	ck_assert_int_eq(found_of(b->f, &b->wrong[3], 1), 1);
+	ck_assert_int_eq(listed(b->f), 0);
+	blm_close(more);
+	end(b);
+}
+END_TEST
+
+START_TEST(hashes_are_refused_where_there_is_a_list)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_hash hash;
+
+	OK(blm_hash_many(b->f, b->wrong, 1, &hash));
+	ck_assert_int_eq(blm_add_hashes(b->f, blm_hash_id(b->f), &hash, 1, NULL), 0);
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	FAILS(blm_add_hashes(b->f, blm_hash_id(b->f), &hash, 1, NULL), -EMEDIUMTYPE);
+	FAILS(blm_claim_hashes(b->f, blm_hash_id(b->f), &hash, 1, NULL), -EMEDIUMTYPE);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_rename_keeps_the_list)
+{
+	struct blacklist *b = begin("classic");
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_store_rename(b->store, "list", "renamed"));
+	blm_close(b->f);
+	OK(blm_open(&b->f, b->store, "renamed", true));
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
+	end(b);
+}
+END_TEST
+
+/* ---- What takes its place ---- */
+
+static void seal(struct blacklist *b)
+{
+	OK(blm_seal(b->f));
+}
+
+static void and_itself(struct blacklist *b)
+{
+	struct blm_filter *copy;
+
+	OK(blm_copy(&copy, NULL, NULL, b->f, 0));
+	OK(blm_combine_into(b->f, BLM_INTERSECT, (const struct blm_filter *const[]){ copy }, 1, 0, NULL));
+	blm_close(copy);
+}
+
+static void (*const same_keys[])(struct blacklist *b) = { seal, and_itself };
+
+START_TEST(what_has_the_same_keys_has_the_list)
+{
+	struct blacklist *b = begin("classic");
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	same_keys[_i](b);
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
+	ck_assert_int_eq(listed(b->f), LISTED);
+	for (int i = 0; i < GIVEN; i++)
+		ck_assert_int_eq(found_of(b->f, &(struct blm_key){ &i, sizeof(i) }, 1), 1);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then)
+{
+	struct blacklist *b = begin("classic");
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_clear(b->f));
+	ck_assert_int_eq(listed(b->f), LISTED);
+	for (int i = 0; i < LISTED; i++)
+		OK(blm_add(b->f, b->wrong[i].bytes, b->wrong[i].len));
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(listed(b->f), 0);
+	end(b);
+}
+END_TEST
+
+/* The old keys again, and 50 of those that were listed; one more is listed in the middle of it, when it has been given already. */
+static int fill_again(struct blm_filter *new, void *context)
+{
+	struct blacklist *b = context;
+
+	for (int i = 0; i < GIVEN; i++)
+		OK(blm_add(new, &i, sizeof(i)));
+	OK(blm_add_many(new, b->wrong, 50, NULL));
+	OK(blm_add(new, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));
+	ck_assert_int_eq(blm_allow_many(b->f, &b->wrong[LISTED - 1], 1), 1);
+	return 0;
+}
+
+START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
+{
+	struct blacklist *b = begin("classic");
+	const struct blm_params same_seed = { .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED - 1), LISTED - 1);
+	OK(blm_rebuild(b->store, "list", &same_seed, fill_again, b));
+	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
+	ck_assert_int_eq(found_of(b->f, &b->wrong[LISTED - 1], 1), 1);
+	ck_assert_int_eq(found_of(b->f, b->wrong + 50, LISTED - 51), 0);
+	ck_assert_int_eq(listed(b->f), LISTED - 51);
+	end(b);
+}
+END_TEST
+
+static int fill_with_a_union(struct blm_filter *new, void *context)
+{
+	struct blacklist *b = context;
+	struct blm_filter *more;
+
+	OK(blm_template(&more, NULL, NULL, new, 0));
+	OK(blm_add_many(more, b->wrong, 50, NULL));
+	OK(blm_combine_into(new, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0, NULL));
+	blm_close(more);
+	return 0;
+}
+
+static int fill_with_hashes(struct blm_filter *new, void *context)
+{
+	struct blacklist *b = context;
+	struct blm_hash hashes[50];
+
+	OK(blm_hash_many(new, b->wrong, 50, hashes));
+	OK(blm_add_hashes(new, blm_hash_id(new), hashes, 50, NULL));
+	return 0;
+}
+
+static int (*const unnamed[])(struct blm_filter *new, void *context) = { fill_with_a_union, fill_with_hashes };
+
+START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
+{
+	struct blacklist *b = begin("classic");
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_rebuild(b->store, "list", &(struct blm_params){ .capacity = 400 }, unnamed[_i], b));
+	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
+	/* of the others it says yes to some by mistake, and nobody knows that of them */
+	ck_assert_int_eq(found_of(b->f, b->wrong + 50, LISTED - 50) + listed(b->f), LISTED - 50);
+	ck_assert_int_gt(listed(b->f), 0);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_filter *more;
+
+	OK(blm_create(&more, NULL, NULL, &(struct blm_params){ .capacity = 400, .rate = 0.3 }));
+	OK(blm_add_many(more, b->wrong, 50, NULL));
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_store_publish(b->store, "list", more, 0, BLM_PUBLISH_WRITABLE));
+	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
+	ck_assert_int_gt(listed(b->f), (LISTED - 50) / 2);
+	OK(blm_add_many(b->f, b->wrong + 50, LISTED - 50, NULL));
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(listed(b->f), 0);
+	blm_close(more);
+	end(b);
+}
+END_TEST
+
+static const char *const built[] = { "fuse", "ribbon", "golomb", "classic" };
+
+START_TEST(a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given)
+{
+	struct blacklist *b = begin("classic");
+	const struct blm_params params = { .kind = built[_i], .capacity = 400, .rate = 0.3, .replace = true };
+	struct blm_build *build;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_build_begin(&build, b->store, "list", &params, NULL));
+	OK(blm_build_add_many(build, b->wrong, 50));
+	OK(blm_build_finish(build, NULL));
+	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
+	ck_assert_int_eq(found_of(b->f, b->wrong + 50, LISTED - 50), 0);
+	ck_assert_int_eq(listed(b->f), LISTED - 50);
+	end(b);
+}
+END_TEST
+
+START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
+{
+	struct blacklist *b = begin("classic");
+	const struct blm_params params = { .kind = "golomb", .rate = 0.3, .seed_count = 1, .seeds = (const uint64_t[]){ 7 }, .replace = true };
+	struct blm_build *build;
+	struct blm_update *update;
+	int64_t wrong;
+
+	OK(blm_build_begin(&build, b->store, "list", &params, NULL));
+	for (int i = 0; i < GIVEN; i++)
+		OK(blm_build_add_many(build, &(struct blm_key){ &i, sizeof(i) }, 1));
+	OK(blm_build_finish(build, NULL));
+	wrong = found_of(b->f, b->wrong, LISTED);
+	ck_assert_int_gt(wrong, 20);
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), wrong);
+	OK(blm_update_begin(&update, b->store, "list", NULL, NULL));
+	OK(blm_update_add_many(update, b->wrong, 50));
+	OK(blm_update_finish(update));
+	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
+	ck_assert_int_gt(listed(b->f), 0);
+	ck_assert_int_lt(found_of(b->f, b->wrong + 50, LISTED - 50), (LISTED - 50) / 4);	/* but for new mistakes */
+	end(b);
+}
+END_TEST
+
+/* Another one puts a file with the same keys in its place, over and over: who gives keys finds them on the new one's list. */
+START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
+{
+	struct blacklist *b = begin("classic");
+	pid_t other = fork();
+
+	if (other == 0) {
+		struct blm_filter *f;
+
+		MUST(blm_open(&f, b->store, "list", true) == 0);
+		for (;;)	/* with itself */
+			MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) >= 0);
+	}
+	for (int round = 0; round < 5; round++) {
+		ck_assert_int_ge(blm_allow_many(b->f, b->wrong, LISTED), 0);
+		for (int i = 0; i < LISTED; i += 10) {
+			OK(blm_add_many(b->f, b->wrong + i, 10, NULL));
+			ck_assert_int_eq(found_of(b->f, b->wrong + i, 10), 10);
+		}
+		ck_assert_int_eq(listed(b->f), 0);
+	}
+	kill(other, SIGKILL);
+	ck_assert_int_eq(join(other), SIGNALLED + SIGKILL);
+	end(b);
+}
+END_TEST
+
+/* ---- Threads of one handle ---- */
+
+struct adder {
+	struct blacklist *b;
+	int from;
+};
+
+static void *add_in_turn(void *context)
+{
+	struct adder *a = context;
+
+	for (int i = a->from; i < LISTED; i += 2) {
+		while (found_of(a->b->f, &a->b->wrong[i], 1) == 1)
+			;
+		OK(blm_add(a->b->f, a->b->wrong[i].bytes, a->b->wrong[i].len));
+		ck_assert_int_eq(found_of(a->b->f, &a->b->wrong[i], 1), 1);
+	}
+	return NULL;
+}
+
+START_TEST(an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_asked mine, theirs;
+	struct blm_filter *other;
+	struct blm_view *view;
+
+	OK(blm_open(&other, b->store, "list", true));
+	OK(blm_change_begin(b->f, &view));
+	OK(blm_allow_ask(b->f, view, &mine));
+	ck_assert(!mine.listed);
+	ck_assert(!blm_allow_is_stale(b->f, view, &mine));
+	ck_assert_int_eq(blm_allow_many(other, b->wrong, LISTED), LISTED);
+	OK(blm_allow_ask(b->f, view, &theirs));
+	ck_assert(theirs.listed);
+	OK(blm_change_end(b->f, view));
+	ck_assert(blm_allow_is_stale(b->f, view, &mine));
+	ck_assert(!blm_allow_is_stale(b->f, view, &theirs));
+	blm_close(other);
+	end(b);
+}
+END_TEST
+
+START_TEST(threads_that_share_a_handle_hide_nothing_while_others_list)
+{
+	struct blacklist *b = begin("classic");
+	struct adder adders[2] = { { b, 0 }, { b, 1 } };
+	pthread_t thread[2];
+	pid_t lister = fork();
+
+	if (lister == 0) {
+		struct blm_filter *mine;
+
+		MUST(blm_open(&mine, b->store, "list", true) == 0);
+		for (int i = 0; i < LISTED; i++)
+			MUST(blm_allow_many(mine, &b->wrong[i], 1) == 1);
+		_exit(0);
+	}
+	for (int t = 0; t < 2; t++)
+		ck_assert_int_eq(pthread_create(&thread[t], NULL, add_in_turn, &adders[t]), 0);
+	for (int t = 0; t < 2; t++)
+		pthread_join(thread[t], NULL);
+	ck_assert_int_eq(join(lister), 0);
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	end(b);
+}
+END_TEST
+
+/* Change a byte of every listed key in the catalog of "s", past the library. */
+static void damage_list(void)
+{
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi table;
+	MDB_cursor *cursor;
+	MDB_val at, value;
+
+	ck_assert_int_eq(mdb_env_create(&env), 0);
+	mdb_env_set_maxdbs(env, 8);
+	ck_assert_int_eq(mdb_env_open(env, "s/catalog", MDB_NOLOCK, 0644), 0);
+	ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	ck_assert_int_eq(mdb_dbi_open(txn, "allow", 0, &table), 0);
+	ck_assert_int_eq(mdb_cursor_open(txn, table, &cursor), 0);
+	while (mdb_cursor_get(cursor, &at, &value, MDB_NEXT) == 0) {
+		uint8_t name[64], key[64];
+		MDB_val new_at = { at.mv_size, name }, new_value = { value.mv_size, key };
+
+		memcpy(name, at.mv_data, at.mv_size);
+		memcpy(key, value.mv_data, value.mv_size);
+		key[0] ^= 1;
+		ck_assert_int_eq(mdb_cursor_put(cursor, &new_at, &new_value, MDB_CURRENT), 0);
+	}
+	mdb_cursor_close(cursor);
+	ck_assert_int_eq(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+START_TEST(a_damaged_list_hides_nothing_and_is_found_and_taken_off)
+{
+	struct blacklist *b = begin("classic");
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	blm_close(b->f);
+	blm_store_close(b->store);
+	damage_list();
+	b->store = open_store(0);
+	OK(blm_open(&b->f, b->store, "list", true));
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(listed(b->f), 0);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_lister_that_is_killed_holds_nobody_and_hides_nothing)
+{
+	struct blacklist *b = begin("classic");
+
+	for (int i = 0; i < 50; i++) {
+		pid_t lister = fork();
+
+		if (lister == 0) {
+			struct blm_filter *f;
+
+			MUST(blm_open(&f, b->store, "list", true) == 0);
+			for (;;) {
+				MUST(blm_allow_many(f, b->wrong, LISTED) >= 0);
+				MUST(blm_disallow_many(f, b->wrong + LISTED / 2, LISTED / 2) >= 0);
+			}
+		}
+		ck_assert_int_gt(lister, 0);
+		usleep(2000 + 100 * (unsigned)i);
+		kill(lister, SIGKILL);
+		ck_assert_int_eq(join(lister), SIGNALLED + SIGKILL);
+		OK(blm_add_many(b->f, b->wrong, LISTED, NULL));
+		ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	}
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_list_is_refused_outside_a_store_and_to_readers)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_filter *f;
+	uint64_t bits = 1;
+	char *large = calloc(1, BLM_ALLOW_KEY_MAX + 1);
+
+	make(&f, NULL, "path.blm");
+	FAILS(blm_allow_many(f, b->wrong, 1), -EOPNOTSUPP);
+	FAILS(blm_disallow_many(f, b->wrong, 1), -EOPNOTSUPP);
+	FAILS(blm_allowed(f, count_one, NULL), -EOPNOTSUPP);
+	ck_assert_int_eq(blm_spare_allowed(f, b->wrong, 1, &bits), 0);
+	blm_close(f);
+	OK(blm_open(&f, b->store, "list", false));
+	FAILS(blm_allow_many(f, b->wrong, 1), -EBADF);
+	FAILS(blm_disallow_many(f, b->wrong, 1), -EBADF);
+	blm_close(f);
+	FAILS(blm_allow_many(b->f, &(struct blm_key){ large, BLM_ALLOW_KEY_MAX + 1 }, 1), -E2BIG);
+	free(large);
+	end(b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("allow");
+	TCase *tc = tcase_create("allow");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_test(tc, listed_keys_are_spared_and_the_filters_own_are_not);
+	tcase_add_test(tc, a_key_that_the_filter_denies_is_not_listed);
+	tcase_add_test(tc, what_gives_no_key_leaves_the_list_as_it_is);
+	tcase_add_loop_test(tc, a_listed_key_that_is_given_later_is_found_and_was_new, 0, sizeof(kinds) / sizeof(*kinds));
+	tcase_add_test(tc, of_all_that_claim_a_listed_key_one_is_told_new);
+	tcase_add_test(tc, what_is_given_while_others_list_is_not_hidden);
+	tcase_add_test(tc, a_union_takes_all_keys_off);
+	tcase_add_test(tc, hashes_are_refused_where_there_is_a_list);
+	tcase_add_test(tc, a_rename_keeps_the_list);
+	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0, sizeof(same_keys) / sizeof(*same_keys));
+	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
+	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
+	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0, sizeof(unnamed) / sizeof(*unnamed));
+	tcase_add_test(tc, a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list);
+	tcase_add_loop_test(tc, a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given, 0, sizeof(built) / sizeof(*built));
+	tcase_add_test(tc, an_updated_filter_keeps_on_its_list_what_it_was_not_given);
+	tcase_add_test(tc, what_is_given_while_the_file_is_replaced_is_not_hidden);
+	tcase_add_test(tc, an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
+	tcase_add_test(tc, threads_that_share_a_handle_hide_nothing_while_others_list);
+	tcase_add_test(tc, a_list_is_refused_outside_a_store_and_to_readers);
+	tcase_add_test(tc, a_damaged_list_hides_nothing_and_is_found_and_taken_off);
+	tcase_add_test(tc, a_lister_that_is_killed_holds_nobody_and_hides_nothing);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

@@ -1,0 +1,638 @@
+/* leftovers.c - what lies in a store and is nobody's, or not what its name says: verify tells of it, repair and drop deal with it */
+#include "suite.h"
+
+#include "catalog/catalog.h"
+#include "file/image.h"
+#include "file/lock.h"
+#include "store/store.h"
+
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* ---- A clock that can be ahead: a file's last change cannot be set back ---- */
+
+static time_t ahead;
+
+time_t time(time_t *ret)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (ret)
+		*ret = now.tv_sec + ahead;
+	return now.tv_sec + ahead;
+}
+
+/* ---- A process that stops, or dies, at a step ---- */
+
+static int at_link, at_rename;		/* a signal to itself: before a file gets its name; after it has another. 0: none */
+
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
+{
+	if (at_link)
+		raise(at_link);
+	return (int)syscall(SYS_linkat, from_at, from, to_at, to, flags);
+}
+
+int renameat(int from_at, const char *from, int to_at, const char *to)
+{
+	int r = (int)syscall(SYS_renameat2, from_at, from, to_at, to, 0);
+
+	if (at_rename)
+		raise(at_rename);
+	return r;
+}
+
+/* ---- What verify says ---- */
+
+static char said[8192];
+
+static void hear(void *context, const struct blm_finding *found)
+{
+	size_t at = strlen(said);
+
+	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+}
+
+static int verify(unsigned flags)
+{
+	said[0] = '\0';
+	return blm_store_verify("s", flags, hear, NULL);
+}
+
+static void tells(unsigned flags, int findings, const char *words)
+{
+	int r = verify(flags);
+
+	ck_assert_msg(r == findings, "%d, not %d: %s%s", r, findings, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(!words || strstr(said, words), "not \"%s\": %s", words, said);
+}
+
+static void all_is_well(void)
+{
+	tells(0, 0, NULL);
+	ck_assert_str_eq(said, "");
+}
+
+/* A store with the filter "a", which holds the key "a". */
+static struct blm_store *store_with_a(char path[512])
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+
+	make_with(store, "a", "a");
+	path_of(store, "a", path);
+	return store;
+}
+
+static void write_at(const char *path, size_t at, const void *bytes, size_t count)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	ck_assert_int_eq((int)pwrite(fd, bytes, count, (off_t)at), (int)count);
+	close(fd);
+}
+
+static struct blm_header *header_of(const char *path)
+{
+	struct blm_header *header = malloc(sizeof(*header));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq((int)read(fd, header, sizeof(*header)), (int)sizeof(*header));
+	close(fd);
+	return header;
+}
+
+static void lose_catalog(void)
+{
+	ck_assert_int_eq(unlink("s/catalog/data.mdb"), 0);
+}
+
+/* ---- Files in filters/ ---- */
+
+START_TEST(an_empty_temporary_file_is_left_for_an_hour_and_one_that_holds_something_while_somebody_makes_it)
+{
+	static const char temporary[] = "s/filters/.bloomery-0123456789abcdef";
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	int fd;
+
+	write_all(temporary, "half", _i ? 4 : 0);
+	fd = open(temporary, O_RDWR | O_CLOEXEC);
+	OK(blm_ofd_lock(fd, BLM_LOCK_MAKING, true));
+	tells(BLM_VERIFY_REPAIR, 0, NULL);
+	ahead = 2 * 3600;
+	tells(BLM_VERIFY_REPAIR, 0, NULL);
+	ck_assert_int_eq(files_in("s/filters", NULL), 2);
+	ahead = 0;
+	close(fd);
+	if (_i == 0) {
+		all_is_well();
+		tells(BLM_VERIFY_REPAIR, 0, NULL);
+		ck_assert_int_eq(files_in("s/filters", NULL), 2);
+		ahead = 2 * 3600;
+	}
+	tells(0, 1, "a temporary file");
+	ck_assert_int_eq(files_in("s/filters", NULL), 2);
+	tells(BLM_VERIFY_REPAIR, 0, "a temporary file, left behind by a process that died (repaired)");
+	ck_assert_int_eq(files_in("s/filters", NULL), 1);
+	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
+/* Stops where its file gets its name, and dies, or stops, where the file gives that back. */
+static int make_b_too_late(int signal)
+{
+	struct blm_store *store;
+
+	at_link = SIGSTOP;
+	at_rename = signal;
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	MUST(blm_create(NULL, store, "b", &(struct blm_params){ .capacity = 100, .rate = 0.001 }) == -EEXIST);
+	blm_store_close(store);
+	return 0;
+}
+
+static void wait_until_stopped(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	ck_assert(WIFSTOPPED(status));
+}
+
+START_TEST(who_loses_a_race_for_a_name_and_dies_while_it_takes_its_file_back_leaves_nothing_that_repair_does_not_find)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	pid_t pid = spawn(make_b_too_late, _i ? SIGKILL : SIGSTOP);
+
+	wait_until_stopped(pid);
+	make(NULL, store, "b");
+	kill(pid, SIGCONT);
+	if (_i == 0) {			/* alive it keeps its file, and takes it away itself */
+		wait_until_stopped(pid);
+		ck_assert_int_eq(files_in("s/filters", NULL), 3);
+		tells(BLM_VERIFY_REPAIR, 0, NULL);
+		ck_assert_str_eq(said, "");
+		ck_assert_int_eq(files_in("s/filters", NULL), 3);
+		kill(pid, SIGCONT);
+		ck_assert_int_eq(join(pid), 0);
+	} else {
+		ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
+		ck_assert_int_eq(files_in("s/filters", NULL), 3);
+		tells(BLM_VERIFY_REPAIR, 0, "left behind by a process that died (repaired)");
+	}
+	ck_assert_int_eq(files_in("s/filters", NULL), 2);
+	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+
+	copy_file(path, "s/filters/00000000-0000-4000-8000-000000000000.blm");
+	ck_assert_int_eq(mkdir("s/filters/folder", 0755), 0);
+	tells(0, 2, "its header says that it is");
+	ck_assert_ptr_nonnull(strstr(said, "not a regular file"));
+	tells(BLM_VERIFY_REPAIR, 2, "cannot be opened");
+	ck_assert_int_eq(files_in("s/filters", NULL), 3);
+	ck_assert(holds(store, "a", "a"));
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(a_file_that_was_never_used_and_one_that_was_replaced_are_told_of_before_they_are_deleted)
+{
+	char path[512];
+	uint64_t states[] = { BLM_UNNAMED, BLM_REPLACED };
+	struct blm_store *store = store_with_a(path);
+
+	OK(blm_catalog_remove(store->catalog, "a", NULL));
+	write_at(path, offsetof(struct blm_header, live.state.word), &states[_i], 8);
+	tells(0, 1, _i ? "it was replaced or dropped" : "it was never used");
+	ck_assert_int_eq(files_in("s/filters", NULL), 1);
+	blm_store_close(store);
+	if (_i) {		/* without a catalog, too */
+		lose_catalog();
+		tells(0, 2, "it was replaced or dropped");
+		ck_assert_int_eq(files_in("s/filters", NULL), 1);
+	}
+	tells(BLM_VERIFY_REPAIR, 0, NULL);
+	ck_assert_int_eq(files_in("s/filters", NULL), 0);
+	all_is_well();
+}
+END_TEST
+
+START_TEST(a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_filter *f;
+
+	OK(blm_open(&f, store, "a", false));
+	OK(blm_copy(NULL, store, "b", f, 0));		/* to which nobody added anything since */
+	blm_close(f);
+	OK(blm_catalog_remove(store->catalog, "b", NULL));
+	tells(BLM_VERIFY_REPAIR, 0, "a filter with 1 keys that the catalog does not know (repaired)");
+	ck_assert(holds(store, "b", "a"));
+	blm_store_close(store);
+}
+END_TEST
+
+/* ---- Name records ---- */
+
+static bool holds_as_recovered(void)
+{
+	char name[BLM_NAME_MAX + 1], path[512];
+	struct blm_store *store;
+	bool there;
+
+	ck_assert_int_eq(files_in("s/filters", path), 1);
+	snprintf(name, sizeof(name), "recovered-%.8s", strrchr(path, '/') + 1);
+	store = open_store(0);
+	there = holds(store, name, "a");
+	blm_store_close(store);
+	return there;
+}
+
+/* Both of them, in a way that _i says: zeros, garbage, lengths that cannot be under a right checksum. */
+static void spoil_name_records(const char *path, int how)
+{
+	struct blm_header *header = header_of(path);
+
+	for (int i = 0; i < 2; i++) {
+		struct blm_record *r = &header->record[i];
+
+		if (how == 0)
+			memset(r, 0, sizeof(*r));
+		else if (how == 1)
+			memset(r, 0xa5, sizeof(*r));
+		else {
+			r->sequence = htole64((uint64_t)i + 1);
+			r->name_bytes = htole32(how == 2 ? BLM_FORMAT_NAME : 1);
+			r->labels_bytes = htole32(how == 3 ? BLM_FORMAT_LABELS : 0);
+			r->check = blm_check_record(r, header->constant.uuid);
+		}
+	}
+	write_at(path, offsetof(struct blm_header, record), header->record, sizeof(header->record));
+	free(header);
+}
+
+START_TEST(a_file_without_a_good_name_record_gets_it_from_the_catalog)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+
+	spoil_name_records(path, _i);
+	tells(0, _i ? 2 : 1, "its file does not say its name");
+	verify(BLM_VERIFY_REPAIR);
+	all_is_well();
+	ck_assert(holds(store, "a", "a"));
+	blm_store_close(store);
+	lose_catalog();
+	tells(BLM_VERIFY_REPAIR, 0, NULL);
+	store = open_store(0);
+	ck_assert(holds(store, "a", "a"));
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_is_lost)
+{
+	char path[512];
+
+	blm_store_close(store_with_a(path));
+	spoil_name_records(path, _i);
+	lose_catalog();
+	OK(verify(BLM_VERIFY_REPAIR));
+	ck_assert(holds_as_recovered());
+}
+END_TEST
+
+START_TEST(a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_does_not_know_it)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+
+	spoil_name_records(path, _i);
+	OK(blm_catalog_remove(store->catalog, "a", NULL));
+	blm_store_close(store);
+	OK(verify(BLM_VERIFY_REPAIR));
+	ck_assert(holds_as_recovered());
+	verify(BLM_VERIFY_REPAIR);
+	all_is_well();
+}
+END_TEST
+
+/* ---- Records whose file is something else ---- */
+
+START_TEST(a_record_whose_file_cannot_be_followed_stays)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_entry *entry = malloc(sizeof(*entry));
+
+	OK(blm_catalog_get(store->catalog, "a", entry));
+	entry->constant.template.probes = htole32(3);		/* so that it must be mended from the file */
+	OK(blm_catalog_put(store->catalog, "a", entry, BLM_PUT_OVER));
+	tells(0, 1, "disagree");
+	OK(rename(path, "kept"));
+	OK(symlink("../../kept", path));
+	ck_assert_int_ge(verify(BLM_VERIFY_REPAIR), 1);
+	ck_assert_int_eq(blm_catalog_get(store->catalog, "a", entry), 0);
+	OK(rename("kept", path));
+	tells(BLM_VERIFY_REPAIR, 0, "disagree");
+	ck_assert(holds(store, "a", "a"));
+	all_is_well();
+	blm_store_close(store);
+	free(entry);
+}
+END_TEST
+
+START_TEST(words_that_cannot_be_are_told_of)
+{
+	uint64_t state = 77, none = 0;
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	size_t at = _i ? offsetof(struct blm_header, live.epoch.word) : offsetof(struct blm_header, live.state.word);
+
+	write_at(path, at, _i ? &none : &state, 8);
+	tells(0, 1, _i ? "epoch 0" : "state 77");
+	blm_store_close(store);
+}
+END_TEST
+
+/* What blm_verify() says of one filter. */
+static void says(struct blm_store *store, const char *name, int findings, const char *words)
+{
+	said[0] = '\0';
+	ck_assert_int_eq(blm_verify(store, name, false, hear, NULL), findings);
+	ck_assert_msg(strstr(said, words), "not \"%s\": %s", words, said);
+}
+
+START_TEST(what_does_not_open_is_damage)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_header *header = header_of(path);
+
+	says(store, "a", 0, "");
+	header->constant.version = htole32(2);
+	header->constant.check = blm_check_constant(&header->constant);
+	write_at(path, 0, header, sizeof(header->constant));
+	says(store, "a", 1, "version 2");
+	ck_assert_int_eq(unlink(path), 0);
+	says(store, "a", 1, "is missing");
+	FAILS(blm_verify(store, "b", false, hear, NULL), -ENOENT);
+	blm_store_close(store);
+	free(header);
+}
+END_TEST
+
+START_TEST(a_bit_behind_the_last_cell_is_told_of)
+{
+	struct blm_filter *f;
+	struct blm_info *info = malloc(sizeof(*info));
+	uint8_t bit = 0x80;
+
+	OK(blm_create(&f, NULL, "b", &(struct blm_params){ .kind = "classic", .cells = 100, .probes = 3 }));
+	OK(blm_info(f, info));
+	blm_close(f);
+	says(NULL, "b", 0, "");
+	write_at("b", info->bytes - 1, &bit, 1);
+	says(NULL, "b", 1, "bit 511 is set, which is no cell's");
+	free(info);
+}
+END_TEST
+
+/* Cells of 3 bits leave one bit of each word, those of 24 leave 16. */
+START_TEST(a_bit_that_cells_leave_of_a_word_is_told_of)
+{
+	static const struct { struct blm_params params; const char *said; } sorts[] = {
+		{ { .kind = "counting", .options = "bits=3", .cells = 1000, .probes = 3 }, "bit 63 is set, which is no cell's" },
+		{ { .kind = "approximator", .options = "bits=33", .cells = 1000, .probes = 3 }, "bit 56 is set, which is no cell's" },
+		{ { .kind = "hash-compact", .options = "signature-bits=24", .cells = 1000 }, "bit 56 is set, which is no cell's" },
+		{ { .kind = "stable", .options = "bits=6", .cells = 1000 }, "bit 63 is set, which is no cell's" },
+	};
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(sorts); i++) {
+		uint8_t byte = strstr(sorts[i].said, "63") ? 0x80 : 0x01;
+		char name[] = { 'f', (char)('0' + i), '\0' };
+
+		OK(blm_create(&f, NULL, name, &sorts[i].params));
+		OK(blm_info(f, info));
+		blm_close(f);
+		says(NULL, name, 0, "");
+		write_at(name, info->bytes - info->data_bytes + 7, &byte, 1);
+		says(NULL, name, 1, sorts[i].said);
+	}
+	free(info);
+}
+END_TEST
+
+START_TEST(a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_header *header = header_of(path);
+	struct blm_filter *f;
+
+	header->constant.may_ignore = htole64(1);
+	header->constant.check = blm_check_constant(&header->constant);
+	write_at(path, 0, header, sizeof(header->constant));
+	ck_assert(holds(store, "a", "a"));
+	FAILS(blm_open(&f, store, "a", true), -EPROTONOSUPPORT);
+	blm_store_close(store);
+	free(header);
+}
+END_TEST
+
+START_TEST(a_catalog_that_nobody_trusts_any_more_is_made_anew)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+
+	OK(blm_store_label(store, "a", "k", "v"));
+	tells(BLM_VERIFY_DISTRUST, 1, "reading it crashed");
+	tells(BLM_VERIFY_DISTRUST | BLM_VERIFY_REPAIR, 0, "reading it crashed - made anew");
+	ck_assert(holds(store, "a", "a"));
+	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
+/* ---- Dropping what does not open ---- */
+
+static void later_version(struct blm_constant *c) { c->version = htole32(2); }
+static void other_magic(struct blm_constant *c) { memcpy(c->magic, "BLOOMERS", 8); }
+static void damaged(struct blm_constant *c) { c->capacity ^= 1; }
+
+START_TEST(a_filter_that_does_not_open_can_be_dropped)
+{
+	static void (*const how[])(struct blm_constant *c) = { later_version, other_magic, damaged };
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_header *header = header_of(path);
+	struct blm_filter *f, *writer;
+
+	OK(blm_open(&writer, store, "a", true));
+	how[_i](&header->constant);
+	if (_i < 2)
+		header->constant.check = blm_check_constant(&header->constant);
+	write_at(path, 0, header, sizeof(header->constant));
+	FAILS(blm_open(&f, store, "a", true), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 10 }));
+	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
+	blm_close(f);
+	OK(blm_store_drop(store, "a"));
+	ck_assert_int_eq(files_in("s/filters", NULL), 0);
+	if (_i == 2)	/* else nobody knows where its state lies */
+		FAILS(blm_add(writer, "lost", 4), -ESTALE);
+	blm_close(writer);
+	all_is_well();
+	blm_store_close(store);
+	free(header);
+}
+END_TEST
+
+START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
+{
+	const struct blm_params keyed = { .capacity = 100, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." };
+	char path[512], key[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_filter *f;
+
+	make(&f, NULL, NULL);
+	OK(truncate(path, 20480));
+	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), -ENODATA);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "drop it"));
+	FAILS(blm_rebuild(store, "a", &(struct blm_params){ .capacity = 100 }, NULL, NULL), -ENODATA);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "drop it, or remove the file, and make it anew"));
+	OK(blm_create(NULL, store, "keyed", &keyed));
+	ck_assert_int_eq(files_in("s/keys", key), 1);
+	OK(rename(key, "kept"));
+	FAILS(blm_store_publish(store, "keyed", f, 0, BLM_PUBLISH_WRITABLE), -ENOKEY);
+	OK(rename("kept", key));
+	OK(blm_store_publish(store, "keyed", f, 0, BLM_PUBLISH_WRITABLE));
+	blm_close(f);
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(what_replaces_a_filter_after_a_rename_that_was_cut_short_has_the_new_name_of_the_same_length_too)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_filter *f;
+
+	OK(blm_catalog_rename(store->catalog, "a", "b"));	/* the file's own record still says "a" */
+	OK(blm_open(&f, store, "b", true));
+	OK(blm_clear(f));
+	OK(blm_add(f, "b", 1));
+	blm_close(f);
+	all_is_well();
+	blm_store_close(store);
+	lose_catalog();
+	OK(verify(BLM_VERIFY_REPAIR));
+	store = open_store(0);
+	ck_assert(holds(store, "b", "b"));
+	blm_store_close(store);
+}
+END_TEST
+
+/* ---- Labels ---- */
+
+START_TEST(labels_whose_last_line_has_no_end_are_read_all_the_same)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	struct blm_info *info = malloc(sizeof(*info));
+
+	OK(blm_catalog_get(store->catalog, "a", entry));
+	strcpy(entry->labels, "k=v\nlast=x");
+	entry->labels_bytes = (uint32_t)strlen(entry->labels);
+	OK(blm_catalog_put(store->catalog, "a", entry, BLM_PUT_OVER));
+	OK(blm_store_label(store, "a", "a key that is longer than all that is there", NULL));
+	OK(blm_store_label(store, "a", "last", "y"));
+	OK(blm_store_label(store, "a", "k", NULL));
+	OK(blm_store_find(store, "a", info));
+	ck_assert_str_eq(info->labels, "last=y\n");
+	blm_store_close(store);
+	free(entry);
+	free(info);
+}
+END_TEST
+
+START_TEST(several_stores_are_open_at_once_and_closed_in_any_order)
+{
+	struct blm_store *stores[3];
+	char name[] = "s0";
+
+	for (int i = 0; i < 3; i++) {
+		name[1] = (char)('0' + i);
+		OK(blm_store_open(&stores[i], name, BLM_STORE_CREATE));
+		make_with(stores[i], "a", name);
+	}
+	for (int i = 0; i < 3; i++) {
+		int which = (i + _i) % 3;
+
+		name[1] = (char)('0' + which);
+		ck_assert(holds(stores[which], "a", name));
+		blm_store_close(stores[which]);
+	}
+}
+END_TEST
+
+START_TEST(a_filter_whose_record_is_damaged_can_be_dropped_and_its_file_is_then_told_of)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+
+	blm_store_close(store);
+	put_raw("a", "no record", 9);
+	store = open_store(0);
+	OK(blm_store_drop(store, "a"));
+	FAILS(blm_store_drop(store, "a"), -ENOENT);
+	tells(0, 1, "a filter with 1 keys that the catalog does not know");
+	blm_store_close(store);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("leftovers");
+	TCase *tc = tcase_create("leftovers");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_loop_test(tc, an_empty_temporary_file_is_left_for_an_hour_and_one_that_holds_something_while_somebody_makes_it, 0, 2);
+	tcase_add_loop_test(tc, who_loses_a_race_for_a_name_and_dies_while_it_takes_its_file_back_leaves_nothing_that_repair_does_not_find, 0, 2);
+	tcase_add_test(tc, a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left);
+	tcase_add_loop_test(tc, a_file_that_was_never_used_and_one_that_was_replaced_are_told_of_before_they_are_deleted, 0, 2);
+	tcase_add_test(tc, a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys);
+	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gets_it_from_the_catalog, 0, 4);
+	tcase_add_loop_test(tc, a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_is_lost, 0, 4);
+	tcase_add_loop_test(tc, a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_does_not_know_it, 0, 4);
+	tcase_add_test(tc, a_record_whose_file_cannot_be_followed_stays);
+	tcase_add_loop_test(tc, words_that_cannot_be_are_told_of, 0, 2);
+	tcase_add_test(tc, what_does_not_open_is_damage);
+	tcase_add_test(tc, a_bit_behind_the_last_cell_is_told_of);
+	tcase_add_test(tc, a_bit_that_cells_leave_of_a_word_is_told_of);
+	tcase_add_test(tc, a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed);
+	tcase_add_test(tc, a_catalog_that_nobody_trusts_any_more_is_made_anew);
+	tcase_add_loop_test(tc, a_filter_that_does_not_open_can_be_dropped, 0, 3);
+	tcase_add_test(tc, what_does_not_open_is_not_published_over_nor_rebuilt);
+	tcase_add_test(tc, what_replaces_a_filter_after_a_rename_that_was_cut_short_has_the_new_name_of_the_same_length_too);
+	tcase_add_test(tc, labels_whose_last_line_has_no_end_are_read_all_the_same);
+	tcase_add_loop_test(tc, several_stores_are_open_at_once_and_closed_in_any_order, 0, 3);
+	tcase_add_test(tc, a_filter_whose_record_is_damaged_can_be_dropped_and_its_file_is_then_told_of);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

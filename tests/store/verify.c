@@ -1,0 +1,173 @@
+/* verify.c - checking one filter: what lies beside it, what is cut meanwhile, what no writer would write; and a new one that finds no room */
+#include "suite.h"
+
+#include "file/image.h"
+#include "file/lock.h"
+#include "file/publish.h"
+
+static char said[4096];
+
+static void hear(void *context, const struct blm_finding *found)
+{
+	size_t at = strlen(said);
+
+	snprintf(said + at, sizeof(said) - at, "%s: %s\n", found->file, found->what);
+}
+
+static void set_word(const char *path, size_t at, uint64_t value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	uint64_t word = htole64(value);
+
+	ck_assert_int_eq((int)pwrite(fd, &word, 8, (off_t)at), 8);
+	close(fd);
+}
+
+/* ---- Beside it ---- */
+
+static void leave_beside(const char *path, const char *folder, char ret[512])
+{
+	char name[BLM_TEMPORARY_NAME];
+	struct stat st;
+
+	OK(stat(path, &st));
+	blm_replacement_name(st.st_ino, name);
+	snprintf(ret, 512, "%s/%s", folder, name);
+	write_all(ret, "left", 4);
+}
+
+START_TEST(what_a_dead_replacer_left_is_found_beside_the_file_that_a_link_leads_to)
+{
+	char left[512];
+
+	OK(mkdir("d", 0755));
+	make(NULL, NULL, "d/a.blm");
+	OK(symlink("d/a.blm", "link"));
+	leave_beside("d/a.blm", "d", left);
+	ck_assert_int_eq((int)blm_verify(NULL, "link", false, NULL, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "link", true, NULL, NULL), 0);
+	ck_assert_int_lt(access(left, F_OK), 0);
+}
+END_TEST
+
+START_TEST(what_a_living_replacer_made_is_left_alone)
+{
+	char left[512];
+	int fd;
+
+	make(NULL, NULL, "a.blm");
+	leave_beside("a.blm", ".", left);
+	fd = open("a.blm", O_RDWR | O_CLOEXEC);
+	OK(blm_ofd_lock(fd, BLM_LOCK_REPLACE, true));
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq(access(left, F_OK), 0);
+	close(fd);
+}
+END_TEST
+
+/* ---- Damage ---- */
+
+static void cut_it(void *context, const struct blm_finding *found)
+{
+	OK(truncate("a.blm", 100000));
+	hear(context, found);
+}
+
+START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *f;
+	size_t at;
+
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 1000000 }));
+	for (uint32_t i = 0; i < 500000; i++)
+		OK(blm_add(f, &i, 4));
+	OK(blm_sync(f));
+	OK(blm_info(f, info));
+	blm_close(f);
+	for (at = info->bytes - info->data_bytes; at < info->bytes - info->data_bytes + 512; at += 8)
+		set_word("a.blm", at, 0);
+	OK(blm_survive_truncation());
+	said[0] = '\0';
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, cut_it, NULL), 2);
+	ck_assert_ptr_nonnull(strstr(said, "was cut"));
+	free(info);
+}
+END_TEST
+
+START_TEST(epochs_that_nobody_reached_are_told_of_and_never_come_round)
+{
+	static const size_t words[] = { offsetof(struct blm_header, live.written.word), offsetof(struct blm_header, live.epoch.word) };
+	struct blm_filter *f;
+
+	make_with(NULL, "a.blm", "key");
+	set_word("a.blm", words[_i], UINT64_MAX);
+	FAILS(blm_open(&f, NULL, "a.blm", true), -EUCLEAN);
+	ck_assert(holds(NULL, "a.blm", "key"));
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 1);
+}
+END_TEST
+
+/* ---- A new file that finds no room ---- */
+
+/* Its file has no name yet; here it loses its pages, as it does on a full disk. */
+static int cut_the_new_file(struct blm_filter *f, void *unused)
+{
+	for (int fd = 3; fd < 64; fd++) {
+		struct stat st;
+
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0 && st.st_size > 1000000)
+			MUST(ftruncate(fd, BLM_HEADER_BYTES) == 0);
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		if (blm_add(f, &i, 4) < 0)
+			return 0;	/* what fills it may pass over that */
+	return 0;
+}
+
+START_TEST(a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one)
+{
+	struct blm_params params = { .capacity = 1000000, .sparse = true };
+
+	make_with(NULL, "a.blm", "key");
+	OK(blm_survive_truncation());
+	FAILS(blm_rebuild(NULL, "a.blm", &params, cut_the_new_file, NULL), -ENOSPC);
+	ck_assert(holds(NULL, "a.blm", "key"));
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+}
+END_TEST
+
+START_TEST(what_was_cut_is_not_published)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+
+	make_with(store, "a", "key");
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 1000000 }));
+	OK(blm_survive_truncation());
+	OK(truncate("a.blm", BLM_HEADER_BYTES));
+	FAILS(blm_store_publish(store, "a", f, 0, 0), -EIO);
+	FAILS(blm_store_publish(store, "b", f, 0, 0), -EIO);
+	ck_assert(holds(store, "a", "key"));
+	ck_assert_int_eq(files_in("s/filters", NULL), 1);
+	blm_close(f);
+	blm_store_close(store);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("verify");
+	TCase *tc = tcase_create("verify");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, what_a_dead_replacer_left_is_found_beside_the_file_that_a_link_leads_to);
+	tcase_add_test(tc, what_a_living_replacer_made_is_left_alone);
+	tcase_add_test(tc, a_file_that_is_cut_while_it_is_verified_is_said_to_be);
+	tcase_add_loop_test(tc, epochs_that_nobody_reached_are_told_of_and_never_come_round, 0, 2);
+	tcase_add_test(tc, a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one);
+	tcase_add_test(tc, what_was_cut_is_not_published);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

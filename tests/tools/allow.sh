@@ -1,0 +1,98 @@
+#!/bin/bash
+# allow.sh - a blacklist's false alarms, listed once, are not repeated, and what is on the blacklist is always caught
+. "${0%/*}/tap.sh"
+
+# 2000 domains on a blacklist, a log of 20000 others, and those of them that are taken for bad ones.
+make_blacklist()
+{
+	seq 2000 | sed 's/.*/spam&.example/' > bad
+	seq 20000 | sed 's/.*/good&.example/' > good
+	bloomery create black -n 2000 -p 0.05 --seed 7; bloomery add black bad
+	bloomery test black good > wrong
+	[ "$(wc -l < wrong)" -gt 500 ]
+}
+
+no_false_alarm_is_repeated_and_every_bad_one_is_caught() {
+	make_blacklist
+	same "$(bloomery allow add black -c wrong)" "$(wc -l < wrong)"
+	exits 1 bloomery test black good
+	bloomery test black -v good | cmp - good
+	cat good bad | bloomery test black | cmp - bad
+	cat bad good | bloomery test black -j 4 | cmp - bad
+	bloomery allow list black | sort | cmp - <(sort wrong)
+	same "$(bloomery allow list black -c)" "$(wc -l < wrong)"
+	bloomery verify
+}
+
+what_is_not_taken_for_a_bad_one_is_not_listed() {
+	make_blacklist
+	same "$(bloomery allow add black -c good)" "$(wc -l < wrong)"
+	same "$(bloomery allow add black -c good)" 0
+}
+
+a_listed_key_that_is_added_is_caught_from_then_on() {
+	make_blacklist
+	bloomery allow add black wrong
+	head -n 100 wrong > later
+	same "$(bloomery add black --count later)" 100
+	bloomery test black wrong | cmp - later
+	sed -n '101,200p' wrong > claimed
+	bloomery claim black wrong > new
+	cmp new <(tail -n +101 wrong)			# all of the others were new, once
+	exits 1 bloomery claim black wrong
+	bloomery test black wrong | cmp - wrong
+	same "$(bloomery allow list black -c)" 0
+}
+
+a_claim_that_asks_ahead_takes_listed_keys_for_new() {
+	make_blacklist
+	seq 300000 | sed 's/.*/old&.example/' > old
+	bloomery create seen -n 320000 -p 0.05 --seed 7; bloomery add seen old
+	bloomery test seen good > wrong; bloomery allow add seen wrong
+	cat old old wrong | bloomery claim seen -j 4 > new
+	cmp new wrong
+	bloomery test seen wrong | cmp - wrong
+}
+
+keys_can_be_taken_off() {
+	make_blacklist
+	bloomery allow add black wrong
+	same "$(head -n 30 wrong | bloomery allow remove black -c)" 30
+	bloomery test black good | cmp - <(head -n 30 wrong)
+}
+
+a_list_follows_its_name_and_hides_nothing_that_is_given() {
+	make_blacklist
+	bloomery allow add black wrong
+	bloomery mv black blacklist; exits 1 bloomery test blacklist good
+	bloomery copy blacklist other; bloomery test other good | cmp - wrong
+	bloomery rebuild blacklist --from bad -n 2000; bloomery test blacklist -c bad | grep -qx 2000
+	exits 1 bloomery test blacklist wrong
+	bloomery allow list blacklist | sort | cmp - <(sort wrong)
+	head -n 50 wrong > later; cat bad later > more; bloomery rebuild blacklist --from more
+	bloomery test blacklist wrong | cmp - later
+	bloomery seal blacklist; bloomery test blacklist wrong | cmp - later
+	bloomery build blacklist -p 0.05 --force wrong; bloomery test blacklist wrong | cmp - wrong
+	bloomery allow add other wrong; bloomery drop other
+	bloomery template blacklist other
+	same "$(bloomery allow list other -c)" 0
+	bloomery verify
+}
+
+a_union_ends_the_list() {
+	make_blacklist
+	bloomery template black more; bloomery add more wrong
+	bloomery allow add black wrong; bloomery union black more --in-place
+	bloomery test black wrong | cmp - wrong
+}
+
+a_list_needs_a_store_and_a_word() {
+	bloomery create ./f -n 10; bloomery create f -n 10
+	echo a | exits 2 bloomery allow add ./f; says store
+	exits 64 bloomery allow f; exits 64 bloomery allow put f; says put
+	exits 64 bloomery allow list f x; says x
+	echo a | exits 2 bloomery allow add nosuch; says nosuch
+	same "$(bloomery allow list f)" ''
+}
+
+prove_all

@@ -1,0 +1,231 @@
+#!/bin/bash
+# build.sh - filters made from all their keys at once
+. "${0%/*}/tap.sh"
+
+a_filter_is_made_for_the_keys_that_are_there() {
+	seq 20000 > keys; cat keys keys | shuf > twice
+	for kind in blocked classic cuckoo golomb fuse ribbon; do
+		bloomery build ./$kind --kind $kind -p 0.001 twice
+		bloomery info ./$kind --json | holds 'j["capacity"] == 20000 and j["keys"] > 19900'
+		same "$(bloomery test -c ./$kind keys)" 20000
+		[ "$(seq 20001 120000 | bloomery test -c ./$kind)" -lt 160 ]
+	done
+	bloomery info ./golomb --json | holds 'j["keys"] == 20000 and j["sealed"]'
+}
+
+the_same_keys_and_seed_give_the_same_data() {
+	seq 30000 > keys
+	data() { bloomery export "$1" --format bloomery -o out --force; tail -c +20481 out | md5sum; }
+	for kind in blocked golomb fuse ribbon; do
+		bloomery build ./a --kind $kind --seed 5 keys --force; first=$(data ./a)
+		shuf keys | bloomery build ./b --kind $kind --seed 5 --memory 64Ki -j 3 --force; same "$(data ./b)" "$first"
+		split -n l/3 keys part.; bloomery build ./c --kind $kind --seed 5 --threads 2 --force part.ac part.aa part.ab; same "$(data ./c)" "$first"
+		bloomery build ./d --kind $kind --seed 6 keys --force; not same "$(data ./d)" "$first" 2> /dev/null
+	done
+}
+
+keys_are_found_in_lines_as_everywhere() {
+	printf 'a,1\nb,2\n' | gzip | bloomery build ./f --field 1 --delimiter ,
+	same "$(printf 'a\nb\n' | bloomery test -c ./f)" 2
+	printf '61\n62\n' | bloomery build ./g --hex --kind golomb
+	same "$(printf 'a\nb\n' | bloomery test -c ./g)" 2
+	printf 'a\nc\0b\0' | bloomery build ./h -0 --kind golomb
+	same "$(printf 'a\nc\0b\0' | bloomery test -0 -c ./h)" 2
+	: | bloomery build ./i --kind golomb
+	echo a > keys; exits 1 bloomery test -q ./i keys
+}
+
+it_appears_whole_or_not_at_all() {
+	seq 1000 | bloomery build ./f --kind golomb
+	exits 2 bloomery build ./f --kind golomb /dev/null; says 'exists'
+	exits 2 bloomery build ./f --kind golomb --force no-such-file; says 'no-such-file'
+	same "$(seq 1000 | bloomery test -c ./f)" 1000
+	seq 2000 3000 | bloomery build ./f --kind blocked --force
+	same "$(seq 2000 3000 | bloomery test -c ./f)" 1001
+	mkdir empty; (seq 100000; sleep 20) | "$BLOOMERY" build ./empty/g --memory 64Ki & pid=$!
+	sleep 0.5; [ -z "$(ls -A empty)" ]; kill $pid; wait $pid || true
+	[ -z "$(ls -A empty)" ]
+}
+
+what_cannot_be_built_is_refused() {
+	seq 10 > keys
+	exits 2 bloomery build ./f --kind stable keys; says 'say for how many'
+	exits 2 bloomery build ./f --kind approximator keys; says 'cannot be built'
+	exits 2 bloomery build ./f --hash mm3-64 --kind classic keys; says 'once for all probes'
+	exits 2 bloomery build ./f --scheme salted --hash sha256-digest keys; says 'once for all probes'
+	exits 2 bloomery build ./f --format guava keys; says 'for how many keys'
+	exits 2 bloomery build ./f --kind golomb -p 1e-19 -n 1g keys; says 'range'
+	exits 64 bloomery build ./f --memory 1k keys
+	exits 2 bloomery create ./f --kind golomb -n 10; says 'bloomery build'
+	: | bloomery build ./g --kind golomb
+	exits 2 bloomery add ./g keys; says 'these kinds can: '
+	exits 2 bloomery template ./g ./h; says 'bloomery build'
+	[ ! -e f ]
+}
+
+values_come_from_a_column_beside_the_key() {
+	printf '%s\t%s\n' alice 17 bob 0 carol 127 > table
+	bloomery build ./f --kind bloomier --field 1 --value-field 2 --value-bits 7 --check-bits 40 table
+	same "$(printf 'dave\ncarol\nbob\n' | bloomery get ./f)" "$(printf 'carol\t127\nbob\t0')"
+	same "$(printf 'dave\ncarol\nbob\n' | bloomery test ./f)" "$(printf 'carol\nbob')"
+	printf '18446744073709551615,x,a b\n3,x,c\n' | bloomery build ./g --kind bloomier --with value-bits=64 -k 4 --delimiter , --field 3 --value-field 1
+	same "$(echo 'a b' | bloomery get ./g)" "$(printf 'a b\t18446744073709551615')"
+	exits 2 bloomery build ./h --kind bloomier --value-bits 6 table; says "table: line 3 is refused: the value 127 is not 0 to 63"; says 'value-bits=6'
+	printf 'a\t1\na\t2\n' > two; exits 2 bloomery build ./h --kind bloomier two; says 'two values'
+	printf 'a\n' > none; exits 2 bloomery build ./h --kind bloomier none; says 'none: line 1 has too few columns'
+	exits 64 bloomery build ./h --kind bloomier --check-bits 65 table
+	exits 64 bloomery build ./h --kind bloomier --check-bits 0 table
+	[ ! -e h ]
+}
+
+# However many lines, threads and files there are before it, and whatever is wrong behind it.
+a_line_that_cannot_be_built_from_is_named_with_its_value() {
+	seq 200000 | sed 's/$/\t5/' > many; seq 10 | sed 's/$/\t6/' > few
+	for j in 1 4; do
+		for wrong in seven -1 1.5 0x 18446744073709551616 ''; do
+			{ cat many; printf 'x\t%s\ny\t9999\nz\n' "$wrong"; cat many; } > table
+			exits 2 bloomery build ./f --kind bloomier -j $j few table
+			says 'table: line 200001 has '; says 'whole number'; [ -z "$wrong" ] || says "has \"$wrong\""
+		done
+		{ cat many; printf 'x\t256\ny\tseven\nz\n'; cat many; } > table
+		exits 2 bloomery build ./f --kind bloomier -j $j few table
+		says 'table: line 200001 is refused: the value 256 is not 0 to 255'
+		{ cut -f 1 many; printf 'x\n18446744073709551617\n'; cut -f 1 many; } > numbers
+		for size in '-n 300000' ''; do
+			exits 2 bloomery build ./f --kind bitmap $size -j $j numbers
+			says 'numbers: line 200001 is refused: "x" is no number'
+		done
+	done
+	exits 2 bloomery build ./f --kind bloomier - < table; says 'standard input: line 200001'
+	[ ! -e f ]
+}
+
+a_fuse_filter_says_which_rate_results() {
+	seq 1000 | bloomery build ./f --kind fuse -p 0.01
+	bloomery info ./f > info; grep -q 'at a rate of 0.01 promised' info; grep -q '^  resulting rate *0.007812: 1 in 2^7' info
+	seq 1000 | bloomery build ./g --kind fuse -k 4 --with fingerprint-bits=16
+	bloomery info ./g --json | holds 'j["k"] == 4 and abs(j["rate"] * 65536 - 1) < 0.001'
+	exits 2 bloomery build ./h --kind fuse -p 1e-12 /dev/null; says 'fingerprint-bits'
+	exits 2 bloomery build ./h --kind fuse -k 5 /dev/null; says '3 or 4'
+}
+
+progress_shows_what_is_done() {
+	seq 200000 | bloomery build ./f --kind golomb --memory 1Mi --progress 2> err
+	grep -q 'million/s' err; grep -q '^building: 200000 keys' err
+}
+
+a_store_has_it_under_its_name() {
+	seq 100 | bloomery build seen --kind golomb
+	bloomery ls | grep -q seen
+	same "$(seq 100 | bloomery test -c seen)" 100
+	bloomery verify seen
+	bloomery verify
+}
+
+# It waits for the catalog when it is to get its name, and has its file's name already: where a signal comes then, that goes.
+# A build that has made its file and waits for the catalog, which is locked; it would not wait for ever.
+end_a_build_by()
+{
+	local signal=$1 pid got=0
+	( trap - INT; exec env --default-signal=HUP,INT,TERM "$BLOOMERY" build seen --kind golomb keys 2> err ) & pid=$!
+	exec 8> keys 9>> "$BLOOMERY_STORE/catalog/lock"
+	flock 9
+	seq 1000 >&8; exec 8>&-
+	for _ in $(seq 300); do
+		[ "$(ls "$BLOOMERY_STORE/filters" | wc -l)" = 1 ] || break
+		sleep 0.01
+	done
+	kill -"$signal" $pid
+	wait $pid || got=$?
+	exec 9>&-
+	same "$(ls -A "$BLOOMERY_STORE/filters" | wc -l)" 1
+	same "$(bloomery ls)" first
+	bloomery verify
+	ended=$got
+}
+
+who_ends_it_while_it_builds_leaves_nothing() {
+	seq 3 | bloomery build first --kind golomb
+	mkfifo keys
+	for signal in TERM INT HUP; do
+		for _ in 1 2 3 4 5; do		# on a busy machine the signal may come when it has given up
+			end_a_build_by $signal
+			grep -q 'has locked the catalog' err || break
+		done
+		same "$ended" $((128 + $(kill -l $signal)))
+	done
+}
+
+sets_are_merged_and_brought_up_to_date() {
+	seq 1 6000 > a; seq 5001 10000 > b
+	for x in a b; do bloomery build ./$x.g --kind golomb -n 10k -p 0.001 --seed 3 $x; done
+	bloomery merge ./a.g ./b.g -o ./c
+	same "$(cat a b | sort -u | bloomery test -c ./c)" 10000
+	[ "$(seq 10001 110000 | bloomery test -c ./c)" -lt 160 ]
+	bloomery update ./a.g --add b; same "$(seq 10000 | bloomery test -c ./a.g)" 10000
+	exits 2 bloomery update ./a.g --remove b; says 'counted=1'
+	bloomery build ./small --kind golomb -n 10 -p 0.001 /dev/null
+	bloomery update ./small --add b 2> err; grep -q '5000 keys, made for 10' err
+	bloomery merge ./small ./small -o ./twice 2> err; grep -q 'made for 10' err; bloomery info ./small | grep -q 'beyond its capacity'
+	bloomery info ./small | grep -q '^  rate now    0.39'
+	bloomery build ./d --kind golomb -n 20k -p 0.001 --with counted=1 a b
+	bloomery info ./d --json | holds 'j["keys"] == 11000'
+	bloomery update ./d --remove b --add - <<< new
+	same "$(bloomery test -c ./d a)" 6000; bloomery test -q ./d <<< new
+	[ "$(seq 6001 10000 | bloomery test -c ./d)" -lt 20 ]
+	bloomery info ./d --json | holds 'j["keys"] == 6001'
+	bloomery verify ./d
+	bloomery build ./e --kind golomb -n 10k -p 0.001 --seed 4 a
+	exits 2 bloomery merge ./a.g ./e -o ./f; says '--seed'
+	exits 64 bloomery update ./d; exits 2 bloomery update ./d --add no-such-file
+	bloomery create ./g -n 10; exits 2 bloomery merge ./g ./g -o ./h; says 'bloomery build'
+}
+
+a_keyed_set_is_brought_up_to_date_with_its_secret() {
+	seq 100 | bloomery build ./f --kind golomb --hash siphash
+	mv f.key secret
+	exits 2 bloomery update ./f --add - <<< new; says '--key-file'
+	bloomery update ./f --key-file secret --add - <<< new
+	same "$({ seq 100; echo new; } | bloomery test --key-file secret -c ./f)" 101
+}
+
+damage_of_what_was_built_is_told_and_not_repaired() {
+	for kind in golomb fuse ribbon; do
+		seq 5000 | bloomery build ./f --kind $kind --force
+		bloomery verify ./f
+		for at in 20544 20564 21000; do	# its first numbers, and what they lead to
+			cp f damaged; printf '\xa5' | dd of=damaged bs=1 seek=$at conv=notrunc status=none; cp damaged before
+			exits 1 bloomery verify ./damaged
+			exits 1 bloomery verify ./damaged --repair
+			tail -c +20545 damaged > a; tail -c +20545 before > b; cmp a b
+			code=0; seq 5000 | bloomery test -c ./damaged > out || code=$?; [ $code -le 1 ]
+		done
+	done
+}
+
+block_filters_of_bitcoin_come_and_go() {
+	printf '014468b0' | xxd -r -p > filter
+	exits 2 bloomery import filter ./f --format bip158; says 'block'
+	bloomery import filter ./f --format bip158 --hash-key c96779567050c3588848b84d2828214a
+	bloomery export ./f -o out; cmp filter out
+	bloomery info ./f --json | holds 'j["keys"] == 1 and j["hash"] == "siphash64" and j["origin"] == "bip158"'
+	printf 'ab\ncd\n' | bloomery build ./g --kind golomb --hash siphash64 --with modulus=784931 --hex \
+		--block-hash 000000000000000000000000000000000000000000000000000000000000000a
+	bloomery export ./g --format bip158 -o out --force
+	bloomery import out ./h --format bip158 --block-hash 000000000000000000000000000000000000000000000000000000000000000a
+	bloomery test -q ./h --hex <<< ab
+	exits 1 bloomery test -q ./h --hex <<< ef
+	exits 2 bloomery info ./filter --format bip158; says 'block-hash'
+	bloomery info ./filter --format bip158 --hash-key c96779567050c3588848b84d2828214a --json | holds 'j["capacity"] == 1 and j["hash"] == "siphash64"'
+	for key in '--block-hash 000000000000000000000000000000000000000000000000000000000000000a' '--hash-key 0a000000000000000000000000000000'; do
+		bloomery info ./out --format bip158 $key --json | holds 'j["capacity"] == 2 and j["seeds"] == [10, 0]'
+		bloomery test -q ./out --format bip158 $key --hex <<< cd
+		bloomery copy ./out ./copied --format bip158 $key; bloomery test -q ./copied --hex <<< ab; rm copied
+	done
+	bloomery create ./c -n 10 --format bip37; bloomery export ./c --format bip37 -o wallet
+	exits 2 bloomery info ./wallet --format bip37 --hash-key 0a000000000000000000000000000000; says 'has the seeds'
+	exits 64 bloomery import out ./i --format bip158 --block-hash 12
+	exits 2 bloomery import filter ./i --block-hash 000000000000000000000000000000000000000000000000000000000000000a
+}
+
+prove_all

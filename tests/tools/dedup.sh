@@ -1,0 +1,195 @@
+#!/bin/bash
+# dedup.sh - blocks that were seen before, against an exact count by Python
+. "${0%/*}/tap.sh"
+
+# Files of 4 KiB blocks: a has 400 different ones, b 300 of those, 200 of its own and 100 twice, and each ends with a short one.
+files()
+{
+	python3 -c '
+import random
+r = random.Random(7)
+block = [r.randbytes(4096) for i in range(600)]
+a = block[:400]
+b = block[100:400] + block[400:600] + block[500:600]
+r.shuffle(b)
+open("a", "wb").write(b"".join(a) + b"end of a")
+open("b", "wb").write(b"".join(b) + b"end of b")'
+}
+# What Python's set says: blocks and seen before of each file, in turn.
+exactly()
+{
+	python3 -c '
+import sys
+seen = set()
+for name in sys.argv[2:]:
+    bytes, old, n = open(name, "rb").read(), 0, int(sys.argv[1])
+    blocks = [bytes[i:i + n] for i in range(0, len(bytes), n)]
+    for block in blocks:
+        old += block in seen
+        seen.add(block)
+    print(len(blocks), old)' "$@"
+}
+counts() { sed -n 's/.*\t\([0-9]*\) blocks, \([0-9]*\) seen before.*/\1 \2/p'; }
+number() { sed -n "s/.*[^0-9]\([0-9]*\) $1.*/\1/p" exits.err; }
+
+blocks_are_counted_across_files_and_runs() {
+	files; exactly 4096 a b a > want; same "$(tail -1 want)" '401 401'; same "$(sed -n 2p want)" '601 400'
+	bloomery dedup --index i --blocks 4Ki a b a | head -3 | counts | cmp - want
+	for f in a b a; do bloomery dedup --index j --blocks 4Ki $f; done | counts | cmp - want
+	bloomery dedup --index j b | counts | grep -qx '601 601'
+	bloomery dedup --index k --blocks 4Ki - < a | counts | grep -qx '401 0'
+	bloomery dedup --index k --blocks 4Ki a b --json > o; same "$(json 'all[0]["seen"], all[1]["seen"], all[2]["blocks"], all[2]["file"]' < o)" '(401, 400, 1002, None)'
+	same "$(json 'all[1]["new_bytes"]' < o)" $((200 * 4096 + 8))
+	exactly 100 a b > want; bloomery dedup --index m --blocks 100 a b | head -2 | counts | cmp - want
+	exactly 5000000 a b > want; bloomery dedup --index n --blocks 5m a b | head -2 | counts | cmp - want
+}
+
+the_list_says_where_each_seen_block_stands() {
+	files
+	bloomery dedup --index i --blocks 4Ki a > /dev/null; bloomery dedup --index i --list b > seen
+	same "$(wc -l < seen)" 400
+	while IFS=$'\t' read -r name at bytes; do
+		same "$name $((at % 4096)) $bytes" 'b 0 4096'
+	done < seen
+	bloomery dedup --index i --list --json b > o; same "$(json 'len(all), j["file"], j["bytes"]' < o)" "(601, 'b', 4096)"
+	same "$(json '[x["offset"] for x in all] == [4096 * i for i in range(601)]' < o)" true
+	: > empty; same "$(bloomery dedup --index i empty | counts)" '0 0'
+}
+
+no_stored_block_is_called_new_whatever_becomes_of_the_filter() {
+	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; cp i/filter.blm old
+	bloomery dedup --index i b > /dev/null
+	stored() { same "$(bloomery dedup --index i a b | head -2 | counts | tr '\n' ,)" '401 401,601 601,'; }
+	stored
+	rm i/filter.blm; stored
+	cp old i/filter.blm; stored
+	head -c 5000 old > i/filter.blm; stored
+	head -c 50000 /dev/urandom > i/filter.blm; stored
+	bloomery create ./other -n 1000; cp other i/filter.blm; stored
+	: > i/filter.blm; stored
+}
+
+a_run_that_is_killed_leaves_what_was_stored_stored() {
+	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; mkfifo p
+	for i in 1 2 3; do
+		"$BLOOMERY" dedup --index i - < p > /dev/null & pid=$!
+		exec 8> p; cat b >&8; sleep 0.2; kill -9 $pid; exec 8>&-; wait $pid || true
+		same "$(bloomery dedup --index i a | counts)" '401 401'
+	done
+}
+
+without_an_index_a_run_knows_its_own_blocks_and_leaves_nothing() {
+	files; mkdir tmp; exactly 4096 a b a > want
+	for i in 1 2; do TMPDIR=$PWD/tmp bloomery dedup --blocks 4Ki a b a | head -3 | counts | cmp - want; done
+	TMPDIR=$PWD/tmp exits 2 bloomery dedup --blocks 4Ki a nosuch; same "$(ls tmp)" ''
+	TMPDIR=$PWD/nosuch exits 2 bloomery dedup --blocks 4Ki a; says nosuch
+	mkfifo p; TMPDIR=$PWD/tmp "$BLOOMERY" dedup --blocks 4Ki - < p & pid=$!
+	exec 8> p; cat a >&8; sleep 0.5; kill -TERM $pid; exec 8>&-; code=0; wait $pid || code=$?; same $code 143; same "$(ls tmp)" ''
+}
+
+what_was_read_before_a_run_is_told_to_stop_is_stored() {
+	python3 -c '
+import random
+open("big", "wb").write(random.Random(8).randbytes(8 << 20))'
+	mkfifo p; "$BLOOMERY" dedup --index i --blocks 4Ki - < p & pid=$!
+	exec 8> p; cat big >&8; sleep 1; kill -TERM $pid; exec 8>&-; code=0; wait $pid || code=$?; same $code 143
+	bloomery dedup --index i big | counts > seen; read -r blocks old < seen
+	same "$blocks" 2048; [ "$old" -ge 1024 ]; same $((old % 1024)) 0
+}
+
+# The digests that a table has, one a line.
+stored() { python3 -c '
+import sys
+file = open(sys.argv[1], "rb").read()[4096:]
+for page in range(0, len(file), 4096):
+    for at in range(page, page + 127 * 32, 32):
+        if any(file[at:at + 32]): print(file[at:at + 32].hex())' "$1" | sort; }
+
+# Blocks of 64 bytes of which some are stored, and what dedup lists as seen: the stored ones are.
+none_of_the_stored_is_called_new()
+{
+	stored i/hashes > stored
+	bloomery dedup --index i --list $1 > listed
+	python3 -c '
+import hashlib, sys
+bytes = open(sys.argv[1], "rb").read()
+stored = set(open("stored").read().split())
+seen = {int(line.split("\t")[1]) for line in open("listed")}
+assert all(at in seen for at in range(0, len(bytes), 64) if hashlib.blake2b(bytes[at:at + 64], digest_size=32).hexdigest() in stored)' $1
+}
+
+whenever_it_is_killed_no_stored_block_is_called_new() {
+	python3 -c '
+import random
+open("big", "wb").write(random.Random(5).randbytes(64 * 600000))'
+	killed=0
+	for ms in 20 50 90 140 200 270 350 440 600 800; do
+		head -c $((ms * 64 * 750)) big > part	# whole blocks
+		"$BLOOMERY" dedup --index i --blocks 64 part big > /dev/null & pid=$!
+		sleep 0.$(printf %03d $ms); kill -9 $pid && killed=$((killed + 1)) || true; wait $pid || true
+		[ -e i/hashes ] || continue
+		none_of_the_stored_is_called_new big
+		rm -r i
+	done
+	[ $killed -ge 1 ]
+	bloomery dedup --index i --blocks 64 big > /dev/null
+	stored i/hashes > stored; same "$(wc -l < stored)" 600000; exits 1 bloomery diff --hex i/filter.blm stored
+}
+
+damage_is_told_and_no_block_is_forgotten_by_it() {
+	python3 -c '
+import random
+open("big", "wb").write(random.Random(6).randbytes(64 * 200000))'
+	bloomery dedup --index whole --blocks 64 big > /dev/null
+	bytes=$(stat -c %s whole/hashes)
+	damage() { rm -rf i; cp -r whole i; dd if=$1 of=i/$2 bs=1 seek=$3 count=$4 conv=notrunc status=none; }
+	for at in 8 24 40 4096 $((bytes / 2)) $((bytes - 28)); do	# a byte of the header, of a page, of a checksum
+		damage <(printf '\377') hashes $at 1; exits 2 bloomery dedup --index i big; says damaged
+	done
+	damage /dev/zero hashes 4096 60000; exits 2 bloomery dedup --index i big; says damaged
+	rm -r i; cp -r whole i; dd if=whole/hashes of=i/hashes bs=4096 skip=1 seek=9 count=1 conv=notrunc status=none
+	exits 2 bloomery dedup --index i big; says damaged
+	damage /dev/zero filter.blm 30000 60000
+	same "$(bloomery dedup --index i big | counts)" '200000 200000'
+	damage <(yes) filter.blm 20480 60000
+	same "$(bloomery dedup --index i big | counts)" '200000 200000'
+}
+
+damage_that_is_found_while_new_blocks_are_stored_is_not_taken_for_a_power_cut() {
+	python3 -c '
+import random
+for n in 6, 7: open("big%d" % n, "wb").write(random.Random(n).randbytes(64 * 2000))'
+	bloomery dedup --index i --blocks 64 big6 > /dev/null
+	dd if=/dev/zero of=i/hashes bs=4096 seek=3 count=5 conv=notrunc status=none
+	for run in 1 2; do exits 2 bloomery dedup --index i big7; says damaged; done
+	exits 2 bloomery dedup --index i big6; says damaged
+}
+
+the_table_grows_and_the_filter_spares_looks_into_it() {
+	python3 -c '
+import random
+for n in 3, 4: open("big%d" % n, "wb").write(random.Random(n).randbytes(64 * 300000))'
+	for n in 3 4; do
+		exits 0 bloomery dedup --index i --blocks 64 big$n --stats; same "$(counts < exits.out)" '300000 0'
+		[ "$(number 'looked up')" -le 3300 ]; same "$(number 'of these')" "$(number 'looked up')"
+	done
+	exits 0 bloomery dedup --index i big3 --stats; same "$(counts < exits.out)" '300000 300000'
+	same "$(number 'looked up')" 300000; same "$(number 'of these')" 0
+	[ "$(stat -c %s i/hashes)" -ge $((600000 * 32)) ]
+	[ ! -e i/hashes.new ]
+}
+
+misuse_and_damage_are_one_line() {
+	files; exits 64 bloomery dedup a; says --blocks
+	exits 64 bloomery dedup --index i a; says --blocks; exits 64 bloomery dedup --index i --blocks 63 a
+	exits 64 bloomery dedup --index i
+	bloomery dedup --index i --blocks 4Ki a > /dev/null; exits 2 bloomery dedup --index i --blocks 8Ki a; says 4096
+	exits 2 bloomery dedup --index i nosuch; says nosuch; exits 2 bloomery dedup --index i .; says directory
+	exits 2 bloomery dedup --index a a; exits 2 bloomery dedup --index nosuch/i --blocks 4Ki a
+	flock i sleep 5 & sleep 1; exits 2 bloomery dedup --index i a; says 'another dedup'; wait
+	for bytes in 0 10 4095 4096 100000; do
+		rm -r i; mkdir i; head -c $bytes /dev/urandom > i/hashes; exits 2 bloomery dedup --index i --blocks 4Ki a; says damaged
+	done
+}
+
+prove_all

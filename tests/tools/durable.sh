@@ -1,0 +1,222 @@
+#!/bin/bash
+# durable.sh - syncs, seals, filters made anew, and damaged blocks
+. "${0%/*}/tap.sh"
+
+# make FILE KEYS [OPTION...]: a filter of several blocks, synced
+make()
+{
+	local file=$1 keys=$2
+	shift 2
+	bloomery create "$file" -m 1572864 -k 5 --kind blocked --seed 1 "$@"
+	seq "$keys" | bloomery add "$file"; bloomery sync "$file"
+}
+
+# spoil FILE BLOCK [BYTES]: zeros in a block of its data, which begins at 20544 in a file of three blocks
+spoil()
+{
+	dd if=/dev/zero of="$1" bs=1 seek=$((20544 + 65536 * $2)) count="${3:-512}" conv=notrunc status=none
+}
+
+info() { bloomery info --json "$1"; }
+
+verify_finds_a_damaged_block_and_says_which() {
+	make ./f 20000; bloomery verify ./f
+	same "$(bloomery verify ./f)" ''
+	spoil ./f 1
+	exits 1 bloomery verify ./f; says '1 thing is wrong; --repair mends what can be mended'
+	grep -q '^./f: part 0, block 1, bytes 86080 to 151615: damaged, of [0-9]* bits only [0-9]* are left$' exits.out
+	spoil ./f 2 65536
+	exits 1 bloomery verify ./f; says '2 things are wrong'
+	same "$(wc -l < exits.out)" 2
+	exits 1 bloomery verify -q ./f; same "$(cat exits.err)" ''
+	same "$(bloomery verify ./f --json | json 'len(all), j["repaired"], "block 1" in j["what"]')" "(2, False, True)"
+}
+
+bits_that_changed_places_are_found() {
+	make ./f 20000
+	at=90000 byte=0
+	while [ $byte = 0 ] || [ $byte = 255 ]; do
+		at=$((at + 1)) byte=$(($(od -An -tu1 -j $at -N 1 ./f)))
+	done
+	printf "\\x$(printf %x $(((byte << 1 | byte >> 7) & 255)))" | dd of=./f bs=1 seek=$at conv=notrunc status=none
+	exits 1 bloomery verify ./f
+	grep -q 'block 1, .*damaged, as many bits as recorded, but others$' exits.out
+}
+
+keys_that_are_not_synced_yet_are_no_damage() {
+	make ./f 100; seq 101 5000 | bloomery add ./f; bloomery verify ./f
+	cp ./f ./copy; bloomery verify ./copy
+	same "$(seq 5000 | bloomery test -c ./copy)" 5000
+}
+
+repair_sets_the_bits_of_a_damaged_block_and_tells_the_rate() {
+	make ./f 20000; spoil ./f 0; spoil ./f 2 65536
+	[ "$(seq 20000 | bloomery test -c ./f)" -lt 20000 ]
+	exits 0 bloomery verify ./f --repair
+	same "$(cat exits.err)" ''
+	same "$(grep -c 'all are set now, so that no key is denied (repaired)$' exits.out)" 2
+	grep -q '^./f: 2 damaged blocks are full of ones: the false-positive rate is 0.6[0-9]* now (repaired)$' exits.out
+	same "$(seq 20000 | bloomery test -c ./f)" 20000
+	bloomery verify ./f
+	info ./f | holds '0.66 < j["predicted_rate"] < 0.69 and not j["dirty"]'
+	echo new | bloomery add ./f; bloomery sync ./f; bloomery verify ./f
+}
+
+repairing_a_store_repairs_its_filters_too() {
+	make seen 20000
+	file=$(echo store/filters/*.blm); spoil "$file" 1
+	exits 1 bloomery verify; grep -q 'block 1' exits.out
+	exits 0 bloomery verify --repair; grep -q 'block 1.*(repaired)$' exits.out
+	exits 0 bloomery verify
+	same "$(seq 20000 | bloomery test -c seen)" 20000
+	spoil "$file" 2; exits 1 bloomery verify seen; exits 0 bloomery verify seen --repair; exits 0 bloomery verify
+}
+
+repairing_what_is_whole_changes_nothing() {
+	make ./f 500; sha256sum ./f > sum
+	same "$(bloomery verify ./f --repair)" ''
+	sha256sum -c --quiet sum
+}
+
+a_sealed_filter_answers_and_refuses_changes() {
+	make ./f 20000; bloomery seal ./f
+	info ./f | holds 'j["sealed"] and not j["dirty"] and not j["suspect"]'
+	bloomery info ./f | grep -q 'sealed$'
+	same "$(seq 20001 | bloomery test -c ./f)" 20000
+	echo x | exits 2 bloomery add ./f; says sealed
+	echo x | exits 2 bloomery claim ./f; says sealed
+	exits 2 bloomery clear ./f; exits 2 bloomery seal ./f; says sealed
+	bloomery copy ./f ./g; echo x | bloomery add ./g
+	exits 2 bloomery union ./f ./g --in-place; exits 2 bloomery intersect ./f ./g --in-place
+	echo x | bloomery test -q ./g; echo x | exits 1 bloomery test -q ./f
+	info ./g | holds 'not j["sealed"]'
+}
+
+in_a_sealed_filter_every_bit_is_checked() {
+	make ./f 2000; bloomery seal ./f; bloomery verify ./f
+	printf '\xff' | dd of=./f bs=1 seek=100000 conv=notrunc status=none
+	exits 1 bloomery verify ./f; grep -q 'block 1, .*damaged, not as it was sealed$' exits.out
+	exits 0 bloomery verify ./f --repair; bloomery verify ./f
+	same "$(seq 2000 | bloomery test -c ./f)" 2000
+	info ./f | holds 'j["sealed"]'
+	printf '\1' | dd of=./f bs=1 seek=20490 conv=notrunc status=none
+	exits 1 bloomery verify ./f; grep -q 'not known$' exits.out
+	exits 1 bloomery verify ./f --repair
+}
+
+several_filters_are_sealed_at_once_also_in_a_store() {
+	bloomery create a -n 100; bloomery create ./b -n 100; seq 50 | bloomery add a
+	bloomery label a source=test
+	bloomery seal a ./b
+	info a | holds 'j["sealed"] and "add" not in j["can"] and "test" in j["can"] and j["labels"] == ["source=test"] and j["keys"] == 50'
+	echo x | exits 2 bloomery add ./b
+	bloomery ls --json | holds 'j["sealed"]'
+	exits 2 bloomery seal a ./none
+	bloomery mv a c; bloomery drop c
+}
+
+a_filter_is_made_anew_from_its_keys() {
+	bloomery create seen -n 100 -p 0.003 --kind classic; seq 100 | bloomery add seen; bloomery label seen a=b
+	seq 50 150 > keys
+	bloomery rebuild seen --from keys -n 1000
+	info seen | holds 'j["capacity"] == 1000 and j["rate"] == 0.003 and j["kind"] == "classic" and j["keys"] == 101 and j["labels"] == ["a=b"]'
+	same "$(bloomery test -c seen keys)" 101
+	echo 1 | exits 1 bloomery test -q seen
+	gzip keys; bloomery rebuild seen --from keys.gz --kind blocked; zcat keys.gz | bloomery rebuild seen --from -
+	info seen | holds 'j["capacity"] == 1000 and j["kind"] == "blocked"'
+	printf 'a\tb\n' | bloomery rebuild seen --from - --field 2 -p 1e-6; same "$(echo b | bloomery test seen)" b
+	same "$(echo store/filters/* | wc -w)" 1
+	bloomery verify
+}
+
+a_rebuild_that_fails_leaves_the_filter_as_it_was() {
+	bloomery create ./f -n 100; seq 100 | bloomery add ./f; sha256sum ./f > sum
+	exits 64 bloomery rebuild ./f; says --from
+	exits 2 bloomery rebuild ./f --from none; exits 2 bloomery rebuild ./none --from sum; says none
+	printf 'a\n' | exits 2 bloomery rebuild ./f --from - --field 2
+	seq 100 | gzip | head -c 100 > cut.gz; exits 2 bloomery rebuild ./f --from cut.gz
+	exits 2 bloomery rebuild ./f --from sum -p 2 || exits 64 bloomery rebuild ./f --from sum -p 2
+	sha256sum -c --quiet sum
+	same "$(ls -A | grep -c '\.bloomery')" 0
+}
+
+a_keyed_filter_keeps_its_secret_when_made_anew() {
+	bloomery create ./f -n 100 --untrusted; cp f.key key; seq 100 | bloomery add ./f
+	before=$(info ./f | json 'j["key_id"]')
+	seq 7 | bloomery rebuild ./f --from - -n 200
+	cmp f.key key
+	same "$(info ./f | json 'j["key_id"]')" "$before"
+	same "$(seq 100 | bloomery test -c ./f)" 7
+	bloomery seal ./f; same "$(seq 100 | bloomery test -c ./f)" 7
+}
+
+adding_and_claiming_sync_as_often_as_asked() {
+	bloomery create ./f -n 100000
+	seq 10 | bloomery add ./f; info ./f | holds 'j["synced"] is None and j["dirty"]'
+	seq 20 | bloomery add ./f --sync-every 1000000; info ./f | holds 'j["synced"] and not j["dirty"]'
+	seq 30 | bloomery claim ./f --sync-every 1 > out; info ./f | holds 'not j["dirty"]'; same "$(wc -l < out)" 10
+	seq 40 | bloomery add ./f --sync-every 0.5s; info ./f | holds 'not j["dirty"]'
+	seq 50 | bloomery add ./f; info ./f | holds 'j["dirty"]'
+	for bad in 0 0s -1 x 5m5 s 1e99 1e10s ''; do
+		seq 10 | exits 64 bloomery add ./f --sync-every "$bad"; says --sync-every
+	done
+}
+
+a_filter_is_synced_while_keys_still_come() {
+	bloomery create ./f -n 1000000
+	{ seq 5000; sleep 5; } | bloomery add ./f --sync-every 1000 &
+	for i in $(seq 100); do
+		if info ./f | holds 'j["synced"] is not None' > /dev/null; then break; fi
+		sleep 0.1
+	done
+	info ./f | holds 'j["synced"] is not None'
+	wait
+	info ./f | holds 'j["keys"] > 4900 and not j["dirty"]'
+}
+
+# until CONDITION: waits until it holds of ./f, twenty seconds at most
+until_it()
+{
+	for _ in $(seq 200); do
+		if info ./f | holds "$1" > /dev/null; then return; fi
+		sleep 0.1
+	done
+	info ./f | holds "$1"
+}
+
+keys_are_synced_by_the_clock_while_the_input_pauses() {
+	bloomery create ./f -n 100000; mkfifo keys
+	bloomery add ./f --sync-every 0.5s < keys &
+	exec 3> keys; seq 100 >&3
+	until_it 'j["synced"] is not None and not j["dirty"] and j["keys"] >= 99'
+	exec 3>&-; wait
+}
+
+keys_are_synced_by_the_clock_while_none_is_new() {
+	bloomery create ./f -n 100000; seq 100 | bloomery add ./f; mkfifo keys
+	bloomery add ./f --sync-every 0.2s < keys &
+	exec 3> keys
+	for _ in $(seq 200); do
+		seq 100 >&3; sleep 0.1
+		if info ./f | holds 'j["synced"] is not None' > /dev/null; then break; fi
+	done
+	info ./f | holds 'j["synced"] is not None'
+	exec 3>&-; wait
+}
+
+a_sync_that_fails_swallows_no_claim() {
+	bloomery create seen -n 100000; mkfifo keys
+	"$BLOOMERY" claim seen --sync-every 500 < keys > out 2> err &
+	exec 3> keys; echo first >&3
+	while [ ! -s out ]; do sleep 0.05; done		# it is in the middle of it
+	python3 -c 'import fcntl, sys, time
+f = open("store/catalog/lock"); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); time.sleep(100)' > held &
+	while [ ! -s held ]; do sleep 0.05; done
+	seq 1000 >&3; exec 3>&-
+	code=0; wait %1 || code=$?
+	kill %2
+	same "$code" 2; grep -q locked err
+	same "$(wc -l < out)" 1001
+}
+
+prove_all

@@ -1,0 +1,50 @@
+/* choose.c - the lines whose keys a filter may contain: questions ahead by any thread, answers in turn */
+#include "choose.h"
+#include "load.h"
+#include "output.h"
+#include "place.h"
+#include "stream.h"
+
+static int ask(struct batch *batch, void *context)
+{
+	const struct choice *choice = context;
+	uint64_t yes = (uint64_t)blm_contains_many(choice->f, batch->keys, batch->count, batch->bits);
+	int64_t spared = yes ? blm_spare_allowed(choice->f, batch->keys, batch->count, batch->bits) : 0;
+
+	if (spared < 0)
+		return fail(spared);
+	yes -= (uint64_t)spared;
+	batch->yes = choice->invert ? batch->count - yes : yes;
+	if (!choice->silent && !choice->count_only)
+		gather_lines(batch, !choice->invert);
+	return DONE;
+}
+
+static int tell(struct batch *batch, void *context)
+{
+	struct choice *choice = context;
+
+	choice->read += batch->read;
+	choice->chosen += batch->yes;
+	if (choice->silent)
+		return choice->chosen ? ENOUGH : DONE;
+	return choice->count_only ? DONE : print_gathered(batch);
+}
+
+int choose_from(struct choice *choice, const char *name)
+{
+	int code = open_filter(&choice->f, name, false, BLM_STORE_READ);
+
+	return code == DONE ? load(choice->f) : code;
+}
+
+int choose_lines(struct choice *choice, char **files, size_t count)
+{
+	return each_batch(files, count, &(struct work){ .ahead = ask, .in_turn = tell, .context = choice });
+}
+
+int end_choice(struct choice *choice, int code)
+{
+	blm_close(choice->f);
+	return code == DONE && !choice->chosen ? NO : code;
+}

@@ -1,0 +1,96 @@
+/* cmd_allow.c - bloomery allow: the keys that a filter is known to take for its own by mistake */
+#include "command.h"
+#include "output.h"
+#include "place.h"
+#include "progress.h"
+#include "stream.h"
+#include "values.h"
+
+static bool count_only;
+static const struct opt own_options[] = {
+	{ 'c', "count", NULL, "print how many keys were put on, taken off, or are there", set_flag, &count_only },
+	{ 0 }
+};
+
+struct job {
+	struct blm_filter *f;
+	int64_t (*change)(struct blm_filter *f, const struct blm_key *keys, size_t count);
+	int code;
+	uint64_t keys;
+};
+
+static int change(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int64_t r = job->change(job->f, batch->keys, batch->count);
+
+	if (r < 0)
+		return fail(r);
+	job->keys += (uint64_t)r;
+	return DONE;
+}
+
+static int print_key(void *context, const struct blm_key *key)
+{
+	struct job *job = context;
+	const char end = line_end();
+
+	job->keys++;
+	if (!count_only)
+		job->code = print_bytes(key->bytes, key->len);
+	if (!count_only && job->code == DONE)
+		job->code = print_bytes(&end, 1);
+	return job->code == DONE ? 0 : -1;
+}
+
+static int list(struct job *job)
+{
+	int64_t r = blm_allowed(job->f, print_key, job);
+
+	if (job->code != DONE)
+		return job->code;
+	return r < 0 ? fail(r) : DONE;
+}
+
+static int run(int count, char **operands)
+{
+	struct job job = { .code = DONE };
+	bool lists = !strcmp(operands[0], "list");
+	int code;
+
+	if (!strcmp(operands[0], "add"))
+		job.change = blm_allow_many;
+	else if (!strcmp(operands[0], "remove"))
+		job.change = blm_disallow_many;
+	else if (!lists)
+		return misuse("allow: '%s' is none of add, remove and list; see 'bloomery help allow'", operands[0]);
+	if (lists && count > 2)
+		return misuse("allow: list reads no keys: '%s' is one argument too many", operands[2]);
+	code = open_filter(&job.f, operands[1], !lists, lists ? BLM_STORE_READ : 0);
+	if (code != DONE)
+		return code;
+	if (lists)
+		code = list(&job);
+	else
+		code = each_batch(operands + 2, (size_t)count - 2, &(struct work){ .in_turn = change, .context = &job });
+	blm_close(job.f);
+	if (count_only && code == DONE)
+		printf("%llu\n", (unsigned long long)job.keys);
+	return code;
+}
+
+static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option, quiet_option, key_option, store_option, NULL };
+
+const struct command cmd_allow = {
+	.name = "allow",
+	.group = ON_KEYS,
+	.summary = "keep a list of keys that a filter takes for its own by mistake; 'test' then leaves them out",
+	.operands = "add|remove|list NAME [FILE...]",
+	.least = 2, .most = -1,
+	.notes = "The list is exact, and lies in the catalog of the store. A key that is added to the filter later goes off the list, so that\n"
+		 "it never hides one; a union takes all off. What comes in the filter's place takes the list over, less what it may have\n"
+		 "been given; a copy has none.",
+	.example = "bloomery allow add blacklist < reported.txt",
+	.options = options,
+	.run = run,
+};

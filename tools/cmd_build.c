@@ -1,0 +1,160 @@
+/* cmd_build.c - bloomery build: a filter made from all its keys at once */
+#include "command.h"
+#include "params.h"
+#include "place.h"
+#include "progress.h"
+#include "signals.h"
+#include "stream.h"
+#include "values.h"
+
+#include <errno.h>
+
+static uint64_t memory, value_bits, check_bits;
+static bool seal;
+static const struct opt own_options[] = {
+	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a temporary file beside F", set_number, &memory,
+	  64 << 10, UINT64_C(1) << 46 },
+	{ 0, "seal", NULL, "read-only for good, with checksums; kinds that are built always are", set_flag, &seal },
+	{ 0, "value-bits", "V", "width of the values: --with value-bits=V", set_number, &value_bits, 1, 64 },
+	{ 0, "check-bits", "C", "a stranger is answered once in 2^C, 1 to 64: --with check-bits=C (default: as few as keep -p)", set_number, &check_bits, 1, 64 },
+	{ 0 }
+};
+
+struct job {
+	struct blm_build *b;
+	bool values;		/* each line has one beside its key */
+};
+
+/* Some of a batch's keys; values NULL: it has none. */
+static int give(struct job *job, const struct batch *batch, const uint64_t *values, size_t at, size_t count)
+{
+	return values ? blm_build_put_many(job->b, batch->keys + at, values + at, count) : blm_build_add_many(job->b, batch->keys + at, count);
+}
+
+/* One of them is none that the filter can have: which line is it? Those before it change nothing when they come once more. */
+static int refuse_line(struct job *job, struct batch *batch, const uint64_t *values, size_t count)
+{
+	char why[MESSAGE];
+
+	for (size_t i = 0; i < count; i++)
+		if (give(job, batch, values, i, 1) < 0) {
+			snprintf(why, sizeof(why), "is refused: %s", blm_why());
+			return batch_refuse(batch, i, why);
+		}
+	return fail(-EINVAL);
+}
+
+static int give_all(struct job *job, struct batch *batch, const uint64_t *values, size_t count)
+{
+	int r = give(job, batch, values, 0, count);
+
+	return r == -ERANGE || r == -EINVAL ? refuse_line(job, batch, values, count) : r < 0 ? fail(r) : DONE;
+}
+
+/* The answers' room has a bit a key, so values want some of their own. */
+static int add_values(struct job *job, struct batch *batch)
+{
+	uint64_t *values = malloc((batch->count + 1) * sizeof(*values));
+	const char *why = NULL;
+	char room[WHY];
+	size_t good = 0;
+	int code;
+
+	if (!values)
+		return broken("out of memory");
+	while (good < batch->count && !(why = value_of(&values[good], &batch->lines[good], room)))
+		good++;
+	if (why)
+		batch_refuse(batch, good, why);
+	code = give_all(job, batch, values, good);
+	free(values);
+	return code;
+}
+
+static int add(struct batch *batch, void *context)
+{
+	struct job *job = context;
+
+	return job->values ? add_values(job, batch) : give_all(job, batch, NULL, batch->count);
+}
+
+static int count(struct batch *batch, void *context)
+{
+	return DONE;	/* the stream shows how far it is */
+}
+
+static void show(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+	progress_of(phase, done, total);
+}
+
+static bool holds_values(const char *name)
+{
+	struct blm_kind_info kind;
+
+	for (size_t i = 0; name && blm_kind_list(i, &kind) == 0; i++)
+		if (!strcmp(name, kind.name))
+			return kind.can & BLM_CAN_BUILD && kind.can & BLM_CAN_GET;
+	return false;
+}
+
+static int begin(struct job *job, const char *name)
+{
+	const struct blm_build_options options = {
+		.threads = (unsigned)jobs_wanted(), .memory_bytes = memory, .sealed = seal, .progress = show,
+	};
+	struct place place;
+	int code = DONE, r;
+
+	if (value_bits)
+		code = params_with("value-bits", value_bits);
+	if (code == DONE && check_bits)
+		code = params_with("check-bits", check_bits);
+	if (code == DONE)
+		code = params_finish();
+	if (code == DONE)
+		code = find_place(&place, name, BLM_STORE_CREATE);
+	if (code != DONE)
+		return code;
+	r = blm_build_begin(&job->b, place.store, place.name, &params, &options);
+	return r < 0 ? fail(r) : DONE;
+}
+
+static int run(int operands_count, char **operands)
+{
+	struct job job = { .values = holds_values(params.kind) };
+	int code = begin(&job, operands[0]), r;
+
+	if (code != DONE)
+		return code;
+	if (job.values)
+		keys_in_first_column();
+	code = each_batch(operands + 1, (size_t)operands_count - 1, &(struct work){ .ahead = add, .in_turn = count, .context = &job });
+	let_signals_kill();	/* it can take long, and nobody sees anything of it before its end */
+	if (code != DONE || stopping()) {
+		blm_build_cancel(job.b);
+		return code;
+	}
+	progress_begin(0);
+	r = blm_build_finish(job.b, NULL);
+	progress_end();
+	return r < 0 ? fail(r) : DONE;
+}
+
+static const struct opt *const options[] = { own_options, size_options, make_options, create_options, hash_key_options, key_options, value_options, jobs_option, threads_option,
+					     progress_option, quiet_option, key_option, store_option, NULL };
+
+const struct command cmd_build = {
+	.name = "build",
+	.group = ON_FILTERS,
+	.summary = "make a filter from all its keys at once",
+	.operands = "F [FILE...]",
+	.least = 1, .most = -1,
+	.notes = "The smallest filters can only be made so, and then do not change. -n is not needed: the filter is for as many keys as there are,\n"
+		 "each counted once, also of the kinds that take more later. It appears when it is whole; until then what F was goes on. Kinds\n"
+		 "that hold values take them from the second column (--value-field); the key is the first.\n"
+		 "The same keys and --seed give the same data, in any order and with any -j and --memory.",
+	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
+	.options = options,
+	.run = run,
+};

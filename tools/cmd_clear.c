@@ -1,0 +1,21 @@
+/* cmd_clear.c - bloomery clear: take all keys out of a filter */
+#include "place.h"
+
+static int run(int count, char **operands)
+{
+	return each_filter(operands, count, blm_clear);
+}
+
+static const struct opt *const options[] = { key_option, store_option, NULL };
+
+const struct command cmd_clear = {
+	.name = "clear",
+	.group = ON_FILTERS,
+	.summary = "take all keys out, in one step for everyone who has the filter open",
+	.operands = "F...",
+	.least = 1, .most = -1,
+	.notes = "Name, labels and parameters stay. Others go over to the empty filter at their next call.",
+	.example = "bloomery clear tonight",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,36 @@
+/* cmd_grow.c - bloomery grow: make a filter twice as large, without its keys */
+#include "place.h"
+#include "values.h"
+
+static bool force;
+
+static int grow(struct blm_filter *f)
+{
+	return blm_grow(f, force ? BLM_GROW_FORCE : 0);
+}
+
+static int run(int count, char **operands)
+{
+	return each_filter(operands, count, grow);
+}
+
+static const struct opt grow_options[] = {
+	{ 0, "force", NULL, "also where the false-positive rate goes up", set_flag, &force },
+	{ 0 }
+};
+static const struct opt *const options[] = { grow_options, key_option, store_option, NULL };
+
+const struct command cmd_grow = {
+	.name = "grow",
+	.group = ON_FILTERS,
+	.summary = "make a filter twice as large from what is in it, in one step for everyone",
+	.operands = "F...",
+	.least = 1, .most = -1,
+	.notes = "For kinds that can, see 'bloomery kinds'; of the others 'bloomery rebuild' makes a larger one from the keys, and a scalable\n"
+		 "filter grows by itself. Each doubling takes a bit from the fingerprints. As long as the filter has spare ones\n"
+		 "(--with spare=N when it was made) its false-positive rate stays what was asked for; after that it doubles, and that\n"
+		 "must be forced.",
+	.example = "bloomery grow seen",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,178 @@
+/* cmd_guard.c - bloomery guard: a filter in front of an exact table, which is asked only where the filter says "maybe" */
+#include "command.h"
+#include "exact.h"
+#include "foreign.h"
+#include "json.h"
+#include "keys.h"
+#include "load.h"
+#include "output.h"
+#include "place.h"
+#include "progress.h"
+#include "stream.h"
+#include "values.h"
+
+static bool invert, count_only, silent, values, stats;
+static const struct opt own_options[] = {
+	{ 'v', "invert", NULL, "the lines whose keys are not there", set_flag, &invert },
+	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &count_only },
+	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &silent },
+	{ 0, "values", NULL, "print each line with a tab and what the table has for its key", set_flag, &values },
+	{ 0, "stats", NULL, "print only how many look-ups the filter avoided", set_flag, &stats },
+	{ 0 }
+};
+
+struct job {
+	struct blm_filter *f;
+	struct exact exact;
+	uint64_t keys, looked_up, found;
+};
+
+static int ask_filter(struct batch *batch, void *context)
+{
+	const struct job *job = context;
+
+	blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
+	return DONE;
+}
+
+/* Each "maybe" becomes a yes or a no. `out` gets the lines with their values; NULL: none are wanted. */
+static int look_up(struct job *job, struct batch *batch, FILE *out)
+{
+	const struct exact *exact = &job->exact;
+	int code = exact->sort->begin(exact->table);
+
+	if (code != DONE)
+		return code;
+	for (size_t i = 0; code == DONE && i < batch->count; i++) {
+		struct blm_key value;
+		int r;
+
+		if (!(batch->bits[i / 64] >> i % 64 & 1))
+			continue;
+		job->looked_up++;
+		r = exact->sort->find(exact->table, &batch->keys[i], &value);
+		if (r < 0)
+			code = FAILED;
+		if (r <= 0) {
+			batch->bits[i / 64] &= ~(UINT64_C(1) << i % 64);
+			continue;
+		}
+		job->found++;
+		if (out) {
+			fwrite(batch->lines[i].bytes, 1, batch->lines[i].len, out);
+			fputc(columns_end(), out);
+			fwrite(value.bytes, 1, value.len, out);
+			fputc(line_end(), out);
+		}
+	}
+	exact->sort->end(exact->table);
+	return code;
+}
+
+static int look_up_values(struct job *job, struct batch *batch)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+	int code;
+
+	if (!out)
+		return broken("out of memory");
+	code = look_up(job, batch, out);
+	if (fclose(out) != 0 && code == DONE)
+		code = broken("out of memory");
+	if (code == DONE)
+		code = print_bytes(text, bytes);
+	free(text);
+	return code;
+}
+
+static uint64_t wanted(const struct job *job)
+{
+	return invert ? job->keys - job->found : job->found;
+}
+
+static int guard(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int code;
+
+	job->keys += batch->count;
+	if (values)
+		return look_up_values(job, batch);
+	code = look_up(job, batch, NULL);
+	if (code != DONE)
+		return code;
+	if (silent)
+		return wanted(job) ? ENOUGH : DONE;
+	if (count_only || stats)
+		return DONE;
+	gather_lines(batch, !invert);
+	return print_gathered(batch);
+}
+
+static void print_stats(const struct job *job)
+{
+	uint64_t avoided = job->keys - job->looked_up, wrong = job->looked_up - job->found, absent = job->keys - job->found;
+
+	if (json) {
+		json_begin();
+		json_count("keys", job->keys);
+		json_count("avoided", avoided);
+		json_count("looked_up", job->looked_up);
+		json_count("found", job->found);
+		json_count("false_alarms", wrong);
+		json_real("false_alarm_rate", absent ? (double)wrong / (double)absent : 0);
+		json_end();
+		return;
+	}
+	printf("keys          %llu\navoided       %llu\nlooked up     %llu\nfound         %llu\nfalse alarms  %llu", (unsigned long long)job->keys,
+	       (unsigned long long)avoided, (unsigned long long)job->looked_up, (unsigned long long)job->found, (unsigned long long)wrong);
+	if (absent)
+		printf(", %.3g of the keys that are not there", (double)wrong / (double)absent);
+	putchar('\n');
+}
+
+static int run(int count, char **operands)
+{
+	struct job job = { 0 };
+	int code;
+
+	stats |= json;
+	if (values && (invert || count_only || silent || stats))
+		return misuse("guard: --values prints the lines that are found: -v, -c, -q and --stats do not go with it");
+	code = exact_open(&job.exact, values);
+	if (code == DONE)
+		code = open_filter(&job.f, operands[0], false, BLM_STORE_READ);
+	if (code == DONE)
+		code = load(job.f);
+	quiet = silent;
+	if (code == DONE)
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead = ask_filter, .in_turn = guard, .context = &job });
+	exact_close(&job.exact);
+	if (job.f)
+		blm_close(job.f);
+	if (code != DONE)
+		return code;
+	if (stats && !silent)
+		print_stats(&job);
+	else if (count_only && !silent)
+		printf("%llu\n", (unsigned long long)wanted(&job));
+	return wanted(&job) || (stats && !silent) ? DONE : NO;
+}
+
+static const struct opt *const options[] = { own_options, exact_options, json_option, key_options, jobs_option, progress_option, load_options, foreign_option,
+					     maker_options, key_option, store_option, NULL };
+
+const struct command cmd_guard = {
+	.name = "guard",
+	.group = ON_KEYS,
+	.summary = "print the lines that are in a table of exact keys, asked only where a filter says \"maybe\"; exit 1 if none",
+	.operands = "F --exact DB [FILE...]",
+	.least = 1, .most = -1,
+	.notes = "The filter must have every key of the table; then each answer is the table's, without a false alarm or a miss.\n"
+		 "A key that comes into the table later goes into the filter first.",
+	.example = "bloomery guard ./blacklist.bloom --exact blacklist.txt < urls.txt",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,185 @@
+/* cmd_join.c - bloomery join: two tables by a key, the rows of the large one through a filter of the small one's keys first */
+#include "command.h"
+#include "keys.h"
+#include "output.h"
+#include "progress.h"
+#include "signals.h"
+#include "stream.h"
+#include "table.h"
+#include "values.h"
+
+#include <stdatomic.h>
+
+static double rate = 0.01;
+static bool stats;
+static const struct opt own_options[] = {
+	{ 'p', "rate", "P", "false positives of the filter (default: 0.01)", set_rate, &rate },
+	{ 0, "stats", NULL, "say at the end how many rows there were, passed the filter, and had a match", set_flag, &stats },
+	{ 0 }
+};
+
+enum { WRITE = 256 << 10 };
+
+struct job {
+	struct blm_build *building;	/* while SMALL is read */
+	struct blm_filter *f;		/* of its keys, then */
+	struct table small;
+	char *out;			/* joined rows, not printed yet */
+	size_t used, room;
+	_Atomic uint64_t read;		/* rows of BIG */
+	uint64_t passed, matched, joined;
+};
+
+/* ---- SMALL ---- */
+
+static int keep(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int r = blm_build_add_many(job->building, batch->keys, batch->count);
+
+	return r < 0 ? fail(r) : table_keep(&job->small, batch);
+}
+
+static int read_small(struct job *job, char **name)
+{
+	int r = blm_build_begin(&job->building, NULL, NULL, &(struct blm_params){ .rate = rate }, NULL), code;
+
+	if (r < 0)
+		return fail(r);
+	code = each_batch(name, 1, &(struct work){ .in_turn = keep, .context = job });
+	if (code != DONE || stopping()) {
+		blm_build_cancel(job->building);
+		return code;
+	}
+	r = blm_build_finish(job->building, &job->f);
+	return r < 0 ? fail(r) : table_index(&job->small, job->f);
+}
+
+/* ---- BIG ---- */
+
+/* Most rows have no match, and what the filter says of them is in the cache where the table is not. */
+static int pass(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int64_t r;
+
+	job->read += batch->count;
+	if (!batch_hash_room(batch))
+		return broken("%s: out of memory", batch->source);
+	batch->hashed = true;
+	r = blm_hash_many(job->f, batch->keys, batch->count, batch->hashes);
+	if (r == 0)
+		r = blm_contains_hashes(job->f, blm_hash_id(job->f), batch->hashes, batch->count, batch->bits);
+	if (r < 0)
+		return fail(r);
+	for (size_t i = 0; i < (batch->count + 63) / 64; i++)
+		batch->bits[i] = ~batch->bits[i];
+	batch_drop(batch);
+	return DONE;
+}
+
+static int flush(struct job *job)
+{
+	int code = print_bytes(job->out, job->used);
+
+	job->used = 0;
+	return code;
+}
+
+static char *put(char *to, const struct blm_key *part)
+{
+	return (char *)memcpy(to, part->bytes, part->len) + part->len;
+}
+
+static int join_rows(struct job *job, const struct row *row, const struct blm_key *line)
+{
+	size_t bytes = row->head.len + line->len + 3;	/* a delimiter more, CR, the end */
+	struct row_parts parts;
+	char *to;
+
+	if (job->room - job->used < bytes) {
+		if (job->used && flush(job) != DONE)
+			return FAILED;
+		if (job->room < bytes) {
+			char *out = realloc(job->out, bytes > WRITE ? bytes : WRITE);
+
+			if (!out)
+				return broken("out of memory for a row of %zu bytes", bytes);
+			job->out = out;
+			job->room = bytes > WRITE ? bytes : WRITE;
+		}
+	}
+	row_parts_of(&parts, line);
+	to = put(job->out + job->used, &row->head);
+	if (!parts.first) {
+		*to++ = columns_end();
+		to = put(to, &parts.before);
+	}
+	to = put(to, &parts.after);
+	if (rows_end_in_cr())
+		*to++ = '\r';
+	*to++ = line_end();
+	job->used = (size_t)(to - job->out);
+	job->joined++;
+	return DONE;
+}
+
+static int match(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int code = DONE;
+
+	job->passed += batch->count;
+	for (size_t i = 0; i < batch->count && code == DONE && !stopping(); i++) {
+		const struct row *row = table_find(&job->small, &batch->keys[i], batch->hashes[i].lo);
+
+		job->matched += row != NULL;
+		for (; row && code == DONE; row = row->next)
+			code = join_rows(job, row, &batch->lines[i]);
+	}
+	return code == DONE ? flush(job) : code;
+}
+
+static void tell_stats(struct job *job)
+{
+	uint64_t read = job->read;
+
+	say("%llu rows, %llu passed the filter, %llu of them had a match; %llu joined", (unsigned long long)read, (unsigned long long)job->passed,
+	    (unsigned long long)job->matched, (unsigned long long)job->joined);
+}
+
+static int run(int count, char **operands)
+{
+	struct job job = { 0 };
+	int code;
+
+	for (int i = 1; i < count || i == 1; i++)
+		if (!strcmp(operands[0], "-") && (count == 1 || !strcmp(operands[i], "-")))
+			return misuse("join: only one of the tables can be standard input");
+	keys_in_first_column();
+	code = read_small(&job, operands);
+	if (code == DONE && !stopping())
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead = pass, .in_turn = match, .context = &job });
+	if (stats && code == DONE)
+		tell_stats(&job);
+	blm_close(job.f);
+	table_free(&job.small);
+	free(job.out);
+	return code == DONE && !job.joined ? NO : code;
+}
+
+static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option, quiet_option, NULL };
+
+const struct command cmd_join = {
+	.name = "join",
+	.group = ON_KEYS,
+	.summary = "join two tables by a column, which need not be sorted; exit 1 if no rows match",
+	.operands = "SMALL [BIG...]",
+	.least = 1, .most = -1,
+	.notes = "A row of BIG goes through a filter of SMALL's keys first; what passes is looked up exactly. What is printed is what join(1)\n"
+		 "prints of the sorted tables: the key, SMALL's other columns, BIG's other columns. It comes in the order of BIG, and of\n"
+		 "equal keys in the order of SMALL, which must fit into memory.",
+	.example = "bloomery join small.tsv big.tsv --on 1",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,106 @@
+/* cmd_rebuild.c - bloomery rebuild: a filter made anew from its keys */
+#include "params.h"
+#include "place.h"
+#include "progress.h"
+#include "putting.h"
+#include "signals.h"
+#include "stream.h"
+#include "values.h"
+
+#include <errno.h>
+
+static char *from;
+static const struct opt own_options[] = {
+	{ 0, "from", "FILE", "the keys; - is stdin", set_text, &from },
+	{ 0 }
+};
+
+struct job {
+	struct blm_filter *f;
+	struct putting putting;
+	const char *name;
+	int code;
+};
+
+static int add(struct batch *batch, void *context)
+{
+	const struct job *job = context;
+	int64_t r = blm_add_many(job->f, batch->keys, batch->count, NULL);
+
+	return r < 0 ? fail(r) : DONE;
+}
+
+static int check(struct batch *batch, void *context)
+{
+	const struct job *job = context;
+
+	(void)batch;
+	warn_beyond(job->f, job->name);
+	return DONE;
+}
+
+static int put(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	uint64_t changed;
+	int code = put_batch(&job->putting, batch, &changed);
+
+	return code == DONE ? check(batch, job) : code;
+}
+
+/* Kinds whose keys have values are filled as by put; those that take keys without one, too, only if a column of values is named. */
+static int fill(struct blm_filter *new, void *context)
+{
+	struct job *job = context;
+	struct work work = { .ahead = add, .in_turn = check, .context = job };
+	struct blm_info info;
+	int r = blm_info(new, &info);
+
+	if (r < 0)
+		return r;
+	if (value_field_given() || (info.can & BLM_CAN_PUT && !(info.can & BLM_CAN_ADD))) {
+		keys_in_first_column();
+		work = (struct work){ .in_turn = put, .context = job };
+	}
+	job->f = job->putting.f = new;
+	job->code = each_batch(&from, 1, &work);
+	putting_end(&job->putting);
+	return job->code == DONE && !stopping() ? 0 : -ECANCELED;
+}
+
+static int run(int count, char **operands)
+{
+	struct job job = { .name = operands[0], .code = DONE };
+	struct place place;
+	int code, r;
+
+	if (!from)
+		return misuse("rebuild: the keys are needed, --from FILE");
+	code = params_finish();
+	if (code == DONE)
+		code = find_place(&place, operands[0], 0);
+	if (code != DONE)
+		return code;
+	r = blm_rebuild(place.store, place.name, &params, fill, &job);
+	if (r == -ECANCELED)
+		return job.code;	/* it said why, or was asked to stop; the filter is as it was */
+	return r < 0 ? fail(r) : DONE;
+}
+
+static const struct opt *const options[] = { own_options, value_options, size_options, make_options, key_options, jobs_option, progress_option, quiet_option,
+					     key_option, store_option, NULL };
+
+const struct command cmd_rebuild = {
+	.name = "rebuild",
+	.group = ON_FILTERS,
+	.summary = "make a filter anew from its keys, and put it in the old one's place in one step",
+	.operands = "F --from FILE",
+	.least = 1, .most = 1,
+	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, labels. Others ask and add to the old\n"
+		 "filter until the new one is complete; what they add before that is in the new one only if FILE has it. The lines of\n"
+		 "FILE are as for add; for kinds that take keys with values only, as for put, and for all that hold values if\n"
+		 "--value-field says where they are.",
+	.example = "bloomery rebuild seen --from urls.txt -n 20m -p 0.001",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,60 @@
+/* cmd_remove.c - bloomery remove: take keys out */
+#include "command.h"
+#include "durable.h"
+#include "load.h"
+#include "output.h"
+#include "place.h"
+#include "progress.h"
+#include "stream.h"
+
+struct job {
+	struct blm_filter *f;
+	uint64_t absent;
+};
+
+/* In turn: of a key that stands twice in the input, both are taken out, if it was added twice. */
+static int take_out(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int64_t r = blm_remove_many(job->f, batch->keys, batch->count, batch->bits);
+	int code;
+
+	if (r < 0)
+		return fail(r);
+	job->absent += batch->count - (uint64_t)r;
+	gather_lines(batch, false);
+	code = print_gathered(batch);
+	return code == DONE ? sync_if_due(job->f, (uint64_t)r) : code;
+}
+
+static int run(int count, char **operands)
+{
+	struct job job = { 0 };
+	int code = open_filter(&job.f, operands[0], true, 0);
+
+	if (code == DONE)
+		code = load(job.f);
+	if (code != DONE)
+		return code;
+	code = begin_syncing(job.f);
+	if (code == DONE)
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .in_turn = take_out, .context = &job });
+	code = end_syncing(job.f, code);
+	blm_close(job.f);
+	return code == DONE && job.absent ? NO : code;
+}
+
+static const struct opt *const options[] = { sync_option, key_options, jobs_option, progress_option, load_options, quiet_option, key_option, store_option, NULL };
+
+const struct command cmd_remove = {
+	.name = "remove",
+	.group = ON_KEYS,
+	.summary = "take keys out, and print the lines whose keys were not in it; exit 1 if there are some",
+	.operands = "F [FILE...]",
+	.least = 1, .most = -1,
+	.notes = "For kinds that can, see 'bloomery kinds'. Remove only what was added: a key that the filter takes for there by\n"
+		 "mistake, a false positive, cannot be told from one that is, and taking it out can hide other keys.",
+	.example = "bloomery remove sessions expired.txt",
+	.options = options,
+	.run = run,
+};

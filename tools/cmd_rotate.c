@@ -1,0 +1,22 @@
+/* cmd_rotate.c - bloomery rotate: begin the next slot */
+#include "place.h"
+
+static int run(int count, char **operands)
+{
+	return each_filter(operands, count, blm_rotate);
+}
+
+static const struct opt *const options[] = { key_option, store_option, NULL };
+
+const struct command cmd_rotate = {
+	.name = "rotate",
+	.group = ON_FILTERS,
+	.summary = "begin the next slot of a window now, and forget the oldest",
+	.operands = "F...",
+	.least = 1, .most = -1,
+	.notes = "For kinds that have slots, see 'bloomery kinds'. They begin by themselves when their time has come, or when one has as\n"
+		 "many keys as it is for.",
+	.example = "bloomery rotate recent",
+	.options = options,
+	.run = run,
+};

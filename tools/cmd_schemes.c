@@ -1,0 +1,42 @@
+/* cmd_schemes.c - bloomery schemes: the ways to choose bits by a hash, other than our own */
+#include "command.h"
+#include "json.h"
+
+static int run(int count, char **operands)
+{
+	struct blm_scheme_info s;
+
+	for (size_t i = 0; blm_scheme_list(i, &s) == 0; i++) {
+		if (!json) {
+			printf("%-16s  %s\n", s.name, s.summary);
+			if (s.caveat)
+				printf("%-16s    %s\n", "", s.caveat);
+			continue;
+		}
+		json_begin();
+		json_text("name", s.name);
+		json_text("summary", s.summary);
+		json_text("caveat", s.caveat);
+		json_count("id", s.id);
+		json_count("bits", s.bits);
+		json_count("slice_bits", s.slice_bits);
+		json_bool("by_key", s.by_key);
+		json_bool("ranges", s.ranges);
+		json_end();
+	}
+	return DONE;
+}
+
+static const struct opt *const options[] = { json_option, NULL };
+
+const struct command cmd_schemes = {
+	.name = "schemes",
+	.group = ON_PAPER,
+	.summary = "list the schemes by which classic filters can choose bits",
+	.operands = "",
+	.notes = "Without --scheme bits are chosen in our own way, or as the hash family does it: as m and k promise. Others do not always\n"
+		 "keep that, as is said of them here and by 'info'; 'measure' shows it.",
+	.example = "bloomery schemes --json",
+	.options = options,
+	.run = run,
+};

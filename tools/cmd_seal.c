@@ -1,0 +1,21 @@
+/* cmd_seal.c - bloomery seal: make a filter read-only, with checksums */
+#include "place.h"
+
+static int run(int count, char **operands)
+{
+	return each_filter(operands, count, blm_seal);
+}
+
+static const struct opt *const options[] = { key_option, store_option, NULL };
+
+const struct command cmd_seal = {
+	.name = "seal",
+	.group = ON_FILTERS,
+	.summary = "make a filter read-only for good, each 64 KiB of it under a checksum",
+	.operands = "F...",
+	.least = 1, .most = -1,
+	.notes = "Adding to it is refused from then on. A copy of it can be changed again.",
+	.example = "bloomery seal blacklist",
+	.options = options,
+	.run = run,
+};

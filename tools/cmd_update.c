@@ -1,0 +1,110 @@
+/* cmd_update.c - bloomery update: some keys into a filter that was built, and some out of it */
+#include "command.h"
+#include "place.h"
+#include "progress.h"
+#include "signals.h"
+#include "stream.h"
+#include "values.h"
+
+static char *coming, *going;
+static uint64_t memory;
+static const struct opt own_options[] = {
+	{ 0, "add", "FILE", "keys that come in; - is stdin", set_text, &coming },
+	{ 0, "remove", "FILE", "keys that go", set_text, &going },
+	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi)", set_number, &memory, 64 << 10, UINT64_C(1) << 46 },
+	{ 0 }
+};
+
+static int add(struct batch *batch, void *context)
+{
+	int r = blm_update_add_many(context, batch->keys, batch->count);
+
+	return r < 0 ? fail(r) : DONE;
+}
+
+static int take_out(struct batch *batch, void *context)
+{
+	int r = blm_update_remove_many(context, batch->keys, batch->count);
+
+	return r < 0 ? fail(r) : DONE;
+}
+
+static int count(struct batch *batch, void *context)
+{
+	return DONE;	/* the stream shows how far it is */
+}
+
+static void show(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+	progress_of(phase, done, total);
+}
+
+static int begin(struct blm_update **ret, struct place *place, const char *name)
+{
+	const struct blm_build_options options = { .threads = (unsigned)jobs_wanted(), .memory_bytes = memory, .progress = show };
+	const uint8_t *secret;
+	int code = find_secret(&secret), r;
+
+	if (code == DONE)
+		code = find_place(place, name, 0);
+	if (code != DONE)
+		return code;
+	r = blm_update_begin(ret, place->store, place->name, secret, &options);
+	return r < 0 ? fail(r) : DONE;
+}
+
+static int finish(struct blm_update *u, const struct place *place, const char *name)
+{
+	struct blm_filter *f;
+	int r;
+
+	progress_begin(0);
+	r = blm_update_finish(u);
+	progress_end();
+	if (r < 0)
+		return fail(r);
+	if (open_place(&f, place, false, NULL) == 0) {
+		warn_beyond(f, name);
+		blm_close(f);
+	}
+	return DONE;
+}
+
+static int run(int operands_count, char **operands)
+{
+	struct blm_update *u;
+	struct place place;
+	int code;
+
+	if (!coming && !going)
+		return misuse("update: which keys? Give --add FILE or --remove FILE or both");
+	code = begin(&u, &place, operands[0]);
+	if (code != DONE)
+		return code;
+	if (coming)
+		code = each_batch(&coming, 1, &(struct work){ .ahead = add, .in_turn = count, .context = u });
+	if (going && code == DONE && !stopping())
+		code = each_batch(&going, 1, &(struct work){ .ahead = take_out, .in_turn = count, .context = u });
+	let_signals_kill();	/* as in build */
+	if (code != DONE || stopping()) {
+		blm_update_cancel(u);
+		return code;
+	}
+	return finish(u, &place, operands[0]);
+}
+
+static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option, quiet_option, key_option, store_option, NULL };
+
+const struct command cmd_update = {
+	.name = "update",
+	.group = ON_FILTERS,
+	.summary = "put some keys into a filter that was built, and take some out",
+	.operands = "F [--add FILE] [--remove FILE]",
+	.least = 1, .most = 1,
+	.notes = "For golomb filters, without their other keys: a new file takes the place of the old one, in one step. Keys go only from one that\n"
+		 "counts them: 'build --with counted=1', which has a key as often as it was given. Only what was given may go: a key that is found\n"
+		 "by mistake takes another with it. Of the other kinds that are built, 'build --force' makes a new one from all keys.",
+	.example = "bloomery update ./blocked --add new.txt",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,123 @@
+/* durable.c - --sync-every: by number in the first thread, after a batch's answers are out; by the clock in a thread of its own */
+#include "durable.h"
+#include "signals.h"
+#include "values.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static struct every every;
+const struct opt sync_option[] = {
+	{ 0, "sync-every", "N|Ns", "sync after each N changes, or every N seconds (5s), and at the end", set_every, &every },
+	{ 0 }
+};
+
+static uint64_t since;		/* keys that changed the filter after the last sync for their number */
+
+/* Syncs by the clock, also while no key comes or none is new. */
+static struct {
+	struct blm_filter *f;
+	pthread_t thread;
+	pthread_mutex_t mutex;	/* for the rest */
+	pthread_cond_t end;
+	bool runs, ending, failed;
+} by_clock;
+
+static struct timespec later(struct timespec from, double seconds)
+{
+	long nanoseconds = from.tv_nsec + (long)((seconds - floor(seconds)) * 1e9);
+
+	return (struct timespec){ from.tv_sec + (time_t)seconds + nanoseconds / 1000000000, nanoseconds % 1000000000 };
+}
+
+static bool is_dirty(const struct blm_filter *f)
+{
+	struct blm_info info;
+
+	return blm_info(f, &info) < 0 || info.dirty;
+}
+
+/* One that fails says so at once, for the input may pause; no more keys are taken then. */
+static void *sync_by_clock(void *unused)
+{
+	struct timespec next;
+
+	(void)unused;
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	pthread_mutex_lock(&by_clock.mutex);
+	while (!by_clock.ending && !by_clock.failed) {
+		int r = 0;
+
+		next = later(next, every.seconds);
+		while (!by_clock.ending && pthread_cond_timedwait(&by_clock.end, &by_clock.mutex, &next) != ETIMEDOUT)
+			;
+		if (by_clock.ending)
+			break;
+		pthread_mutex_unlock(&by_clock.mutex);
+		if (is_dirty(by_clock.f))
+			r = blm_sync(by_clock.f);
+		if (r < 0) {
+			fail(r);
+			stop_reading();
+		}
+		pthread_mutex_lock(&by_clock.mutex);
+		by_clock.failed = r < 0;
+	}
+	pthread_mutex_unlock(&by_clock.mutex);
+	return NULL;
+}
+
+int begin_syncing(struct blm_filter *f)
+{
+	pthread_condattr_t attr;
+	sigset_t before;
+	int err;
+
+	if (!(every.seconds > 0))
+		return DONE;
+	by_clock.f = f;
+	pthread_mutex_init(&by_clock.mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&by_clock.end, &attr);
+	pthread_condattr_destroy(&attr);
+	block_signals(&before);
+	err = pthread_create(&by_clock.thread, NULL, sync_by_clock, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	by_clock.runs = !err;
+	return err ? broken("--sync-every: no thread for the clock: %s", strerror(err)) : DONE;
+}
+
+int sync_if_due(struct blm_filter *f, uint64_t changed)
+{
+	int r = 0;
+
+	since += changed;
+	if (every.keys && since >= every.keys) {
+		since = 0;
+		r = blm_sync(f);
+	}
+	return r < 0 ? fail(r) : DONE;
+}
+
+int end_syncing(struct blm_filter *f, int code)
+{
+	int r = 0;
+
+	if (by_clock.runs) {
+		pthread_mutex_lock(&by_clock.mutex);
+		by_clock.ending = true;
+		pthread_cond_signal(&by_clock.end);
+		pthread_mutex_unlock(&by_clock.mutex);
+		pthread_join(by_clock.thread, NULL);
+		by_clock.runs = false;
+		if (by_clock.failed)
+			return FAILED;
+	}
+	if (code == DONE && (every.keys || every.seconds > 0))
+		r = blm_sync(f);
+	return r < 0 ? fail(r) : code;
+}

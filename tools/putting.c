@@ -1,0 +1,58 @@
+/* putting.c - keys with values: each line's value is read, then all of a batch are put at once */
+#include "putting.h"
+#include "keys.h"
+
+#include <errno.h>
+
+static int make_room(struct putting *p, size_t count)
+{
+	uint64_t *values;
+
+	if (count <= p->room)
+		return DONE;
+	values = realloc(p->values, count * sizeof(*values));
+	if (!values)
+		return broken("out of memory");
+	p->values = values;
+	p->room = count;
+	return DONE;
+}
+
+/* A value that the filter cannot hold: which line has it? To put those before it once more changes nothing. */
+static int bad_value(const struct putting *p, const struct batch *batch, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (blm_put(p->f, batch->keys[i].bytes, batch->keys[i].len, p->values[i]) < 0)
+			return broken("%s: line %zu: %s", batch->source, p->line + i + 1, blm_why());
+	return fail(-ERANGE);
+}
+
+int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
+{
+	int code = make_room(p, batch->count);
+	const char *why = NULL;
+	char room[WHY];
+	size_t good = 0;
+	int64_t r;
+
+	*ret_changed = 0;
+	if (code != DONE)
+		return code;
+	if (batch->first)
+		p->line = 0;
+	while (good < batch->count && !(why = value_of(&p->values[good], &batch->lines[good], room)))
+		good++;
+	r = blm_put_many(p->f, batch->keys, p->values, good, NULL);
+	if (r == -ERANGE)
+		return bad_value(p, batch, good);
+	if (r < 0)
+		return fail(r);
+	*ret_changed = (uint64_t)r;
+	p->line += good;
+	return why ? broken("%s: line %zu %s", batch->source, p->line + 1, why) : DONE;
+}
+
+void putting_end(struct putting *p)
+{
+	free(p->values);
+}
