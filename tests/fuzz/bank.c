@@ -5,6 +5,7 @@
  * or, if FROM_NOTHING is chosen, the file itself.
  */
 #include "bank/bank.h"
+#include "dice.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,6 +77,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	char folder[] = "/tmp/bloomery-fuzz-XXXXXX", path[64];
 	struct blm_bank_build *b;
 
+	throw_dice(1);
 	must(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof(path), "%s/bank", folder);
 	make_base(0, path, "classic", NULL);

@@ -8,6 +8,7 @@
  * command line. To be run with -close_fd_mask=3, which keeps its answers out of the fuzzer's.
  */
 #include "bloomery.h"
+#include "dice.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -158,6 +159,7 @@ static void close_what_is_left(void)
 
 static void fresh_folder(void)
 {
+	throw_dice(2);
 	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	for (unsigned i = 0; i < firsts; i++) {
 		int fd;
@@ -179,6 +181,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc, (void)argv;
 	if (access("/dev/shm", W_OK) == 0)
 		memcpy(folder, "/dev/shm/bloom-cl-XXXXXX", sizeof(folder));
+	throw_dice(1);
 	must(mkdtemp(folder) != NULL && chdir(folder) == 0);
 	atexit(remove_folder);
 	setenv("BLOOMERY_STORE", "./s", 1);

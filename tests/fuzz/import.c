@@ -5,6 +5,7 @@
  * the same filter, and out as the same bytes.
  */
 #include "bloomery.h"
+#include "dice.h"
 #include "kind/clock.h"
 
 #include <errno.h>
@@ -129,6 +130,7 @@ static uint64_t noon(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	blm_clock = noon;
+	throw_dice(1);
 	return 0;
 }
 
@@ -155,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
+	throw_dice(2);
 	choices = *data++;
 	size--;
 	if ((choices & FORMAT) == 1)
