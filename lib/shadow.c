@@ -8,7 +8,8 @@
  *   2. writes back all of the file; then the sync record of that epoch: from now on the journal's blocks count;
  *   3. copies them to the image, writes that back, and takes their records away, then their space.
  *
- * A sync that stopped before 2 was done left records of an epoch that was never reached; one that stopped in 3 is ended by the next one.
+ * A sync that stopped before 2 was done left records of an epoch that was never reached; one that stopped in 3 is ended by the next one,
+ * once it is sure that the sync record is on the disk.
  * The first change after a sync is announced on the disk (change.c), so a file that was changed after its last sync shows it: opened
  * under the same boot number its data are what processes left there, under another one nobody knows, and they are made again
  * from image and journal. Marks are set before a change here, under the writers' lock, so they are exact.
@@ -164,6 +165,29 @@ int blm_shadow_finish(struct blm_view *view, const char *shown)
 	int r = bring_home(view, &s);
 
 	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", shown, strerror(-r)) : 0;
+}
+
+static bool has_journal(const struct shadow *s)
+{
+	static const struct blm_block_record none;
+
+	for (uint64_t b = 0; b < s->count; b++)
+		if (memcmp(&s->records[BLM_JOURNAL][b], &none, sizeof(none)))
+			return true;
+	return false;
+}
+
+int blm_shadow_finish_killed(struct blm_view *view, const char *shown)
+{
+	struct shadow s = shadow_of(view);
+	int r = 0;
+
+	if (!has_journal(&s))
+		return 0;
+	r = blm_flush(view, live_of(view), BLM_PAGE);
+	if (r < 0)
+		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", shown, strerror(-r));
+	return blm_shadow_finish(view, shown);
 }
 
 static int take_block(const struct blm_view *view, const struct shadow *s, uint64_t block, uint64_t epoch, const char *shown)

@@ -15,10 +15,12 @@ int blm_shadow_new(struct blm_view *view);
 /*
  * sync.c, with BLM_LOCK_SYNC: take() notes what changed, in the journal, which is empty; the caller holds BLM_LOCK_WRITE, too. When the sync record of
  * that epoch is on the disk, finish() brings it into the image. If that does not come to pass, again() has it noted the next time.
- * Fail with words.
+ * finish_killed() goes before all that: of a sync that was killed the record may be in memory only, or be taken back there only, so it is
+ * written back before journal and image change. Fail with words.
  */
 int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown);
 int blm_shadow_finish(struct blm_view *view, const char *shown);
+int blm_shadow_finish_killed(struct blm_view *view, const char *shown);
 void blm_shadow_again(struct blm_view *view, uint64_t epoch);
 
 /* Did a power cut come between the last sync and now, and is the data therefore nothing to go by? */

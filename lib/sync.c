@@ -150,7 +150,7 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	int r = check_size(f, view);
 
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_finish(view, f->place.shown);	/* that of a sync that was killed */
+		r = blm_shadow_finish_killed(view, f->place.shown);
 	if (r == 0)
 		r = blm_guard_look(view, &seen);
 	if (r == 0) {

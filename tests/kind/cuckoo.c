@@ -468,8 +468,20 @@ static int open_traced(void *path)
 	return 0;
 }
 
-/* Let it go on until it has written back what it restored. 0: it may not be traced here. */
-static int go_to_the_write_back(pid_t pid)
+static int sync_traced(void *path)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, path, true) == 0);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		return NOT_TRACED;
+	raise(SIGSTOP);
+	MUST(blm_sync(f) == 0);
+	return 0;
+}
+
+/* Let it go on until it is about to write back so many bytes (0: any number), or has. 0: it may not be traced here. */
+static int go_to_a_write_back(pid_t pid, uint64_t bytes, bool to_its_end)
 {
 	struct __ptrace_syscall_info call = { .op = PTRACE_SYSCALL_INFO_NONE };
 	bool flushes = false;
@@ -482,8 +494,8 @@ static int go_to_the_write_back(pid_t pid)
 		ck_assert_msg(WIFSTOPPED(status), "it went on to its end: %x", status);
 		ck_assert_int_eq((int)ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)PTRACE_O_TRACESYSGOOD), 0);
 		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(call), &call) > 0 && call.op == PTRACE_SYSCALL_INFO_ENTRY)
-			flushes = call.entry.nr == SYS_msync;
-		else if (call.op == PTRACE_SYSCALL_INFO_EXIT && flushes)
+			flushes = call.entry.nr == SYS_msync && (!bytes || call.entry.args[1] == bytes);
+		if (flushes && call.op == (to_its_end ? PTRACE_SYSCALL_INFO_EXIT : PTRACE_SYSCALL_INFO_ENTRY))
 			return 1;
 		ck_assert_int_eq((int)ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
 	}
@@ -516,7 +528,7 @@ START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_ot
 	OK(blm_open(&reader, NULL, path, false));
 	ck_assert_uint_eq(found(reader, 0, 400), 400);
 	pid = spawn(open_traced, path);
-	if (go_to_the_write_back(pid)) {
+	if (go_to_a_write_back(pid, 0, true)) {
 		ck_assert(load_acquire(&live_of(current_view(f))->boot.word) != blm_boot_number());
 		if (_i)
 			go_to_the_boot_number(pid, live_of(current_view(f)));
@@ -532,6 +544,54 @@ START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_ot
 	ck_assert_uint_eq(found(reader, 0, 400), 400);
 	ck_assert(!blm_contains(reader, "lost", 4));
 	blm_close(f), blm_close(reader), blm_close(writer);
+}
+END_TEST
+
+static uint64_t synced_epoch(const struct blm_filter *f)
+{
+	struct blm_sync_record last = { 0 };
+
+	blm_last_sync(live_of(current_view(f)), current_view(f)->constant.uuid, &last);
+	return le64toh(last.epoch);
+}
+
+static uint64_t image_epoch(const struct blm_filter *f)
+{
+	const struct blm_view *view = current_view(f);
+
+	return le32toh(((const struct blm_block_record *)(view->image.map + view->shadow.records[BLM_IMAGE]))->epoch);
+}
+
+/* Its record is in memory only. After a power cut the disk would have that of the sync before, and must have its image. */
+START_TEST(the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_the_disk)
+{
+	struct blm_filter *f = make(500, 1e-6, 7);
+	uint64_t epoch;
+	pid_t pid[2];
+
+	OK(blm_add(f, "one", 3));
+	OK(blm_sync(f));
+	epoch = synced_epoch(f);
+	ck_assert_uint_eq(image_epoch(f), epoch);
+	OK(blm_add(f, "two", 3));
+	pid[0] = spawn(sync_traced, f->place.shown);
+	if (go_to_a_write_back(pid[0], BLM_PAGE, false)) {
+		kill(pid[0], SIGKILL);
+		ck_assert_int_eq(join(pid[0]), 1000 + SIGKILL);
+		ck_assert_uint_eq(synced_epoch(f), epoch + 1);
+		pid[1] = spawn(sync_traced, f->place.shown);
+		ck_assert_int_eq(go_to_a_write_back(pid[1], 0, false), 1);
+		ck_assert_uint_eq(image_epoch(f), epoch);
+		ck_assert_int_eq((int)ptrace(PTRACE_DETACH, pid[1], NULL, NULL), 0);
+		ck_assert_int_eq(join(pid[1]), 0);
+	} else {
+		puts("# no process can be traced here: nobody died");
+	}
+	OK(blm_sync(f));
+	ck_assert_uint_gt(image_epoch(f), epoch);
+	ck_assert(blm_contains(f, "one", 3) && blm_contains(f, "two", 3));
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	blm_close(f);
 }
 END_TEST
 
@@ -740,6 +800,7 @@ int main(void)
 	tcase_add_test(tc, what_is_copied_or_written_out_while_others_move_keys_has_them_all);
 	tcase_add_test(tc, a_key_is_found_while_it_goes_to_and_fro);
 	tcase_add_test(tc, after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers);
+	tcase_add_test(tc, the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_the_disk);
 	tcase_add_loop_test(tc, who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add, 0, 2);
 	tcase_add_test(tc, what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data);
 	tcase_add_test(tc, a_new_one_and_a_copy_that_were_never_synced_are_after_a_power_cut_as_they_were_made);

@@ -406,10 +406,25 @@ struct span {
 	uint32_t from, to;	/* the keys that are in it */
 };
 
-/* What the writer says, in memory that outlives it: what is in it for sure. */
+enum { SYNCS = 64 };
+
+/* What the writer says, in memory that outlives it: what is in it for sure, and was at the last sync, or at one that may have ended since. */
 struct told {
-	struct span now;
+	struct span now, synced[SYNCS];
+	uint32_t syncs;
 };
+
+static void sync_and_tell(struct blm_filter *f, volatile struct told *told)
+{
+	MUST(told->syncs < SYNCS);
+	told->synced[told->syncs].from = told->now.from;
+	told->synced[told->syncs].to = told->now.to;
+	told->syncs++;
+	MUST(blm_sync(f) == 0);
+	told->synced[0].from = told->now.from;
+	told->synced[0].to = told->now.to;
+	told->syncs = 1;
+}
 
 static void work(const char *path, volatile struct told *told)
 {
@@ -419,12 +434,12 @@ static void work(const char *path, volatile struct told *told)
 	for (;;) {
 		MUST(blm_add(f, (const void *)&(uint32_t){ told->now.to }, 4) == 1);
 		told->now.to++;
-		if (told->now.to - told->now.from > THERE) {
+		while (told->now.to - told->now.from > THERE) {
 			MUST(blm_remove(f, (const void *)&(uint32_t){ told->now.from }, 4) == 1);
 			told->now.from++;
 		}
 		if (told->now.to % 64 == 0)
-			MUST(blm_sync(f) == 0);
+			sync_and_tell(f, told);
 	}
 }
 
@@ -447,56 +462,110 @@ static int see(void *context, const void *key, size_t len, bool in_b)
 	return 0;
 }
 
-static bool are(const struct seen *s, uint32_t from, uint32_t to)
+static bool are(const struct seen *s, struct span is)
 {
-	return s->count == to - from && (!s->count || s->least == from) && s->sum == ((uint64_t)from + to - 1) * (to - from) / 2;
+	return s->count == is.to - is.from && (!s->count || s->least == is.from)
+	    && s->sum == ((uint64_t)is.from + is.to - 1) * (is.to - is.from) / 2;
 }
 
-static void check(struct told *told, const char *path, const struct blm_filter *empty)
+/* Of what it was when its writer died, the last key may be in it or not; and one that was to come out. */
+static bool is_of_now(const struct seen *s, struct told *told)
 {
-	struct span now = told->now;
+	struct span then = told->now;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		told->now = (struct span){ then.from + (i & 1), then.to + (i >> 1) };
+		if (are(s, told->now) && (!(i & 1) || then.to - then.from > THERE))
+			return true;
+	}
+	told->now = then;
+	return false;
+}
+
+static bool is_of_a_sync(const struct seen *s, struct told *told)
+{
+	for (uint32_t i = 0; i < told->syncs; i++)
+		if (are(s, told->synced[i])) {
+			told->now = told->synced[0] = told->synced[i];
+			told->syncs = 1;
+			return true;
+		}
+	return false;
+}
+
+static void check(struct told *told, const char *path, const struct blm_filter *empty, bool was_cut)
+{
 	struct seen s = { .least = UINT32_MAX };
-	bool good = false;
 	struct blm_filter *f;
+	bool good;
 
 	OK(blm_open(&f, NULL, path, false));
 	OK(blm_differences(f, empty, see, &s));
-	for (int i = 0; i < 4 && !good; i++) {	/* the last key may be in it or not; and one that was to come out */
-		struct span is = { now.from + (i & 1), now.to + (i >> 1) };
-
-		good = are(&s, is.from, is.to) && (!(i & 1) || now.to - now.from > THERE);
-		told->now = good ? is : told->now;
-	}
-	ck_assert_msg(good && !s.wrong, "%u keys from %u on, %u of them wrong; from %u to %u were in it", s.count, s.least, s.wrong, now.from, now.to);
-	for (uint32_t i = told->now.from; i < told->now.to; i++)
+	good = was_cut ? is_of_a_sync(&s, told) : is_of_now(&s, told);
+	ck_assert_msg(good && !s.wrong, "%u keys from %u on, %u of them wrong; from %u to %u were in it, from %u to %u at the last of %u syncs",
+		      s.count, s.least, s.wrong, told->now.from, told->now.to, told->synced[0].from, told->synced[0].to, told->syncs);
+	for (uint32_t i = told->now.from + !was_cut; i < told->now.to; i++)	/* the first may be half out */
 		ck_assert(blm_contains(f, &i, sizeof(i)));
 	blm_close(f);
 }
 
-START_TEST(after_any_kill_it_has_the_keys_of_all_calls_that_returned)
+/*
+ * The machine starts again, and of what was written since the last sync nobody knows what reached the disk. If nothing was, all that is in the
+ * file is on the disk. Returns whether anything was.
+ */
+static bool cut(const char *path)
+{
+	static struct blm_header header;
+	struct blm_sync_record last = { 0 };
+	uint64_t boot = 12345;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	bool dirty;
+
+	ck_assert_int_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	blm_last_sync(&header.live, header.constant.uuid, &last);
+	dirty = le64toh(header.live.written.word) > le64toh(last.epoch);
+	ck_assert_int_eq(pwrite(fd, &boot, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
+	for (uint64_t i = 0; dirty && i + 64 < le64toh(header.part[0].bytes); i += 200)
+		ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)(le64toh(header.part[0].offset) + i)), 6);
+	close(fd);
+	return dirty;
+}
+
+static void kill_one(const char *path, struct told *told, uint64_t *random)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		work(path, told);
+	usleep((useconds_t)(next_random(random) % 8000));
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status));
+}
+
+START_TEST(after_any_kill_it_has_the_keys_of_all_calls_that_returned_and_after_a_power_cut_those_of_its_last_sync)
 {
 	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const char *path = a_path();
 	struct blm_filter *f, *empty;
 	uint64_t random = 1;
+	unsigned cuts = 0;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "iblt", .capacity = THERE + 10 }));
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "iblt", .capacity = 4 * THERE }));	/* no chance that it cannot be listed */
 	empty = twin(f);
-	OK(blm_sync(f));
+	sync_and_tell(f, told);
 	blm_close(f);
 	for (unsigned cycle = 0; cycle < 20 + test_scale() * 80; cycle++) {
-		pid_t pid = fork();
-		int status;
+		bool was_cut;
 
-		if (!pid)
-			work(path, told);
-		usleep((useconds_t)(next_random(&random) % 8000));
-		kill(pid, SIGKILL);
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert(WIFSIGNALED(status));
-		check(told, path, empty);
+		kill_one(path, told, &random);
+		was_cut = _i && next_random(&random) % 2 && cut(path);
+		cuts += was_cut;
+		check(told, path, empty, was_cut);
 	}
 	ck_assert_uint_gt(told->now.to, THERE);
+	ck_assert(!_i || cuts);
 	blm_close(empty);
 }
 END_TEST
@@ -518,7 +587,7 @@ int main(void)
 	tcase_add_test(keys, a_file_of_holes_takes_no_memory_for_them);
 	tcase_add_loop_test(keys, tables_of_any_bytes_come_to_an_end, 0, 50);
 	tcase_add_loop_test(keys, a_key_whose_writer_was_killed_is_not_in_and_all_others_are, 0, IBLT_PROBES + 1);
-	tcase_add_test(sets, after_any_kill_it_has_the_keys_of_all_calls_that_returned);
+	tcase_add_loop_test(sets, after_any_kill_it_has_the_keys_of_all_calls_that_returned_and_after_a_power_cut_those_of_its_last_sync, 0, 2);
 	tcase_set_timeout(sets, 100);
 	suite_add_tcase(suite, sets);
 	suite_add_tcase(suite, keys);
