@@ -1,14 +1,15 @@
 #!/bin/bash
 # run.sh - runs the fuzz targets of a build one after the other, on all processors
 #
-# usage: tests/fuzz/run.sh BUILD RUNS SECONDS [FOLDER]
+# usage: tests/fuzz/run.sh BUILD RUNS SECONDS [FOLDER [SEED]]
 #
 # RUNS is how many executions each target gets, SECONDS when it ends if they take longer. The targets begin with the corpus of the
-# repository and with what is in FOLDER/TARGET, where they put what they find to be new. The last line counts.
+# repository and with what is in FOLDER/TARGET, where they put what they find to be new. With a SEED they change them in the same ways in
+# every run. The last line counts.
 set -u
 build=$(cd "$1" && pwd) || exit 2
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd) || exit 2
-runs=$2 seconds=$3 processors=$(nproc)
+runs=$2 seconds=$3 seed=${5:-} processors=$(nproc)
 if [ -n "${4:-}" ]; then
 	mkdir -p "$4" && folder=$(cd "$4" && pwd) || exit 2
 else
@@ -23,16 +24,17 @@ passed=0 failed=0
 # found. No entropy: to keep account of it takes longer than most inputs. Through a pipe: a target may limit the size of its files.
 work()
 {
-	local target=$1 name=$2 log=$3 left=$4 stop=$((SECONDS + seconds)) share corpus=()
+	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$((SECONDS + seconds)) share corpus=()
 	[ ! -d "$here/corpus/$name" ] || corpus=("$here/corpus/$name")
 	cd "$log" || return 1
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < 100000 ? left : 100000))
-		"$target" -runs=$share -max_total_time=$((stop - SECONDS)) -entropic=0 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3 -print_final_stats=1 \
+		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((stop - SECONDS)) -entropic=0 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3 -print_final_stats=1 \
 			"$folder/$name" "${corpus[@]}" 2>&1 | cat > "$log/out"
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1
 		sed -n 's/^stat::number_of_executed_units: *//p' "$log/out" >> "$log/done"
 		left=$((left - share))
+		seed=${seed:+$((seed + processors))}
 	done
 }
 
@@ -43,7 +45,7 @@ fuzz()
 	for ((i = 0; i < processors; i++)); do
 		mkdir -p "$log/$name/$i"
 		: > "$log/$name/$i/done"
-		work "$target" "$name" "$log/$name/$i" $((runs / processors)) &
+		work "$target" "$name" "$log/$name/$i" $((runs / processors)) "${seed:+$((seed + i))}" &
 		pids+=($!)
 	done
 	for ((i = 0; i < processors; i++)); do
