@@ -1,98 +1,31 @@
 /* redisbloom.c - RedisBloom's Bloom filters: its own answers, chunks that go out as they came, commands that load them, dumps; and whatever else comes */
-#include "vectors.h"
+#include "redis.h"
 
 #include <errno.h>
 #include <math.h>
 
-enum { KEYS_MOST = 2048, KEY_MOST = 1200, FILE_MOST = 8192, HEAD = 20, LINK = 53 };
+enum { HEAD = 20, LINK = 53 };
 
-struct keys {
-	uint8_t bytes[KEYS_MOST][KEY_MOST];
-	struct blm_key key[KEYS_MOST];
-	size_t count;
-};
-
-struct one {
-	char name[32];
-	const char *json, *end;
-	uint8_t file[FILE_MOST];
-	size_t bytes, header;
-};
-
-static struct keys in, asked;
+static char *json;
+static const char *const names[] = { "p1", "p2", "p3", "p4", "p5" };
 static const struct blm_exchange plain = { .format = "redisbloom" };
 
-static void load_lines(struct keys *keys, const char *name, size_t most)
+static void load(struct one *c, const char *name)
 {
-	char path[300], *text, *line;
-
-	snprintf(path, sizeof(path), DATA "/%s", name);
-	line = text = file_of(path, NULL);
-	ck_assert_msg(text != NULL, "%s", path);
-	for (keys->count = 0; *line && keys->count < most; keys->count++, line += strcspn(line, "\n") + 1) {
-		size_t len = strcspn(line, "\n");
-
-		ck_assert_uint_lt(len, KEY_MOST);
-		if (strstr(name, ".hex"))
-			len = from_hex(line, keys->bytes[keys->count], KEY_MOST);
-		else
-			memcpy(keys->bytes[keys->count], line, len);
-		keys->key[keys->count] = (struct blm_key){ keys->bytes[keys->count], len };
-	}
-	free(text);
+	load_case(c, json, name, "bits.bin");
 }
 
-/* The case of that name: header and bits one after the other, its keys and questions. */
-static void load(struct one *c, char *json, const char *name)
+static void answers_are_its_own(const struct blm_filter *f, const struct one *c)
 {
-	const char *at = json;
-	char path[200], keys[64], *bits;
-	size_t bytes;
-
-	do
-		c->json = next_case(&at, c->name);
-	while (c->json && strcmp(c->name, name));
-	ck_assert_msg(c->json != NULL, "%s", name);
-	c->end = at;
-	c->header = from_hex(field(c->json, c->end, "header_hex"), c->file, FILE_MOST);
-	snprintf(path, sizeof(path), DATA "/redisbloom/%s.bits.bin", name);
-	bits = file_of(path, &bytes);
-	memcpy(c->file + c->header, bits, bytes);
-	c->bytes = c->header + bytes;
-	load_lines(&in, text_field(c->json, c->end, "keys", keys, sizeof(keys)), number(c->json, c->end, "n_insert"));
-	load_lines(&asked, text_field(c->json, c->end, "probes", keys, sizeof(keys)), KEYS_MOST);
-	free(bits);
-}
-
-static void answers_are(const struct blm_filter *f, const struct one *c)
-{
-	static uint64_t bits[KEYS_MOST / 64];
-	uint8_t answers[KEYS_MOST / 8];
-	size_t count = 8 * from_hex(field(c->json, c->end, "probe_answers_lsb_first_hex"), answers, sizeof(answers));
-
-	ck_assert_uint_ge(count, asked.count);
 	for (size_t i = 0; i < in.count; i++)
 		ck_assert_msg(blm_contains(f, in.key[i].bytes, in.key[i].len), "%s: key %zu is missing", c->name, i);
-	blm_contains_many(f, asked.key, asked.count, bits);
-	for (size_t i = 0; i < asked.count; i++) {
-		ck_assert_msg(blm_contains(f, asked.key[i].bytes, asked.key[i].len) == (answers[i / 8] >> i % 8 & 1), "%s: question %zu", c->name, i);
-		ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, answers[i / 8] >> i % 8 & 1);
-	}
+	answers_are(f, &asked, field(c->json, c->end, "probe_answers_lsb_first_hex"), c->name);
 }
 
 static void goes_out_as(const struct blm_filter *f, const void *file, size_t bytes)
 {
-	void *out;
-	size_t out_bytes;
-
-	OK(blm_export_bytes(f, &plain, &out, &out_bytes));
-	ck_assert_uint_eq(out_bytes, bytes);
-	ck_assert_mem_eq(out, file, bytes);
-	blm_free(out);
+	goes_out_to(f, plain.format, file, bytes);
 }
-
-static const char *const names[] = { "p1", "p2", "p3", "p4", "p5" };
-static char *json;
 
 START_TEST(the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came)
 {
@@ -101,7 +34,7 @@ START_TEST(the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came)
 	struct one c;
 	uint32_t links;
 
-	load(&c, json, names[_i]);
+	load(&c, names[_i]);
 	memcpy(&links, c.file + 8, 4);
 	OK(blm_import_bytes(&f, NULL, NULL, NULL, c.file, c.bytes));	/* its beginning tells */
 	OK(blm_info(f, &info));
@@ -110,14 +43,14 @@ START_TEST(the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came)
 	ck_assert_str_eq(info.scheme, "double-64");
 	ck_assert_uint_eq(info.parts, le32toh(links));
 	ck_assert_uint_eq(info.keys, le64toh(*(uint64_t *)(void *)c.file));
-	answers_are(f, &c);
+	answers_are_its_own(f, &c);
 	goes_out_as(f, c.file, c.bytes);
 	for (size_t i = 0; i < in.count; i++)
 		ck_assert_int_eq(blm_add(f, in.key[i].bytes, in.key[i].len), 0);
 	goes_out_as(f, c.file, c.bytes);
 	OK(blm_copy(&copy, NULL, NULL, f, 0));
 	OK(blm_same_template(f, copy));
-	answers_are(copy, &c);
+	answers_are_its_own(copy, &c);
 	goes_out_as(copy, c.file, c.bytes);
 	blm_close(copy);
 	blm_close(f);
@@ -134,7 +67,7 @@ START_TEST(a_filter_that_is_made_for_it_is_the_one_that_it_makes)
 		struct blm_filter *f;
 		struct one c;
 
-		load(&c, json, made[i].name);
+		load(&c, made[i].name);
 		OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "redisbloom", .capacity = made[i].capacity, .rate = made[i].rate }));
 		OK(blm_add_many(f, in.key, in.count, NULL));
 		goes_out_as(f, c.file, c.bytes);
@@ -178,7 +111,7 @@ START_TEST(a_chain_goes_on_growing_here_and_comes_back_as_the_same)
 	size_t bytes;
 	void *out;
 
-	load(&c, json, "p3");
+	load(&c, "p3");
 	OK(blm_import_bytes(&f, NULL, NULL, NULL, c.file, c.bytes));
 	OK(blm_add_many(f, asked.key, asked.count, NULL));
 	OK(blm_info(f, &info));
@@ -225,64 +158,17 @@ END_TEST
 
 START_TEST(the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them)
 {
-	struct blm_exchange how = { .format = "redisbloom", .redis_key = "a key" };
-	uint64_t iters[16];
 	struct blm_filter *f;
 	struct one c;
-	uint8_t *out, *at;
-	size_t bytes, done = 0;
-	uint32_t chunks;
 
-	load(&c, json, names[_i]);
-	chunks = numbers_of(c.json, c.end, "chunk_iters", iters + 1, 15) + 1;
-	iters[0] = 1;
+	load(&c, names[_i]);
 	OK(blm_import_bytes(&f, NULL, NULL, NULL, c.file, c.bytes));
-	OK(blm_export_bytes(f, &how, (void **)&out, &bytes));
-	at = out;
-	for (uint32_t i = 0; i < chunks; i++) {
-		size_t count;
-		char expected[200], iter[24];
-		int len;
-
-		ck_assert_ptr_nonnull(memchr(at, '*', 1));
-		snprintf(iter, sizeof(iter), "%llu", (unsigned long long)iters[i]);
-		count = i ? (size_t)(iters[i] - iters[i - 1]) : c.header;
-		len = snprintf(expected, sizeof(expected), "*4\r\n$12\r\nBF.LOADCHUNK\r\n$5\r\na key\r\n$%zu\r\n%s\r\n$%zu\r\n", strlen(iter), iter, count);
-		ck_assert_mem_eq(at, expected, (size_t)len);
-		at += len;
-		ck_assert_mem_eq(at, c.file + done, count);
-		done += count;
-		at += count;
-		ck_assert_mem_eq(at, "\r\n", 2);
-		at += 2;
-	}
-	ck_assert_uint_eq(done, c.bytes);
-	ck_assert_uint_eq((size_t)(at - out), bytes);
-	blm_free(out);
+	goes_out_as_commands(f, plain.format, "BF.LOADCHUNK", &c);
 	blm_close(f);
 }
 END_TEST
 
 /* ---- Dumps ---- */
-
-static uint64_t crc64(const uint8_t *bytes, size_t count)
-{
-	uint64_t crc = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		crc ^= bytes[i];
-		for (int b = 0; b < 8; b++)
-			crc = crc >> 1 ^ (crc & 1 ? UINT64_C(0x95ac9329ac4bc9b5) : 0);
-	}
-	return crc;
-}
-
-static void seal(uint8_t *dump, size_t count)
-{
-	uint64_t crc = htole64(crc64(dump, count - 8));
-
-	memcpy(dump + count - 8, &crc, 8);
-}
 
 static int taken(const void *bytes, size_t count)
 {
@@ -414,7 +300,7 @@ START_TEST(what_is_cut_or_goes_on_is_refused)
 	size_t bytes, chunk_bytes;
 	struct one c;
 
-	load(&c, json, names[_i]);
+	load(&c, names[_i]);
 	for (size_t cut = 0; cut < c.bytes; cut += cut < c.header || c.bytes - cut < 10 ? 1 : c.bytes / 20)
 		ck_assert_int_lt(taken(c.file, cut), 0);
 	ck_assert_int_eq(taken(c.file, c.bytes + 1), -EBADMSG);
@@ -436,7 +322,7 @@ START_TEST(any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words)
 	size_t bytes, chunk_bytes, count = 0;
 	struct one c;
 
-	load(&c, json, "p5");
+	load(&c, "p5");
 	for (size_t i = 0; i < c.header; i++)
 		for (int bit = 0; bit < 8; bit++) {
 			c.file[i] ^= (uint8_t)(1 << bit);
@@ -467,7 +353,7 @@ START_TEST(a_header_that_its_own_loader_would_refuse_is_refused)
 	};
 	struct one c;
 
-	load(&c, json, "p1");
+	load(&c, "p1");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		uint8_t file[FILE_MOST];
 		uint64_t value = htole64(bad[i].value);
@@ -487,7 +373,7 @@ START_TEST(sizes_are_refused_before_anything_is_taken)
 	struct blm_filter *f;
 	struct one c;
 
-	load(&c, json, "p1");
+	load(&c, "p1");
 	memcpy(c.file + HEAD, &bytes, 8);
 	memcpy(c.file + HEAD + 8, &bits, 8);
 	ck_assert_int_eq(taken(c.file, c.bytes), -ENODATA);

@@ -1,80 +1,24 @@
 /* redisbloom_cf.c - RedisBloom's cuckoo filters: its own answers and counts, chunks that go out as they came, dumps; and whatever else comes */
 #include "kind/kind.h"
-#include "vectors.h"
+#include "redis.h"
 
 #include <errno.h>
 
-enum { KEYS_MOST = 2048, KEY_MOST = 128, FILE_MOST = 4096, HEAD = 38 };
+enum { HEAD = 38 };
 
-struct keys {
-	uint8_t bytes[KEYS_MOST][KEY_MOST];
-	struct blm_key key[KEYS_MOST];
-	size_t count;
-};
-
-struct one {
-	char name[32];
-	const char *json, *end;
-	uint8_t file[FILE_MOST];
-	size_t bytes;
-};
-
-static struct keys in, asked;
 static char *json;
 static const struct blm_exchange plain = { .format = "redisbloom-cf" };
 static const char *const names[] = { "c1", "c2", "c3", "c4" };
 
-static void load_lines(struct keys *keys, const char *name, size_t most)
-{
-	char path[300], *text, *line;
-
-	snprintf(path, sizeof(path), DATA "/%s", name);
-	line = text = file_of(path, NULL);
-	ck_assert_msg(text != NULL, "%s", path);
-	for (keys->count = 0; *line && keys->count < most; keys->count++, line += strcspn(line, "\n") + 1) {
-		size_t len = strcspn(line, "\n");
-
-		ck_assert_uint_lt(len, KEY_MOST);
-		memcpy(keys->bytes[keys->count], line, len);
-		keys->key[keys->count] = (struct blm_key){ keys->bytes[keys->count], len };
-	}
-	free(text);
-}
-
-/* The case of that name: header and buckets one after the other, its keys and questions. */
 static void load(struct one *c, const char *name)
 {
-	const char *at = json;
-	char path[200], keys[64], *cells;
-	size_t bytes;
-
-	do
-		c->json = next_case(&at, c->name);
-	while (c->json && strcmp(c->name, name));
-	ck_assert_msg(c->json != NULL, "%s", name);
-	c->end = at;
-	ck_assert_uint_eq(from_hex(field(c->json, c->end, "header_hex"), c->file, FILE_MOST), HEAD);
-	snprintf(path, sizeof(path), DATA "/redisbloom/%s.cf.bin", name);
-	cells = file_of(path, &bytes);
-	ck_assert(cells && bytes <= FILE_MOST - HEAD);
-	memcpy(c->file + HEAD, cells, bytes);
-	c->bytes = HEAD + bytes;
-	load_lines(&in, text_field(c->json, c->end, "keys", keys, sizeof(keys)), number(c->json, c->end, "n_insert"));
-	load_lines(&asked, text_field(c->json, c->end, "probes", keys, sizeof(keys)), KEYS_MOST);
-	free(cells);
+	load_case(c, json, name, "cf.bin");
+	ck_assert_uint_eq(c->header, HEAD);
 }
 
-static void answers_are(const struct blm_filter *f, const struct keys *keys, const struct one *c, const char *answers_field)
+static void answers_are_its_own(const struct blm_filter *f, const struct one *c)
 {
-	static uint64_t bits[KEYS_MOST / 64];
-	uint8_t answers[KEYS_MOST / 8];
-
-	ck_assert_uint_ge(8 * from_hex(field(c->json, c->end, answers_field), answers, sizeof(answers)), keys->count);
-	blm_contains_many(f, keys->key, keys->count, bits);
-	for (size_t i = 0; i < keys->count; i++) {
-		ck_assert_msg(blm_contains(f, keys->key[i].bytes, keys->key[i].len) == (answers[i / 8] >> i % 8 & 1), "%s: question %zu", c->name, i);
-		ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, answers[i / 8] >> i % 8 & 1);
-	}
+	answers_are(f, &asked, field(c->json, c->end, "probe_answers_lsb_first_hex"), c->name);
 }
 
 static void counts_are(const struct blm_filter *f, const struct one *c)
@@ -90,13 +34,7 @@ static void counts_are(const struct blm_filter *f, const struct one *c)
 
 static void goes_out_as(const struct blm_filter *f, const void *file, size_t bytes)
 {
-	void *out;
-	size_t out_bytes;
-
-	OK(blm_export_bytes(f, &plain, &out, &out_bytes));
-	ck_assert_uint_eq(out_bytes, bytes);
-	ck_assert_mem_eq(out, file, bytes);
-	blm_free(out);
+	goes_out_to(f, plain.format, file, bytes);
 }
 
 static struct blm_filter *take(const struct one *c)
@@ -130,13 +68,13 @@ START_TEST(the_cuckoo_filters_of_redisbloom_answer_as_there_count_as_there_and_g
 	ck_assert_str_eq(info.origin, "redisbloom-cf");
 	ck_assert_str_eq(info.kind, "redis-cuckoo");
 	ck_assert_str_eq(info.hash, "murmur64a-64");
-	answers_are(f, &in, &c, "inserted_answers_lsb_first_hex");
-	answers_are(f, &asked, &c, "probe_answers_lsb_first_hex");
+	answers_are(f, &in, field(c.json, c.end, "inserted_answers_lsb_first_hex"), c.name);
+	answers_are_its_own(f, &c);
 	counts_are(f, &c);
 	goes_out_as(f, c.file, c.bytes);
 	OK(blm_copy(&copy, NULL, a_path(), f, 0));
 	OK(blm_same_template(f, copy));
-	answers_are(copy, &asked, &c, "probe_answers_lsb_first_hex");
+	answers_are_its_own(copy, &c);
 	goes_out_as(copy, c.file, c.bytes);
 	blm_close(copy);
 	blm_close(f);
@@ -207,7 +145,7 @@ START_TEST(one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_number
 	ck_assert_uint_eq(bytes, c.bytes);
 	ck_assert_mem_eq(out, c.file, HEAD);
 	ck_assert_int_eq(blm_contains_many(f, in.key, in.count, NULL), 900);
-	answers_are(f, &asked, &c, "probe_answers_lsb_first_hex");
+	answers_are_its_own(f, &c);
 	counts_are(f, &c);
 	blm_free(out);
 	blm_close(f);
@@ -320,62 +258,17 @@ END_TEST
 
 START_TEST(the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them)
 {
-	struct blm_exchange how = { .format = "redisbloom-cf", .redis_key = "a key" };
-	uint64_t iters[16];
 	struct blm_filter *f;
 	struct one c;
-	uint8_t *out, *at;
-	size_t bytes, done = 0;
-	uint32_t chunks;
 
 	load(&c, names[_i]);
-	chunks = numbers_of(c.json, c.end, "chunk_iters", iters + 1, 15) + 1;
-	iters[0] = 1;
-	f = take(&c);
-	OK(blm_export_bytes(f, &how, (void **)&out, &bytes));
-	at = out;
-	for (uint32_t i = 0; i < chunks; i++) {
-		size_t count = i ? (size_t)(iters[i] - iters[i - 1]) : HEAD;
-		char expected[200], iter[24];
-		int len;
-
-		snprintf(iter, sizeof(iter), "%llu", (unsigned long long)iters[i]);
-		len = snprintf(expected, sizeof(expected), "*4\r\n$12\r\nCF.LOADCHUNK\r\n$5\r\na key\r\n$%zu\r\n%s\r\n$%zu\r\n", strlen(iter), iter, count);
-		ck_assert_mem_eq(at, expected, (size_t)len);
-		at += len;
-		ck_assert_mem_eq(at, c.file + done, count);
-		done += count;
-		at += count;
-		ck_assert_mem_eq(at, "\r\n", 2);
-		at += 2;
-	}
-	ck_assert_uint_eq(done, c.bytes);
-	ck_assert_uint_eq((size_t)(at - out), bytes);
-	blm_free(out);
+	OK(blm_import_bytes(&f, NULL, NULL, NULL, c.file, c.bytes));
+	goes_out_as_commands(f, plain.format, "CF.LOADCHUNK", &c);
 	blm_close(f);
 }
 END_TEST
 
 /* ---- Dumps, made here as redis_dump.c describes them ---- */
-
-static uint64_t crc64(const uint8_t *bytes, size_t count)
-{
-	uint64_t crc = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		crc ^= bytes[i];
-		for (int b = 0; b < 8; b++)
-			crc = crc >> 1 ^ (crc & 1 ? UINT64_C(0x95ac9329ac4bc9b5) : 0);
-	}
-	return crc;
-}
-
-static void seal(uint8_t *dump, size_t count)
-{
-	uint64_t crc = htole64(crc64(dump, count - 8));
-
-	memcpy(dump + count - 8, &crc, 8);
-}
 
 static size_t put_length(uint8_t *to, uint64_t n)
 {
@@ -445,7 +338,7 @@ START_TEST(a_dump_is_read_and_is_the_filter_of_its_chunks)
 	load(&c, names[_i]);
 	bytes = make_dump(dump, &c);
 	OK(blm_import_bytes(&f, NULL, NULL, NULL, dump, bytes));
-	answers_are(f, &asked, &c, "probe_answers_lsb_first_hex");
+	answers_are_its_own(f, &c);
 	goes_out_as(f, c.file, c.bytes);
 	blm_close(f);
 	for (size_t cut = 0; cut < bytes; cut += 1 + cut / 30)

@@ -6,6 +6,7 @@
  */
 #include "bank/bank.h"
 #include "dice.h"
+#include "patch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,23 +29,10 @@ static uint8_t *base[BASES];
 static size_t base_bytes[BASES];
 static int file;
 
-static void must(bool right)
-{
-	if (!right)
-		__builtin_trap();
-}
-
 static void take_base(unsigned which, struct blm_bank_build *b, const char *path)
 {
-	FILE *in;
-
 	must(blm_bank_finish(b) == 0);
-	in = fopen(path, "re");
-	must(in != NULL);
-	base[which] = malloc(BYTES_MAX);
-	base_bytes[which] = fread(base[which], 1, BYTES_MAX, in);
-	fclose(in);
-	unlink(path);
+	base[which] = take_file(path, BYTES_MAX, &base_bytes[which]);
 }
 
 static struct blm_bank_build *begin(const char *path)
@@ -89,21 +77,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	file = memfd_create("fuzz", MFD_CLOEXEC);
 	must(file >= 0);
 	return 0;
-}
-
-static void patch(uint8_t *to, size_t bytes, const uint8_t *data, size_t size)
-{
-	while (size > 3) {
-		size_t at = ((size_t)data[0] | (size_t)data[1] << 8) % bytes, n = data[2];
-
-		data += 3;
-		size -= 3;
-		if (n > size)
-			n = size;
-		memcpy(to + at, data, n < bytes - at ? n : bytes - at);
-		data += n;
-		size -= n;
-	}
 }
 
 static void mend(uint8_t *bytes, size_t count, unsigned choices)

@@ -13,6 +13,7 @@
 #include "file/image.h"
 #include "filter.h"
 #include "kind/clock.h"
+#include "patch.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -72,24 +73,14 @@ static unsigned base_count;
 static char folder[] = "/dev/shm/bloomery-fuzz-XXXXXX";
 static int file;
 
-static void must(bool right)
-{
-	if (!right)
-		__builtin_trap();
-}
-
 /* The file becomes the next base, and goes. */
 static void take_base(const char *path)
 {
-	FILE *in = fopen(path, "re");
 	char key[64];
 
-	must(in != NULL && base_count < BASES_MAX);
-	base[base_count] = malloc(BYTES_MAX);
-	base_bytes[base_count] = fread(base[base_count], 1, BYTES_MAX, in);
+	must(base_count < BASES_MAX);
+	base[base_count] = take_file(path, BYTES_MAX, &base_bytes[base_count]);
 	base_count++;
-	fclose(in);
-	unlink(path);
 	snprintf(key, sizeof(key), "%s.key", path);
 	unlink(key);
 }
@@ -180,21 +171,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		if (kind.can & BLM_CAN_BUILD)
 			build_base(path, &kind);
 	return 0;
-}
-
-static void patch(uint8_t *to, size_t bytes, const uint8_t *data, size_t size)
-{
-	while (size > 3) {
-		size_t at = ((size_t)data[0] | (size_t)data[1] << 8) % bytes, n = data[2];
-
-		data += 3;
-		size -= 3;
-		if (n > size)
-			n = size;
-		memcpy(to + at, data, n < bytes - at ? n : bytes - at);
-		data += n;
-		size -= n;
-	}
 }
 
 static void mend_record(struct blm_block_record *r, unsigned part, const uint8_t *block, size_t bytes, bool whole, const uint8_t *uuid)
