@@ -57,119 +57,156 @@ static int next_of(MDB_txn *txn, MDB_dbi list, const struct listed *from, MDB_va
 	return code;
 }
 
-int blm_catalog_has_list(struct blm_catalog *c, const uint8_t uuid[16])
+/* What is asked of a filter's list, and what was found. */
+struct look {
+	struct listed from;		/* from there on */
+	const struct blm_key *keys;
+	size_t count;
+	const uint64_t *among;		/* NULL: all */
+	uint64_t *ret_bits;
+	uint8_t *ret_after, *ret_key;
+	size_t *ret_bytes;
+	int64_t found;
+};
+
+static struct look look_for(const uint8_t uuid[UUID])
 {
-	struct listed from = { .hash = { 0 } };
+	struct look look = { .found = 0 };
+
+	memcpy(look.from.uuid, uuid, UUID);
+	return look;
+}
+
+static int look_for_any(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct look *look = context;
 	MDB_val at, value;
 	MDB_dbi list;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	int code = open_list(txn, 0, &list);
 
-	if (r < 0)
-		return r;
-	memcpy(from.uuid, uuid, UUID);
-	code = open_list(txn, 0, &list);
 	if (code == 0)
-		code = next_of(txn, list, &from, &at, &value);
-	r = code == 0 ? 1 : code == MDB_NOTFOUND ? 0 : blm_catalog_failed(c, code, "looking up");
-	blm_catalog_end_reading(c, txn);
-	return r;
+		code = next_of(txn, list, &look->from, &at, &value);
+	look->found = code == 0;
+	return code;
+}
+
+int blm_catalog_has_list(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	struct look look = look_for(uuid);
+	int r = blm_catalog_look(c, look_for_any, &look, "looking up");
+
+	return r < 0 ? r : (int)look.found;
+}
+
+static int count_all(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct look *look = context;
+	MDB_val at = { .mv_data = &look->from, .mv_size = sizeof(look->from) }, value;
+	MDB_cursor *cursor;
+	MDB_dbi list;
+	int code = open_list(txn, 0, &list);
+
+	if (code == 0)
+		code = mdb_cursor_open(txn, list, &cursor);
+	if (code)
+		return code;
+	code = mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE);
+	for (; code == 0 && at.mv_size >= UUID && !memcmp(at.mv_data, look->from.uuid, UUID); look->found++)
+		code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
+	mdb_cursor_close(cursor);
+	return code;
 }
 
 int64_t blm_catalog_count_listed(struct blm_catalog *c, const uint8_t uuid[16])
 {
-	struct listed from = { .hash = { 0 } };
-	MDB_val at = { .mv_data = &from, .mv_size = sizeof(from) }, value;
-	MDB_cursor *cursor;
-	int64_t count = 0;
-	MDB_dbi list;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	struct look look = look_for(uuid);
+	int r = blm_catalog_look(c, count_all, &look, "counting");
 
-	if (r < 0)
-		return r;
-	memcpy(from.uuid, uuid, UUID);
-	code = open_list(txn, 0, &list);
-	if (code == 0)
-		code = mdb_cursor_open(txn, list, &cursor);
-	if (code == 0) {
-		code = mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE);
-		for (; code == 0 && at.mv_size >= UUID && !memcmp(at.mv_data, uuid, UUID); count++)
-			code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
-		mdb_cursor_close(cursor);
+	return r < 0 ? r : look.found;
+}
+
+static int look_for_keys(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct look *look = context;
+	MDB_dbi list;
+	int code = open_list(txn, 0, &list);
+
+	for (size_t i = 0; code == 0 && i < look->count; i++) {
+		const struct blm_key *key = &look->keys[i];
+		struct listed by;
+		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) }, value;
+
+		if (look->among && !(look->among[i / 64] >> i % 64 & 1))
+			continue;
+		name(&by, look->from.uuid, key);
+		code = mdb_get(txn, list, &at, &value);
+		if (code == 0 && value.mv_size == key->len && !memcmp(value.mv_data, key->bytes, key->len)) {
+			look->ret_bits[i / 64] |= UINT64_C(1) << i % 64;
+			look->found++;
+		}
+		if (code == MDB_NOTFOUND)
+			code = 0;
 	}
-	if (code && code != MDB_NOTFOUND)
-		r = blm_catalog_failed(c, code, "counting");
-	blm_catalog_end_reading(c, txn);
-	return r < 0 ? r : count;
+	return code;
 }
 
 int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
 				const uint64_t *among, uint64_t *ret_bits)
 {
-	int64_t found = 0;
-	MDB_dbi list;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	struct look look = look_for(uuid);
+	int r;
 
-	if (r < 0)
-		return r;
+	look.keys = keys;
+	look.count = count;
+	look.among = among;
+	look.ret_bits = ret_bits;
 	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
-	code = open_list(txn, 0, &list);
-	for (size_t i = 0; code == 0 && i < count; i++) {
-		struct listed by;
-		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) }, value;
+	r = blm_catalog_look(c, look_for_keys, &look, "looking up");
+	return r < 0 ? r : look.found;
+}
 
-		if (among && !(among[i / 64] >> i % 64 & 1))
-			continue;
-		name(&by, uuid, &keys[i]);
-		code = mdb_get(txn, list, &at, &value);
-		if (code == 0 && value.mv_size == keys[i].len && !memcmp(value.mv_data, keys[i].bytes, keys[i].len)) {
-			ret_bits[i / 64] |= UINT64_C(1) << i % 64;
-			found++;
-		}
-		if (code == MDB_NOTFOUND)
-			code = 0;
+/* None lies between a hash and the next number. */
+static void count_up(uint8_t hash[HASH])
+{
+	for (int i = HASH - 1; i >= 0 && ++hash[i] == 0; i--)
+		if (i == 0)
+			memset(hash, 0xff, HASH);
+}
+
+static int look_for_next(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct look *look = context;
+	MDB_val at, value;
+	MDB_dbi list;
+	int code = open_list(txn, 0, &list);
+
+	if (code == 0)
+		code = next_of(txn, list, &look->from, &at, &value);
+	if (code == 0 && at.mv_size != sizeof(look->from))
+		code = MDB_CORRUPTED;
+	if (code)
+		return code;
+	look->found = is_good(&at, &value) ? 1 : 2;
+	if (look->found == 1) {
+		*look->ret_bytes = value.mv_size;
+		memcpy(look->ret_key, value.mv_data, value.mv_size);
 	}
-	if (code && code != MDB_NOTFOUND)
-		r = blm_catalog_failed(c, code, "looking up");
-	blm_catalog_end_reading(c, txn);
-	return r < 0 ? r : found;
+	memcpy(look->ret_after, (uint8_t *)at.mv_data + UUID, HASH);
+	count_up(look->ret_after);
+	return 0;
 }
 
 int blm_catalog_next_listed(struct blm_catalog *c, const uint8_t uuid[16], uint8_t after[32], uint8_t *ret_key, size_t *ret_bytes)
 {
-	struct listed from;
-	MDB_val at, value;
-	MDB_dbi list;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	struct look look = look_for(uuid);
+	int r;
 
-	if (r < 0)
-		return r;
-	memcpy(from.uuid, uuid, UUID);
-	memcpy(from.hash, after, HASH);
-	code = open_list(txn, 0, &list);
-	if (code == 0)
-		code = next_of(txn, list, &from, &at, &value);
-	if (code == 0 && !is_good(&at, &value))
-		r = at.mv_size == sizeof(from) ? 2 : blm_catalog_failed(c, MDB_CORRUPTED, "listing");
-	else if (code == 0)
-		r = 1;
-	else if (code != MDB_NOTFOUND)
-		r = blm_catalog_failed(c, code, "listing");
-	if (r > 0) {
-		if (r == 1) {
-			*ret_bytes = value.mv_size;
-			memcpy(ret_key, value.mv_data, value.mv_size);
-		}
-		memcpy(after, (uint8_t *)at.mv_data + UUID, HASH);	/* and one more: none lies between */
-		for (int i = HASH - 1; i >= 0 && ++after[i] == 0; i--)
-			if (i == 0)
-				memset(after, 0xff, HASH);
-	}
-	blm_catalog_end_reading(c, txn);
-	return r;
+	memcpy(look.from.hash, after, HASH);
+	look.ret_after = after;
+	look.ret_key = ret_key;
+	look.ret_bytes = ret_bytes;
+	r = blm_catalog_look(c, look_for_next, &look, "listing");
+	return r < 0 ? r : (int)look.found;
 }
 
 /* ---- Changes ---- */
@@ -305,8 +342,9 @@ struct check {
 	int damaged;
 };
 
-static int check_lists(MDB_txn *txn, struct check *check)
+static int check_lists(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
+	struct check *check = context;
 	MDB_cursor *cursor;
 	MDB_val at, value;
 	MDB_dbi list;
@@ -327,28 +365,11 @@ static int check_lists(MDB_txn *txn, struct check *check)
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
-static int repair_lists(struct blm_catalog *c, MDB_txn *txn, void *check)
-{
-	return check_lists(txn, check);
-}
-
 int blm_catalog_check_lists(struct blm_catalog *c, bool repair)
 {
 	struct check check = { .repair = repair };
-	MDB_txn *txn;
-	int r, code;
+	int r = repair ? blm_catalog_transact(c, check_lists, &check) : blm_catalog_look(c, check_lists, &check, "checking lists");
 
-	if (repair) {
-		r = blm_catalog_transact(c, repair_lists, &check);
-		return r < 0 ? r : check.damaged;
-	}
-	r = blm_catalog_begin(c, false, &txn);
-	if (r < 0)
-		return r;
-	code = check_lists(txn, &check);
-	if (code)
-		r = blm_catalog_failed(c, code, "checking lists");
-	blm_catalog_end_reading(c, txn);
 	return r < 0 ? r : check.damaged;
 }
 

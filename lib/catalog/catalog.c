@@ -22,55 +22,64 @@ static int decode(const struct blm_catalog *c, const char *name, const MDB_val *
 
 /* ---- Look-ups ---- */
 
+struct look {
+	const char *after;		/* the name, or that before it */
+	char *ret_name;
+	struct blm_entry *ret;
+	int r;				/* of what was found: 0, 1: damaged, or -ENOENT */
+};
+
+static int look_up(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct look *look = context;
+	MDB_val key = key_of(look->after), value;
+	int code = mdb_get(txn, c->filters, &key, &value);
+
+	if (code)
+		return code;
+	look->r = 0;
+	return decode(c, look->after, &value, look->ret);
+}
+
 int blm_catalog_get(struct blm_catalog *c, const char *name, struct blm_entry *ret)
 {
-	MDB_val key = key_of(name), value;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	struct look look = { .after = name, .ret = ret, .r = -ENOENT };
+	int r = blm_catalog_look(c, look_up, &look, "looking up");
 
-	if (r < 0)
-		return r;
-	code = mdb_get(txn, c->filters, &key, &value);
-	r = code == 0 ? decode(c, name, &value, ret) : code == MDB_NOTFOUND ? -ENOENT : blm_catalog_failed(c, code, "looking up");
-	blm_catalog_end_reading(c, txn);
-	return r;
+	return r < 0 ? r : look.r;
+}
+
+static int look_behind(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct look *look = context;
+	char least[BLM_FORMAT_NAME + 1], found[BLM_FORMAT_NAME] = "";
+	MDB_val key = { .mv_data = least }, value;
+	MDB_cursor *cursor;
+	int code = mdb_cursor_open(txn, c->filters, &cursor);
+
+	if (code)
+		return code;
+	key.mv_size = strlen(look->after) + 1;	/* no name has a NUL, so this is between `after` and the next */
+	memcpy(least, look->after, key.mv_size);
+	code = mdb_cursor_get(cursor, &key, &value, *look->after ? MDB_SET_RANGE : MDB_FIRST);
+	mdb_cursor_close(cursor);
+	if (code || key.mv_size >= BLM_FORMAT_NAME)
+		return code ? code : MDB_CORRUPTED;
+	memcpy(found, key.mv_data, key.mv_size);
+	/* in a damaged table the next can be an earlier one, and a listing would never end */
+	if (strlen(found) != key.mv_size || strcmp(found, least) <= 0)
+		return MDB_CORRUPTED;
+	memcpy(look->ret_name, found, sizeof(found));
+	look->r = decode(c, found, &value, look->ret) < 0;
+	return 0;
 }
 
 int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret)
 {
-	char least[BLM_FORMAT_NAME + 1];
-	MDB_val key = { .mv_data = least }, value;
-	MDB_cursor *cursor = NULL;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	struct look look = { .after = after, .ret_name = name, .ret = ret, .r = -ENOENT };
+	int r = blm_catalog_look(c, look_behind, &look, "listing");
 
-	if (r < 0)
-		return r;
-	key.mv_size = strlen(after) + 1;	/* no name has a NUL, so this is between `after` and the next */
-	memcpy(least, after, key.mv_size);
-	code = mdb_cursor_open(txn, c->filters, &cursor);
-	if (code == 0)
-		code = mdb_cursor_get(cursor, &key, &value, *after ? MDB_SET_RANGE : MDB_FIRST);
-	if (code == MDB_NOTFOUND) {
-		r = -ENOENT;
-	} else if (code || key.mv_size >= BLM_FORMAT_NAME) {
-		r = blm_catalog_failed(c, code ? code : MDB_CORRUPTED, "listing");
-	} else {
-		char found[BLM_FORMAT_NAME] = "";
-
-		memcpy(found, key.mv_data, key.mv_size);
-		/* in a damaged table the next can be an earlier one, and a listing would never end */
-		if (strlen(found) != key.mv_size || strcmp(found, least) <= 0) {
-			r = blm_catalog_failed(c, MDB_CORRUPTED, "listing");
-		} else {
-			memcpy(name, found, sizeof(found));
-			r = decode(c, name, &value, ret) < 0;
-		}
-	}
-	if (cursor)
-		mdb_cursor_close(cursor);
-	blm_catalog_end_reading(c, txn);
-	return r;
+	return r < 0 ? r : look.r;
 }
 
 /* ---- Changes ---- */
@@ -134,15 +143,22 @@ int blm_catalog_replace(struct blm_catalog *c, const char *name, const struct bl
 	return blm_catalog_transact(c, replace_entry, &(struct put){ .name = name, .making_way = over, .replacing = entry });
 }
 
+static int find_entry(struct blm_catalog *c, MDB_txn *txn, MDB_val *key, const char *name, MDB_val *ret)
+{
+	int code;
+
+	*key = key_of(name);
+	code = mdb_get(txn, c->filters, key, ret);
+	return code == MDB_NOTFOUND ? blm_fail(-ENOENT, "%s: there is no filter of that name", name) : code;
+}
+
 static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
 	struct put *p = context;
-	MDB_val key = key_of(p->name), value;
+	MDB_val key, value;
 	struct blm_entry entry;
-	int code = mdb_get(txn, c->filters, &key, &value);
+	int code = find_entry(c, txn, &key, p->name, &value);
 
-	if (code == MDB_NOTFOUND)
-		return blm_fail(-ENOENT, "%s: there is no filter of that name", p->name);
 	if (code)
 		return code;
 	code = decode(c, p->name, &value, &entry);
@@ -161,12 +177,10 @@ int blm_catalog_rename(struct blm_catalog *c, const char *from, const char *to)
 static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
 	struct put *p = context;
-	MDB_val key = key_of(p->name), value;
+	MDB_val key, value;
 	struct blm_entry entry;
-	int code = mdb_get(txn, c->filters, &key, &value);
+	int code = find_entry(c, txn, &key, p->name, &value);
 
-	if (code == MDB_NOTFOUND)
-		return blm_fail(-ENOENT, "%s: there is no filter of that name", p->name);
 	if (code)
 		return code;
 	if (p->uuid && blm_record_decode(p->name, value.mv_data, value.mv_size, &entry) && memcmp(entry.constant.uuid, p->uuid, 16))

@@ -350,7 +350,7 @@ static int begin(struct blm_catalog *c, bool write, MDB_txn **ret)
 	return code ? blm_catalog_failed(c, code, "beginning a transaction") : 0;
 }
 
-int blm_catalog_begin(struct blm_catalog *c, bool write, MDB_txn **ret)
+static int begin_locked(struct blm_catalog *c, bool write, MDB_txn **ret)
 {
 	int r = c->generation == generation ? 0 : after_fork(c);
 
@@ -367,30 +367,43 @@ int blm_catalog_begin(struct blm_catalog *c, bool write, MDB_txn **ret)
 	return r;
 }
 
-int blm_catalog_verify(struct blm_catalog *c)
+/* LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest is worded. */
+static int worded(const struct blm_catalog *c, int code, const char *doing)
+{
+	return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE) ? blm_catalog_failed(c, code, doing) : code;
+}
+
+int blm_catalog_look(struct blm_catalog *c, blm_catalog_step *step, void *context, const char *doing)
 {
 	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn);
+	int code = begin_locked(c, false, &txn);
 
-	if (r < 0)
-		return r;
-	r = check_pages(c, UINT64_MAX);
-	blm_catalog_end_reading(c, txn);
-	return r;
-}
-
-void blm_catalog_end_reading(struct blm_catalog *c, MDB_txn *txn)
-{
+	if (code < 0)
+		return code;
+	code = step(c, txn, context);
+	code = code == MDB_NOTFOUND ? 0 : worded(c, code, doing);
 	mdb_txn_abort(txn);
 	blm_catalog_unlock(&c->lock);
+	return code;
 }
 
-static int transact(struct blm_catalog *c, int (*change)(struct blm_catalog *, MDB_txn *, void *), void *context)
+static int look_at_pages(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	(void)txn, (void)context;
+	return check_pages(c, UINT64_MAX);
+}
+
+int blm_catalog_verify(struct blm_catalog *c)
+{
+	return blm_catalog_look(c, look_at_pages, NULL, "checking");
+}
+
+static int transact(struct blm_catalog *c, blm_catalog_step *change, void *context)
 {
 	for (;;) {
 		MDB_txn *txn;
 		MDB_envinfo info;
-		int code = blm_catalog_begin(c, true, &txn);
+		int code = begin_locked(c, true, &txn);
 
 		if (code < 0)
 			return code;
@@ -409,12 +422,11 @@ static int transact(struct blm_catalog *c, int (*change)(struct blm_catalog *, M
 		} else {
 			blm_catalog_unlock(&c->lock);
 		}
-		/* LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest is worded */
-		return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE) ? blm_catalog_failed(c, code, "writing") : code;
+		return worded(c, code, "writing");
 	}
 }
 
-int blm_catalog_transact(struct blm_catalog *c, int (*change)(struct blm_catalog *, MDB_txn *, void *), void *context)
+int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *context)
 {
 	struct blm_held_signal held;
 	int r;

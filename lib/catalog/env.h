@@ -34,15 +34,14 @@ int blm_catalog_check(int fd, uint64_t file_bytes, uint64_t most, char ret_wrong
 /* An LMDB code in words; -EUCLEAN where the catalog is damaged. */
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing);
 
-/* Begin a transaction, with the catalog's lock; a read is ended by the second. */
-int blm_catalog_begin(struct blm_catalog *c, bool write, MDB_txn **ret);
-void blm_catalog_end_reading(struct blm_catalog *c, MDB_txn *txn);
-
 /*
- * Run change() in a transaction and commit it; where the map is too small, enlarge it and begin again. change() returns 0 or
- * an LMDB code, or a negative errno that it has worded.
+ * Run a step in a transaction, with the catalog's lock: one that only looks, for which MDB_NOTFOUND is as good as 0; or one that changes
+ * something, which is then committed, and begun again where the map was too small. A step returns 0 or an LMDB code, or a negative errno
+ * that it has worded. doing: what failed, in words.
  */
-int blm_catalog_transact(struct blm_catalog *c, int (*change)(struct blm_catalog *, MDB_txn *, void *), void *context);
+typedef int blm_catalog_step(struct blm_catalog *c, MDB_txn *txn, void *context);
+int blm_catalog_look(struct blm_catalog *c, blm_catalog_step *step, void *context, const char *doing);
+int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *context);
 
 /* catalog/uuid.c: in the transaction that takes a filter out. 0 or an LMDB code. */
 int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16]);

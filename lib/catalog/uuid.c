@@ -28,38 +28,45 @@ int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16])
 	return code ? code : blm_catalog_end_list(txn, uuid);
 }
 
-int blm_catalog_is_gone(struct blm_catalog *c, const uint8_t uuid[16])
-{
-	MDB_val key = { .mv_size = 16, .mv_data = (void *)uuid }, value;
-	MDB_dbi gone;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+struct of_uuid {
+	const uint8_t *uuid;
+	bool found;
+};
 
-	if (r < 0)
-		return r;
-	code = open_gone(txn, 0, &gone);
+static int look_for_gone(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	struct of_uuid *of = context;
+	MDB_val key = { .mv_size = 16, .mv_data = (void *)of->uuid }, value;
+	MDB_dbi gone;
+	int code = open_gone(txn, 0, &gone);
+
 	if (code == 0)
 		code = mdb_get(txn, gone, &key, &value);
-	r = code == 0 ? 1 : code == MDB_NOTFOUND ? 0 : blm_catalog_failed(c, code, "looking up");
-	blm_catalog_end_reading(c, txn);
-	return r;
+	of->found = code == 0;
+	return code;
+}
+
+int blm_catalog_is_gone(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	struct of_uuid of = { .uuid = uuid };
+	int r = blm_catalog_look(c, look_for_gone, &of, "looking up");
+
+	return r < 0 ? r : of.found;
+}
+
+static int count_gone(struct blm_catalog *c, MDB_txn *txn, void *stat)
+{
+	MDB_dbi gone;
+	int code = open_gone(txn, 0, &gone);
+
+	return code ? code : mdb_stat(txn, gone, stat);
 }
 
 int blm_catalog_count_gone(struct blm_catalog *c)
 {
 	MDB_stat stat = { 0 };
-	MDB_dbi gone;
-	MDB_txn *txn;
-	int r = blm_catalog_begin(c, false, &txn), code;
+	int r = blm_catalog_look(c, count_gone, &stat, "counting");
 
-	if (r < 0)
-		return r;
-	code = open_gone(txn, 0, &gone);
-	if (code == 0)
-		code = mdb_stat(txn, gone, &stat);
-	if (code && code != MDB_NOTFOUND)
-		r = blm_catalog_failed(c, code, "counting");
-	blm_catalog_end_reading(c, txn);
 	return r < 0 ? r : stat.ms_entries < INT_MAX ? (int)stat.ms_entries : INT_MAX;
 }
 
@@ -93,21 +100,19 @@ int blm_catalog_forget_gone(struct blm_catalog *c, bool (*is_there)(void *contex
 	return blm_catalog_transact(c, forget_gone, &(struct forget){ .is_there = is_there, .context = context });
 }
 
-/* In one transaction: from one look-up to the next it could be renamed to a name that was passed already. */
-int blm_catalog_knows(struct blm_catalog *c, const uint8_t uuid[16])
+static int look_for_record(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
+	struct of_uuid *of = context;
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	MDB_cursor *cursor = NULL;
+	MDB_cursor *cursor;
 	MDB_val key, value;
-	MDB_txn *txn;
-	int r = entry ? blm_catalog_begin(c, false, &txn) : blm_fail(-ENOMEM, "%s: out of memory", c->folder), code;
+	int code = entry ? mdb_cursor_open(txn, c->filters, &cursor) : ENOMEM;
 
-	if (r < 0) {
+	if (code) {
 		free(entry);
-		return r;
+		return code;
 	}
-	code = mdb_cursor_open(txn, c->filters, &cursor);
-	while (code == 0 && r == 0 && (code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+	while (code == 0 && !of->found && (code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
 		char name[BLM_FORMAT_NAME] = "";
 
 		if (key.mv_size >= sizeof(name))
@@ -115,13 +120,18 @@ int blm_catalog_knows(struct blm_catalog *c, const uint8_t uuid[16])
 		else
 			memcpy(name, key.mv_data, key.mv_size);
 		if (code == 0 && blm_record_decode(name, value.mv_data, value.mv_size, entry))
-			r = !memcmp(entry->constant.uuid, uuid, 16);
+			of->found = !memcmp(entry->constant.uuid, of->uuid, 16);
 	}
-	if (code && code != MDB_NOTFOUND)
-		r = blm_catalog_failed(c, code, "listing");
-	if (cursor)
-		mdb_cursor_close(cursor);
-	blm_catalog_end_reading(c, txn);
+	mdb_cursor_close(cursor);
 	free(entry);
-	return r;
+	return code;
+}
+
+/* In one transaction: from one look-up to the next it could be renamed to a name that was passed already. */
+int blm_catalog_knows(struct blm_catalog *c, const uint8_t uuid[16])
+{
+	struct of_uuid of = { .uuid = uuid };
+	int r = blm_catalog_look(c, look_for_record, &of, "listing");
+
+	return r < 0 ? r : of.found;
 }
