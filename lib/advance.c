@@ -31,16 +31,23 @@ static int advance(struct blm_view *into, const struct blm_view *from)
 static int advance_all(struct blm_filter *into, struct blm_view *view, const struct blm_filter *const *from, size_t count)
 {
 	uint64_t counted = blm_counted_keys(view), keys = 0;
+	const struct blm_view **of;
 	int r = 0;
 
 	if (!view->whole.kind->advance)
 		return blm_cannot(view, into, "take in their neighbours' levels", BLM_CAN_ADVANCE);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = blm_same_template(into, from[i]);
+	of = calloc(count + 1, sizeof(*of));
+	if (!of)
+		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
+	for (size_t i = 0; r == 0 && i < count; i++) {	/* looked up once: what is put in its place meanwhile may be of any kind */
+		of[i] = current_view(from[i]);
+		r = blm_check_template(view, into, of[i], from[i]);
+	}
 	if (r == 0)
 		store_release(&live_of(view)->inexact.word, 1);
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = advance(view, current_view(from[i]));
+		r = advance(view, of[i]);
+	free(of);
 	if (r == 0)
 		r = blm_keys_of_bits(view, &keys);
 	if (r == 0)

@@ -187,7 +187,7 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 	struct blm_value *sizes[3] = { &c.a, &c.b, &c.both };
 	struct blm_census *census = NULL;
 	double ones[3] = { 0 };
-	int r = blm_same_template(a, b);
+	int r = blm_check_template(view[0], a, view[1], b);
 
 	if (r == 0 && !view[0]->part[0].kind->census)
 		r = blm_cannot(view[0], a, "tell how many keys they hold", BLM_CAN_ESTIMATE);

@@ -689,7 +689,7 @@ static void become(struct world *w, struct blm_params params)
 	struct blm_filter *f;
 
 	params.replace = true;
-	params.seed_count = strcmp(params.kind, "split-block") ? 1 : 0;
+	params.seed_count = strcmp(params.kind, "split-block") && strcmp(params.kind, "redis-cuckoo") ? 1 : 0;	/* whose hashes take none */
 	params.seeds = params.seed_count ? small.seeds : NULL;
 	FIXTURE(blm_create(&f, w->store, "a", &params));
 	FIXTURE(add_keys(f, 0, COMMON));
@@ -702,6 +702,33 @@ static void become(struct world *w, struct blm_params params)
 static void as_cuckoo(struct world *w)
 {
 	become(w, (struct blm_params){ .kind = "cuckoo", .cells = 460, .rate = 1e-6 });
+}
+
+static void as_redis_cuckoo(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "redis-cuckoo", .capacity = 600, .rate = 0.01, .options = "bucket-size=2" });
+}
+
+static const struct blm_params iblt = { .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" };
+
+static void as_iblt(struct world *w)
+{
+	become(w, iblt);
+}
+
+/* "b", too. */
+static void as_two_iblt(struct world *w)
+{
+	struct blm_params params = iblt;
+	struct blm_filter *f;
+
+	as_iblt(w);
+	params.seeds = small.seeds;
+	params.seed_count = 1;
+	params.replace = true;
+	FIXTURE(blm_create(&f, w->store, "b", &params));
+	FIXTURE(add_keys(f, COMMON, 300));
+	blm_close(f);
 }
 
 static void as_counting(struct world *w)
@@ -752,7 +779,7 @@ static void as_split_block(struct world *w)
 }
 
 /* The machine went down before all was synced, and with it some of the pages: the keys as of the sync are what counts, and they are "a"'s. */
-static void as_cut_cuckoo(struct world *w)
+static void cut_power(struct world *w)
 {
 	struct blm_info *what = __builtin_alloca(sizeof(*what));
 	const uint64_t another_boot = 2;
@@ -760,7 +787,6 @@ static void as_cut_cuckoo(struct world *w)
 	uint8_t zeros[64] = { 0 };
 	int fd;
 
-	as_cuckoo(w);
 	FIXTURE(blm_open(&f, w->store, "a", true));
 	FIXTURE(blm_sync(f));
 	FIXTURE(add_keys(f, KEYS, KEYS + 20));
@@ -770,6 +796,18 @@ static void as_cut_cuckoo(struct world *w)
 	FIXTURE(pwrite(fd, zeros, sizeof(zeros), sizeof(struct blm_header) + 64));
 	FIXTURE(pwrite(fd, &another_boot, 8, offsetof(struct blm_header, live.boot)));
 	close(fd);
+}
+
+static void as_cut_cuckoo(struct world *w)
+{
+	as_cuckoo(w);
+	cut_power(w);
+}
+
+static void as_cut_iblt(struct world *w)
+{
+	as_iblt(w);
+	cut_power(w);
 }
 
 static void as_cuckoo_forked(struct world *w)
@@ -794,6 +832,26 @@ static int remove_first(struct world *w)
 		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
 	}
 	return (int)blm_remove_many(w->f, keys, COMMON, NULL);
+}
+
+static int count_listed(void *context, const void *key, size_t len, bool in_b)
+{
+	++*(int *)context;
+	return 0;
+}
+
+static int list_differences(struct world *w)
+{
+	int n = 0, r = blm_differences(w->f, w->g, count_listed, &n);
+
+	return r == 0 && n < 300 - KEYS + COMMON ? -EILSEQ : r;	/* and what was added since */
+}
+
+static int estimate_difference(struct world *w)
+{
+	struct blm_value keys;
+
+	return blm_difference(w->f, w->g, &keys);
 }
 
 static int grow(struct world *w)
@@ -1191,6 +1249,16 @@ static const struct one_case {
 	{ "cuckoo-verify", IN_PATH, verify, as_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-read", IN_PATH, open_to_read, as_cut_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_cuckoo, 0, 0 },
+	{ "redis-cuckoo-add", IN_PATH | OPEN_F, add_second, as_redis_cuckoo, BOTH, 0 },
+	{ "redis-cuckoo-remove", IN_STORE | OPEN_F, remove_first, as_redis_cuckoo, SHARED, 0 },
+	{ "redis-cuckoo-sync", IN_PATH | OPEN_F, sync_it, as_redis_cuckoo, 0, 0 },
+	{ "iblt-add", IN_PATH | IN_STORE | OPEN_F, add_second, as_iblt, BOTH, 0 },
+	{ "iblt-remove", IN_PATH | OPEN_F, remove_first, as_iblt, SHARED, 0 },
+	{ "iblt-sync", IN_PATH | IN_STORE | OPEN_F, sync_it, as_iblt, 0, 0 },
+	{ "iblt-cut-open-read", IN_PATH, open_to_read, as_cut_iblt, 0, 0 },
+	{ "iblt-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_iblt, 0, 0 },
+	{ "iblt-differences", IN_PATH | IN_STORE | OPEN_F | OPEN_G, list_differences, as_two_iblt, 0, 0 },
+	{ "iblt-difference", IN_PATH | OPEN_F | OPEN_G, estimate_difference, as_two_iblt, 0, 0 },
 	{ "counting-add", IN_PATH | OPEN_F, add_second, as_counting, BOTH, 0 },
 	{ "counting-remove", IN_STORE | OPEN_F, remove_first, as_counting, SHARED, 0 },
 	{ "counting-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_counting, BOTH, 0 },
