@@ -15,7 +15,7 @@ enum { WORKERS = 4, BATCH = 16, ROUND = 50, BATCHES = 1 << 13, LIVE = 24, SLOTS 
 
 static unsigned long cycles = 50;
 
-enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, D_LEFT, REMOVABLE, SCALABLE, WINDOW, SPLIT_BLOCK, HASH_COMPACT, ATTENUATED, APPROXIMATOR, KINDS };
+enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, D_LEFT, REMOVABLE, SCALABLE, WINDOW, SPLIT_BLOCK, HASH_COMPACT, ATTENUATED, APPROXIMATOR, BITMAP, STABLE, KINDS };
 
 /*
  * Room for the LIVE batches of all workers, and for what is left of a batch of each that is killed in a round; in cuckoo filters just so,
@@ -35,6 +35,8 @@ static const struct blm_params fixed[KINDS] = {
 	[HASH_COMPACT] = { .kind = "hash-compact", .capacity = 100000, .rate = 0.001 },
 	[ATTENUATED] = { .kind = "attenuated", .capacity = 100000, .rate = 0.001 },
 	[APPROXIMATOR] = { .kind = "approximator", .capacity = 100000, .rate = 0.001 },
+	[BITMAP] = { .kind = "bitmap", .cells = (uint64_t)WORKERS * BATCHES * BATCH },
+	[STABLE] = { .kind = "stable", .cells = 100000, .probes = 3, .rate = 0.01, .options = "bits=2" },
 };
 
 enum state { NEW, ADDING, THERE, REMOVING, GONE };
@@ -52,9 +54,29 @@ static struct {
 	bool stop;
 } *shared;
 
-static uint64_t first_key(unsigned worker, enum which kind, uint32_t batch)
+/* Eight bytes each; of the bitmap, numbers below its size. */
+struct batch {
+	struct blm_key key[BATCH];
+	uint64_t number[BATCH];
+	char text[BATCH][24];
+};
+
+static void keys_of_batch(struct batch *ret, unsigned worker, enum which kind, uint32_t batch)
 {
-	return (uint64_t)(worker + 1) << 48 | (uint64_t)kind << 40 | (uint64_t)batch * BATCH;
+	number_keys(ret->number, ret->key, (uint64_t)(worker + 1) << 48 | (uint64_t)kind << 40 | (uint64_t)batch * BATCH, BATCH);
+	for (unsigned i = 0; kind == BITMAP && i < BATCH; i++) {
+		snprintf(ret->text[i], sizeof(ret->text[i]), "%llu", (unsigned long long)((uint64_t)worker * BATCHES + batch) * BATCH + i);
+		ret->key[i] = (struct blm_key){ ret->text[i], strlen(ret->text[i]) };
+	}
+}
+
+/* How many of its keys a filter denies. */
+static unsigned denied_of(const struct blm_filter *f, unsigned worker, enum which kind, uint32_t batch)
+{
+	struct batch keys;
+
+	keys_of_batch(&keys, worker, kind, batch);
+	return BATCH - (unsigned)blm_contains_many(f, keys.key, BATCH, NULL);
 }
 
 static void set(uint8_t *state, enum state to)
@@ -115,13 +137,13 @@ static uint64_t ended_by_all(void)
 static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, enum which kind)
 {
 	uint32_t batch = log->next[kind];
-	struct blm_key keys[BATCH];
-	uint64_t room[BATCH], values[BATCH];
+	struct batch keys;
+	uint64_t values[BATCH];
 	int64_t r;
 
 	if (batch == BATCHES)
 		return;
-	number_keys(room, keys, first_key(worker, kind, batch), BATCH);
+	keys_of_batch(&keys, worker, kind, batch);
 	if (kind == WINDOW) {
 		log->past[batch] = ended_by_all();
 		begin(log, BATCH);
@@ -129,7 +151,7 @@ static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, en
 	log->next[kind]++;
 	set(&log->batch[kind][batch], ADDING);
 	values_of(values, kind, batch);
-	r = has_values(kind) ? blm_put_many(f, keys, values, BATCH, NULL) : blm_add_many(f, keys, BATCH, NULL);
+	r = has_values(kind) ? blm_put_many(f, keys.key, values, BATCH, NULL) : blm_add_many(f, keys.key, BATCH, NULL);
 	MUST(r >= 0 || (r == -EXFULL && (kind == CUCKOO || kind == REDIS_CUCKOO || kind == D_LEFT || kind == HASH_COMPACT)));
 	if (r >= 0)
 		set(&log->batch[kind][batch], THERE);
@@ -140,17 +162,16 @@ static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, en
 static void remove_batch(struct blm_filter *f, struct log *log, unsigned worker, enum which kind)
 {
 	uint32_t batch = log->oldest[kind];
-	struct blm_key keys[BATCH];
-	uint64_t room[BATCH];
+	struct batch keys;
 
 	if (batch == log->next[kind])
 		return;
 	log->oldest[kind]++;
 	if (get(&log->batch[kind][batch]) != THERE)
 		return;
-	number_keys(room, keys, first_key(worker, kind, batch), BATCH);
+	keys_of_batch(&keys, worker, kind, batch);
 	set(&log->batch[kind][batch], REMOVING);
-	MUST(blm_remove_many(f, keys, BATCH, NULL) == BATCH);
+	MUST(blm_remove_many(f, keys.key, BATCH, NULL) == BATCH);
 	set(&log->batch[kind][batch], GONE);
 }
 
@@ -210,22 +231,23 @@ static int worker_body(int worker)
 /*
  * Asked before: is it still so? The slot that the batch is in may have been full but for it, and is dropped when SLOTS + 1 more have
  * begun, each of the others after SLOT_KEYS keys at the earliest, or by rotate(). What came since the batch began is at most what was
- * begun by now and had not ended then: others were in the middle of a rotation, or had keys in that were not counted yet.
+ * begun by now and had not ended then: others were in the middle of a rotation, or had keys in that were not counted yet. A stable one
+ * forgets any key at any time: of that it matters only that it goes on.
  */
 static bool must_be_there(const struct log *log, enum which kind, uint32_t batch)
 {
-	return get(&log->batch[kind][batch]) == THERE && (kind != WINDOW || begun_by_all() - log->past[batch] < SLOTS * SLOT_KEYS);
+	return kind != STABLE && get(&log->batch[kind][batch]) == THERE && (kind != WINDOW || begun_by_all() - log->past[batch] < SLOTS * SLOT_KEYS);
 }
 
 /* A distance seldom is less than it was put, a value seldom more. */
 static bool values_are_right(const struct blm_filter *f, unsigned worker, enum which kind, uint32_t batch)
 {
-	uint64_t room[BATCH], put[BATCH], got[BATCH];
-	struct blm_key keys[BATCH];
+	uint64_t put[BATCH], got[BATCH];
+	struct batch keys;
 
-	number_keys(room, keys, first_key(worker, kind, batch), BATCH);
+	keys_of_batch(&keys, worker, kind, batch);
 	values_of(put, kind, batch);
-	if (blm_get_many(f, keys, BATCH, got, NULL) != BATCH)
+	if (blm_get_many(f, keys.key, BATCH, got, NULL) != BATCH)
 		return false;
 	for (unsigned i = 0; i < BATCH; i++)
 		if (kind == ATTENUATED ? got[i] > put[i] : got[i] < put[i])
@@ -242,7 +264,7 @@ static void check_gone(const struct blm_filter *f, enum which kind)
 		for (uint32_t batch = 0; batch < shared->log[w].next[kind]; batch++)
 			if (get(&shared->log[w].batch[kind][batch]) == GONE) {
 				gone += BATCH;
-				found += BATCH - denied(f, first_key(w, kind, batch), BATCH);
+				found += BATCH - denied_of(f, w, kind, batch);
 			}
 	ck_assert_msg(found <= gone / 50 + 10, "%s: of %llu keys that were taken out %llu are found", fixed[kind].kind, (unsigned long long)gone,
 		      (unsigned long long)found);
@@ -256,11 +278,11 @@ static void check_that_it_goes_on(struct blm_store *store, enum which kind)
 	int64_t r;
 
 	OK(blm_open(&f, store, fixed[kind].kind, true));
-	r = has_values(kind) ? blm_put(f, "after", 5, 1) : blm_add(f, "after", 5);
+	r = has_values(kind) ? blm_put(f, "99999", 5, 1) : blm_add(f, "99999", 5);
 	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind, blm_why());
-	ck_assert(r < 0 || blm_contains(f, "after", 5));
+	ck_assert(r < 0 || blm_contains(f, "99999", 5));
 	if (kind <= D_LEFT && r == 1)
-		ck_assert_int_eq(blm_remove(f, "after", 5), 1);
+		ck_assert_int_eq(blm_remove(f, "99999", 5), 1);
 	OK(blm_sync(f));
 	OK(blm_info(f, info));
 	ck_assert(!info->dirty);
@@ -275,7 +297,7 @@ static void check_kind(const struct blm_filter *f, enum which kind, uint32_t new
 		uint32_t next = __atomic_load_n(&log->next[kind], __ATOMIC_SEQ_CST);
 
 		for (uint32_t batch = next > newest ? next - newest : 0; batch < next; batch++)
-			if (must_be_there(log, kind, batch) && denied(f, first_key(w, kind, batch), BATCH) && must_be_there(log, kind, batch))
+			if (must_be_there(log, kind, batch) && denied_of(f, w, kind, batch) && must_be_there(log, kind, batch))
 				ck_abort_msg("%s: keys of batch %u of worker %u are missing", fixed[kind].kind, batch, w);
 			else if (has_values(kind) && must_be_there(log, kind, batch) && !values_are_right(f, w, kind, batch))
 				ck_abort_msg("%s: values of batch %u of worker %u are wrong", fixed[kind].kind, batch, w);
