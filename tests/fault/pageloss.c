@@ -266,7 +266,9 @@ struct life {
 	unsigned rounds, batch;
 	bool unite, clear, remove, goes_back;	/* goes_back: to the last sync, with what was removed since */
 	bool announces;			/* of a kind that minds cuts */
+	bool numbers, values, forgets;	/* keys are numbers below 4 million; are put; may be missing, so that only the file is looked at */
 };
+static const struct life *living;	/* which one it is */
 
 static const struct life lives[] = {
 	{ "blocked, one block", { .kind = "blocked", .capacity = 5000, .rate = 0.001 }, 8, 150 },
@@ -288,9 +290,36 @@ static const struct life lives[] = {
 	{ "removable", { .kind = "removable", .capacity = 100000, .rate = 0.001 }, 8, 1000 },
 	{ "attenuated", { .kind = "attenuated", .capacity = 50000, .rate = 0.001 }, 8, 600 },
 	{ "window", { .kind = "window", .capacity = 400000, .rate = 0.001 }, 8, 1000 },
+	{ "bitmap", { .kind = "bitmap", .cells = 4000000 }, 8, 3000, .numbers = true },
+	{ "approximator", { .kind = "approximator", .capacity = 20000, .rate = 0.001 }, 8, 600, .values = true },
+	{ "stable", { .kind = "stable", .cells = 400000, .probes = 3, .rate = 0.01, .options = "bits=2" }, 8, 600, .forgets = true },
 	{ "cleared again and again", { .kind = "classic", .capacity = 8000, .rate = 0.001 }, 8, 150, .clear = true },
 };
 enum { LIVES = sizeof(lives) / sizeof(lives[0]) };
+
+enum { NEW_KEY = 3999999 };		/* which no life comes to */
+
+static int add_key(struct blm_filter *f, uint64_t key)
+{
+	char text[24];
+
+	if (living->values)
+		return blm_put(f, &key, sizeof(key), 1);
+	if (!living->numbers)
+		return blm_add(f, &key, sizeof(key));
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)key);
+	return blm_add(f, text, strlen(text));
+}
+
+static bool has_key(const struct blm_filter *f, uint64_t key)
+{
+	char text[24];
+
+	if (!living->numbers)
+		return living->forgets || blm_contains(f, &key, sizeof(key));
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)key);
+	return blm_contains(f, text, strlen(text));
+}
 
 static void add_keys(struct history *h, unsigned count)
 {
@@ -299,7 +328,7 @@ static void add_keys(struct history *h, unsigned count)
 	watched = NULL;
 	adding = watching || before ? h : NULL;
 	for (; count; count--) {
-		int r = blm_add(h->f, &h->keys.to, sizeof(h->keys.to));
+		int r = add_key(h->f, h->keys.to);
 
 		must(r >= 0 || r == -EXFULL, "adding");
 		if (r == -EXFULL)
@@ -552,7 +581,7 @@ static uint64_t missing(const struct blm_filter *f, struct keys keys)
 	uint64_t count = 0;
 
 	for (uint64_t key = keys.from; key < keys.to; key++)
-		count += !blm_contains(f, &key, sizeof(key));
+		count += !has_key(f, key);
 	return count;
 }
 
@@ -648,7 +677,7 @@ static void check(const char *path, const struct cut *cut, struct tally *t, cons
 	complain(t, "synced keys lost", lost, life);
 	t->lost += lost;
 	t->keys += cut->promised.to - cut->promised.from;
-	lost = life->remove ? 0 : half_cleared(f, cut->promised.from);
+	lost = life->remove || life->forgets ? 0 : half_cleared(f, cut->promised.from);
 	complain(t, "keys there that were cleared", lost, life);
 	t->denied += lost;
 	check_claims(path, f, cut, t, life);
@@ -688,12 +717,12 @@ static void check_after(const char *path, const struct cut *cut, struct tally *t
 
 	for (uint64_t key = cut->promised.from; r == 0 && key < cut->promised.from + make_room && key < cut->promised.to; key++)
 		must(blm_remove(f, &key, sizeof(key)) >= 0, "removing");
-	if (r < 0 || blm_add(f, "new", 3) < 0 || blm_sync(f) < 0) {
+	if (r < 0 || add_key(f, NEW_KEY) < 0 || blm_sync(f) < 0) {
 		t->refused++;
 		complain(t, "cannot be added to", 1, life);
 		return;
 	}
-	lost = missing(f, (struct keys){ cut->promised.from + make_room, cut->promised.to }) + !blm_contains(f, "new", 3);
+	lost = missing(f, (struct keys){ cut->promised.from + make_room, cut->promised.to }) + !has_key(f, NEW_KEY);
 	t->keys += cut->promised.to - cut->promised.from + 1;
 	complain(t, "keys lost after it was opened", lost, life);
 	t->lost += lost;
@@ -737,6 +766,7 @@ static void run(const struct life *life, const char *folder, unsigned long state
 	char path[300], crashed[300], second[300];
 	uint64_t random = seed;
 
+	living = life;
 	snprintf(path, sizeof(path), "%s/live.blm", folder);
 	snprintf(crashed, sizeof(crashed), "%s/crashed.blm", folder);
 	snprintf(second, sizeof(second), "%s/second.blm", folder);
