@@ -5,7 +5,6 @@
 #include "filter.h"
 
 #include <sodium.h>
-#include <sys/mman.h>
 
 /* ---- Changing ---- */
 
@@ -100,27 +99,25 @@ static bool is_announced(const struct blm_live *live)
 
 /*
  * Who opens the file after a power cut must know that it was changed. So that is on the disk before the first change after a sync. Under
- * the writers' lock, and not under the sync lock, which is held for as long as all is written back: `failed` is raised and lowered by
- * compare-and-swap.
+ * the writers' lock, and not under the sync lock, which is held for as long as all is written back: so a failure is noted in a word of its
+ * own, and not in `failed`.
  */
 static int announce(const struct blm_filter *f, struct blm_view *view)
 {
 	struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word), before = load_acquire(&live->failed.word), failed = htole64(before);
+	uint64_t epoch = load_acquire(&live->epoch.word), before = load_acquire(&live->announcing.word), boot = blm_boot_number();
 	int r;
 
 	if (is_announced(live))
 		return 0;
 	blm_mark_written(live);
-	store_release(&live->boot.word, blm_boot_number());
-	if (before < epoch)
-		__atomic_compare_exchange_n(&live->failed.word, &failed, htole64(epoch), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	r = msync(live, BLM_PAGE, MS_SYNC) < 0 ? -errno : 0;
+	store_release(&live->boot.word, boot);
+	store_release(&live->announcing.word, boot);
+	r = blm_write_back(live, BLM_PAGE);
 	if (r < 0)
 		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.shown, strerror(-r));
-	failed = htole64(epoch);
-	if (before < epoch)
-		__atomic_compare_exchange_n(&live->failed.word, &failed, htole64(before), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (before != boot)		/* else it is left by one who was told of a failure, or died */
+		store_release(&live->announcing.word, 0);
 	store_release(&live->announced.word, epoch);
 	return 0;
 }

@@ -241,6 +241,13 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view);
  * first to be told of a failure long ago, all pages are suspect (struct blm_live, failed). 0 or a negative errno, without words.
  */
 int blm_flush(struct blm_view *view, void *from, uint64_t bytes);
+/* ... of a part of the map, for who is syncing: others may announce an epoch meanwhile, and be told in our place of what failed. */
+int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes);
+/* ... where the caller itself sees to it that a failure is noted. */
+int blm_write_back(void *from, uint64_t bytes);
+
+/* May the system hold a page for clean that it did not write? synced_epoch: of the last sync record. */
+bool blm_is_suspect(const struct blm_live *live, uint64_t synced_epoch);
 
 /* Sync if it is time, after a change that added so many keys. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);

@@ -116,11 +116,12 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		}
 		ret->dirty = load_acquire(&live->written.word) > synced_epoch;
 		/* or being synced at this moment */
-		ret->suspect = load_acquire(&live->failed.word) > synced_epoch
+		ret->suspect = blm_is_suspect(live, synced_epoch)
 			&& !(view->image.fd >= 0 && blm_ofd_held(view->image.fd, BLM_LOCK_SYNC));
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = synced_epoch;
-		ret->suspect_epoch = ret->suspect ? load_acquire(&live->failed.word) : 0;
+		if (ret->suspect)
+			ret->suspect_epoch = load_acquire(&live->failed.word) > synced_epoch ? load_acquire(&live->failed.word) : ret->epoch;
 	}
 	free(entry);
 	return r;

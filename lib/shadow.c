@@ -115,11 +115,6 @@ static bool in_journal(const struct shadow *s, uint64_t block)
 	    && hash_of(s, s->blocks[BLM_JOURNAL] + block * BLM_BLOCK, block) == le32toh(r.hash);
 }
 
-static int write_back(void *from, uint64_t bytes)
-{
-	return msync(from, round_up(bytes, BLM_PAGE), MS_SYNC) < 0 ? -errno : 0;
-}
-
 /*
  * The image has it all: forget the journal. What a sync noted that was killed before its record was written is still to be noted: it took
  * away the mark. The hole is for the space only; where there can be none, it stays.
@@ -142,8 +137,13 @@ static void forget_journal(const struct blm_view *view, const struct shadow *s)
 			  (off_t)round_up(s->part->shape.bytes, BLM_PAGE));
 }
 
-static int bring_home(const struct blm_view *view, const struct shadow *s)
+/*
+ * f: others may announce meanwhile; NULL: the caller holds them off. A flush that fails here may have been told of a page of the data, so
+ * that is noted as everywhere.
+ */
+static int bring_home(struct blm_filter *f, struct blm_view *view, const struct shadow *s)
 {
+	uint64_t bytes = (uint64_t)(s->records[BLM_JOURNAL] - s->records[BLM_IMAGE]) * sizeof(*s->records[0]);
 	bool any = false;
 	int r = 0;
 
@@ -153,41 +153,46 @@ static int bring_home(const struct blm_view *view, const struct shadow *s)
 			any = true;
 		}
 	if (any)
-		r = write_back(s->records[BLM_IMAGE], (uint64_t)(s->records[BLM_JOURNAL] - s->records[BLM_IMAGE]) * sizeof(*s->records[0]));
+		r = f ? blm_flush_among_others(f, view, s->records[BLM_IMAGE], bytes) : blm_flush(view, s->records[BLM_IMAGE], bytes);
 	if (r == 0)
 		forget_journal(view, s);
 	return r;
 }
 
-int blm_shadow_finish(struct blm_view *view, const char *shown)
+int blm_shadow_finish(struct blm_filter *f, struct blm_view *view)
 {
 	struct shadow s = shadow_of(view);
-	int r = bring_home(view, &s);
+	int r = bring_home(f, view, &s);
 
-	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", f->place.shown, strerror(-r)) : 0;
 }
 
-static bool has_journal(const struct shadow *s)
+bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
 {
 	static const struct blm_block_record none;
+	struct shadow s = shadow_of(view);
+	uint64_t first = (uint64_t)(s.blocks[BLM_JOURNAL] - view->image.map);
 
-	for (uint64_t b = 0; b < s->count; b++)
-		if (memcmp(&s->records[BLM_JOURNAL][b], &none, sizeof(none)))
+	for (uint64_t b = at > first ? (at - first + BLM_BLOCK - 1) / BLM_BLOCK : 0; b < s.count; b++)
+		if (memcmp(&s.records[BLM_JOURNAL][b], &none, sizeof(none))) {
+			*ret_from = first + b * BLM_BLOCK;
+			*ret_to = *ret_from + bytes_of(&s, b);
 			return true;
+		}
 	return false;
 }
 
-int blm_shadow_finish_killed(struct blm_view *view, const char *shown)
+int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view)
 {
-	struct shadow s = shadow_of(view);
+	uint64_t from, to;
 	int r = 0;
 
-	if (!has_journal(&s))
+	if (!blm_shadow_next_noted(view, 0, &from, &to))
 		return 0;
-	r = blm_flush(view, live_of(view), BLM_PAGE);
+	r = blm_flush_among_others(f, view, live_of(view), BLM_PAGE);
 	if (r < 0)
-		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", shown, strerror(-r));
-	return blm_shadow_finish(view, shown);
+		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", f->place.shown, strerror(-r));
+	return blm_shadow_finish(f, view);
 }
 
 static int take_block(const struct blm_view *view, const struct shadow *s, uint64_t block, uint64_t epoch, const char *shown)
@@ -304,9 +309,9 @@ int blm_shadow_restore(struct blm_view *view, const char *shown)
 			memcpy(to, from, bytes_of(&s, b));
 		s.part->marks[b] = 0;
 	}
-	r = bring_home(view, &s);
+	r = bring_home(NULL, view, &s);
 	if (r == 0)	/* records of an epoch that was never reached, which is to come now */
-		r = write_back(s.records[BLM_JOURNAL], (uint64_t)(s.blocks[BLM_JOURNAL] - (uint8_t *)s.records[BLM_JOURNAL]));
+		r = blm_flush(view, s.records[BLM_JOURNAL], (uint64_t)(s.blocks[BLM_JOURNAL] - (uint8_t *)s.records[BLM_JOURNAL]));
 	if (r < 0)
 		return blm_fail(r, "%s: going back to its second image failed: %s", shown, strerror(-r));
 	restore_words(view);

@@ -19,9 +19,12 @@ int blm_shadow_new(struct blm_view *view);
  * written back before journal and image change. Fail with words.
  */
 int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown);
-int blm_shadow_finish(struct blm_view *view, const char *shown);
-int blm_shadow_finish_killed(struct blm_view *view, const char *shown);
+int blm_shadow_finish(struct blm_filter *f, struct blm_view *view);
+int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view);
 void blm_shadow_again(struct blm_view *view, uint64_t epoch);
+
+/* The first block that the journal has, from the offset `at` of the file on: from where to where it lies. */
+bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);
 
 /* Did a power cut come between the last sync and now, and is the data therefore nothing to go by? */
 bool blm_shadow_is_needed(const struct blm_view *view);

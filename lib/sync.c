@@ -32,8 +32,11 @@ static void make_dirty(struct blm_view *view)
 	uint64_t from, to;
 
 	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
-	if (has_shadow(view))
+	if (has_shadow(view)) {
 		touch_pages(view->image.map + view->shadow.records[BLM_IMAGE], view->image.map + view->shadow.blocks[BLM_JOURNAL]);
+		for (uint64_t at = 0; blm_shadow_next_noted(view, at, &from, &to); at = to)
+			touch_pages(view->image.map + from, view->image.map + to);
+	}
 	for (unsigned i = 0; i < view->parts; i++) {
 		uint8_t *bytes = view->part[i].bytes;
 
@@ -47,27 +50,72 @@ static void make_dirty(struct blm_view *view)
  * Of the range the system writes the pages that are dirty, and no others: it knows them one by one, where the marks know blocks. But
  * a page of 2 MiB is dirty as a whole (file/pages.h).
  */
-static int write_back(struct blm_view *view, void *from, uint64_t bytes)
+int blm_write_back(void *from, uint64_t bytes)
 {
 	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();	/* the system's, not ours */
 
 	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
 }
 
-int blm_flush(struct blm_view *view, void *from, uint64_t bytes)
+/*
+ * The system tells of a failure once for each open file, which threads share, and forked processes, whose maps are the same. So who
+ * announced an epoch meanwhile may have been told in our place. It is done, or dead, when we have its lock; and if it was told, or nobody
+ * knows, all of it is written again. That the pages are suspect whoever calls has noted elsewhere.
+ */
+static int write_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
+{
+	struct blm_live *live = live_of(view);
+	int r = blm_write_back(from, bytes);
+
+	while (r == 0 && load_acquire(&live->announcing.word)) {
+		bool again;
+
+		r = blm_lock_writing(f, view, true);
+		if (r < 0)
+			break;
+		again = load_acquire(&live->announcing.word);
+		if (again)
+			make_dirty(view);
+		store_release(&live->announcing.word, 0);
+		blm_unlock_writing(view);
+		if (again)
+			r = blm_write_back(from, bytes);
+	}
+	return r;
+}
+
+static int flush(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
 {
 	struct blm_live *live = live_of(view);
 	uint64_t before = load_acquire(&live->failed.word);
 	int r;
 
 	store_release(&live->failed.word, load_acquire(&live->epoch.word));
-	if (from)
-		r = write_back(view, from, bytes);
-	else
+	if (!from)
 		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
+	else
+		r = f ? write_among_others(f, view, from, bytes) : blm_write_back(from, bytes);
 	if (r == 0)
 		store_release(&live->failed.word, before);
 	return r;
+}
+
+int blm_flush(struct blm_view *view, void *from, uint64_t bytes)
+{
+	return flush(NULL, view, from, bytes);
+}
+
+int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
+{
+	return flush(f, view, from, bytes);
+}
+
+bool blm_is_suspect(const struct blm_live *live, uint64_t synced_epoch)
+{
+	uint64_t boot = blm_boot_number();
+
+	return load_acquire(&live->failed.word) > synced_epoch || load_acquire(&live->flushing.word) == boot
+	    || load_acquire(&live->announcing.word) == boot;
 }
 
 /* Space that is gone from under the map, data and all, is not to be found out by writing back. */
@@ -84,25 +132,33 @@ static int check_size(const struct blm_filter *f, const struct blm_view *view)
 	return 0;
 }
 
-/* The sync record last, with the records of the blocks, which say nothing of pages that are not on the disk by now. */
-static int write_records(struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+/*
+ * The sync record last, with the records of the blocks, which say nothing of pages that are not on the disk by now. It makes `failed` old
+ * before it is known to be on the disk, and what it is told of then may be any page: so another word says so meanwhile.
+ */
+static int write_records(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
 {
+	struct blm_live *live = live_of(view);
 	int r = 0;
 
 	if (blm_guard_record(view, seen, le64toh(record->epoch)))
 		for (unsigned i = 0; r == 0 && i < view->parts; i++)
-			r = write_back(view, records_of(&view->part[i]), guard_bytes(view->part[i].shape.bytes));
-	if (r == 0) {
-		blm_next_sync(live_of(view), view->constant.uuid, record);
-		r = write_back(view, live_of(view), BLM_PAGE);
-		if (r < 0)
-			blm_drop_sync(live_of(view), view->constant.uuid);
-	}
+			r = blm_write_back(records_of(&view->part[i]), guard_bytes(view->part[i].shape.bytes));
+	if (r < 0)
+		return r;
+	store_release(&live->flushing.word, blm_boot_number());
+	full_fence();
+	blm_next_sync(live, view->constant.uuid, record);
+	r = write_among_others(f, view, live, BLM_PAGE);
+	if (r < 0)
+		blm_drop_sync(live, view->constant.uuid);
+	full_fence();
+	store_release(&live->flushing.word, 0);
 	return r;
 }
 
 /* A new epoch. What cannot be changed at any moment is looked at while nobody changes it. */
-static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record)
+static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record, uint64_t synced_epoch)
 {
 	struct blm_live *live = live_of(view);
 	uint64_t epoch = le64toh(record->epoch);
@@ -111,12 +167,16 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 
 	if (r < 0)
 		return r;
+	if (blm_is_suspect(live, synced_epoch))
+		make_dirty(view);
 	if (view->whole.kind->settle)
 		view->whole.kind->settle(&view->whole);
 	if (has_shadow(view) && !f->place.memory)
 		r = blm_shadow_take(view, epoch, f->place.shown);
 	if (r == 0) {
 		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
+		store_release(&live->flushing.word, 0);
+		store_release(&live->announcing.word, 0);
 		store_release(&live->epoch.word, epoch + 1);
 		full_fence();
 		/* what is under way may change pages that are written back by then, so the record of this epoch does not make the file clean */
@@ -129,11 +189,11 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 	return r;
 }
 
-static int write_all(struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+static int write_all(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
 {
-	int r = write_back(view, view->image.map, view->image.bytes);
+	int r = write_among_others(f, view, view->image.map, view->image.bytes);
 
-	return r < 0 ? r : write_records(view, seen, record);
+	return r < 0 ? r : write_records(f, view, seen, record);
 }
 
 /*
@@ -144,25 +204,23 @@ static int write_all(struct blm_view *view, const struct blm_seen *seen, struct 
 static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret)
 {
 	struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word), failed = load_acquire(&live->failed.word);
+	uint64_t epoch = load_acquire(&live->epoch.word);
 	struct blm_sync_record record = { .epoch = htole64(epoch), .time = htole64(blm_now()) }, last = { 0 };
 	struct blm_seen seen = { 0 };
 	int r = check_size(f, view);
 
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_finish_killed(view, f->place.shown);
+		r = blm_shadow_finish_killed(f, view);
 	if (r == 0)
 		r = blm_guard_look(view, &seen);
 	if (r == 0) {
 		blm_last_sync(live, view->constant.uuid, &last);
-		if (failed > le64toh(last.epoch))
-			make_dirty(view);
-		r = begin_epoch(f, view, &record);
+		r = begin_epoch(f, view, &record, le64toh(last.epoch));
 	}
 	if (r < 0)
 		blm_guard_look_again(view, &seen);
 	if (r == 0) {
-		r = write_all(view, &seen, &record);
+		r = write_all(f, view, &seen, &record);
 		if (r < 0) {
 			blm_guard_look_again(view, &seen);
 			if (has_shadow(view))
@@ -172,7 +230,7 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 		}
 	}
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_finish(view, f->place.shown);
+		r = blm_shadow_finish(f, view);
 	if (r == 0)
 		r = blm_check_struck(f, view);
 	blm_seen_free(&seen);

@@ -173,8 +173,7 @@ struct blm_line {
  *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under the sync lock, before any
  *            write-back, since one who is killed between the system's word and this one would be the only one that was told.
  *            While it is greater than the epoch of the last sync record the pages are suspect: the system may hold what it failed
- *            to write for clean, so the next sync makes every page dirty again before it writes. Who announces an epoch raises and
- *            lowers it by compare-and-swap, without that lock.
+ *            to write for clean, so the next sync makes every page dirty again before it writes.
  *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1, in a new file only or
  *            before the first bit of a union in place.
  *   sync     two slots, written under the sync lock by plain stores, the older one first overwritten: a reader that finds
@@ -183,6 +182,10 @@ struct blm_line {
  *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the disk that something was written in it. Written under the
  *            writers' lock, after that flush; no change is begun in an epoch before that is announced, and where the epoch goes on
  *            during a change, who raises it raises `written` too.
+ *   flushing  the boot number as long as the last sync record is in memory and not known to be on the disk, though it makes `failed` old:
+ *            who is killed then may be the only one that was told of a failure. Else 0. Written under the sync lock. That of another boot
+ *            says nothing: what is in memory came from the disk since.
+ *   announcing  the same of an announcement, from before its flush, and 0 again if that was good. Written under the writers' lock.
  */
 struct blm_live {
 	struct blm_line parts;
@@ -195,11 +198,14 @@ struct blm_live {
 	struct blm_sync_record sync[2];
 	struct blm_line own[BLM_OWN];
 	struct blm_line announced;
-	uint8_t reserved[BLM_PAGE - (10 + BLM_OWN) * 64];
+	struct blm_line flushing;
+	struct blm_line announcing;
+	uint8_t reserved[BLM_PAGE - (12 + BLM_OWN) * 64];
 };
 static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, sync) == 448, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, own) == 576, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, flushing) == 1152, "format-spec.md, Page 1: live words");
 
 /* The name under which a store knows the file, so that a lost catalog can be made again. Slots as for sync. */
 struct blm_record {

@@ -18,18 +18,24 @@ int getpagesize(void)
 	return page_bytes;
 }
 
-static int syncs, failing;	/* calls of msync(); which call from now on fails, 0: none; -1: the next kills */
+static int syncs, failing;	/* calls of msync(); which call from now on fails, 0: none; below 0: which of them kills */
+static void (*meanwhile)(void);	/* what others do while the next call runs; NULL: nothing */
 
 int msync(void *at, size_t bytes, int flags)
 {
+	void (*now)(void) = meanwhile;
+
 	syncs++;
+	meanwhile = NULL;
+	if (now)
+		now();
 	if ((uintptr_t)at % (uintptr_t)page_bytes) {	/* as the system says it */
 		errno = EINVAL;
 		return -1;
 	}
-	if (failing < 0)
+	if (failing < 0 && ++failing == 0)
 		raise(SIGKILL);
-	if (failing && --failing == 0) {
+	if (failing > 0 && --failing == 0) {
 		errno = EIO;
 		return -1;
 	}
@@ -896,27 +902,101 @@ START_TEST(another_flush_that_is_told_of_a_failure_makes_the_filter_suspect)
 }
 END_TEST
 
-static int sync_and_die(int unused)
+static int sync_and_die(int at)
 {
 	struct blm_filter *f;
 
 	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
-	failing = -1;
+	failing = -at;
 	blm_sync(f);
 	return 1;
 }
 
+/* Whatever it is writing: the data, the records of the blocks, the sync record, the second image. */
 START_TEST(a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync)
 {
 	struct blm_filter *f;
 
-	make(&f, NULL, "a.blm");
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = _i < 3 ? "blocked" : "cuckoo", .capacity = 1000, .rate = 0.01 }));
 	add_range(f, 0, 100);
-	ck_assert_int_eq(run_apart(sync_and_die, 0), SIGNALLED + SIGKILL);
+	ck_assert_int_eq(run_apart(sync_and_die, _i % 3 + 1), SIGNALLED + SIGKILL);
 	ck_assert(info_of(f).suspect);
 	OK(blm_sync(f));
 	ck_assert(!info_of(f).suspect);
 	blm_close(f);
+}
+END_TEST
+
+/* It may be told of any page, and the next sync finds that page clean. */
+START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
+{
+	struct blm_filter *f, *other;
+
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "cuckoo", .capacity = 1000, .rate = 0.01 }));
+	OK(blm_open(&other, NULL, "a.blm", true));
+	add_range(f, 0, 100);
+	failing = 3;
+	FAILS(blm_sync(f), -EIO);
+	ck_assert_msg(strstr(blm_why(), "second image"), "%s", blm_why());
+	ck_assert(info_of(f).suspect);
+	ck_assert_uint_eq(info_of(f).suspect_epoch, info_of(f).epoch);
+	OK(blm_sync(other));
+	ck_assert(!info_of(f).suspect && !info_of(f).dirty);
+	blm_close(f);
+	blm_close(other);
+	finds_nothing("a.blm");
+}
+END_TEST
+
+static struct blm_filter *others;
+
+static void add_in_vain(void)
+{
+	failing = 1;
+	FAILS(blm_add(others, "other", 5), -EIO);
+	ck_assert_int_eq(failing, 0);
+}
+
+static const char *const announcing[] = { "counting", "cuckoo", "iblt" };
+
+/* The two share an open file, and the system tells one of them. */
+START_TEST(a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again)
+{
+	struct blm_filter *f;
+	int calls = _i ? 3 : 2, before;		/* data, sync record, second image */
+
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = announcing[_i], .capacity = 1000, .rate = 0.01 }));
+	OK(blm_add(f, "key", 3));
+	others = f;
+	meanwhile = add_in_vain;
+	before = syncs;
+	OK(blm_sync(f));
+	ck_assert_int_eq(syncs - before, calls + 2);
+	ck_assert(!info_of(f).suspect);
+	OK(blm_add(f, "other", 5));
+	blm_close(f);
+	finds_nothing("a.blm");
+}
+END_TEST
+
+START_TEST(a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+
+	OK(blm_create(&f, store, "a", &(struct blm_params){ .kind = announcing[_i], .capacity = 1000, .rate = 0.01 }));
+	OK(blm_sync(f));
+	others = f;
+	meanwhile = add_in_vain;
+	OK(blm_store_label(store, "a", "key", "value"));
+	ck_assert_ptr_null(meanwhile);
+	ck_assert(info_of(f).suspect);
+	OK(blm_add(f, "key", 3));
+	ck_assert(info_of(f).suspect);
+	OK(blm_sync(f));
+	ck_assert(!info_of(f).suspect);
+	blm_close(f);
+	blm_store_close(store);
 }
 END_TEST
 
@@ -1001,9 +1081,9 @@ START_TEST(a_filter_is_synced_also_where_pages_are_larger)
 	struct blm_filter *f;
 	struct blm_info info;
 
-	page_bytes = _i ? 65536 : 16384;
+	page_bytes = _i % 2 ? 65536 : 16384;
 	OK(blm_store_open(&store, "store", BLM_STORE_CREATE));
-	OK(blm_create(&f, store, "a", &(struct blm_params){ .capacity = 300000, .rate = 0.01 }));
+	OK(blm_create(&f, store, "a", &(struct blm_params){ .kind = _i < 2 ? "blocked" : announcing[_i / 2 - 1], .capacity = 300000, .rate = 0.01 }));
 	OK(blm_info(f, &info));
 	ck_assert(!info.suspect);
 	add_range(f, 0, 1000);
@@ -1136,10 +1216,13 @@ int main(void)
 	tcase_add_loop_test(tc, a_sync_that_fails_says_so_and_the_next_one_mends_it, 1, 4);
 	tcase_add_test(tc, a_sync_that_fails_again_and_again_leaves_the_filter_in_use);
 	tcase_add_loop_test(tc, another_flush_that_is_told_of_a_failure_makes_the_filter_suspect, 0, 4);
-	tcase_add_test(tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync);
+	tcase_add_loop_test(tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync, 0, 6);
+	tcase_add_test(tc, a_second_image_that_cannot_be_written_makes_the_filter_suspect);
+	tcase_add_loop_test(tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
+	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
 	tcase_add_test(tc, a_sync_of_a_file_that_was_cut_fails);
 	tcase_add_loop_test(tc, after_a_sync_that_failed_the_next_one_makes_every_page_dirty, 0, 6);
-	tcase_add_loop_test(tc, a_filter_is_synced_also_where_pages_are_larger, 0, 2);
+	tcase_add_loop_test(tc, a_filter_is_synced_also_where_pages_are_larger, 0, 8);
 	tcase_add_test(tc, after_every_so_many_new_keys_a_handle_syncs_by_itself);
 	tcase_add_test(tc, after_every_so_many_seconds_the_next_new_key_brings_a_sync);
 	tcase_add_test(tc, a_sync_by_itself_that_fails_is_told_of_and_its_keys_are_in);
