@@ -187,6 +187,8 @@ static int publish(struct blm_unborn *unborn, const struct blm_place *place, con
 	if (r == 0 && place->store)
 		atomic_store(&unborn->view->seen_state, BLM_STATE_NAMED);
 	if (r == 0)
+		atomic_store(&unborn->view->named, true);
+	if (r == 0)
 		blm_allow_learn(place, unborn->view);
 	return r;
 }

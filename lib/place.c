@@ -206,6 +206,24 @@ int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, 
 				    over ? BLM_OVER_LOCKED : BLM_NOT_OVER, place->shown);
 }
 
+/* As far as we may look at the folder; and where there is nothing any more there is nothing to do. */
+int blm_place_flush(const struct blm_place *place)
+{
+	struct blm_place final;
+	const char *last;
+	int folder, r = 0;
+
+	if (place->store || place->memory || blm_place_follow(&final, place) < 0)
+		return 0;
+	folder = blm_folder_of(final.name, &last);
+	if (folder >= 0 && fsync(folder) < 0 && errno != EINVAL)
+		r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s", place->shown, strerror(errno));
+	if (folder >= 0)
+		close(folder);
+	blm_place_clear(&final);
+	return r;
+}
+
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16])
 {
 	if (place->store)

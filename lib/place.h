@@ -45,6 +45,12 @@ int blm_place_is_taken(const struct blm_place *place);
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
 int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
 
+/*
+ * What the name leads to now it leads to after a power cut, too. Who made or replaced it may have been killed before that was so. In a store
+ * it always is.
+ */
+int blm_place_flush(const struct blm_place *place);
+
 /* The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing else has. */
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);
 

@@ -238,6 +238,16 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	return r;
 }
 
+/* What is on the disk must be found there, too: once for each file that the name led to. */
+static int flush_name(struct blm_filter *f, struct blm_view *view)
+{
+	int r = f->lent || atomic_load(&view->named) ? 0 : blm_place_flush(&f->place);
+
+	if (r == 0)
+		atomic_store(&view->named, true);
+	return r;
+}
+
 BLM_API int blm_sync(struct blm_filter *f)
 {
 	BLM_INSIDE;
@@ -263,6 +273,8 @@ BLM_API int blm_sync(struct blm_filter *f)
 		r = current_view(f) != view ? 0 : blm_may_change(f);
 		return r < 0 ? r : blm_sync(f);
 	}
+	if (r == 0)
+		r = flush_name(f, view);
 	if (r == 0)
 		r = blm_place_synced(&f->place, &(struct blm_synced){
 			.uuid = view->constant.uuid, .keys = le64toh(record.keys), .time = le64toh(record.time),

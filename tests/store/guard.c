@@ -3,9 +3,11 @@
 
 #include "filter.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -40,6 +42,24 @@ int msync(void *at, size_t bytes, int flags)
 		return -1;
 	}
 	return (int)syscall(SYS_msync, at, bytes, flags);
+}
+
+static int folder_syncs, folder_failing;	/* calls of fsync() for a folder; which of them fails, 0: none; -1: the next kills */
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		folder_syncs++;
+		if (folder_failing < 0)
+			raise(SIGKILL);
+		if (folder_failing > 0 && --folder_failing == 0) {
+			errno = EIO;
+			return -1;
+		}
+	}
+	return (int)syscall(SYS_fsync, fd);
 }
 
 /* ---- Filters to damage ---- */
@@ -1000,6 +1020,38 @@ START_TEST(a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_els
 }
 END_TEST
 
+/* _i: by one who makes the filter; who replaces it */
+static int name_and_die(int replaces)
+{
+	struct blm_params params = { .capacity = 1000, .rate = 0.01, .replace = replaces };
+	struct blm_filter *f;
+
+	folder_failing = -1;
+	blm_create(&f, NULL, "a.blm", &params);
+	return 1;
+}
+
+START_TEST(a_sync_makes_sure_of_a_name_whose_giver_was_killed)
+{
+	struct blm_filter *f;
+
+	if (_i)
+		make(&f, NULL, "a.blm"), blm_close(f);
+	ck_assert_int_eq(run_apart(name_and_die, _i), SIGNALLED + SIGKILL);
+	OK(blm_open(&f, NULL, "a.blm", true));
+	add_range(f, 0, 10);
+	folder_syncs = 0;
+	folder_failing = 1;
+	FAILS(blm_sync(f), -EIO);
+	OK(blm_sync(f));
+	ck_assert_int_eq(folder_syncs, 2);
+	add_range(f, 10, 20);
+	OK(blm_sync(f));
+	ck_assert_int_eq(folder_syncs, 2);	/* what is on the disk once stays there */
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_sync_of_a_file_that_was_cut_fails)
 {
 	struct blm_filter *f;
@@ -1217,6 +1269,7 @@ int main(void)
 	tcase_add_test(tc, a_sync_that_fails_again_and_again_leaves_the_filter_in_use);
 	tcase_add_loop_test(tc, another_flush_that_is_told_of_a_failure_makes_the_filter_suspect, 0, 4);
 	tcase_add_loop_test(tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync, 0, 6);
+	tcase_add_loop_test(tc, a_sync_makes_sure_of_a_name_whose_giver_was_killed, 0, 2);
 	tcase_add_test(tc, a_second_image_that_cannot_be_written_makes_the_filter_suspect);
 	tcase_add_loop_test(tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
 	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
