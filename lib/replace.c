@@ -27,6 +27,7 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -223,6 +224,23 @@ static void forget(const struct blm_place *place, const struct blm_view *old, co
 		blm_store_lose_secret(place->store, key_id);
 }
 
+/*
+ * Of a path flushing the folder may fail after the one step: who has just opened the old file would else take it for the filter. In a store
+ * another may have the name by now, and this file a new one.
+ */
+static bool was_replaced(const struct blm_place *place, const struct blm_view *old)
+{
+	char why[512];
+	int r;
+
+	if (place->store)
+		return false;
+	snprintf(why, sizeof(why), "%s", blm_why());
+	r = blm_place_is(place, old->image.device, old->image.inode, old->constant.uuid);
+	blm_fail(0, "%s", why);
+	return r == 0;
+}
+
 static int replace(const struct blm_place *place, const struct replacing *with)
 {
 	BLM_INSIDE;
@@ -241,7 +259,7 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	if (r == 0) {
 		set_state(old, BLM_REPLACING);
 		r = with->made ? put(f, old, with->made, with->carry) : make_and_put(f, old, with);
-		set_state(old, r == 0 ? BLM_REPLACED : BLM_LIVE);
+		set_state(old, r == 0 || was_replaced(&f->place, old) ? BLM_REPLACED : BLM_LIVE);
 		if (r == 0)
 			forget(place, old, with);
 		unlock(old);

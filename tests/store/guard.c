@@ -1052,6 +1052,27 @@ START_TEST(a_sync_makes_sure_of_a_name_whose_giver_was_killed)
 }
 END_TEST
 
+/* Else who opened it just before would add to a file that has no name. */
+START_TEST(what_was_replaced_says_so_also_where_its_replacer_failed_then)
+{
+	struct blm_filter *f;
+	uint64_t state = 0;
+	int fd;
+
+	make(&f, NULL, "a.blm");
+	add_range(f, 0, 10);
+	fd = open("a.blm", O_RDONLY);
+	folder_failing = 1;
+	FAILS(blm_clear(f), -EIO);
+	ck_assert_msg(strstr(blm_why(), "in place"), "%s", blm_why());
+	ck_assert_int_eq(pread(fd, &state, sizeof(state), offsetof(struct blm_header, live) + offsetof(struct blm_live, state)), sizeof(state));
+	ck_assert_uint_eq(le64toh(state) & 0xff, BLM_REPLACED);
+	ck_assert(!has_range(f, 0, 10));
+	close(fd);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_sync_of_a_file_that_was_cut_fails)
 {
 	struct blm_filter *f;
@@ -1270,6 +1291,7 @@ int main(void)
 	tcase_add_loop_test(tc, another_flush_that_is_told_of_a_failure_makes_the_filter_suspect, 0, 4);
 	tcase_add_loop_test(tc, a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_next_sync, 0, 6);
 	tcase_add_loop_test(tc, a_sync_makes_sure_of_a_name_whose_giver_was_killed, 0, 2);
+	tcase_add_test(tc, what_was_replaced_says_so_also_where_its_replacer_failed_then);
 	tcase_add_test(tc, a_second_image_that_cannot_be_written_makes_the_filter_suspect);
 	tcase_add_loop_test(tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
 	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
