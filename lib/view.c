@@ -388,6 +388,10 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 		r = note_cut(view, f->place.shown, f->write);
 	if (r == 0 && blm_shadow_is_needed(view))
 		r = f->write ? restore(f, view) : blm_shadow_show(view, f->place.shown);
+	if (r == -EUCLEAN && !f->write && !blm_shadow_is_needed(view)) {	/* a writer did meanwhile, and syncs change the image again */
+		blm_view_free(view);
+		return blm_view_open(ret, f);
+	}
 	if (r == 0 && f->write)
 		blm_allow_learn(&f->place, view);
 	if (r < 0)

@@ -547,6 +547,48 @@ START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_ot
 }
 END_TEST
 
+bool __real_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret);
+bool __wrap_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret);
+
+static int looks;			/* how many looks at the last sync from now on somebody writes; 0: nobody does */
+static struct blm_filter *who_writes;
+static const char *what_is_written;
+
+/* It went back to the image, and is in the middle of a sync. */
+bool __wrap_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret)
+{
+	bool found = __real_blm_last_sync(live, uuid, ret);
+
+	if (looks && --looks == 0) {
+		struct blm_view *view;
+
+		OK(blm_open(&who_writes, NULL, what_is_written, true));
+		OK(blm_add(who_writes, "new", 3));
+		view = current_view(who_writes);
+		memset(view->image.map + view->shadow.blocks[BLM_IMAGE], 'x', 64);
+	}
+	return found;
+}
+
+START_TEST(who_opens_it_for_reading_while_a_writer_goes_back_to_the_image_and_on_finds_no_damage)
+{
+	struct blm_filter *f = make(500, 1e-6, 7), *reader;
+
+	for (uint64_t i = 0; i < 400; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	OK(blm_add(f, "lost", 4));
+	what_is_written = f->place.shown;
+	cut(what_is_written, f);
+	looks = 2;			/* is the image needed; and in it */
+	OK(blm_open(&reader, NULL, what_is_written, false));
+	ck_assert_int_eq(looks, 0);
+	ck_assert_uint_eq(found(reader, 0, 400), 400);
+	ck_assert(blm_contains(reader, "new", 3) && !blm_contains(reader, "lost", 4));
+	blm_close(f), blm_close(reader), blm_close(who_writes);
+}
+END_TEST
+
 static uint64_t synced_epoch(const struct blm_filter *f)
 {
 	struct blm_sync_record last = { 0 };
@@ -800,6 +842,7 @@ int main(void)
 	tcase_add_test(tc, what_is_copied_or_written_out_while_others_move_keys_has_them_all);
 	tcase_add_test(tc, a_key_is_found_while_it_goes_to_and_fro);
 	tcase_add_test(tc, after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers);
+	tcase_add_test(tc, who_opens_it_for_reading_while_a_writer_goes_back_to_the_image_and_on_finds_no_damage);
 	tcase_add_test(tc, the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_the_disk);
 	tcase_add_loop_test(tc, who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add, 0, 2);
 	tcase_add_test(tc, what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data);
