@@ -13,12 +13,15 @@
  *              done, as for a replacer, and does all of it again. Word and answer are its own, and not the view's, which other
  *              threads ask again meanwhile.
  *   claimer,   and all who hold BLM_LOCK_REPLACE shared: no list comes while they do, so they ask, change, take off.
+ *   remover    does so too. It looks up which keys are listed, and leaves those: they are not in it, and taking out their cells takes others'.
  *   reader     asks the filter first, the list then. It finds a key listed only if no call that gave it has returned by then.
  *
  * Who opens a filter of a store to change it has the catalog in hand, and asks there and then: so no change of a filter that nobody lists for
  * waits for the catalog.
  *
- * Of all that claim one listed key, the one whose transaction took it off is told "new". A list lies under the uuid of the file; what takes
+ * Of all that claim one listed key, the one whose transaction took it off is told "new". The filter says that it has the key, so a claim alone puts
+ * nothing in: where an add does, of a kind that counts, removes or forgets, it is added, too. That is within the transaction,
+ * before it ends: who dies there leaves the key listed and maybe added, never off the list and not in; and who lost adds nothing. A list lies under the uuid of the file; what takes
  * its place takes over, in the same transaction, what of the list still holds (carry.h). So an adder whose file was replaced finds
  * its keys on the new list, and takes them off that. Unions, and what else brings keys that nobody can name, take all off. Keys that come
  * as hashes are refused, since they cannot be told from those on the list. Who dies before its keys are off the list has not returned.
@@ -102,6 +105,22 @@ int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const st
 		all += r;
 	}
 	return all;
+}
+
+int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+{
+	return blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys, count, NULL, ret_bits);
+}
+
+int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, const uint64_t *listed, uint64_t *bits,
+		    int (*give)(void *context, size_t i), void *context)
+{
+	uint64_t off[BLM_BATCH_WORDS];
+	int64_t r = blm_catalog_take_listed_with(f->place.store->catalog, view->constant.uuid, keys, count, listed, off, give, context);
+
+	for (size_t i = 0; i < (count + 63) / 64; i++)
+		bits[i] = (bits[i] & ~listed[i]) | (r < 0 ? 0 : off[i]);
+	return r < 0 ? (int)r : 0;
 }
 
 int blm_allow_take_off_all(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret)

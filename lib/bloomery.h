@@ -438,7 +438,7 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
 /**
  * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
  *
- * A key that the filter denies is not taken out, and nothing changes. One that it takes for there by mistake, a false positive,
+ * A key that the filter denies, or that is on its list of false positives, is not taken out, and nothing changes. One that it takes for there by mistake, a false positive,
  * cannot be told from one that is: taking it out can hide other keys. So remove only what was added. What else a kind asks for
  * is its caveat (struct blm_kind_info). Of all who race to take out a key that was added once, one gets 1.
  * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a negative errno: -EUCLEAN where a
@@ -500,9 +500,10 @@ enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
  * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a rename keeps it, and what comes in the filter's
  * place (by blm_clear(), blm_seal(), blm_rebuild(), a build or an update, blm_store_publish(), ...) takes it over in the same step, less all
  * keys that the new file may have been given: those that were given by their names while it was made; where it came by hashes, unions or
- * publishing, all that it says yes to. A copy has none, and a dropped filter's is gone. Who lists a key says that it was not given to the filter. Given later, by
- * any call of any process, it goes off the list before that call returns, and that call says that it was new: of all that claim it,
- * one. A union into the filter, blm_data_unite() and blm_advance() take all keys off. While there is a list, adding and claiming by
+ * publishing, all that it says yes to. A copy has none, and a dropped filter's is gone. Who lists a key says that it was not given to the filter,
+ * which cannot tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a listed key for one that is not there.
+ * Given later, by any call of any process, it goes off the list before that call returns, and that call says that it was new: of all that claim
+ * it, one, and then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance() take all keys off. While there is a list, adding and claiming by
  * hashes fail with -EMEDIUMTYPE, and adding keys takes one look-up in the catalog more.
  *
  * Who opens a store's file by its path is not of the store, and takes nothing off: do not add so.

@@ -33,17 +33,6 @@ static bool is_lone(const struct blm_view *view, enum blm_what what)
 	return view->whole.kind->lone_remover && (what == BLM_REMOVE || what == BLM_CLAIM);
 }
 
-static int run_lone(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
-{
-	int r = blm_lock_writing(f, view, true);
-
-	if (r < 0)
-		return r;
-	r = blm_input_run(view, in, what, ret_bits, ret_yes);
-	blm_unlock_writing(view);
-	return r;
-}
-
 static bool gives_keys(enum blm_what what)
 {
 	return what == BLM_ADD || what == BLM_CLAIM || what == BLM_PUT;
@@ -76,26 +65,9 @@ static void note(const struct blm_filter *f, const struct blm_input *in)
 		blm_carry_note_fixed(f->carry, in->fixed, in->width, in->count);
 }
 
-/* The count follows what is in the file, also where a call fails in the middle. */
-static int64_t change(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
-		      struct blm_asked *ret_asked)
+/* What a kind failed with, in words. */
+static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 {
-	int64_t changed = 0;
-	int r = blm_input_check(f, view, in);
-
-	if (r == 0)
-		r = check_can(f, view, what);
-	if (r == 0 && in->hashes && view->whole.kind->holds_keys)
-		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", f->place.shown, view->whole.kind->name);
-	if (r == 0 && gives_keys(what))
-		r = blm_allow_ask(f, view, ret_asked);
-	if (r == 0 && gives_keys(what) && f->carry)
-		note(f, in);
-	if (r == 0 && in->hashes && ret_asked->listed)
-		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys can go, not hashes", f->place.shown);
-	if (r == 0)
-		r = is_lone(view, what) ? run_lone(f, view, in, what, ret_bits, &changed) : blm_input_run(view, in, what, ret_bits, &changed);
-	blm_count_keys(view, what == BLM_REMOVE ? -(uint64_t)changed : (uint64_t)changed);
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this one; nothing that was in it is lost; %s"
 				"`bloomery rebuild` makes a larger one from the keys", f->place.shown, (unsigned long long)blm_counted_keys(view),
@@ -107,6 +79,163 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 				"so some keys may be counted too low: it answers and takes keys, but gives none up until `bloomery rebuild` makes it anew from its keys", f->place.shown);
 	if (r == -EKEYREVOKED)
 		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was", f->place.shown, view->whole.kind->name);
+	return r;
+}
+
+/* ---- Where there is a list ---- */
+
+static struct blm_input input_from(const struct blm_input *in, size_t at)
+{
+	struct blm_input rest = *in;
+
+	rest.count -= at;
+	rest.keys = in->keys ? in->keys + at : NULL;
+	rest.fixed = in->fixed ? in->fixed + at * in->width : NULL;
+	rest.hashes = in->hashes ? in->hashes + at : NULL;
+	rest.values = in->values ? in->values + at : NULL;
+	rest.ret_values = in->ret_values ? in->ret_values + at : NULL;
+	return rest;
+}
+
+/* Listed keys that are claimed, and which of them are in it by now. */
+struct giving {
+	const struct blm_filter *f;
+	struct blm_view *view;
+	const struct blm_key *keys;
+	uint64_t *given, *revoked;
+};
+
+/* Who claims cares not for how long a slot lasts, so what is set in one that is due to end is in it. */
+static int give(void *context, size_t i)
+{
+	struct giving *g = context;
+	struct blm_part *whole = &g->view->whole;
+	struct blm_hashed hashed = { .key = &g->keys[i], .by = &g->view->hasher };
+	int r;
+
+	if (g->given[i / 64] >> i % 64 & 1)
+		return 0;
+	if (!wants_keys(&g->view->hasher))
+		g->view->hasher.family->hash(&g->view->hasher, hashed.key, &hashed.hash);
+	r = whole->kind->add(whole, &hashed);
+	if (r < 0 && r != -EAGAIN && r != -EKEYREVOKED)
+		return word(g->f, g->view, r);
+	g->given[i / 64] |= UINT64_C(1) << i % 64;
+	if (r == -EKEYREVOKED)
+		g->revoked[i / 64] |= UINT64_C(1) << i % 64;
+	return 0;
+}
+
+/* The filter says of listed keys that it has them, mostly, so the claim changed nothing for those, unless to claim is to add. */
+static int claim_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, const struct blm_key *keys, const uint64_t *listed,
+			uint64_t *bits)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	uint64_t given[BLM_BATCH_WORDS], revoked[BLM_BATCH_WORDS] = { 0 };
+	struct giving giving = { f, view, keys, given, revoked };
+	int64_t yes;
+	int r = word(f, view, blm_input_run(view, in, BLM_CLAIM, bits, &yes));
+
+	if (r < 0) {
+		for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
+			bits[i] &= ~listed[i];
+		return r;
+	}
+	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
+		given[i] = kind->claim == kind->add ? UINT64_MAX : bits[i];
+	r = blm_allow_claim(f, view, keys, in->count, listed, bits, give, &giving);
+	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
+		bits[i] &= ~revoked[i];
+	return r;
+}
+
+/* Listed keys are not in it: the others alone. */
+static int remove_others(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, const struct blm_key *keys, const uint64_t *listed,
+			 uint64_t *bits)
+{
+	struct blm_key others[BLM_BATCH];
+	size_t index[BLM_BATCH], count = 0;
+	uint64_t answers[BLM_BATCH_WORDS] = { 0 };
+	int64_t yes;
+	int r;
+
+	for (size_t i = 0; i < in->count; i++)
+		if (!(listed[i / 64] >> i % 64 & 1)) {
+			others[count] = keys[i];
+			index[count++] = i;
+		}
+	r = word(f, view, blm_input_run(view, &(struct blm_input){ .keys = others, .count = count }, BLM_REMOVE, answers, &yes));
+	for (size_t i = 0; i < count; i++)
+		bits[index[i] / 64] |= (answers[i / 64] >> i % 64 & 1) << index[i] % 64;
+	return r;
+}
+
+/* Of a claim or a removal: as blm_input_run(), with words. */
+static int run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
+{
+	struct blm_key room[BLM_BATCH];
+	int r = 0;
+
+	*ret_yes = 0;
+	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
+		struct blm_input some = input_from(in, at);
+		uint64_t listed[BLM_BATCH_WORDS] = { 0 }, bits[BLM_BATCH_WORDS] = { 0 };
+		const struct blm_key *keys;
+		int64_t found;
+
+		some.count = some.count < BLM_BATCH ? some.count : BLM_BATCH;
+		keys = blm_input_keys(in, at, some.count, room);
+		found = blm_allow_find(f, view, keys, some.count, listed);
+		if (found < 0)
+			r = (int)found;
+		else
+			r = (what == BLM_CLAIM ? claim_listed : remove_others)(f, view, &some, keys, listed, bits);
+		for (size_t i = 0; i < (some.count + 63) / 64; i++) {
+			if (ret_bits)
+				ret_bits[at / 64 + i] = bits[i];
+			*ret_yes += __builtin_popcountll(bits[i]);
+		}
+	}
+	return r;
+}
+
+static int run(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, bool listed, uint64_t *ret_bits,
+	       int64_t *ret_yes)
+{
+	bool lone = is_lone(view, what);
+	int r = lone ? blm_lock_writing(f, view, true) : 0;
+
+	if (r < 0)
+		return r;
+	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE))
+		r = run_listed(f, view, in, what, ret_bits, ret_yes);
+	else
+		r = word(f, view, blm_input_run(view, in, what, ret_bits, ret_yes));
+	if (lone)
+		blm_unlock_writing(view);
+	return r;
+}
+
+/* The count follows what is in the file, also where a call fails in the middle. */
+static int64_t change(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
+		      struct blm_asked *ret_asked)
+{
+	int64_t changed = 0;
+	int r = blm_input_check(f, view, in);
+
+	if (r == 0)
+		r = check_can(f, view, what);
+	if (r == 0 && in->hashes && view->whole.kind->holds_keys)
+		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", f->place.shown, view->whole.kind->name);
+	if (r == 0)
+		r = blm_allow_ask(f, view, ret_asked);
+	if (r == 0 && gives_keys(what) && f->carry)
+		note(f, in);
+	if (r == 0 && in->hashes && ret_asked->listed)
+		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys can go, not hashes", f->place.shown);
+	if (r == 0)
+		r = run(f, view, in, what, ret_asked->listed, ret_bits, &changed);
+	blm_count_keys(view, what == BLM_REMOVE ? -(uint64_t)changed : (uint64_t)changed);
 	return r < 0 ? r : changed;
 }
 
@@ -163,7 +292,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		some.count = room < *count ? (size_t)room : *count;
 		if (room && !again)
 			changed = change(f, view, &some, what, ret_bits, &asked);
-		if (asked.listed && changed != -EAGAIN)
+		if (asked.listed && (what == BLM_ADD || what == BLM_PUT) && changed != -EAGAIN)
 			new = take_off(f, view, &some, what, ret_bits);
 		if (new > 0 && changed >= 0)
 			changed = (size_t)(changed + new) < some.count ? changed + new : (int64_t)some.count;
@@ -188,19 +317,6 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		*count = some.count;
 		return r < 0 ? r : changed;
 	}
-}
-
-static struct blm_input input_from(const struct blm_input *in, size_t at)
-{
-	struct blm_input rest = *in;
-
-	rest.count -= at;
-	rest.keys = in->keys ? in->keys + at : NULL;
-	rest.fixed = in->fixed ? in->fixed + at * in->width : NULL;
-	rest.hashes = in->hashes ? in->hashes + at : NULL;
-	rest.values = in->values ? in->values + at : NULL;
-	rest.ret_values = in->ret_values ? in->ret_values + at : NULL;
-	return rest;
 }
 
 /*

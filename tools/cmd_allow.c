@@ -87,9 +87,10 @@ const struct command cmd_allow = {
 	.summary = "keep a list of keys that a filter takes for its own by mistake; 'test' then leaves them out",
 	.operands = "add|remove|list NAME [FILE...]",
 	.least = 2, .most = -1,
-	.notes = "The list is exact, and lies in the catalog of the store. A key that is added to the filter later goes off the list, so that\n"
-		 "it never hides one; a union takes all off. What comes in the filter's place takes the list over, less what it may have\n"
-		 "been given; a copy has none.",
+	.notes = "The list is exact, and lies in the catalog of the store. Warning: the filter cannot tell whether a key was added to it. One\n"
+		 "that was, and is listed all the same, is hidden. A key that is added or claimed later goes off the list, so that it never\n"
+		 "hides one; a union takes all off. 'remove' takes out none that is listed. What comes in the filter's place takes the list\n"
+		 "over, less what it may have been given; a copy has none.",
 	.example = "bloomery allow add blacklist < reported.txt",
 	.options = options,
 	.run = run,

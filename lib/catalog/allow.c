@@ -218,6 +218,8 @@ struct change {
 	const uint64_t *among;		/* NULL: all */
 	uint64_t *changed_bits;
 	int64_t changed;
+	int (*each)(void *context, size_t i);	/* of those that are taken off; NULL: nothing */
+	void *context;
 };
 
 static int put_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
@@ -264,11 +266,14 @@ static int take_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 		struct listed by;
 		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) };
 
+		if (change->among && !(change->among[i / 64] >> i % 64 & 1))
+			continue;
 		name(&by, change->uuid, &change->keys[i]);
 		code = mdb_del(txn, list, &at, NULL);
 		if (code == 0) {
 			change->changed++;
 			change->changed_bits[i / 64] |= UINT64_C(1) << i % 64;
+			code = change->each ? change->each(change->context, i) : 0;
 		}
 		if (code == MDB_NOTFOUND)
 			code = 0;
@@ -278,7 +283,13 @@ static int take_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 
 int64_t blm_catalog_take_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count, uint64_t *ret_bits)
 {
-	struct change change = { .uuid = uuid, .keys = keys, .count = count, .changed_bits = ret_bits };
+	return blm_catalog_take_listed_with(c, uuid, keys, count, NULL, ret_bits, NULL, NULL);
+}
+
+int64_t blm_catalog_take_listed_with(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
+				     const uint64_t *among, uint64_t *ret_bits, int (*each)(void *context, size_t i), void *context)
+{
+	struct change change = { .uuid = uuid, .keys = keys, .count = count, .among = among, .changed_bits = ret_bits, .each = each, .context = context };
 	int r = blm_catalog_transact(c, take_listed, &change);
 
 	return r < 0 ? r : change.changed;

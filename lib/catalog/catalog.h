@@ -91,6 +91,12 @@ int64_t blm_catalog_find_listed(struct blm_catalog *catalog, const uint8_t uuid[
 int blm_catalog_next_listed(struct blm_catalog *catalog, const uint8_t uuid[16], uint8_t after[32], uint8_t *ret_key, size_t *ret_bytes);
 int64_t blm_catalog_put_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count, const uint64_t *among);
 int64_t blm_catalog_take_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count, uint64_t *ret_bits);
+/*
+ * The same of those whose bit is set, NULL: of all; and do something with each, before others can see that it is off: where that fails, with words, none
+ * is taken off. A transaction that is begun again does it again.
+ */
+int64_t blm_catalog_take_listed_with(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
+				     const uint64_t *among, uint64_t *ret_bits, int (*each)(void *context, size_t i), void *context);
 int blm_catalog_take_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int blm_catalog_check_lists(struct blm_catalog *catalog, bool repair);	/* how many keys are damaged; repair takes them off */
 

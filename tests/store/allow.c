@@ -22,7 +22,8 @@ static struct blacklist *begin(const char *kind)
 	int count = 0;
 
 	b->store = open_store(BLM_STORE_CREATE);
-	OK(blm_create(&b->f, b->store, "list", &(struct blm_params){ .kind = kind, .capacity = 400, .rate = 0.3, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } }));
+	OK(blm_create(&b->f, b->store, "list", &(struct blm_params){ .kind = kind, .capacity = 400, .rate = 0.3,
+			.seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0, .seeds = (const uint64_t[]){ 7 } }));
 	for (int i = 0; i < GIVEN; i++)
 		OK(blm_add(b->f, &i, sizeof(i)));
 	for (int i = 0; count < LISTED; i++) {
@@ -144,9 +145,23 @@ START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
 }
 END_TEST
 
+static const char *const claiming[] = { "classic", "counting", "cuckoo", "d-left", "redis-cuckoo", "hash-compact", "window", "removable" };
+
+/* So many that each kind has room for them. */
+enum { CLAIMED = 80 };
+
+static int given(const struct blm_filter *f)
+{
+	int found = 0;
+
+	for (int i = 0; i < GIVEN; i++)
+		found += blm_contains(f, &i, sizeof(i));
+	return found;
+}
+
 START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 {
-	struct blacklist *b = begin("classic");
+	struct blacklist *b = begin(claiming[_i]);
 	_Atomic int *new = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[4];
 
@@ -157,20 +172,86 @@ START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 			struct blm_filter *f;
 
 			MUST(blm_open(&f, b->store, "list", true) == 0);
-			for (int i = 0; i < LISTED; i++) {
+			for (int i = 0; i < CLAIMED; i++) {
 				int r = blm_claim(f, b->wrong[i].bytes, b->wrong[i].len);
 
 				MUST(r >= 0);
 				atomic_fetch_add(new, r);
-				MUST(found_of(f, &b->wrong[i], 1) == 1);
 			}
 			_exit(0);
 		}
 	}
 	for (int p = 0; p < 4; p++)
 		ck_assert_int_eq(join(pid[p]), 0);
-	ck_assert_int_eq(*new, LISTED);
-	ck_assert_int_eq(listed(b->f), 0);
+	ck_assert_int_eq(*new, CLAIMED);
+	ck_assert_int_eq(listed(b->f), LISTED - CLAIMED);
+	end(b);
+}
+END_TEST
+
+static const char *const removing[] = { "counting", "cuckoo", "d-left", "redis-cuckoo" };
+
+START_TEST(a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes)
+{
+	struct blacklist *b = begin(removing[_i]);
+	struct blm_key keys[CLAIMED + 2];
+	uint64_t bits[2];
+	struct blm_info info;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	keys[0] = keys[1] = b->wrong[0];
+	memcpy(keys + 2, b->wrong, CLAIMED * sizeof(*keys));
+	ck_assert_int_eq(blm_claim_many(b->f, keys, CLAIMED + 2, bits), CLAIMED);
+	ck_assert_uint_eq(bits[0], ~UINT64_C(6));	/* a key that stands there three times is new once */
+	OK(blm_info(b->f, &info));
+	ck_assert_uint_eq(info.keys, GIVEN + CLAIMED);
+	ck_assert_int_eq(blm_remove_many(b->f, b->wrong, CLAIMED, NULL), CLAIMED);
+	ck_assert_int_eq(given(b->f), GIVEN);
+	OK(blm_info(b->f, &info));
+	ck_assert_uint_eq(info.keys, GIVEN);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_listed_key_is_not_taken_out)
+{
+	struct blacklist *b = begin(removing[_i]);
+	const int own = 7;
+	struct blm_key keys[LISTED + 1];
+	uint64_t bits[(LISTED + 64) / 64];
+	struct blm_info info;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_remove(b->f, b->wrong[0].bytes, b->wrong[0].len), 0);
+	ck_assert_int_eq(blm_remove_many(b->f, b->wrong, LISTED, NULL), 0);
+	ck_assert_int_eq(given(b->f), GIVEN);
+	memcpy(keys, b->wrong, sizeof(b->wrong));
+	keys[LISTED] = keys[70];
+	keys[70] = (struct blm_key){ &own, sizeof(own) };
+	ck_assert_int_eq(blm_remove_many(b->f, keys, LISTED + 1, bits), 1);
+	ck_assert_uint_eq(bits[0] | bits[2] | bits[3], 0);
+	ck_assert_uint_eq(bits[1], UINT64_C(1) << (70 - 64));
+	ck_assert_int_ge(given(b->f), GIVEN - 1);
+	OK(blm_info(b->f, &info));
+	ck_assert_uint_eq(info.keys, GIVEN - 1);
+	ck_assert_int_eq(listed(b->f), LISTED);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
+{
+	struct blacklist *b = begin("cuckoo");
+	uint64_t bits[(LISTED + 63) / 64];
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	for (int i = GIVEN, r = 0; r >= 0; i++)
+		r = blm_add(b->f, &i, sizeof(i));
+	FAILS(blm_claim_many(b->f, b->wrong, LISTED, bits), -EXFULL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "is full"));
+	for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++)
+		ck_assert_uint_eq(bits[i], 0);
+	ck_assert_int_eq(listed(b->f), LISTED);
 	end(b);
 }
 END_TEST
@@ -630,7 +711,10 @@ int main(void)
 	tcase_add_test(tc, a_key_that_the_filter_denies_is_not_listed);
 	tcase_add_test(tc, what_gives_no_key_leaves_the_list_as_it_is);
 	tcase_add_loop_test(tc, a_listed_key_that_is_given_later_is_found_and_was_new, 0, sizeof(kinds) / sizeof(*kinds));
-	tcase_add_test(tc, of_all_that_claim_a_listed_key_one_is_told_new);
+	tcase_add_loop_test(tc, of_all_that_claim_a_listed_key_one_is_told_new, 0, sizeof(claiming) / sizeof(*claiming));
+	tcase_add_loop_test(tc, a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes, 0, sizeof(removing) / sizeof(*removing));
+	tcase_add_loop_test(tc, a_listed_key_is_not_taken_out, 0, sizeof(removing) / sizeof(*removing));
+	tcase_add_test(tc, a_listed_key_for_which_there_is_no_room_stays_listed);
 	tcase_add_test(tc, what_is_given_while_others_list_is_not_hidden);
 	tcase_add_test(tc, a_union_takes_all_keys_off);
 	tcase_add_test(tc, hashes_are_refused_where_there_is_a_list);
