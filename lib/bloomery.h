@@ -879,6 +879,7 @@ struct blm_exchange {
 	bool base64;		/* the format's text form */
 
 	/* Reading: */
+	/* What a file says itself need not be given, and is refused where it is not so: -EINVAL. So is what files of the format have no use for. */
 	const char *hash;	/* the family, where files of the format do not say; NULL: from its numbers, if one alone fits them */
 	const struct blm_key *known;	/* keys that are surely in it: families under which it lacks one are ruled out */
 	size_t known_count;

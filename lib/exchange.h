@@ -24,8 +24,8 @@ void blm_outline_open_family(struct blm_outline *o, const struct blm_format *for
 int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, const struct blm_format *format,
 		      const struct blm_exchange *how, const char *shown);
 
-/* Were seeds given for what has its own? */
-int blm_format_check_seeds(const struct blm_format *format, const struct blm_exchange *how, const char *shown);
+/* Was something given that files of this format say themselves, or have no use for? */
+int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *shown);
 
 /* The bits past the last cell mean nothing to anybody, and are zero here. Is one of them set? Clear them. */
 bool blm_padding_is_set(const struct blm_part *part);

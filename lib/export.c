@@ -99,6 +99,10 @@ static int check_scheme(const struct exporting *out)
 
 	if (!format->lay_out && !format->write)
 		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take one from us", out->f->place.shown, format->name);
+	if (out->how->redis_key && !format->redis_commands)
+		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of %s (--redis-key)", out->f->place.shown, format->name);
+	if (out->how->power_of_two && !format->power_of_two)
+		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of two (--power-of-two)", out->f->place.shown, format->name);
 	if (!blm_format_takes(format, family))
 		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: %s%s", out->f->place.shown, family->name,
 				format->name, blm_format_families(format, names, sizeof(names)), make);

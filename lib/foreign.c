@@ -136,6 +136,30 @@ static int named(const struct blm_format *format, const char *name, struct blm_o
 	return 0;
 }
 
+static bool has(const struct blm_view *view, const struct blm_key *key)
+{
+	struct blm_hashed hashed = { .key = key, .by = &view->hasher };
+
+	if (!wants_keys(&view->hasher))
+		view->hasher.family->hash(&view->hasher, key, &hashed.hash);
+	return view->whole.kind->contains(&view->whole, &hashed);
+}
+
+/* Nothing is left open: what the caller says of the file anyway must be true of it. */
+static int agree(const struct blm_view *view, const struct blm_exchange *how, const char *shown)
+{
+	const struct blm_family *family = how->hash ? blm_family_by_name(how->hash) : NULL;
+
+	if (how->hash && !family)
+		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", how->hash);
+	if (family && family != view->hasher.family)
+		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (--hash)", shown, view->hasher.family->name, family->name);
+	for (size_t i = 0; i < how->known_count; i++)
+		if (!has(view, &how->known[i]))
+			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (--probe)", shown, i + 1);
+	return 0;
+}
+
 static int choose(const struct blm_view *view, struct blm_outline *left, const struct blm_exchange *how, const char *shown)
 {
 	unsigned count = 0;
@@ -168,7 +192,7 @@ int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, 
 	int r = 0;
 
 	if (!outline->candidates)
-		return 0;
+		return agree(view, how, shown);
 	left = malloc(sizeof(*left));
 	constant = malloc(sizeof(*constant));
 	if (!left || !constant)
@@ -325,9 +349,17 @@ static const struct blm_format *foreign_format(const char *name, const uint8_t *
 	return NULL;
 }
 
-int blm_format_check_seeds(const struct blm_format *format, const struct blm_exchange *how, const char *shown)
+int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *shown)
 {
-	return how->seed_count && !format->seeded ? blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", shown, format->name) : 0;
+	if (how->seed_count && !format->seeded)
+		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", shown, format->name);
+	if ((how->cells || how->probes) && !format->unsized)
+		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (-m, -k)", shown, format->name);
+	if (how->record && !format->records)
+		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (--record)", shown, format->name);
+	if ((how->column || how->row_group) && !format->columns)
+		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (--column, --row-group)", shown, format->name);
+	return 0;
 }
 
 int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write, const struct blm_exchange *how)
@@ -347,7 +379,7 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 	}
 	format = n > 0 ? foreign_format(how->format, head, (size_t)n, shown) : NULL;
 	if (format && format->in_place && !write) {
-		int r = blm_format_check_seeds(format, how, shown);
+		int r = blm_format_check_given(format, how, shown);
 
 		if (r == 0)
 			return view_of(ret, fd, format, head, (size_t)n, how, shown);

@@ -418,7 +418,7 @@ static int import(struct blm_filter **ret, struct blm_store *store, const char *
 	int r = making ? unpack(in) : blm_fail(-ENOMEM, "%s: out of memory", in->shown);
 
 	if (r == 0)
-		r = blm_format_check_seeds(in->format, in->how, in->shown);
+		r = blm_format_check_given(in->format, in->how, in->shown);
 	if (r == 0)
 		r = in->format->outline ? outline_of_whole(in) : read_outline(in);
 	if (r == 0) {

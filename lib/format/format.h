@@ -98,6 +98,9 @@ struct blm_format {
 	bool cut;			/* zeros may be missing at its end */
 	bool gzipped;			/* it is common to have its files in gzip */
 	bool seeded;			/* its files lack the seeds of their hash: who imports one gives them */
+	bool unsized;			/* its files lack m and k: likewise */
+	bool records, columns;		/* its files, or those in which it lies, can have several filters: who reads one names which */
+	bool redis_commands, power_of_two;	/* what may be asked of a file that is written: struct blm_exchange */
 	bool rest;			/* what follows the bits is the user's, and kept, as far as there is room */
 	bool read_only;			/* no program would read such a file: lay_out is NULL */
 

@@ -298,7 +298,7 @@ const struct blm_format blm_format_fps = {
 	.limits = "m up to 2^20",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds,
-	.families = families, .states = true,
+	.families = families, .states = true, .records = true,
 	.begins = begins, .text_begins = begins,
 	.outline = outline, .fill = fill, .write = write_file,
 };

@@ -70,6 +70,6 @@ const struct blm_format blm_format_leveldb = {
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,
 	.head_bytes = BLM_HEAD_MOST, .memo = true, .exact = true,
-	.within_by_end = blm_leveldb_is_table, .within_if_named = true,
+	.within_by_end = blm_leveldb_is_table, .within_if_named = true, .records = true,
 	.parse = parse, .locate = blm_leveldb_locate, .lay_out = lay_out, .plan = plan,
 };

@@ -39,6 +39,6 @@ const struct blm_format blm_format_libbloom1 = {
 	.limits = "m and k are not in the file",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,
-	.head_bytes = 0, .exact = true,
+	.head_bytes = 0, .exact = true, .unsized = true,
 	.parse = parse, .lay_out = lay_out, .plan = plan,
 };

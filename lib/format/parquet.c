@@ -162,7 +162,7 @@ const struct blm_format blm_format_parquet = {
 	.limits = "below 2 GiB; made with a power of two of blocks, up to 128 MiB; Parquet files are only read, and not from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families,
-	.head_bytes = PARQUET_HEADER_MOST, .memo = true, .exact = true,
+	.head_bytes = PARQUET_HEADER_MOST, .memo = true, .exact = true, .columns = true, .power_of_two = true,
 	.begins = begins, .within = blm_parquet_within,
 	.parse = parse, .locate = blm_parquet_locate, .lay_out = lay_out, .plan = plan,
 };

@@ -54,6 +54,6 @@ const struct blm_format blm_format_redis_bitmap = {
 	.limits = "m a power of 2 up to 2^32; zeros at the end may be missing",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .bit_order = BLM_ORDER_HIGH_FIRST,
-	.head_bytes = 0, .exact = true, .cut = true,
+	.head_bytes = 0, .exact = true, .cut = true, .unsized = true,
 	.parse = parse, .lay_out = lay_out, .plan = plan,
 };

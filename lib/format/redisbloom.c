@@ -315,7 +315,7 @@ const struct blm_format blm_format_redisbloom = {
 	.limits = "up to 64 filters in a chain; m a multiple of 8; what DUMP gave is not read from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families, .rules = rules,
-	.head_bytes = REDISBLOOM_HEAD + REDISBLOOM_LINKS_MOST * REDISBLOOM_LINK, .memo = true, .exact = true,
+	.head_bytes = REDISBLOOM_HEAD + REDISBLOOM_LINKS_MOST * REDISBLOOM_LINK, .memo = true, .exact = true, .redis_commands = true,
 	.begins = begins, .within = blm_redis_dump_begins,
 	.parse = parse, .locate = blm_redis_dump_unpack, .write = write_file, .plan = plan,
 };

@@ -173,7 +173,7 @@ const struct blm_format blm_format_redisbloom_cf = {
 	.limits = "up to 128 tables in a chain, each of up to 2^32 cells; what DUMP gave is not read from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families,
-	.head_bytes = REDISBLOOM_CF_HEAD, .memo = true, .states = true, .exact = true,
+	.head_bytes = REDISBLOOM_CF_HEAD, .memo = true, .states = true, .exact = true, .redis_commands = true,
 	.begins = begins, .within = blm_redis_dump_begins_cf,
 	.parse = parse, .locate = blm_redis_dump_unpack_cf, .write = write_file, .plan = plan,
 };

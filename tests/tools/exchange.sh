@@ -366,4 +366,29 @@ a_filter_of_a_leveldb_table_is_asked_where_it_lies_imported_and_goes_out() {
 	exits 2 bloomery import - none --format leveldb --record 1 < 000005.ldb; says 'no pipe'
 }
 
+what_a_file_says_itself_is_not_named_otherwise() {
+	local data=$TOOLS/../tests/format/data
+	bloomery create f --format dcso -n 100; echo k | bloomery add f; bloomery export f --format dcso -o f.bin
+	exits 2 bloomery test ./f.bin --hash nosuchhash < /dev/null; says 'no hash "nosuchhash"'
+	exits 2 bloomery test ./f.bin --hash djb < /dev/null; says 'its hash is fnv1'
+	exits 2 bloomery test ./f.bin --probe k --probe nothere < /dev/null; says 'does not hold key 2'
+	same "$(echo k | bloomery test ./f.bin --hash fnv1 --probe k)" k
+	exits 2 bloomery info ./f.bin --record 5; says 'one filter'
+	for wrong in '--hash djb' '--hash nosuchhash' '--probe nothere' '--record 5' '-m 5 -k 3' '-k 3' '--column c'; do
+		exits 2 bloomery import f.bin none $wrong
+		exits 2 bloomery info none
+	done
+	bloomery import f.bin again --hash fnv1 --probe-hex 6b
+	bloomery create g --format squid-digest -n 100; bloomery export g -o g.bin --format squid-digest
+	exits 2 bloomery info ./g.bin --format squid-digest --column c; says 'no columns'
+	exits 2 bloomery info ./g.bin --format squid-digest -m 800; says 'itself how many bits'
+	head -n 50 "$data/keys/insert.txt" > keys
+	exits 2 bloomery info "$data/redisbloom/rdb-dump-50.bin" --probe none; says '--probe'
+	bloomery test "$data/redisbloom/rdb-dump-50.bin" keys --probe "$(head -n 1 keys)" | cmp - keys
+	bloomery export f --format bloomery -o f.blm
+	exits 2 bloomery import f.blm none --hash djb; says 'its hash is fnv1'
+	exits 2 bloomery export f --format dcso --redis-key x; says '--redis-key'
+	exits 2 bloomery export f --format dcso --power-of-two; says '--power-of-two'
+}
+
 prove_all
