@@ -3,10 +3,21 @@
 . "${0%/*}/tap.sh"
 
 # The tutorial of pybloomfiltermmap ends with this text of a filter that holds MIKE; its version 0.1.5 made it on 32 bits.
-mike='eJwFwcuWgiAAANAPcqFjWLlogVboMGLOQEk784GGqE2eSL6+e2vyb6omTspM43I0iacyCLW8BCNn4Tdpv6TOXCRfIfq7rcjkuf2R1X1BgBgq570m0r6CwhDrZ7B9K6W4U9t3CWKptouMnsJapc2t2OTMT5PjUCu/3fTr0wyWx2Sr0aPldKJ5vuRGRwgxCvHv8zCiyEDBUdDS7ryv7g4XAdKvon2kBJ6XAN4TdxSxBFfWYsZht58dHIYcNhc2H/Ru9wHLwEdJ'
+mike='eJwFwcuWgiAAANC9v+JCx7By0QKt0GHEbKSknflAQ9QmTyRfP/fW5E9XTRSXqcLlqGNXphAqcfVH
+RoNv0n4JlTpIvAP0e1+RyXX6I637ggA+VPZnTYR1A4Um5s9geYaZZLiT208JIiG3iwhf3Fwlzb3Y
+5NRL4uNQS6/d9OvTDJbnZMnRzcrplOX5kmsVIkQziM+vw4hCDQ3OkN9m3WVfPWzGfaTeRftMCLws
+PnzEzsgjAW60xZTBbj/bOAgYbK50PqjdzvgHZ6FHZw=='
 
 make_mike() {
 	echo "$mike" | bloomery import - mike --base64
+}
+
+the_text_here_and_in_quickstart_and_fruit_is_the_tutorials_to_the_letter() {
+	local text=$TOOLS/../tests/exchange/legacy/seed-mike.b64
+
+	echo "$mike" | cmp - "$text"
+	same "$(sed -n "/<< 'TEXT'/,/^TEXT/p" "$TOOLS/quickstart" | sed '1d;$d')" "$mike"
+	same "$(sed -n '/mike\[\] =/,/;/s/^\t"\(.*\)\\n".*/\1/p' "$TOOLS/examples/fruit.c")" "$mike"
 }
 
 the_tutorials_text_decodes_and_answers() {
