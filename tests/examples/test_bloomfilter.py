@@ -364,6 +364,12 @@ def broken_files_are_value_errors():
 			_raises(ValueError, BloomFilter.open, 'broken', mode, says='broken')
 
 
+def the_example_has_fewer_than_150_lines_and_no_long_ones():
+	with open(bloomfilter.__file__) as file:
+		lines = file.read().splitlines()
+	assert len(lines) < 150 and max(map(len, lines)) <= 125, (len(lines), max(lines, key=len))
+
+
 # ---- Beside the C compiler, and pybloomfiltermmap3 ----
 
 def _the_structs_are_laid_out_as_in_c(layout):

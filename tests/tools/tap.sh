@@ -5,6 +5,9 @@ set -u
 export LC_ALL=C.UTF-8
 unset XDG_DATA_HOME BLOOMERY_SIMD
 
+# Not one that stands before it in the PATH only to choose among several.
+[ ! -x /usr/bin/python3 ] || hash -p /usr/bin/python3 python3
+
 bloomery() { "$BLOOMERY" "$@"; }
 
 # Does the command exit with that code, with one line on stderr if it is 2 or 64?

@@ -12,19 +12,20 @@ from ctypes import byref
 from ctypes import c_bool as b, c_char as c, c_char_p as s, c_double as d, c_uint32 as u32, c_uint64 as u64, c_void_p as p
 
 # ---- bloomery.h: its structs, each with all its fields in order; what its functions take; how they fail ----
-
 def struct(**fields):
 	return type('struct', (ctypes.Structure,), {'_fields_': list(fields.items())})
 
-Params = struct(kind=s, options=s, hash=s, scheme=s, format=s, capacity=u64, rate=d, cells=u64, probes=u32, seed_count=u32, seeds=ctypes.POINTER(u64),
-	tweak=u64, secret=p, mode=u32, replace=b, sparse=b, no_shadow=b)
-Info = struct(format=s, origin=s, name=c * 256, path=c * 4096, kind=s, hash=s, scheme=s, bit_order=s, options=c * 512, caveat=s, cells=u64,
-	probes=u32, cell_bits=u32, parts=u32, version=u32, seed_count=u32, seeds=u64 * 256, tweak=u64, keyed=b, key_id=c * 8, capacity=u64,
-	rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64, keys_estimated=b, template_id=c * 16, uuid=c * 16, created=u64, bytes=u64,
-	data_bytes=u64, shadow_bytes=u64, caution=s, sparse=b, sealed=b, foreign=b, dirty=b, suspect=b, synced=u64, epoch=u64,
-	synced_epoch=u64, suspect_epoch=u64, can=u32, labels=c * 1536)
-Exchange = struct(format=s, base64=b, hash=s, known=p, known_count=u64, seeds=p, seed_count=u32, cells=u64, probes=u64, record=s, max_bytes=u64, mode=u32, allocate=b, everything=b, secret=p,
-	column=s, row_group=u64, fresh=b, replace=b, power_of_two=b, redis_key=s)
+Params = struct(kind=s, options=s, hash=s, scheme=s, format=s, capacity=u64, rate=d, cells=u64, probes=u32, seed_count=u32,
+	seeds=ctypes.POINTER(u64), tweak=u64, secret=p, mode=u32, replace=b, sparse=b, no_shadow=b)
+Info = struct(format=s, origin=s, name=c * 256, path=c * 4096, kind=s, hash=s, scheme=s, bit_order=s, options=c * 512,
+	caveat=s, cells=u64, probes=u32, cell_bits=u32, parts=u32, version=u32, seed_count=u32, seeds=u64 * 256,
+	tweak=u64, keyed=b, key_id=c * 8, capacity=u64, rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64,
+	keys_estimated=b, template_id=c * 16, uuid=c * 16, created=u64, bytes=u64, data_bytes=u64, shadow_bytes=u64,
+	caution=s, sparse=b, sealed=b, foreign=b, dirty=b, suspect=b, synced=u64, epoch=u64, synced_epoch=u64,
+	suspect_epoch=u64, can=u32, labels=c * 1536)
+Exchange = struct(format=s, base64=b, hash=s, known=p, known_count=u64, seeds=p, seed_count=u32, cells=u64, probes=u64,
+	record=s, max_bytes=u64, mode=u32, allocate=b, everything=b, secret=p, column=s, row_group=u64, fresh=b, replace=b,
+	power_of_two=b, redis_key=s)
 Estimate = struct(fill=d * 2, rate=d * 2, keys=d * 2, saturated=b, sampled_bytes=u64, ones=u64)	# d * 2: a value, its error
 
 takes = dict(create=(p, p, s, p), open=(p, p, s, b), open_foreign=(p, s, p), template=(p, p, s, p, u32), sync=(p,),
@@ -47,7 +48,6 @@ for name, types in takes.items():
 lib.blm_contains.restype, lib.blm_why.restype = b, s
 
 # ---- Python's values as C takes them ----
-
 def text(value):	# a path or a name; None is NULL
 	if value is not None and b'\0' in (value := os.fsencode(value)): raise ValueError('embedded null byte')
 	return value
@@ -122,7 +122,6 @@ class BloomFilter:
 	def sync(self): lib.blm_sync(self._handle)
 	def close(self): self._pointer = lib.blm_close(self._pointer)
 	__del__ = close
-
 	@property
 	def _handle(self):
 		if not self._pointer: raise ValueError('I/O operation on closed file')
