@@ -31,17 +31,37 @@ static int check_params(const struct blm_params *p)
 	return 0;
 }
 
+/* The families that go with a rule, this kind and shape, for messages. */
+static const char *families_for(const struct blm_choice *choice, const struct blm_shape *shape, char *buffer, size_t bytes)
+{
+	size_t len = 0;
+
+	buffer[0] = 0;
+	for (size_t i = 0; blm_family_at(i) && len < bytes; i++) {
+		const struct blm_family *family = blm_family_at(i);
+
+		if (kind_takes(choice->kind, family) && !(family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
+		    && !kind_misfit(choice->kind, choice->rule, 0, family, shape->cells, shape->probes))
+			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "", family->name);
+	}
+	return buffer;
+}
+
 static int check_rule(const struct blm_choice *choice, const struct blm_shape *shape)
 {
 	const struct blm_rule *rule = choice->rule;
-	const char *why;
+	const char *why, *others;
+	char names[512];
 
 	if (!choice->kind->every_scheme && !choice->kind->some_schemes)
 		return !rule->id ? 0 : blm_fail(-EOPNOTSUPP, "a %s filter has no scheme but its own; %s filters can have any", choice->kind->name,
 						BLM_EXACT_KIND);
 	why = kind_misfit(choice->kind, rule, 0, choice->family, shape->cells, shape->probes);
-	return why ? blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: %s", rule->name,
-			      (unsigned long long)shape->cells, shape->probes, choice->family->name, why) : 0;
+	if (!why)
+		return 0;
+	others = families_for(choice, shape, names, sizeof(names));
+	return blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: %s%s%s", rule->name, (unsigned long long)shape->cells,
+			shape->probes, choice->family->name, why, *others ? "; these hashes go with them: " : "", others);
 }
 
 static int check_family(const struct blm_choice *choice, const struct blm_shape *shape)

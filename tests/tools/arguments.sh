@@ -199,6 +199,12 @@ small_filters_work() {
 	done; done
 }
 
+a_scheme_that_the_hash_is_no_match_for_names_those_that_are() {
+	exits 64 bloomery create ./f --scheme slices -n 1000 -p 0.01; says 'these hashes go with them: sha256-digest, sha384-digest, sha512-digest'
+	bloomery create ./f --scheme slices -n 1000 -p 0.01 --hash sha512-digest
+	exits 64 bloomery create ./g --scheme slices -m 1000 -k 100; says 'its digest has not so many slices'; not grep -q 'these hashes' exits.err
+}
+
 messages_stay_on_one_line_whatever_the_name() {
 	exits 2 bloomery info "$(printf './a\nb\033c')"
 	exits 64 bloomery "$(printf 'x\ny')"
