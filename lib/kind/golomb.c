@@ -239,6 +239,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
 	struct blm_shape s = { .probes = 1, .cell_bits = 1, .capacity = params->capacity };
 	struct code code;
+	uint64_t blocks;
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->cells || params->probes > 1)
@@ -250,7 +251,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	if (!s.cells)
 		return -EFBIG;
 	code = blm_golomb_code(s.cells, s.capacity);
-	s.bytes = round_up((uint64_t)bytes_for(&code, highs_of(s.cells, code.low_bits), s.capacity / 31 + 1), 64);
+	blocks = (uint64_t)blm_golomb_blocks(s.cells, s.capacity);
+	s.bytes = round_up((uint64_t)bytes_for(&code, highs_of(s.cells, code.low_bits), blocks) + 4, 64);
 	*ret = s;
 	return 0;
 }

@@ -26,6 +26,9 @@ static inline unsigned bits_below(uint64_t n)		/* of a number below n */
 /* What numbers of a range are coded by where there are so many; room for the blocks is made elsewhere. */
 struct code blm_golomb_code(uint64_t range, uint64_t count);
 
+/* How many blocks they will take, on average. */
+double blm_golomb_blocks(uint64_t range, uint64_t count);
+
 /* ---- Where what lies ---- */
 
 struct layout {

@@ -41,6 +41,44 @@ struct code blm_golomb_code(uint64_t range, uint64_t count)
 	return c;
 }
 
+/* ---- Foretelling ---- */
+
+/*
+ * The blocks that so many keys will take. Distances are independent and geometric, from 0 on, as two keys may have one number. A code has
+ * the bits of the remainder, and e more: more than e where the distance is at least e * divisor + short_ones. So the first j codes of a
+ * block fit into it with a probability that a convolution tells, and the sum over all j, and 1 for the number that a block begins with,
+ * is how many numbers a block has on average.
+ */
+double blm_golomb_blocks(uint64_t range, uint64_t count)
+{
+	enum { ROOM = 2048, MOST = 256 };	/* a block's bits; e: about half of the codes have none, half of the others 1, and so on */
+	const struct code c = blm_golomb_code(range, count);
+	double n = (double)count, away = -log1p(n / (double)range), each = 1, above = 1;
+	double bits[2][ROOM] = { { 1 } }, more[MOST];
+	unsigned rest = bits_below(c.divisor), bits_free = 8 * c.block_bytes - c.low_bits, room = bits_free < ROOM ? bits_free : ROOM - 1, kinds;
+	double short_ones = ldexp(1, (int)rest) - (double)c.divisor;
+
+	for (kinds = 0; kinds < MOST && above > 1e-12; kinds++) {
+		double left = exp(away * (kinds * (double)c.divisor + short_ones));	/* P(distance >= that) */
+
+		more[kinds] = above - left;
+		above = left;
+	}
+	for (unsigned j = 1; j <= GOLOMB_CODES && j * rest <= room; j++) {
+		const double *from = bits[!(j % 2)];
+		double *to = bits[j % 2], fit = 0;
+
+		for (unsigned x = 0; x <= room - j * rest; x++) {
+			to[x] = 0;
+			for (unsigned e = 0; e < kinds && e <= x; e++)
+				to[x] += from[x - e] * more[e];
+			fit += to[x];
+		}
+		each += fit;
+	}
+	return ceil(n / each);
+}
+
 /* ---- Writing ---- */
 
 /* Numbers on their way into blocks; where nothing is written they are only counted. */

@@ -54,6 +54,23 @@ START_TEST(at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_
 }
 END_TEST
 
+START_TEST(a_plan_foretells_the_bits_a_key_that_a_build_takes)
+{
+	static const double rates[] = { 0.9, 0.5, 0.3, 0.1, 0.02, 1.0 / 1024, 1e-5, 1e-9, 1e-12 };
+	const uint64_t count = 200000;
+
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+		struct blm_filter *f = build(count, rates[i], NULL, 0);
+		double built = (double)part_of(f)->shape.bytes * 8 / count;
+		struct blm_plan plan;
+
+		OK(blm_plan(&plan, &(struct blm_params){ .kind = "golomb", .capacity = count, .rate = rates[i] }));
+		ck_assert_double_eq_tol((double)plan.data_bytes * 8 / count, built, 0.05);
+		blm_close(f);
+	}
+}
+END_TEST
+
 START_TEST(a_question_decodes_at_most_32_codes)
 {
 	static const double rates[] = { 0.9, 0.5, 0.1, 1.0 / 1024, 1e-9 };
@@ -509,6 +526,7 @@ int main(void)
 	TCase *tc = tcase_create("golomb");
 
 	tcase_add_test(tc, at_1_in_1024_a_key_takes_at_most_11_60_bits_without_the_index_and_11_85_with_it);
+	tcase_add_test(tc, a_plan_foretells_the_bits_a_key_that_a_build_takes);
 	tcase_add_test(tc, a_question_decodes_at_most_32_codes);
 	tcase_add_loop_test(tc, numbers_come_out_as_they_went_in_however_they_lie, 0, 4);
 	tcase_add_test(tc, the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so_many_times_it);
