@@ -36,7 +36,7 @@ static int chosen(struct blm_thrift *t)
 int blm_parquet_header(const uint8_t *bytes, size_t count, const char *shown, size_t *ret_header, uint64_t *ret_bits)
 {
 	struct blm_thrift_field field = { 0 };
-	int64_t size = -1;
+	int64_t size = INT64_MIN;		/* not said */
 	int choice[5] = { 0 };
 	struct blm_thrift t;
 
@@ -51,8 +51,11 @@ int blm_parquet_header(const uint8_t *bytes, size_t count, const char *shown, si
 	}
 	if (t.failed)
 		return t.failed;
+	if (size == INT64_MIN)
+		return blm_fail(-EBADMSG, "%s: damaged header: its first field, numBytes, is missing", shown);
 	if (size < 32 || size % 32 || size > BYTES_MOST)
-		return blm_fail(-EBADMSG, "%s: has %lld bytes of bits by its header, not a multiple of 32 below 2^31", shown, (long long)size);
+		return blm_fail(-EBADMSG, "%s: damaged header: numBytes, of its bits, is %lld, no multiple of 32 from 32 to below 2^31", shown,
+				(long long)size);
 	for (int i = 2; i <= 4; i++)
 		if (choice[i] != 1)
 			return blm_fail(-EPROTONOSUPPORT, "%s: its %s is number %d; known is 1 (%s)", shown,

@@ -124,6 +124,25 @@ static void make_scalable(struct blm_outline *o, unsigned links, uint64_t growth
 	o->contents.parts = links;
 }
 
+/* Of a chain that may grow its first filter says how large the others are, and how seldom wrong. */
+static int check_chain(const struct blm_outline *o, const uint8_t *head, unsigned links, const char *shown)
+{
+	const struct blm_constant *c = &o->contents.constant;
+	struct blm_shape s = { .cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = 1,
+			       .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) };
+	struct blm_component stage;
+
+	for (int i = 0; i < BLM_KIND_ARGS; i++)
+		s.args[i] = le64toh(c->template.args[i]);
+	for (unsigned i = 0; i < links; i++)
+		if (!blm_kind_scalable.compose(&s, i, &stage))
+			return blm_fail(-EBADMSG, "%s: damaged header: filter 0 of its chain is for %llu entries with the error %g, so that there can be "
+					"no filter %u, with a growth of %llu", shown,
+					(unsigned long long)get(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ENTRIES, 8),
+					get_double(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ERROR), i, (unsigned long long)get(head, REDISBLOOM_GROWTH, 4));
+	return 0;
+}
+
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0] };
@@ -159,8 +178,12 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	}
 	if (r < 0)
 		return r;
-	if (links > 1 || !(get(head, REDISBLOOM_OPTIONS, 4) & NO_SCALING))
+	if (links > 1 || !(get(head, REDISBLOOM_OPTIONS, 4) & NO_SCALING)) {
 		make_scalable(ret, links, get(head, REDISBLOOM_GROWTH, 4));
+		r = check_chain(ret, head, links, shown);
+	}
+	if (r < 0)
+		return r;
 	ret->end = end;
 	ret->memo_bytes = REDISBLOOM_HEAD + links * REDISBLOOM_LINK;
 	if (ret->memo_bytes > BLM_MEMO_BYTES)		/* so many as there is room for */

@@ -165,6 +165,24 @@ static size_t put_header(uint8_t *to, uint32_t bits)
 	return at + 13;
 }
 
+START_TEST(a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_where)
+{
+	uint8_t file[4096] = { 0 };
+	struct blm_filter *f;
+	size_t header = put_header(file, 64);
+	const struct blm_exchange how = { .format = "parquet" };
+
+	file[1] = 1;		/* -1 */
+	memmove(file + 2, file + 3, sizeof(file) - 3);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, header - 1 + 64), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "damaged header: numBytes, of its bits, is -1,"), "%s", blm_why());
+	memmove(file, file + 2, sizeof(file) - 2);
+	file[0] = 0x2c;		/* the field behind it, which is the first now */
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, header - 3 + 64), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "numBytes, is missing"), "%s", blm_why());
+}
+END_TEST
+
 START_TEST(the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there_and_are_made_here_as_there)
 {
 	char *json = file_of(DATA "/parquet/hyparquet.json", NULL), name[32];
@@ -511,6 +529,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 100);
 	tcase_add_test(tc, the_filters_of_duckdb_answer_as_there_go_out_as_they_came_and_are_made_here_as_there);
+	tcase_add_test(tc, a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_where);
 	tcase_add_test(tc, the_filters_of_hyparquet_of_any_number_of_blocks_answer_as_there_and_are_made_here_as_there);
 	tcase_add_test(tc, the_filter_of_parquet_mr_answers_as_there_and_is_made_here_as_there);
 	tcase_add_test(tc, the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file);

@@ -381,6 +381,21 @@ START_TEST(sizes_are_refused_before_anything_is_taken)
 }
 END_TEST
 
+START_TEST(a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header)
+{
+	const double rare = 1e-305;
+	uint64_t error;
+	struct one c;
+
+	load(&c, "p1");
+	memcpy(&error, &rare, 8);
+	error = htole64(error);
+	memcpy(c.file + HEAD + 24, &error, 8);
+	ck_assert_int_eq(taken(c.file, c.bytes), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "damaged header: filter 0 of its chain is for 100 entries with the error 1e-305"), "%s", blm_why());
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("format redisbloom");
@@ -393,6 +408,7 @@ int main(void)
 	tcase_add_test(tc, a_filter_that_is_made_for_it_is_the_one_that_it_makes);
 	tcase_add_test(tc, a_chain_goes_on_growing_here_and_comes_back_as_the_same);
 	tcase_add_test(tc, a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow);
+	tcase_add_test(tc, a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header);
 	tcase_add_loop_test(tc, the_commands_that_load_a_filter_have_its_chunks_and_the_numbers_that_go_with_them, 0, 5);
 	tcase_add_test(tc, a_dump_is_read_and_is_the_filter_of_its_chunks);
 	tcase_add_test(tc, a_dump_that_redis_packed_comes_out);
