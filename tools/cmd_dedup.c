@@ -229,8 +229,8 @@ const struct command cmd_dedup = {
 	.operands = "FILE...",
 	.least = 1, .most = -1,
 	.notes = "A block is known by its hash (BLAKE2b, 256 bits). A filter tells which blocks are certainly new; only of the others the\n"
-		 "table of all hashes in DIR is asked. A block that is in DIR is never called new; where DIR is damaged that is an error.\n"
-		 "Without DIR a run knows its own blocks only.",
+		 "table of all hashes in DIR is asked. A block that is in DIR is never called new; where DIR is damaged, or has one of\n"
+		 "its files without the table, that is an error. Without DIR a run knows its own blocks only.",
 	.example = "bloomery dedup --index ./blocks --blocks 8Ki monday.img tuesday.img",
 	.options = options,
 	.run = run,

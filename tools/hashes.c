@@ -187,10 +187,48 @@ static int check(const struct hashes *h, uint64_t block_bytes)
 	return DONE;
 }
 
+/* Was it left by a run that was killed in make_first()? Then it has no digest yet; one that was to be larger may have some. */
+static bool is_half_made(const struct hashes *h)
+{
+	int fd = openat(h->dir, "hashes.new", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	struct stat st = { 0 };
+	struct digest slot[SLOTS + 1];
+	bool half = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= offset_of(PAGES_LEAST);
+
+	for (uint64_t at = 0; half && at < (uint64_t)st.st_size; at += PAGE) {
+		memset(slot, 0, sizeof(slot));
+		half = pread(fd, slot, sizeof(slot), (off_t)at) > 0;
+		if (at == 0 && !memcmp(slot, magic, sizeof(magic)))
+			continue;
+		for (size_t i = 0; i < SLOTS; i++)
+			half &= is_free(&slot[i]);
+	}
+	if (fd >= 0)
+		close(fd);
+	return half;
+}
+
+/* The table is made first and never away, so whatever else is there without it is somebody's own, or all that is left of an index. */
+static int check_nothing_there(const struct hashes *h)
+{
+	static const char *const names[] = { "filter.blm", "hashes.new", "hashes" };
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (fstatat(h->dir, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || (i == 1 && is_half_made(h)))
+			continue;
+		return broken("%s/%s: is there without the table %s/hashes, so %s is no index, or has lost its table: name another folder, "
+			      "or move this file away to begin a new index", h->path, names[i], h->path, h->path);
+	}
+	return DONE;
+}
+
 static int make_first(struct hashes *h, uint64_t block_bytes)
 {
-	int code;
+	int code = check_nothing_there(h);
 
+	if (code != DONE)
+		return code;
 	if (!block_bytes)
 		return misuse("dedup: %s is new: say the size of its blocks, --blocks 8Ki", h->path);
 	memcpy(h->header.magic, magic, sizeof(magic));

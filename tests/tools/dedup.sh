@@ -165,6 +165,38 @@ for n in 6, 7: open("big%d" % n, "wb").write(random.Random(n).randbytes(64 * 200
 	exits 2 bloomery dedup --index i big6; says damaged
 }
 
+a_file_of_somebody_else_is_no_index_and_is_left_as_it_is() {
+	files; mkdir own; bloomery create ./own/filter.blm -n 1000; seq 1000 | bloomery add ./own/filter.blm
+	exits 2 bloomery dedup --index own --blocks 8k a; says own/filter.blm; says 'another folder'
+	same "$(ls own)" filter.blm; same "$(seq 1000 | bloomery test ./own/filter.blm -c)" 1000
+	for name in filter.blm hashes.new; do
+		mkdir text; echo mine > text/$name; exits 2 bloomery dedup --index text --blocks 8k a; says text/$name
+		same "$(ls text)" $name; same "$(cat text/$name)" mine; rm -r text
+	done
+	ln -s nosuch own/hashes; rm own/filter.blm; exits 2 bloomery dedup --index own --blocks 8k a; says own/hashes; [ -L own/hashes ]
+	mkdir empty; bloomery dedup --index empty --blocks 4Ki a | counts | grep -qx '401 0'
+}
+
+an_index_that_has_lost_its_table_is_not_begun_anew() {
+	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; cp i/hashes table; cp i/filter.blm filter
+	rm i/hashes; exits 2 bloomery dedup --index i --blocks 4Ki a; says i/filter.blm; says i/hashes
+	same "$(ls i)" filter.blm; cmp i/filter.blm filter
+	rm i/filter.blm; cp table i/hashes.new		# of a run that was killed while it made the table larger
+	exits 2 bloomery dedup --index i --blocks 4Ki a; says i/hashes.new; cmp i/hashes.new table
+	cp table i/hashes; same "$(bloomery dedup --index i a | counts)" '401 401'
+}
+
+# What a kill leaves before the first table has its name: no header, some checksums, all of it.
+an_index_whose_making_was_killed_is_made() {
+	files; : > empty; bloomery dedup --index i --blocks 4Ki empty > /dev/null; cp i/hashes table; bytes=$(stat -c %s table)
+	half() { rm -rf i; mkdir i; cat > i/hashes.new; same "$(bloomery dedup --index i --blocks 4Ki a | counts)" '401 0'; [ ! -e i/hashes.new ]; }
+	half < /dev/null; head -c 5000 /dev/zero | half; head -c $bytes /dev/zero | half
+	{ head -c 4096 /dev/zero; tail -c +4097 table; } | half
+	{ head -c 4096 /dev/zero; tail -c +4097 table | head -c 8192; head -c $((bytes - 12288)) /dev/zero; } | half
+	half < table
+	rm -r i; mkdir i; cp table i/hashes; same "$(bloomery dedup --index i a | counts)" '401 0'
+}
+
 the_table_grows_and_the_filter_spares_looks_into_it() {
 	python3 -c '
 import random
