@@ -147,8 +147,10 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 	}
 	if (r == 0) {
 		e.keys.value = fmax(e.keys.value, 0);
-		e.fill.value /= cells;
-		e.fill.error /= cells;
+		if (cells > 0) {	/* none: all parts of it are past */
+			e.fill.value /= cells;
+			e.fill.error /= cells;
+		}
 		e.rate.value = blm_rate_of_parts(view, census);
 		*ret = e;
 	}
