@@ -133,6 +133,16 @@ static void print_stats(const struct job *job)
 	putchar('\n');
 }
 
+static int refuse_forgetful(const struct blm_filter *f, const char *name)
+{
+	struct blm_info info;
+	int r = blm_info(f, &info);
+
+	if (r == 0 && info.can & BLM_FORGETS)
+		return broken("guard: %s is of the kind %s, which says no to some of its own keys: the table would not be asked for them", name, info.kind);
+	return r < 0 ? fail(r) : DONE;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { 0 };
@@ -144,6 +154,8 @@ static int run(int count, char **operands)
 	code = exact_open(&job.exact, values);
 	if (code == DONE)
 		code = open_filter(&job.f, operands[0], false, BLM_STORE_READ);
+	if (code == DONE)
+		code = refuse_forgetful(job.f, operands[0]);
 	if (code == DONE)
 		code = load(job.f);
 	quiet = silent;
@@ -158,7 +170,7 @@ static int run(int count, char **operands)
 		print_stats(&job);
 	else if (count_only && !silent)
 		printf("%llu\n", (unsigned long long)wanted(&job));
-	return wanted(&job) || (stats && !silent) ? DONE : NO;
+	return wanted(&job) ? DONE : NO;
 }
 
 static const struct opt *const options[] = { own_options, exact_options, json_option, key_options, jobs_option, progress_option, load_options, foreign_option,
@@ -171,7 +183,9 @@ const struct command cmd_guard = {
 	.operands = "F --exact DB [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "The filter must have every key of the table; then each answer is the table's, without a false alarm or a miss.\n"
-		 "A key that comes into the table later goes into the filter first.",
+		 "A key that comes into the table later goes into the filter first. Kinds that forget are refused. With --values a sorted file\n"
+		 "has lines of a key, a tab (or --delimiter) and the value, in the order of the keys: LC_ALL=C sort -t $'\\t' -k 1,1. With --crlf\n"
+		 "its lines may end in CR LF, too. It is read as it is, so one that is packed is refused.",
 	.example = "bloomery guard ./blacklist.bloom --exact blacklist.txt < urls.txt",
 	.options = options,
 	.run = run,

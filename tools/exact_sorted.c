@@ -6,6 +6,7 @@
  */
 #include "exact.h"
 #include "keys.h"
+#include "source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,6 +94,8 @@ static int line_at(struct sorted *s, uint64_t at, struct line *ret)
 		left = (size_t)(stop - text);
 	ret->at = at;
 	ret->next = at + left + (stop != NULL);
+	if (rows_end_in_cr() && left && text[left - 1] == '\r')
+		left--;
 	column = exact_has_values() ? memchr(text, columns_end(), left) : NULL;
 	ret->key = (struct blm_key){ text, column ? (size_t)(column - text) : left };
 	ret->value = column ? (struct blm_key){ column + 1, left - ret->key.len - 1 } : (struct blm_key){ text + left, 0 };
@@ -152,6 +155,16 @@ static void close_file(void *table)
 	free(s);
 }
 
+/* Searched as lines it would have no key at all. */
+static int check_plain(const struct sorted *s)
+{
+	uint8_t begin[16];
+	ssize_t n = pread(s->fd, begin, sizeof(begin), 0);
+	const char *packing = n > 0 ? packed_with(begin, (size_t)n) : NULL;
+
+	return packing ? broken("%s: is packed with %s, and what is packed cannot be searched: unpack it first", s->path, packing) : DONE;
+}
+
 static int open_file(void **ret, const char *path)
 {
 	struct sorted *s = calloc(1, sizeof(*s));
@@ -169,6 +182,8 @@ static int open_file(void **ret, const char *path)
 		code = broken("%s: is no file that can be searched", path);
 	else if (exact_name_wanted())
 		code = broken("%s: --table is for LMDB, and this is a file of lines", path);
+	if (code == DONE)
+		code = check_plain(s);
 	if (code == DONE) {
 		s->bytes = (uint64_t)st.st_size;
 		code = exact_order_trusted() ? DONE : check_order(s);

@@ -61,6 +61,14 @@ static const struct packing *recognise(const struct bytes *in, bool *ret_sure)
 	return NULL;
 }
 
+const char *packed_with(const uint8_t *begin, size_t bytes)
+{
+	bool sure;
+	const struct packing *packing = recognise(&(struct bytes){ (uint8_t *)begin, bytes }, &sure);
+
+	return packing && sure ? packing->name : NULL;
+}
+
 /* Reads on only while what is there could become the beginning of something packed. */
 static int begin(struct source *s)
 {

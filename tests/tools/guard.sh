@@ -59,6 +59,40 @@ values_come_from_the_table() {
 	exits 64 bloomery guard ./f --exact rows --values -c; says --values
 }
 
+what_is_packed_is_refused_and_not_searched() {
+	make_lists
+	gzip -k keys; exits 2 bloomery guard ./f --exact keys.gz log; says 'packed with gzip'
+	if command -v zstd > /dev/null; then zstd -q keys; exits 2 bloomery guard ./f --exact keys.zst log --sorted; says 'packed with zstd'; fi
+}
+
+lines_of_the_table_may_end_in_crlf_too() {
+	make_lists
+	sed 's/$/\r/' keys > keys.crlf; sed 's/$/\r/' log > log.crlf; sed 's/$/\r/' rows > rows.crlf
+	same "$(bloomery guard ./f --exact keys.crlf --crlf -c log.crlf)" 500
+	same "$(bloomery guard ./f --exact keys --crlf -c log.crlf)" 500
+	bloomery guard ./f --exact rows.crlf --crlf --values log | cmp - <(bloomery guard ./f --exact rows --values log)
+	exits 1 bloomery guard ./f --exact keys.crlf log
+}
+
+nothing_found_is_exit_1_whatever_is_printed() {
+	make_lists
+	for o in '' -c -q --stats --json '-q --stats'; do
+		bloomery guard ./f --exact keys $o log > /dev/null; exits 1 bloomery guard ./f --exact keys $o good
+	done
+	exits 1 bloomery guard ./f --exact keys --stats -v bad
+}
+
+filters_that_forget_are_refused() {
+	make_lists
+	for kind in window stable; do
+		bloomery create ./forgets -n 1000 --kind $kind --force; exits 2 bloomery guard ./forgets --exact keys log; says "kind $kind"
+	done
+}
+
+help_says_how_lines_with_values_are_sorted() {
+	bloomery guard --help | tr -s ' \n' ' ' | grep -qF 'a key, a tab (or --delimiter) and the value'
+}
+
 a_filter_that_lacks_a_key_hides_it() {
 	make_lists
 	bloomery create ./empty -n 10
