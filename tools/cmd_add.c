@@ -29,6 +29,27 @@ static int64_t count_refused(struct job *job, const struct batch *batch)
 	return 0;
 }
 
+static bool is_exact(const struct blm_filter *f)
+{
+	struct blm_info info;
+
+	return blm_info(f, &info) == 0 && info.can & BLM_EXACT;
+}
+
+/* One of them is none that the filter can have: which line is it? Those before it change nothing when they come once more. */
+static int refuse_line(struct job *job, struct batch *batch)
+{
+	char why[MESSAGE];
+
+	batch->yes = batch->count;
+	for (size_t i = 0; i < batch->count; i++)
+		if (blm_add(job->f, batch->keys[i].bytes, batch->keys[i].len) < 0) {
+			snprintf(why, sizeof(why), "is refused: %s", blm_why());
+			return batch_refuse(batch, i, why);
+		}
+	return fail(-EINVAL);
+}
+
 static int add(struct batch *batch, void *context)
 {
 	struct job *job = context;
@@ -39,6 +60,8 @@ static int add(struct batch *batch, void *context)
 		for (size_t i = 0; i < batch->count; i++)
 			r += batch->bits[i / 64] >> i % 64 & 1;
 	}
+	if ((r == -EINVAL || r == -ERANGE) && is_exact(job->f))
+		return refuse_line(job, batch);
 	if (r < 0)
 		return fail(r);
 	batch->yes = (uint64_t)r;

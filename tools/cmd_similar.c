@@ -78,6 +78,8 @@ static int run(int count, char **operands)
 	struct blm_bank *bank;
 	int code;
 
+	if ((alpha || beta) && (!measure || strcmp(measure, "tversky")))
+		return misuse("similar: --%s is a weight of --measure tversky, and %s has none", alpha ? "alpha" : "beta", measure ? measure : "tanimoto");
 	if (!id == (count == 1))
 		return misuse("similar: either a filter, or --id and that of one in the bank");
 	code = number(&how.threshold, threshold, 0, "threshold");

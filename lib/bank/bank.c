@@ -42,7 +42,8 @@ int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
 
 	if (!kind->only_sets || !kind->add || !kind->probe || kind->compose || kind->forgets)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array", shown, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array: classic, blocked, "
+				"split-block, bitmap", shown, kind->name);
 	if (family && family->keyed)
 		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds none", shown, family->name);
 	return 0;
@@ -119,7 +120,7 @@ BLM_API int blm_bank_open(struct blm_bank **ret, const char *path)
 	if (r == 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r == 0 && fd < 0)
-		r = blm_fail(-errno, "%s: %s", path, errno == ENOENT ? "no such bank" : strerror(errno));
+		r = blm_fail(-errno, "%s: %s", path, errno == ENOENT ? "no such bank; `bloomery bank` makes one of filters" : strerror(errno));
 	if (r == 0)
 		r = blm_image_map_foreign(&b->image, fd, path);
 	if (b)

@@ -23,8 +23,6 @@
 
 #include "filter.h"
 
-#define BLM_BANK_MAGIC "BLOOMBNK"
-
 enum { BLM_BANK_HEADER_BYTES = 2 * BLM_PAGE };
 
 struct blm_bank_sizes {

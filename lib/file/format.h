@@ -20,6 +20,7 @@
 #include "base.h"
 
 #define BLM_MAGIC "BLOOMERY"
+#define BLM_BANK_MAGIC "BLOOMBNK"	/* of many filters: bank/bank.h */
 
 enum {
 	BLM_FORMAT_VERSION = 1,

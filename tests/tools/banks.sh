@@ -84,6 +84,13 @@ what_is_no_bank_or_no_part_of_one_is_refused() {
 	bloomery create c -n 100 --kind counting; exits 2 bloomery bank ./b c; says counting
 	bloomery copy mon ./mon; exits 2 bloomery bank ./mon tue --force; says 'no bank'
 	exits 2 bloomery which ./mon 1; says BLOOMBNK
+	for name in mon tue; do exits 2 bloomery which $name wed 700; says '`bloomery bank`'; done
+	exits 2 bloomery bank ./b c; says 'classic, blocked, split-block, bitmap'
+	for command in info test; do exits 2 bloomery $command ./week.bank; says 'a bank'; says similar; done
+	for o in --alpha --beta '--measure jaccard --alpha'; do
+		exits 64 bloomery similar ./week.bank mon $o 0.5; says 'measure tversky'
+	done
+	bloomery similar ./week.bank mon --measure tversky --alpha 0.5 | grep -q mon
 	exits 64 bloomery bank ./b; exits 64 bloomery bank ./b mon --fps set.fps
 }
 

@@ -100,6 +100,8 @@ comparing_gives_sizes_with_errors() {
 	holds 'abs(j["jaccard"] - 0.2) < 0.03 and 0 < j["tanimoto"] < 1 and not j["saturated"]' < j
 	holds 'abs(j["difference"] - 8000) < 6 * j["difference_error"] + 1' < j
 	bloomery compare a b | grep -q '^Jaccard'
+	bloomery create d --kind d-left -n 100; bloomery template d d2
+	exits 2 bloomery compare d d2; says 'cannot tell how much two of them have in common; these kinds can: '
 	bloomery template a e; bloomery template a e2
 	bloomery compare e e2 --json | holds 'j["union"] == 0'
 }
