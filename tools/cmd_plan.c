@@ -59,7 +59,8 @@ const struct command cmd_plan = {
 	.group = ON_PAPER,
 	.summary = "work out sizes and rates on paper",
 	.operands = "",
-	.notes = "With -n and -p: what each kind takes. With -n and -m (and -k): the rate of Bloom's filter, or of --kind. With --kind\n"
+	.notes = "With -n and -p: what each kind takes, but bitmap, which is for numbers and never wrong, and iblt, which is for what differs:\n"
+		 "--kind tells these. With -n and -m (and -k): the rate of Bloom's filter, or of --kind. With --kind\n"
 		 "and -m: how many keys they are for. With --table: the rates of the literature, a row for each number of bits per\n"
 		 "key, the best k in front, as far as one more than it. With --compare: also what is no filter.",
 	.example = "bloomery plan -n 10m -p 0.001",

@@ -37,11 +37,36 @@ static void size_json(const struct blm_params *params, const struct blm_plan *pl
 	json_real("predicted_rate", plan->predicted_rate);
 	json_real("bits_per_key", plan->bits_per_key);
 	json_real("lower_bound", least);
-	json_real("over_lower_bound", plan->bits_per_key / least);
+	json_real("over_lower_bound", isfinite(least) ? plan->bits_per_key / least : NAN);
 	json_count("bytes", plan->file_bytes);
 	json_count("data_bytes", plan->data_bytes);
 	facts_json(params);
 	json_end();
+}
+
+/* Is the rate that of questions about any keys, as the bound's is? Not of numbers, nor of a table of what differs. */
+static bool has_bound(unsigned can)
+{
+	return !(can & (BLM_EXACT | BLM_CAN_LIST));
+}
+
+static bool is_bounded(const char *name)
+{
+	struct blm_kind_info kind;
+
+	for (size_t i = 0; name && blm_kind_list(i, &kind) == 0; i++)
+		if (!strcmp(name, kind.name))
+			return has_bound(kind.can);
+	return true;
+}
+
+/* How far above the bound; "-" where it is none for them. */
+static const char *show_above(const struct blm_plan *plan, double least)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%.4g", plan->bits_per_key / least);
+	return is_bounded(plan->kind) ? text : "-";
 }
 
 static int size_of(const struct blm_params *params, const char *kind)
@@ -59,8 +84,8 @@ static int size_of(const struct blm_params *params, const char *kind)
 		size_json(&one, &plan, least);
 		return DONE;
 	}
-	printf("%-12s %15llu %4u %10.4g %8.4g %11s  %s\n", plan.kind, (unsigned long long)plan.cells, plan.probes,
-	       plan.bits_per_key, plan.bits_per_key / least, show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
+	printf("%-12s %15llu %4u %10.4g %8s %11s  %s\n", plan.kind, (unsigned long long)plan.cells, plan.probes,
+	       plan.bits_per_key, show_above(&plan, least), show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
 	print_facts(&one);
 	return DONE;
 }
@@ -71,7 +96,7 @@ static void size_head(const struct blm_params *params)
 
 	if (json)
 		return;
-	if (!params->cells)
+	if (!params->cells && is_bounded(params->kind))
 		printf("For %llu keys at a rate of %s no filter takes fewer than %.4g bits/key, log2(1/p); Bloom's, if it\n"
 		       "were infinitely large, takes %.4g with k = %.4g.\n\n", (unsigned long long)params->capacity,
 		       show_rate(rate), least, least / M_LN2, least);
@@ -127,7 +152,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 	size_head(params);
 	plot_add("lower bound", -log2(rate));
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
-		if (kind.can & (BLM_EXACT | BLM_CAN_LIST))	/* not for any keys; not for those that are in it */
+		if (!has_bound(kind.can))
 			continue;
 		if (size_of(params, kind.name) == DONE)
 			any = true;

@@ -366,7 +366,7 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 const struct blm_kind blm_kind_cuckoo = {
 	.id = 8,
 	.name = "cuckoo",
-	.summary = "fingerprints that can be removed; fewer bits than classic below a rate of 0.01",
+	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a rate of 0.0008, and twice that on disk",
 	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
 		  "a key is in it up to 8 times, so add what may come more often by claim",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,

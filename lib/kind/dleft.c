@@ -493,7 +493,7 @@ static int grow(struct blm_part *to, const struct blm_part *from)
 const struct blm_kind blm_kind_dleft = {
 	.id = 9,
 	.name = "d-left",
-	.summary = "fingerprints with counters: removes as counting in less than half the space, and can double without its keys",
+	.summary = "fingerprints with counters: removes as counting, below a rate of 0.01 in less than half the space, and can double without its keys",
 	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,

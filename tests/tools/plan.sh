@@ -43,6 +43,28 @@ a_rate_gives_bits_for_every_kind() {
 	bloomery plan -n 1m -m 10Mi -k 5 --kind blocked --json | holds 'j["k"] == 5 and j["m"] == 10485760'
 }
 
+the_bound_is_told_only_where_it_is_one() {
+	for kind in bitmap iblt; do
+		bloomery plan -n 1000 -p 0.01 --kind $kind > o; not grep -q 'no filter takes fewer' o
+		same "$(tr -s ' ' < o | grep "^$kind " | cut -d' ' -f5)" -
+	done
+	bloomery plan -n 1000 --kind bitmap --json | holds 'j["lower_bound"] is None and j["over_lower_bound"] is None'
+	bloomery plan -n 1000 -p 0.01 --kind classic | grep -q 'no filter takes fewer'
+	bloomery plan --help | grep -q iblt
+}
+
+the_kinds_are_as_small_as_their_summaries_say() {
+	bits() { bloomery plan -n $1 -p $2 --kind $3 --json | json 'j["bits_per_key"]'; }
+	summary() { bloomery kinds --json | json "[x['summary'] for x in all if x['name'] == '$1'][0]"; }
+	summary cuckoo | grep -q 'below a rate of 0.0008, and twice that on disk'; summary d-left | grep -q 'below a rate of 0.01 in less than half'
+	for n in 100k 1m 10m; do
+		for p in 0.000799 0.0005 0.0003 0.0001 0.00001; do same "$(python3 -c "print($(bits $n $p cuckoo) < $(bits $n $p classic))")" True; done
+		same "$(python3 -c "print($(bits $n 0.0009 cuckoo) > $(bits $n 0.0009 classic))")" True
+		for p in 0.00999 0.005 0.001 0.0001; do same "$(python3 -c "print($(bits $n $p d-left) < $(bits $n $p counting) / 2)")" True; done
+	done
+	bloomery plan -n 1m -p 0.001 --kind cuckoo --json | holds 'j["bytes"] > 1.9 * j["data_bytes"]'
+}
+
 how_often_counters_overflow_is_told_beforehand() {
 	bloomery plan -n 1m -m 14426950 -k 10 --kind counting | grep -q 7.07e-17
 	bloomery plan -n 1m -m 14426950 -k 10 --kind counting --json | holds 'abs(j["facts"]["overflow"] / 7.07e-17 - 1) < 0.01'
