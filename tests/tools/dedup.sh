@@ -211,6 +211,11 @@ for n in 3, 4: open("big%d" % n, "wb").write(random.Random(n).randbytes(64 * 300
 	[ ! -e i/hashes.new ]
 }
 
+help_says_what_a_k_is() {
+	files; bloomery dedup --index i --blocks 8K a > /dev/null; exits 2 bloomery dedup --index i --blocks 8Ki a; says '8000 bytes, not 8192'
+	bloomery dedup --help | grep -e --blocks | grep -q '8Ki, which is 8192'
+}
+
 misuse_and_damage_are_one_line() {
 	files; exits 64 bloomery dedup a; says --blocks
 	exits 64 bloomery dedup --index i a; says --blocks; exits 64 bloomery dedup --index i --blocks 63 a
