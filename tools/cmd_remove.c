@@ -49,11 +49,12 @@ static const struct opt *const options[] = { sync_option, key_options, jobs_opti
 const struct command cmd_remove = {
 	.name = "remove",
 	.group = ON_KEYS,
-	.summary = "take keys out, and print the lines whose keys were not in it; exit 1 if there are some",
+	.summary = "take keys out, and print the lines whose keys were not in it or cannot leave; exit 1 if there are some",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "For kinds that can, see 'bloomery kinds'. Remove only what was added: a key that the filter takes for there by\n"
-		 "mistake, a false positive, cannot be told from one that is, and taking it out can hide other keys.",
+		 "mistake, a false positive, cannot be told from one that is, and taking it out can hide other keys. One whose counters are\n"
+		 "all full, as after many adds of it, cannot leave: it is printed, and 'test' still finds it.",
 	.example = "bloomery remove sessions expired.txt",
 	.options = options,
 	.run = run,

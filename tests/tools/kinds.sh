@@ -154,6 +154,15 @@ a_rebuild_reads_values_where_keys_have_them() {
 	exits 2 bloomery rebuild ./b --from far --value-field 2; says 'these kinds can: approximator, attenuated'
 }
 
+a_key_that_cannot_leave_is_printed_and_help_says_so() {
+	bloomery create ./f -n 100 --kind counting
+	for i in {1..20}; do echo a; done | bloomery add ./f
+	for i in {1..20}; do echo a; done > again
+	exits 1 bloomery remove ./f again; grep -qx a exits.out
+	same "$(echo a | bloomery test ./f)" a
+	bloomery help remove | grep -q 'not in it or cannot leave'
+}
+
 no_filter_is_made_that_cannot_be_claimed_in() {
 	echo x > x
 	exits 64 bloomery claim f --create -n 10 --kind approximator x; says 'cannot tell who was first'
