@@ -49,13 +49,17 @@ static uint64_t bytes_for(const struct blm_shape *s)
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
 	struct blm_shape s = { .cells = params->cells, .probes = 2, .capacity = params->capacity, .rate = params->rate };
+	uint64_t most = (uint64_t)fmax(1, floor(0.95 * (double)s.cells));
 
 	if (params->probes && params->probes != 2)
 		return blm_fail(-EINVAL, "a cuckoo filter looks into 2 buckets, not %u", params->probes);
 	if (s.cells % SLOTS)
 		return blm_fail(-EINVAL, "a cuckoo filter has a multiple of %d cells, not %llu", SLOTS, (unsigned long long)s.cells);
+	if (s.cells && s.capacity > most)
+		return blm_fail(-EINVAL, "a cuckoo filter of %llu cells holds %llu keys, not %llu", (unsigned long long)s.cells, (unsigned long long)most,
+				(unsigned long long)s.capacity);
 	if (!s.capacity)
-		s.capacity = (uint64_t)fmax(1, floor(0.95 * (double)s.cells));
+		s.capacity = most;
 	if (!s.cells)
 		s.cells = cells_for(s.capacity);
 	if (s.cells > BLM_CELLS_MAX)

@@ -71,6 +71,9 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 		return blm_fail(-EINVAL, "a d-left filter looks into %d buckets, not %u", TABLES, params->probes);
 	if (s.cells % (TABLES * CELLS))
 		return blm_fail(-EINVAL, "a d-left filter has a multiple of %d cells, not %llu", TABLES * CELLS, (unsigned long long)s.cells);
+	if (s.cells && s.capacity > s.cells / CELLS * LOAD)
+		return blm_fail(-EINVAL, "a d-left filter of %llu cells holds %llu keys, not %llu", (unsigned long long)s.cells,
+				(unsigned long long)(s.cells / CELLS * LOAD), (unsigned long long)s.capacity);
 	if (!s.capacity)
 		s.capacity = s.cells / CELLS * LOAD;
 	if (!s.cells)

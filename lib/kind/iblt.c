@@ -55,6 +55,7 @@ static double quarter_for(uint64_t keys, double rate)
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
 	struct blm_shape s = { .cells = params->cells, .probes = IBLT_PROBES, .capacity = params->capacity, .rate = params->rate };
+	uint64_t most = (uint64_t)fmax(1, floor(((double)s.cells - CELLS_MORE) / CELLS_A_KEY));
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	s.cell_bits = (uint32_t)(64 * iblt_words(&s));
@@ -64,8 +65,11 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 		return blm_fail(-EINVAL, "an iblt has a multiple of %d cells, from %d on, not %llu", IBLT_PROBES, 2 * IBLT_PROBES, (unsigned long long)s.cells);
 	if (s.cells > IBLT_CELLS_MOST)
 		return blm_fail(-EFBIG, "an iblt has at most 2^32 cells, not %llu", (unsigned long long)s.cells);
+	if (s.cells && s.capacity > most && quarter_for(s.capacity, 0) > (double)(s.cells / IBLT_PROBES))
+		return blm_fail(-EINVAL, "an iblt of %llu cells lists %llu keys that two of them differ by, not %llu", (unsigned long long)s.cells,
+				(unsigned long long)most, (unsigned long long)s.capacity);
 	if (!s.capacity)
-		s.capacity = (uint64_t)fmax(1, floor(((double)s.cells - CELLS_MORE) / CELLS_A_KEY));
+		s.capacity = most;
 	if (!s.cells) {
 		double quarter = quarter_for(s.capacity, s.rate);
 

@@ -169,6 +169,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	struct blm_shape s = { .cells = params->cells, .probes = 2, .cell_bits = 8, .capacity = params->capacity, .rate = params->rate };
 	unsigned slots = (unsigned)ret->args[REDIS_CUCKOO_BUCKET];
 	uint64_t expansion = ret->args[REDIS_CUCKOO_EXPANSION];
+	uint64_t most = (uint64_t)fmax(1, floor(load_of(slots) * (double)s.cells));
 	struct chain c;
 	int r = 0;
 
@@ -181,8 +182,11 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	if (s.cells && !find_chain(&c, &s))
 		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom has a power of 2 of buckets of %u cells, up to 2^32 cells; not %llu cells", slots,
 				(unsigned long long)s.cells);
+	if (s.cells && s.capacity > most)
+		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom of %llu cells, with buckets of %u, holds %llu keys, not %llu", (unsigned long long)s.cells,
+				slots, (unsigned long long)most, (unsigned long long)s.capacity);
 	if (!s.capacity)
-		s.capacity = (uint64_t)fmax(1, floor(load_of(slots) * (double)s.cells));
+		s.capacity = most;
 	if (!s.cells) {
 		s.rate = s.rate ? s.rate : BLM_DEFAULT_RATE;
 		r = find_size(&s, slots);

@@ -154,6 +154,37 @@ a_rebuild_reads_values_where_keys_have_them() {
 	exits 2 bloomery rebuild ./b --from far --value-field 2; says 'these kinds can: approximator, attenuated'
 }
 
+# What the cells alone promise is made, and not a key more.
+a_capacity_that_the_cells_cannot_hold_is_refused_with_the_one_that_they_can() {
+	local kind cells most
+	while read -r kind cells; do
+		bloomery create ./least -m "$cells" --kind "$kind"
+		most=$(bloomery info ./least --json | json 'j["capacity"]')
+		bloomery create ./same -m "$cells" -n "$most" --kind "$kind"
+		exits 64 bloomery create ./f -m "$cells" -n 1000000 --kind "$kind"; says "$most keys"; says "not 1000000"
+		[ ! -e f ]
+		rm least same
+	done <<< "cuckoo 1000
+cuckoo 4
+d-left 1024
+redis-cuckoo 1024
+iblt 4096
+iblt 8"
+}
+
+# A filter that is made for some keys is made again by the sizes that it came to.
+the_sizes_of_a_filter_hold_what_it_was_made_for() {
+	local kind n cells
+	for kind in cuckoo d-left redis-cuckoo iblt; do
+		for n in 1 2 3 10 37 100 955 1000 12345; do
+			bloomery create ./f -n "$n" --kind "$kind"
+			cells=$(bloomery info ./f --json | json 'j["m"]')
+			bloomery create ./g -m "$cells" -n "$n" --kind "$kind"
+			rm f g
+		done
+	done
+}
+
 a_key_that_cannot_leave_is_printed_and_help_says_so() {
 	bloomery create ./f -n 100 --kind counting
 	for i in {1..20}; do echo a; done | bloomery add ./f
