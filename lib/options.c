@@ -169,6 +169,15 @@ static int print_value(char *to, size_t bytes, const struct blm_option *o, uint6
 	return print_number(to, bytes, blm_option_value(o, argument));
 }
 
+const char *blm_option_value_text(const struct blm_option *o, uint64_t argument, char buffer[32])
+{
+	locale_t before = begin_plain();
+
+	print_value(buffer, 32, o, argument);
+	end_plain(before);
+	return buffer;
+}
+
 void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS], char ret[BLM_OPTIONS_MAX])
 {
 	locale_t before = begin_plain();

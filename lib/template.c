@@ -43,11 +43,13 @@ static void name_argument(char *ret, size_t bytes, int i, const struct blm_templ
 {
 	const struct blm_kind *kind = blm_kind_by_id(le32toh(a->kind));
 	const struct blm_option *o = kind ? kind->options : NULL;
+	char of_a[32], of_b[32];
 
 	for (int j = 0; o && o->name && j < i; j++)
 		o++;
 	if (o && o->name)
-		snprintf(ret, bytes, "%s: %g and %g", o->name, blm_option_value(o, le64toh(a->args[i])), blm_option_value(o, le64toh(b->args[i])));
+		snprintf(ret, bytes, "%s: %s and %s", o->name, blm_option_value_text(o, le64toh(a->args[i]), of_a),
+			 blm_option_value_text(o, le64toh(b->args[i]), of_b));
 	else
 		snprintf(ret, bytes, "argument %d of the kind: %llu and %llu", i, (unsigned long long)le64toh(a->args[i]),
 			 (unsigned long long)le64toh(b->args[i]));

@@ -32,8 +32,9 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 			s.rate = BLM_DEFAULT_RATE;
 		blocks = blm_blocks_for(s.capacity, s.rate, &s.probes);
 		if (!blocks)
-			return blm_fail(-EFBIG, "a blocked filter for %llu keys cannot keep the rate %g within 2^47 bits; the kind classic may",
-					(unsigned long long)s.capacity, s.rate);
+			return blm_fail(-EFBIG, "a blocked filter for %llu keys cannot keep the rate %g within 2^47 bits%s",
+					(unsigned long long)s.capacity, s.rate,
+					blm_classic_cells(s.capacity, s.rate, s.probes ? s.probes : blm_best_probes(s.rate)) ? "; the kind classic can" : "");
 		s.cells = blocks * BLOCK_BITS;
 	} else {
 		blm_bits_plan_given(&s, rate_at);

@@ -69,7 +69,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	for (s.cell_bits = params->cells ? BITS_LEAST : BITS_PLANNED; s.cell_bits < BITS_MOST && rate_at(&s, s.capacity) > s.rate; s.cell_bits++)
 		;
 	if (rate_at(&s, s.capacity) > s.rate)
-		return blm_fail(-EFBIG, "a cuckoo filter has fingerprints of up to %d bits, for a rate of %.2g; %g takes more; the kind classic "
+		return blm_fail(-EFBIG, "a cuckoo filter has fingerprints of up to %d bits, for a rate of %g; %g takes more; the kind classic "
 				"has any rate", BITS_MOST, rate_at(&s, s.capacity), s.rate);
 	s.bytes = bytes_for(&s);
 	memcpy(s.args, ret->args, sizeof(s.args));

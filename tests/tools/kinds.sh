@@ -185,6 +185,14 @@ the_sizes_of_a_filter_hold_what_it_was_made_for() {
 	done
 }
 
+a_rate_that_is_out_of_reach_is_told_from_the_one_that_is_not() {
+	exits 64 bloomery create ./f -n 100t -p 1e-9 --kind blocked; not grep -q classic exits.err
+	exits 64 bloomery create ./f -n 3t -p 1e-9 --kind blocked; says 'the kind classic can'
+	bloomery plan -n 3t -p 1e-9 --kind classic
+	exits 64 bloomery create ./f -n 100 -p 1e-9 --kind cuckoo
+	not same "$(sed -E 's/.*for a rate of ([^;]*); (.*) takes more.*/\1/' exits.err)" 1e-09
+}
+
 a_key_that_cannot_leave_is_printed_and_help_says_so() {
 	bloomery create ./f -n 100 --kind counting
 	for i in {1..20}; do echo a; done | bloomery add ./f

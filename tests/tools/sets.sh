@@ -90,6 +90,8 @@ filters_of_different_templates_are_refused_by_field() {
 	exits 2 bloomery union a k -o x; says 3; says 4
 	exits 2 bloomery union a s -o x; says seed
 	exits 2 bloomery compare a m; says 1001
+	bloomery create l -n 100 --kind approximator --with lattice=min --seed 1; bloomery create g -n 100 --kind approximator --with lattice=max --seed 1
+	exits 2 bloomery union l g -o x; says 'lattice: min and max'
 	exits 2 bloomery intersect a s --in-place; exits 2 bloomery info x
 }
 
