@@ -10,6 +10,11 @@ static uint64_t probes;
 static bool untrusted;
 static struct list with;
 
+static int set_power_of_two(const struct opt *opt, const char *text)
+{
+	return set_list(opt, "power-of-two=1");
+}
+
 const struct opt size_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1, BLM_CAPACITY_MAX },
 	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &params.rate },
@@ -31,6 +36,7 @@ const struct opt make_options[] = {
 	{ 0 }
 };
 const struct opt create_options[] = {
+	{ 0, "power-of-two", NULL, "of split-block: --with power-of-two=1", set_power_of_two, &with },
 	{ 0, "format", "FORMAT", "as another program would make it, to be exported to it, see 'bloomery formats'", set_text, &params.format },
 	{ 0, "force", NULL, "replace the filter that has this name now", set_flag, &params.replace },
 	{ 0 }

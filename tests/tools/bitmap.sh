@@ -43,6 +43,9 @@ a_full_table_refuses_and_keeps() {
 a_rebuild_keeps_a_power_of_two() {
 	seq 3000 > keys
 	bloomery create s --kind split-block -n 1000 -p 0.001 --with power-of-two=1; bloomery rebuild s --from keys -n 3000
+	bloomery create o --kind split-block -n 1000 -p 0.001 --power-of-two; same "$(bloomery info o --json | json 'j["options"]')" 'power-of-two=1'
+	bloomery build p --kind split-block -p 0.001 --power-of-two keys; bloomery info p --json | holds 'j["m"] & (j["m"] - 1) == 0'
+	exits 64 bloomery create x -n 1000 --power-of-two; says power-of-two
 	bloomery info s --json | holds 'j["m"] & (j["m"] - 1) == 0 and j["m"] > 40000 and j["hash"] == "xxh64"'
 	exits 64 bloomery create x --kind split-block -m 768 --with power-of-two=1; says 'power of two'
 	exits 64 bloomery create x --kind split-block -m 768 --with powers=1; says power-of-two
