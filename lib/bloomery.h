@@ -671,6 +671,8 @@ struct blm_info {
 	bool foreign;			/* another program's file, opened as it is: nobody counted its keys */
 	bool dirty;			/* changed since the last sync; from the catalog: false */
 	bool suspect;			/* the last write-back failed: keys added since `synced` may not be on the disk; sync again */
+	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
+	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
 	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: never */
 	uint64_t epoch;			/* that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next two */
 	uint64_t synced_epoch;		/* all changes up to the end of this one are on the disk */

@@ -1,6 +1,7 @@
 /* info.c - what a filter is */
 #include "info.h"
 #include "combine.h"
+#include "exchange.h"
 #include "file/where.h"
 #include "format/format.h"
 #include "options.h"
@@ -13,6 +14,24 @@ enum {
 	AS_A_SOURCE = BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE | BLM_CAN_GET | BLM_CAN_FOLD | BLM_CAN_MERGE | BLM_CAN_LIST
 		    | BLM_EXACT | BLM_FORGETS | BLM_GROWS,
 };
+
+/* Does it come from a file that states what it was made for? One whose beginning is kept is asked itself: what it states may be nonsense. */
+static void look_at_origin(struct blm_info *to, const struct blm_constant *c, const struct blm_format *format)
+{
+	struct blm_outline *o;
+
+	if (!format)
+		return;
+	to->capacity_computed = to->rate_computed = !format->states;
+	if (!format->states || !format->parse || format->memo || le32toh(c->origin_bytes) < format->head_bytes)
+		return;
+	o = calloc(1, sizeof(*o));
+	if (o && blm_outline_of(o, format, c->origin_head, format->head_bytes, to->name) == 0) {
+		to->capacity_computed = o->capacity_computed;
+		to->rate_computed = o->rate_computed;
+	}
+	free(o);
+}
 
 int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_entry *entry)
 {
@@ -57,6 +76,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	memcpy(ret->uuid, c->uuid, 16);
 	memcpy(ret->labels, entry->labels, entry->labels_bytes);
 	strncpy(ret->name, name, BLM_NAME_MAX);
+	look_at_origin(ret, c, origin);
 	if (ret->sealed)
 		ret->can &= AS_A_SOURCE;
 	ret->rate_at_capacity = kind->valid(&shape) ? kind->rate_at(&shape, ret->capacity) : 1;

@@ -113,24 +113,18 @@ static bool is_beyond(const struct blm_info *i)
 	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST)) && !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
 }
 
-/* Did its maker say for how many keys it is? Files of some formats do not. */
-static bool is_stated(const char *format)
-{
-	struct blm_format_info f;
-
-	for (size_t i = 0; blm_format_list(i, &f) == 0; i++)
-		if (!strcmp(f.name, format))
-			return f.states;
-	return false;
-}
-
 static void print_capacity(const struct blm_info *i)
 {
 	const char *came = i->foreign ? i->format : i->origin;
 
 	label("capacity");
-	if (came && !is_stated(came))
+	if (i->capacity_computed && i->rate_computed)
 		printf("not stated; half of its bits are set with %llu keys, at a rate of %s\n", (unsigned long long)i->capacity, show_rate(i->rate));
+	else if (i->capacity_computed)
+		printf("not stated, but for a rate of %s; half of its bits are set with %llu keys, %s predicted\n", show_rate(i->rate),
+		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
+	else if (i->rate_computed)
+		printf("%llu keys stated, at no rate that can be; %s predicted\n", (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
 	else if (i->can & BLM_CAN_LIST)
 		printf("%llu keys that two of them differ by; with so many in it, questions are answered wrongly at a rate of %s\n",
 		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));

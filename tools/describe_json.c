@@ -94,6 +94,8 @@ void describe_json(const struct description *d)
 	json_hashing(i);
 	json_count("capacity", i->capacity);
 	json_real("rate", i->rate);
+	json_bool("capacity_computed", i->capacity_computed);
+	json_bool("rate_computed", i->rate_computed);
 	json_real("rate_at_capacity", i->rate_at_capacity);
 	if (i->foreign)
 		json_text("keys", NULL);

@@ -42,6 +42,7 @@ struct blm_outline {
 	const char *asked_key;		/* write(): what is to become of it where it goes */
 	bool asked_everything;		/* may it be a filter that holds every key because it lacks what would deny one? */
 	bool everything;		/* parse(): it is such a filter: all its bits are set here, whatever the file has */
+	bool capacity_computed, rate_computed;	/* what it states of them cannot be, or it states nothing: they follow from m and k */
 	bool counted;			/* it tells how many keys it holds: */
 	uint64_t keys;
 	bool keys_estimated;

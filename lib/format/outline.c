@@ -34,9 +34,11 @@ int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, co
 
 	if (r < 0)
 		return r;
-	if (capacity < 1 || capacity > BLM_CAPACITY_MAX)
+	ret->capacity_computed = capacity < 1 || capacity > BLM_CAPACITY_MAX;
+	ret->rate_computed = !(rate > 0 && rate <= 1);
+	if (ret->capacity_computed)
 		capacity = blm_half_full((double)a->cells, (uint32_t)a->probes);
-	if (!(rate > 0 && rate <= 1))
+	if (ret->rate_computed)
 		rate = fmax(blm_rate_bound(a->cells, (uint32_t)a->probes, capacity), DBL_MIN);
 	c->capacity = htole64(capacity);
 	c->rate = htole64(blm_bits_of(rate));

@@ -256,6 +256,35 @@ what_its_maker_did_not_state_is_not_said_to_be_stated() {
 	exits 2 bloomery info ./g.bin; says --format
 }
 
+# FORMAT WHERE HEX: a filter for 1000 keys with that in its header, as it is and imported
+with_other()
+{
+	rm -rf store other.bin
+	bloomery create "$1" --format "$1" -n 1000; seq 10 | bloomery add "$1"; bloomery export "$1" --format "$1" -o other.bin
+	printf "$(sed 's/../\\x&/g' <<< "$3")" | dd of=other.bin bs=1 seek="$2" conv=notrunc status=none
+	bloomery import other.bin other --format "$1" --hash "$4"
+	bloomery info ./other.bin --format "$1" --hash "$4" > text; bloomery info other >> text
+	bloomery info other --json > j
+}
+
+what_cannot_be_stated_is_not_said_to_be_stated() {
+	local rate format name at capacity_at hash
+
+	for format in dcso,16,8,fnv1 libbloom2,43,11,murmur2 pybloom-live,0,24,xxh3; do
+		IFS=, read -r name at capacity_at hash <<< "$format"
+		for rate in 000000000000f87f 000000000000f07f 00000000000014c0 9c7500883ce4377e; do
+			with_other "$name" "$at" "$rate" "$hash"
+			same "$(grep -c '^  capacity *1000 keys stated, at no rate that can be; 0[.]0[0-9]* predicted' text)" 2
+			holds 'j["capacity"] == 1000 and j["rate_computed"] and not j["capacity_computed"]' < j
+		done
+		with_other "$name" "$capacity_at" 00000000 "$hash"
+		same "$(grep -c '^  capacity *not stated, but for a rate of 0.01; half of its bits are set with 9[0-9]* keys, 0[.]0[0-9]* predicted' text)" 2
+		holds 'j["rate"] == 0.01 and j["capacity_computed"] and not j["rate_computed"]' < j
+		with_other "$name" "$capacity_at" e8030000 "$hash"
+		same "$(grep -c '^  capacity *1000 keys at a rate of 0.01 stated' text)" 2
+	done
+}
+
 json_of_bits_and_blooms_is_told_by_its_beginning_and_read_in_any_order() {
 	bloomery create f --format bits-and-blooms -n 10; seq 10 > keys; bloomery add f keys
 	bloomery export f --format bits-and-blooms-json -o f.json
