@@ -113,7 +113,7 @@ static bool is_beyond(const struct blm_info *i)
 	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST)) && !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
 }
 
-static void print_capacity(const struct blm_info *i)
+static void print_capacity(const struct blm_info *i, const struct blm_estimate *e)
 {
 	const char *came = i->foreign ? i->format : i->origin;
 
@@ -134,6 +134,11 @@ static void print_capacity(const struct blm_info *i)
 	label("keys");
 	if (i->foreign) {
 		puts("not counted in such a file");
+		return;
+	}
+	if (i->keys_estimated && e && e->saturated) {
+		printf("at least %llu: saturated, so the number is a lower bound%s\n", (unsigned long long)i->keys,
+		       is_beyond(i) ? "; beyond its capacity" : "");
 		return;
 	}
 	printf("%llu%s%s\n", (unsigned long long)i->keys, i->keys_estimated ? " (estimated: they were not all counted one by one)" : "",
@@ -194,7 +199,7 @@ void describe(const struct description *d)
 	label("kind");
 	printf("%s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes, *i->options ? "; " : "", i->options);
 	print_hashing(i);
-	print_capacity(i);
+	print_capacity(i, d->estimate);
 	if (d->estimate)
 		print_estimate(i, d->estimate);
 	if (d->filter)

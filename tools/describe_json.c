@@ -36,6 +36,7 @@ static void json_estimate(const struct description *d)
 	}
 	json_value("fill", &e->fill);
 	json_value("predicted_rate", &e->rate);
+	json_bool("saturated", e->saturated);
 	if (e->saturated)
 		json_text("estimate", "saturated");
 	else

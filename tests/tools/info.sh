@@ -31,6 +31,15 @@ info_says_what_was_given_exactly() {
 	holds 'len(set(j["seeds"])) == 9 and max(j["seeds"]) < 2**32' < <(bloomery info ./r --json)
 }
 
+the_keys_of_a_saturated_filter_are_a_lower_bound_where_they_are_estimated() {
+	bloomery create a -m 64 -k 3 --hash mm3_64 --seed 1 --seed 2 --seed 3; seq 1000 | bloomery add a
+	bloomery copy a b; bloomery union a b -o f
+	bloomery info f > text; grep -q '^  keys *at least [0-9]*: saturated, so the number is a lower bound' text
+	bloomery info f --json | holds 'j["saturated"] and j["keys_estimated"] and j["estimate"] == "saturated"'
+	bloomery info a > text; grep -q '^  keys *[0-9]*; beyond its capacity' text
+	bloomery template a e; bloomery info e --json | holds 'not j["saturated"]'
+}
+
 a_full_filter_is_saturated_and_says_yes() {
 	bloomery create f -m 64 -k 4; seq 1000 | bloomery add -q f
 	holds 'j["estimate"] == "saturated" and j["fill"] == 1 and j["predicted_rate"] == 1' < <(bloomery info f --json)
