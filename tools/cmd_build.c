@@ -151,8 +151,9 @@ const struct command cmd_build = {
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "The smallest filters can only be made so, and then do not change. -n is not needed: the filter is for as many keys as there are,\n"
-		 "each counted once, also of the kinds that take more later. It appears when it is whole; until then what F was goes on. Kinds\n"
-		 "that hold values take them from the second column (--value-field); the key is the first.\n"
+		 "each counted once, also of the kinds that take more later. It is for the kinds stable, window and iblt, for --format but of bip158 and\n"
+		 "bloomery, and for hashes that are made once a probe. It appears when it is whole; until then what F was goes on. Kinds that hold\n"
+		 "values take them from the second column (--value-field); the key is the first.\n"
 		 "The same keys and --seed give the same data, in any order and with any -j and --memory.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
