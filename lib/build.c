@@ -69,8 +69,8 @@ static int check_way(struct blm_build *b)
 	if (!kind->add && !kind->build)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be built: its keys come one by one, with values", b->place.shown, kind->name);
 	if (b->gathers && kind->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be (-n)",
-				b->place.shown, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be "
+				"(-n)", b->place.shown, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
 		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so keys are not counted beforehand: say for how many the "
 				"filter is to be (-n)", b->place.shown, b->hasher.family->name);
