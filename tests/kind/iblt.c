@@ -406,7 +406,7 @@ struct span {
 	uint32_t from, to;	/* the keys that are in it */
 };
 
-enum { SYNCS = 64 };
+enum { SYNCS = 1024 };	/* more than writers that are killed, of each of which one may have ended */
 
 /* What the writer says, in memory that outlives it: what is in it for sure, and was at the last sync, or at one that may have ended since. */
 struct told {
