@@ -881,7 +881,11 @@ struct blm_exchange {
 	bool base64;		/* the format's text form */
 
 	/* Reading: */
-	/* What a file says itself need not be given, and is refused where it is not so: -EINVAL. So is what files of the format have no use for. */
+	/*
+	 * Refuse (-EINVAL) a hash that a file says to be another one or that its numbers rule out, unless known keys show it; and cells, probes and
+	 * record where its format has no use for them. Else those are passed over, and of the hashes that its numbers rule out the named one is taken.
+	 */
+	bool strict;
 	const char *hash;	/* the family, where files of the format do not say; NULL: from its numbers, if one alone fits them */
 	const struct blm_key *known;	/* keys that are surely in it: families under which it lacks one are ruled out */
 	size_t known_count;
@@ -953,7 +957,7 @@ BLM_API void blm_free(void *bytes);
 
 /**
  * blm_open_foreign() - open a file of another program's format for reading
- * @how: format, hash, known, seeds, cells, probes, record, everything, max_bytes, column and row_group are looked at
+ * @how: format, strict, hash, known, seeds, cells, probes, record, everything, max_bytes, column and row_group are looked at
  *
  * Where its bits lie as ours do (struct blm_format_info, in_place) the file is mapped as it is; else it is read into memory.
  * blm_open() does the same with `how` NULL where a file is of a known format and opened for reading. The handle asks, tells,

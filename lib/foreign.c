@@ -152,7 +152,7 @@ static int agree(const struct blm_view *view, const struct blm_exchange *how, co
 
 	if (how->hash && !family)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", how->hash);
-	if (family && family != view->hasher.family)
+	if (how->strict && family && family != view->hasher.family)
 		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (--hash)", shown, view->hasher.family->name, family->name);
 	for (size_t i = 0; i < how->known_count; i++)
 		if (!has(view, &how->known[i]))
@@ -184,6 +184,19 @@ static int choose(const struct blm_view *view, struct blm_outline *left, const s
 	return 0;
 }
 
+/* Known keys that are in it say more than its numbers do. */
+static int check_numbers(const struct blm_view *view, const struct blm_outline *outline, const struct blm_exchange *how, const char *shown)
+{
+	const char *name = view->hasher.family->name;
+	bool fits = !how->strict || how->known_count;
+	char names[512];
+
+	for (unsigned i = 0; i < outline->candidates && !fits; i++)
+		fits = !strcmp(outline->candidate[i].family->name, name) || (outline->candidate[i].also && !strcmp(outline->candidate[i].also, name));
+	return fits ? 0 : blm_fail(-EINVAL, "%s: its numbers rule out the hash %s; they fit %s; a key that is surely in it (--probe) shows another to be right",
+				   shown, name, list(outline->candidate, outline->candidates, names, sizeof(names)));
+}
+
 int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, const struct blm_format *format,
 		      const struct blm_exchange *how, const char *shown)
 {
@@ -209,6 +222,8 @@ int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, 
 		set_family(&constant->template, left->candidate[0].family);
 		r = blm_view_set_constant(view, constant, shown);
 	}
+	if (r == 0)
+		r = check_numbers(view, outline, how, shown);
 	free(constant);
 	free(left);
 	return r;
@@ -353,12 +368,12 @@ int blm_format_check_given(const struct blm_format *format, const struct blm_exc
 {
 	if (how->seed_count && !format->seeded)
 		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", shown, format->name);
-	if ((how->cells || how->probes) && !format->unsized)
-		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (-m, -k)", shown, format->name);
-	if (how->record && !format->records)
-		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (--record)", shown, format->name);
 	if ((how->column || how->row_group) && !format->columns)
 		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (--column, --row-group)", shown, format->name);
+	if (how->strict && (how->cells || how->probes) && !format->unsized)
+		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (-m, -k)", shown, format->name);
+	if (how->strict && how->record && !format->records)
+		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (--record)", shown, format->name);
 	return 0;
 }
 

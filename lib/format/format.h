@@ -19,6 +19,7 @@ enum { BLM_FAMILIES_MAX = 16 };
 struct blm_candidate {
 	const struct blm_family *family;
 	const char *who;
+	const char *also;		/* the name of one that it stands for, too, where a caller names that; NULL: none */
 };
 
 enum { BLM_MEMO_BYTES = BLM_ORIGIN_BYTES };

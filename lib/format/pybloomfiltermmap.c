@@ -100,8 +100,9 @@ static const struct era {
 	const char *family, *who;
 	bool (*fits)(const struct numbers *x);
 	bool early;			/* can have a layout without version */
+	const char *also;
 } eras[] = {
-	{ "djb", "0.1.2 to 0.2.0", fits_djb, true },
+	{ "djb", "0.1.2 to 0.2.0", fits_djb, true, "djb_int" },
 	{ "md5", "0.2.2", fits_doubled, false },
 	{ "superfast", "0.3.1 and 0.3.2", fits_doubled, false },
 	{ "sha512", "0.3.4 to 0.3.11", fits_doubled, false },
@@ -114,7 +115,7 @@ static const char *const families[] = { "djb", "djb_int", "md5", "superfast", "s
 
 static void take_candidate(struct blm_outline *o, const struct era *era)
 {
-	o->candidate[o->candidates++] = (struct blm_candidate){ blm_family_by_name(era->family), era->who };
+	o->candidate[o->candidates++] = (struct blm_candidate){ blm_family_by_name(era->family), era->who, era->also };
 }
 
 /* Those that the numbers fit; where they fit none, the file came about in some other way, and all are open. */

@@ -84,6 +84,23 @@ a_file_that_leaves_its_hash_open_asks_for_it() {
 	bloomery export u --format pybloomfiltermmap | cmp - f.bloom
 }
 
+a_hash_that_the_numbers_of_a_file_rule_out_is_refused_unless_a_key_shows_it() {
+	local vectors=$TOOLS/../tests/exchange
+	make_mike; bloomery export mike -o mike.bloom; echo MIKE > key
+	for wrong in md5 superfast sha512 mm3_32 mm3_64; do
+		exits 2 bloomery test ./mike.bloom key --hash $wrong; says "rule out the hash $wrong; they fit djb (0.1.2 to 0.2.0)"
+		exits 2 bloomery import mike.bloom none --hash $wrong; exits 2 bloomery info none
+	done
+	same "$(bloomery test ./mike.bloom key --hash djb)" MIKE
+	bloomery info ./mike.bloom --hash djb-int --json | holds 'j["hash"] == "djb_int"'
+	exits 2 bloomery info "$vectors/ax-v0.2.2md5.bloom" --hash djb; says 'they fit md5 (0.2.2), superfast (0.3.1 and 0.3.2), sha512 (0.3.4 to 0.3.11)'
+	bloomery info "$vectors/ax-v0.2.2md5.bloom" --hash sha512 > text
+	bloomery create f --hash sha512 -m 480 -k 3 -n 100 -p 0.1; echo apple | bloomery add f	# numbers of another time
+	bloomery export f --format pybloomfiltermmap -o f.bloom
+	exits 2 bloomery import f.bloom g --hash sha512; says 'rule out the hash sha512'
+	bloomery import f.bloom g --hash sha512 --probe apple; same "$(echo apple | bloomery test g)" apple
+}
+
 a_file_of_more_bits_than_its_older_hashes_reach_is_read_with_the_one_that_reaches_them() {
 	bloomery create f --sparse --hash mm3_64 -n 500m -p 0.01 -m 4792529190 -k 6	# as pybloomfiltermmap3 sizes it
 	seq 100 > keys; bloomery add f keys
