@@ -15,10 +15,14 @@
 
 static int cannot_merge(const struct blm_view *view, const char *shown)
 {
+	const struct blm_kind *kind = view->whole.kind;
+	const char *instead = kind->unite ? "`bloomery union` joins them, and `bloomery add` takes more keys"
+			    : kind->add   ? "`bloomery add` takes more keys"
+					  : "`bloomery build` makes one from all keys";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: of %s filters no other is made without its keys: `bloomery build` makes one from all of them; "
-			"these kinds can: %s", shown, view->whole.kind->name, blm_kinds_that_can(BLM_CAN_MERGE, names, sizeof(names)));
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", shown, kind->name, instead,
+			blm_kinds_that_can(BLM_CAN_MERGE, names, sizeof(names)));
 }
 
 static int check_all(const struct blm_view *const *view, const struct blm_filter *const *from, size_t count)

@@ -3,6 +3,7 @@
 #include "file/sigbus.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 /* ---- Where everything lies ---- */
@@ -37,13 +38,30 @@ uint64_t blm_bank_check_sizes(const struct blm_bank_header *h)
 
 /* ---- Opening ---- */
 
+/* Each key is some bits of one array. */
+static bool is_bits(const struct blm_kind *kind)
+{
+	return kind->only_sets && kind->add && kind->probe && !kind->compose && !kind->forgets;
+}
+
+static const char *kinds_of_bits(char *buffer, size_t bytes)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; blm_kind_at(i) && len < bytes; i++)
+		if (is_bits(blm_kind_at(i)))
+			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "", blm_kind_at(i)->name);
+	return buffer;
+}
+
 int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *shown)
 {
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
+	char names[256];
 
-	if (!kind->only_sets || !kind->add || !kind->probe || kind->compose || kind->forgets)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array: classic, blocked, "
-				"split-block, bitmap", shown, kind->name);
+	if (!is_bits(kind))
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array: %s", shown,
+				kind->name, kinds_of_bits(names, sizeof(names)));
 	if (family && family->keyed)
 		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds none", shown, family->name);
 	return 0;

@@ -30,6 +30,7 @@ similar_ranks_by_the_bits_that_are_set() {
 	exits 64 bloomery similar ./week.bank mon --threshold many
 	exits 2 bloomery similar ./week.bank mon --measure dice; says tanimoto
 	exits 2 bloomery similar ./week.bank --id sun; says sun
+	bloomery create c -n 10 --kind cuckoo; exits 2 bloomery bank ./c.bank c; says 'classic, blocked, split-block, bitmap'
 }
 
 fingerprints_are_searched_as_they_come() {

@@ -179,7 +179,7 @@ sets_are_merged_and_brought_up_to_date() {
 	bloomery build ./e --kind golomb -n 10k -p 0.001 --seed 4 a
 	exits 2 bloomery merge ./a.g ./e -o ./f; says '--seed'
 	exits 64 bloomery update ./d; exits 2 bloomery update ./d --add no-such-file
-	bloomery create ./g -n 10; exits 2 bloomery merge ./g ./g -o ./h; says 'bloomery build'
+	bloomery create ./g -n 10; exits 2 bloomery merge ./g ./g -o ./h; says 'bloomery union'; exits 2 bloomery compare ./a.g ./d; says 'these kinds can: classic'
 }
 
 a_keyed_set_is_brought_up_to_date_with_its_secret() {
