@@ -3,13 +3,15 @@
 # usage: mutate.py [--seconds N] [--count N] [--seed N] [--least PERCENT] [--patience TIMES] [--build DIR] [FILE...]
 #
 # Each mutant changes one place of one file: an operator, a constant by one, a condition to its opposite, or a statement that is
-# left out. It is built, and the fast suites run until one fails: killed; if none does: survived, and its diff is told. Those
-# that change nothing that anybody could see are listed in equivalent.txt beside this file, as "file: line before => line after".
+# left out. It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant; if none does:
+# survived, and its diff is told. Those that change nothing that anybody could see are listed in equivalent.txt beside this file, as
+# "file: line before => line after".
 import argparse
+import hashlib
 import os
 import pathlib
-import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -19,11 +21,15 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/guard.c", "lib/sync.c", "lib/change.c", "lib/replace.c", "lib/drop.c"]
-# in the order of how soon they notice; name of the program: how long it may take
-SUITES = [("test-file-image", 30), ("test-file-lock", 30), ("test-file-publish", 30), ("test-file-system", 30), ("test-file-where", 30), ("test-simd", 60), ("test-combine", 30), ("test-data", 30),
-          ("test-memory", 30), ("test-clear", 30), ("test-file-sigbus", 30), ("test-place", 30), ("test-limits", 60), ("test-inject", 60),
-          ("test-files", 60), ("test-guard", 60), ("test-seal", 60), ("test-store", 60), ("test-repair", 60), ("test-strays", 60), ("test-leftovers", 60),
-          ("test-claim", 60), ("test-kind-laws", 60)]
+# Those that notice most, soonest first; name of the program: how long it may take. The suite that is named as the mutant's file
+# goes before them.
+SUITES = [("test-file-image", 30), ("test-file-lock", 30), ("test-file-publish", 30), ("test-file-system", 30), ("test-file-where", 30),
+          ("test-file-sigbus", 30), ("test-place", 30), ("test-clear", 30), ("test-data", 30), ("test-combine", 30), ("test-memory", 30),
+          ("test-limits", 60), ("test-seal", 60), ("test-repair", 60), ("test-files", 60), ("test-strays", 60), ("test-leftovers", 60),
+          ("test-inject", 60), ("test-kind-laws", 90), ("test-store", 60), ("test-claim", 60)]
+SUITES_OF_KINDS = [("test-kind-laws", 90), ("test-kind-built", 60), ("test-combine", 30), ("test-kind-torn", 60), ("test-filter", 60),
+                   ("test-memory", 30), ("test-kind-parts", 60), ("test-kind-shapes", 60), ("test-simd", 90)]
+ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
 
 OPERATORS = {"<": ["<=", ">="], ">": [">=", "<="], "<=": ["<"], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
@@ -97,18 +103,15 @@ class Bench:
         if not (self.build / "build.ninja").exists():
             subprocess.run(["meson", "setup", "-Dtests=enabled", "-Dwerror=false", "-Dbuildtype=plain", "-Dc_args=-O1", str(self.build),
                             str(self.source)], check=True, stdout=subprocess.DEVNULL)
-        self.programs = {p.name: p for p in self.build.rglob("test-*") if p.is_file() and os.access(p, os.X_OK)}
-        self.targets = []
-
-    def make(self):
         targets = subprocess.run(["ninja", "-C", str(self.build), "-t", "targets", "all"], capture_output=True, text=True, check=True)
-        wanted = {name for name, _ in SUITES}
-        self.targets = [line.split(":")[0] for line in targets.stdout.splitlines() if line.split(":")[0].split("/")[-1] in wanted]
-        self.programs = {t.split("/")[-1]: self.build / t for t in self.targets}
-        return self.compiles()
+        self.targets = {target.split("/")[-1]: target for target in (line.split(":")[0] for line in targets.stdout.splitlines())
+                        if re.fullmatch(r"tests/([a-z]+/)?test-[\w-]+", target)}
+        self.kinds = {"test-kind-" + file.stem: kind_in(file.read_text(encoding="utf-8")) for file in (self.source / "lib/kind").glob("*.c")}
 
-    def compiles(self):
-        return subprocess.run(["ninja", "-C", str(self.build), "-j2", *self.targets], capture_output=True).returncode == 0
+    def compiles(self, *names):
+        """builds these suites, or what all of them have in common"""
+        wanted = [self.targets[name] for name in names] or ["lib/libbloomery-objects.a"]
+        return subprocess.run(["ninja", "-C", str(self.build), "-j2", *wanted], capture_output=True).returncode == 0
 
     def write(self, name, number, line):
         path = self.source / name
@@ -116,35 +119,69 @@ class Bench:
         text[number] = line
         path.write_text("\n".join(text), encoding="utf-8")
 
-    def passes(self, name, seconds):
-        """does this suite pass, and end in time? Whatever it started is ended with it."""
+    def passes(self, name, case, seconds):
+        """does this suite, or this case of it, build, pass, and end in time? Whatever it started is ended with it."""
+        if not self.compiles(name):
+            return False
         seconds *= self.patience
-        environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(seconds // 2))
+        environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(seconds // 2),
+                           CK_TAP_LOG_FILE_NAME="-", **({"CK_RUN_CASE": case} if case else {}))
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
             environment["TMPDIR"] = folder
-            process = subprocess.Popen([str(self.programs[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
             try:
-                return process.wait(timeout=seconds) == 0
-            except subprocess.TimeoutExpired:
+                return goes_well(process.stdout, time.monotonic() + seconds) and process.wait() == 0
+            finally:
                 process.terminate()  # then Check ends the processes of its tests as well, which have groups of their own
                 try:
                     process.wait(timeout=5)
                 except subprocess.TimeoutExpired:
                     pass
-                return False
-            finally:
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
                 process.wait()
+                process.stdout.close()
 
-    def killer(self):
-        for name, seconds in SUITES:
-            if name in self.programs and not self.passes(name, seconds):
-                return name
+    def killer(self, path):
+        """the first suite that fails: what is given back is its name, its case and how long it may take"""
+        own = "test-" + re.sub(r"^lib/|\.c$", "", path).replace("/", "-")
+        while own not in self.targets and "_" in own:  # golomb_write.c is a part of golomb
+            own = own.rpartition("_")[0]
+        suites = SUITES_OF_KINDS if path.startswith("lib/kind/") else SUITES
+        text = (ROOT / path).read_text(encoding="utf-8")
+        for name, seconds in [(own, 90)] + [suite for suite in suites if suite[0] != own]:
+            case = kind_in(text) or self.kinds.get(own) if name in ASK_EACH_KIND else None
+            if name in self.targets and (name != "test-simd" or "simd" in text) and not self.passes(name, case, seconds):
+                return name, case, seconds
         return None
+
+
+def goes_well(lines, until):
+    """reads what a suite says, up to its end: no test has failed, and the time was enough"""
+    text = b""
+    while select.select([lines], [], [], max(until - time.monotonic(), 0))[0]:
+        more = os.read(lines.fileno(), 65536)
+        if not more:
+            return True
+        text += more
+        if text.startswith(b"not ok") or b"\nnot ok" in text:
+            return False
+    return False
+
+
+def kind_in(text):
+    """the name of the kind that a file defines, as cases are called; None: it defines none"""
+    found = re.search(r'^const struct blm_kind blm_kind_\w+ = \{.*?\.name = "([^"]+)"', text, re.S | re.M)
+    return found and found[1]
+
+
+def rank(seed, mutant):
+    """an order that looks random, and that stays when other lines change: a sample is the same from one day to the next"""
+    name, _, before, after = mutant
+    return hashlib.sha256(f"{seed} {name}: {before.strip()} => {after.strip()}".encode()).digest()
 
 
 def equivalent():
@@ -165,16 +202,13 @@ def main():
     begun = time.monotonic()
     build = given.build or tempfile.mkdtemp(prefix="bloomery-mutate-")
     bench = Bench(build, given.patience)
-    if not bench.make():
-        sys.exit("the tests do not build")
-    weak = [name for name, seconds in SUITES if name in bench.programs and not bench.passes(name, seconds)]
-    if weak:
-        sys.exit(f"these fail without any mutant: {', '.join(weak)}")
+    if not bench.compiles():
+        sys.exit("the library does not build")
     mutants = list(all_mutants(given.files or FILES))
     total = len(mutants)
-    random.Random(given.seed).shuffle(mutants)
+    mutants.sort(key=lambda mutant: rank(given.seed, mutant))
     excused = equivalent()
-    killed, survived, broken, known = {}, [], 0, 0
+    killed, survived, broken, known, trusted = {}, [], 0, 0, set()
     for name, number, before, after in mutants[:given.count]:
         if given.seconds and time.monotonic() - begun > given.seconds:
             break
@@ -182,23 +216,26 @@ def main():
             known += 1
             continue
         bench.write(name, number, after)
-        if not bench.compiles():
-            broken += 1
-        else:
-            by = bench.killer()
-            if by:
-                killed[by] = killed.get(by, 0) + 1
-            else:
-                survived.append((name, number, before, after))
-                print(f"survived: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
+        by = bench.killer(name) if bench.compiles() else "compiler"
         bench.write(name, number, before)
+        if by == "compiler":
+            broken += 1
+        elif by:
+            if by not in trusted:
+                if not bench.passes(*by):
+                    sys.exit(f"{by[0]} fails without any mutant")
+                trusted.add(by)
+            killed[by[0]] = killed.get(by[0], 0) + 1
+        else:
+            survived.append((name, number, before, after))
+            print(f"survived: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
     if not given.build:
         shutil.rmtree(build, ignore_errors=True)
     tried = sum(killed.values()) + len(survived)
     by = ", ".join(f"{name} {count}" for name, count in sorted(killed.items(), key=lambda item: -item[1]))
     print(f"{tried} of {total} mutants: {sum(killed.values())} killed ({by}), {len(survived)} survived, {broken} not compiling, "
           f"{known} known to change nothing; {100 * sum(killed.values()) / max(tried, 1):.0f} % killed")
-    return 100 * sum(killed.values()) < given.least * tried
+    return not tried or 100 * sum(killed.values()) < given.least * tried
 
 
 sys.exit(main())

@@ -426,29 +426,33 @@ START_TEST(whatever_its_data_say_nothing_outside_of_them_is_read)
 }
 END_TEST
 
+/* Run a law for kind i if that can do all of `needs` and none of `never`. */
 #define LAW(test, needs, never) \
-	for (int i = 0; kind_of(i); i++) \
-		if ((blm_kind_can(kind_of(i)) & (BLM_CAN_BUILD | (needs) | (never))) == (BLM_CAN_BUILD | (needs))) \
-			tcase_add_loop_test(tc, test, i, i + 1)
+	if ((blm_kind_can(kind_of(i)) & ((needs) | (never))) == (needs)) \
+		tcase_add_loop_test(tc, test, i, i + 1)
 
+/* The laws of each kind are a case, which has its name. */
 int main(void)
 {
 	Suite *s = begin_suite("built");
-	TCase *tc = tcase_create("laws of kinds that are built");
 
-	LAW(every_key_that_it_was_built_from_is_found_and_each_is_counted_once, 0, 0);
-	LAW(the_false_positive_rate_is_as_planned, 0, 0);
-	LAW(asking_for_many_is_asking_for_each, 0, 0);
-	LAW(every_hash_family_that_it_takes_serves_it, 0, 0);
-	LAW(the_same_keys_and_seed_give_the_same_data_in_any_order_with_any_threads_and_memory, 0, 0);
-	LAW(copies_and_what_was_sent_away_and_came_back_have_the_same_data_and_do_not_change, 0, 0);
-	LAW(it_takes_no_keys_later_and_says_which_kinds_do, 0, 0);
-	LAW(it_takes_the_place_of_one_in_one_step, 0, 0);
-	LAW(every_key_has_the_value_that_it_was_built_with, BLM_CAN_GET, 0);
-	LAW(a_key_with_two_values_is_refused_and_nothing_is_made, BLM_CAN_GET, 0);
-	LAW(a_kind_without_values_takes_none, 0, BLM_CAN_GET);
-	LAW(every_bit_that_changes_is_found, 0, 0);
-	LAW(whatever_its_data_say_nothing_outside_of_them_is_read, 0, 0);
-	suite_add_tcase(s, tc);
+	for (int i = 0; kind_of(i); i++) {
+		TCase *tc = tcase_create(kind_of(i)->name);
+
+		LAW(every_key_that_it_was_built_from_is_found_and_each_is_counted_once, BLM_CAN_BUILD, 0);
+		LAW(the_false_positive_rate_is_as_planned, BLM_CAN_BUILD, 0);
+		LAW(asking_for_many_is_asking_for_each, BLM_CAN_BUILD, 0);
+		LAW(every_hash_family_that_it_takes_serves_it, BLM_CAN_BUILD, 0);
+		LAW(the_same_keys_and_seed_give_the_same_data_in_any_order_with_any_threads_and_memory, BLM_CAN_BUILD, 0);
+		LAW(copies_and_what_was_sent_away_and_came_back_have_the_same_data_and_do_not_change, BLM_CAN_BUILD, 0);
+		LAW(it_takes_no_keys_later_and_says_which_kinds_do, BLM_CAN_BUILD, 0);
+		LAW(it_takes_the_place_of_one_in_one_step, BLM_CAN_BUILD, 0);
+		LAW(every_key_has_the_value_that_it_was_built_with, BLM_CAN_BUILD | BLM_CAN_GET, 0);
+		LAW(a_key_with_two_values_is_refused_and_nothing_is_made, BLM_CAN_BUILD | BLM_CAN_GET, 0);
+		LAW(a_kind_without_values_takes_none, BLM_CAN_BUILD, BLM_CAN_GET);
+		LAW(every_bit_that_changes_is_found, BLM_CAN_BUILD, 0);
+		LAW(whatever_its_data_say_nothing_outside_of_them_is_read, BLM_CAN_BUILD, 0);
+		suite_add_tcase(s, tc);
+	}
 	return run_suite(s);
 }

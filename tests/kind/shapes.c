@@ -336,23 +336,24 @@ START_TEST(the_places_that_a_kind_looks_at_are_in_its_data_and_what_it_holds_has
 }
 END_TEST
 
+/* Each kind is a case, which has its name. */
 int main(void)
 {
 	Suite *suite = begin_suite("kind");
-	TCase *tc = tcase_create("shapes");
-	int kinds = 0;
 
-	while (kind_of(kinds))
-		kinds++;
-	tcase_add_loop_test(tc, what_a_kind_plans_it_takes_from_a_file_and_else_it_says_why_not, 0, kinds);
-	tcase_add_loop_test(tc, the_rate_of_a_filter_is_a_probability_that_rises_with_its_keys, 0, kinds);
-	tcase_add_loop_test(tc, the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file, 0, kinds);
-	tcase_add_loop_test(tc, a_filter_that_doubles_does_so_until_it_says_that_it_cannot, 0, kinds);
-	tcase_add_loop_test(tc, what_is_foretold_of_a_filter_has_an_end, 0, kinds);
-	tcase_add_loop_test(tc, numbers_that_no_plan_makes_are_not_taken_from_a_file, 0, kinds);
-	tcase_add_loop_test(tc, whichever_numbers_are_taken_from_a_file_they_have_a_rate, 0, kinds);
-	tcase_add_loop_test(tc, options_outside_of_their_range_are_not_taken_from_a_file, 0, kinds);
-	tcase_add_loop_test(tc, the_places_that_a_kind_looks_at_are_in_its_data_and_what_it_holds_has_the_bits_there, 0, kinds);
-	suite_add_tcase(suite, tc);
+	for (int i = 0; kind_of(i); i++) {
+		TCase *tc = tcase_create(kind_of(i)->name);
+
+		tcase_add_loop_test(tc, what_a_kind_plans_it_takes_from_a_file_and_else_it_says_why_not, i, i + 1);
+		tcase_add_loop_test(tc, the_rate_of_a_filter_is_a_probability_that_rises_with_its_keys, i, i + 1);
+		tcase_add_loop_test(tc, the_parts_of_a_filter_are_such_as_their_own_kinds_take_from_a_file, i, i + 1);
+		tcase_add_loop_test(tc, a_filter_that_doubles_does_so_until_it_says_that_it_cannot, i, i + 1);
+		tcase_add_loop_test(tc, what_is_foretold_of_a_filter_has_an_end, i, i + 1);
+		tcase_add_loop_test(tc, numbers_that_no_plan_makes_are_not_taken_from_a_file, i, i + 1);
+		tcase_add_loop_test(tc, whichever_numbers_are_taken_from_a_file_they_have_a_rate, i, i + 1);
+		tcase_add_loop_test(tc, options_outside_of_their_range_are_not_taken_from_a_file, i, i + 1);
+		tcase_add_loop_test(tc, the_places_that_a_kind_looks_at_are_in_its_data_and_what_it_holds_has_the_bits_there, i, i + 1);
+		suite_add_tcase(suite, tc);
+	}
 	return run_suite(suite);
 }
