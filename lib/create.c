@@ -116,9 +116,8 @@ static int take_format(struct blm_choice *ret, const struct blm_params *p)
 	if (!format || !format->families)
 		return 0;
 	if (!format->plan)
-		return blm_fail(-EOPNOTSUPP, format->read_only ? "filters cannot be made for %s, only taken from it: `bloomery import`"
-			: "no filter is planned for %s: name a kind and a hash that it takes (`bloomery formats`), and `bloomery export` writes it so",
-			format->name);
+		return blm_fail(-EOPNOTSUPP, "no filter is planned for %s: name a kind and a hash that it takes (`bloomery formats`), and "
+				"`bloomery export` writes it so", format->name);
 	if (p->hash || p->scheme || p->kind || (p->seed_count && format->no_seed))
 		return blm_fail(-EINVAL, "the format %s says itself which kind, hash and scheme its filters have", format->name);
 	r = check_params(p);

@@ -217,7 +217,7 @@ static const struct { struct blm_params params; int error; const char *words; } 
 	{ { .scheme = "partitioned", .cells = 100, .probes = 3 }, -EINVAL, "multiple" },
 	{ { .kind = "blocked", .hash = "leveldb", .capacity = 100 }, -EOPNOTSUPP, "classic" },
 	{ { .format = "guava", .hash = "xxh3", .capacity = 100 }, -EINVAL, "says itself" },
-	{ { .format = "pybloomfiltermmap", .capacity = 100 }, -EOPNOTSUPP, "only taken" },
+	{ { .format = "pybloomfiltermmap", .capacity = 100 }, -EOPNOTSUPP, "bloomery export" },
 	{ { .format = "gvava", .capacity = 100 }, -ENOENT, "no format" },
 	{ { .format = "bip37", .capacity = 1, .rate = 0.99 }, -EINVAL, "BIP 37" },
 	{ { .format = "bip37", .cells = 12, .probes = 3, .hash = "xxh3" }, -EINVAL, "says itself" },
