@@ -1,4 +1,6 @@
 /* parquet.c - Parquet's Bloom filters: those of DuckDB and hyparquet, by themselves and in Parquet files, both ways; and whatever else comes as one */
+#include "format/parquet.h"
+#include "reads.h"
 #include "vectors.h"
 
 #include <errno.h>
@@ -414,6 +416,7 @@ START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
 		HEAD("\x15\xc0\x00\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),	/* a number longer than it need be */
 		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x18\x03" "abc\x11\x19\x25\x02\x04\0"),	/* a string, a boolean, a list */
 		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x1b\x01\x58\x02\x01x\x17" "12345678\x1d" "0123456789abcdef\x1a\x15\x02\0"),
+		HEAD("\x15\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\x1b\x01\x81\x01x\x01\0"),	/* a map of booleans */
 		HEAD("\x15\x40\x1c\x1c\x15\x0a\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0"),		/* SplitBlock has a field */
 	};
 
@@ -522,6 +525,289 @@ START_TEST(metadata_that_promise_more_than_there_is_are_refused_before_anything_
 }
 END_TEST
 
+/* ---- Metadata made here: of one row group, or of some with a column each ---- */
+
+static uint8_t made[1 << 14];
+static size_t made_bytes;
+
+static void meta(const void *bytes, size_t count)
+{
+	ck_assert_uint_le(made_bytes + count, sizeof(made));
+	memcpy(made + made_bytes, bytes, count);
+	made_bytes += count;
+}
+
+static void meta_number(uint64_t x)
+{
+	for (; x > 0x7f; x >>= 7)
+		meta(&(uint8_t){ (uint8_t)(x | 0x80) }, 1);
+	meta(&(uint8_t){ (uint8_t)x }, 1);
+}
+
+static void meta_string(const char *text)
+{
+	meta_number(strlen(text));
+	meta(text, strlen(text));
+}
+
+static void meta_list(unsigned field, unsigned count, unsigned type)
+{
+	const uint8_t bytes[] = { (uint8_t)(field << 4 | 9), (uint8_t)(count << 4 | type) };
+
+	meta(bytes, 2);
+}
+
+/* The beginning, and a filter of 32 bytes. */
+static void begin_file(const char *magic)
+{
+	uint8_t header[32];
+	size_t count = put_header(header, 32);
+
+	made_bytes = 0;
+	meta(magic, 4);
+	meta(header, count);
+	memset(header, 0x5a, 32);
+	meta(header, 32);
+}
+
+/* A column chunk whose filter is that one; its name has a part or two. */
+static void put_chunk(const char *name, const char *part)
+{
+	meta("\x3c", 1);
+	meta_list(3, part ? 2 : 1, 8);
+	meta_string(name);
+	if (part)
+		meta_string(part);
+	meta("\xb6\x08\0\0", 4);
+}
+
+static void end_file(const char *magic, size_t footer)
+{
+	uint32_t bytes = htole32((uint32_t)(made_bytes - footer));
+
+	meta(&bytes, 4);
+	meta(magic, 4);
+}
+
+static void made_is_refused(const char *column, int error, const char *words)
+{
+	struct blm_filter *f;
+
+	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet", .column = column }, made, made_bytes), error);
+	ck_assert_msg(strstr(blm_why(), words) != NULL, "%s: not in: %s", words, blm_why());
+}
+
+static void made_is_taken(const char *column)
+{
+	struct blm_filter *f;
+
+	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet", .column = column }, made, made_bytes));
+	goes_out_as(f, made + 4, 15 + 32);
+	blm_close(f);
+}
+
+/* One row group with these columns, up to NULL. */
+static void put_columns(const char *const *names)
+{
+	size_t footer;
+	unsigned count = 0;
+
+	while (names[count])
+		count++;
+	begin_file("PAR1");
+	footer = made_bytes;
+	meta_list(4, 1, 12);
+	meta_list(1, count, 12);
+	for (unsigned i = 0; i < count; i++)
+		put_chunk(names[i], NULL);
+	meta("\0\0", 2);
+	end_file("PAR1", footer);
+}
+
+START_TEST(a_column_is_the_one_whose_whole_name_is_asked_for)
+{
+	put_columns((const char *[]){ "ab", "cd", "abc", NULL });
+	made_is_taken("ab");
+	made_is_taken("cd");
+	made_is_taken("abc");
+	made_is_refused("ac", -ENOENT, "no such Bloom filter; there are some of the columns: ab, cd, abc; of the row groups up to 0");
+	made_is_refused("a", -ENOENT, "of the columns: ab, cd, abc;");
+	put_columns((const char *[]){ "ab", "ab", NULL });
+	made_is_refused("ab", -ENOTUNIQ, "2 Bloom filters of that name or number, of the columns: ab;");
+}
+END_TEST
+
+START_TEST(names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out)
+{
+	static const char *const bad[] = { "line\nbreak", "end\x7f", "a,comma" };
+	char long_name[256], other[256];
+
+	for (size_t i = 0; i < 3; i++) {
+		put_columns((const char *[]){ "good", bad[i], NULL });
+		made_is_refused(NULL, -ENOTUNIQ, "2 Bloom filters, of the columns: good, ...; of the row groups up to 0");
+		made_is_refused("other", -ENOENT, "some of the columns: good, ...;");
+		made_is_taken(bad[i]);
+	}
+	memset(long_name, 'l', 255), memset(other, 'o', 255);
+	long_name[253] = '\0', other[254] = '\0';
+	put_columns((const char *[]){ long_name, "x", NULL });
+	made_is_refused(NULL, -ENOTUNIQ, "lll, ...; of the row groups");
+	put_columns((const char *[]){ "x", other, NULL });
+	made_is_refused(NULL, -ENOTUNIQ, "of the columns: x, ...; of the row groups");
+	made_is_taken(other);
+}
+END_TEST
+
+START_TEST(a_name_of_up_to_512_bytes_can_be_asked_for)
+{
+	char name[600];
+	size_t footer;
+
+	for (size_t len = 511; len <= 514; len++) {
+		memset(name, 'n', len);
+		name[len] = '\0';
+		put_columns((const char *[]){ name, NULL });
+		if (len <= 512)
+			made_is_taken(name);
+		else
+			made_is_refused(name, -ENOENT, "no such Bloom filter");
+		made_is_taken(NULL);
+		begin_file("PAR1");
+		footer = made_bytes;
+		meta_list(4, 1, 12);
+		meta_list(1, 1, 12);
+		name[len - 2] = '\0';
+		put_chunk(name, "p");		/* with the dot as long as before */
+		meta("\0\0", 2);
+		end_file("PAR1", footer);
+		memcpy(name + len - 2, ".p", 3);
+		if (len <= 512)
+			made_is_taken(name);
+		else
+			made_is_refused(name, -ENOENT, "no such Bloom filter");
+		made_is_taken(NULL);
+	}
+}
+END_TEST
+
+START_TEST(a_file_whose_metadata_are_encrypted_is_refused_as_that)
+{
+	begin_file("PARE");
+	end_file("PARE", made_bytes);
+	made_is_refused(NULL, -EPROTONOSUPPORT, "its metadata are encrypted");
+	ck_assert_int_eq(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, NULL, made, made_bytes), -EPROTONOSUPPORT);
+	begin_file("PARE");
+	end_file("PARX", made_bytes);
+	made_is_refused(NULL, -EBADMSG, "does not end like one");
+}
+END_TEST
+
+/* Metadata behind a filter of 32 bytes, and what comes of them. */
+static const struct { const char *bytes; size_t count; int err; const char *words; } footers[] = {
+#define FOOTER(text) text, sizeof(text) - 1
+	/* the first of two names, chunks, row groups has a field or an element of no known type, or is longer than what is left */
+	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x28\xff\xff\x7f" "abcd"), -EBADMSG, "a string that is longer than what is left" },
+	{ FOOTER("\x49\x1c\x19\x2c\x1f\0\0\0\0\0"), -EBADMSG, "a field of no known type" },
+	{ FOOTER("\x49\x2c\x1f\0\0\0\0"), -EBADMSG, "a field of no known type" },
+	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x15\x02\0\0\0\0"), -EBADMSG, "elements are of another type" },
+	{ FOOTER("\x49\x05\0"), -ENOENT, "without Bloom filters" },			/* of no elements it does not matter */
+	{ FOOTER("\x49\x1c\x19\x1c\x18\x01x\x2c\x39\x18\x01" "c\xb6\x08\0\0\0\0"), -ENOENT, "without Bloom filters" },	/* in another file */
+	{ FOOTER("\x49\x1c\x19\x1c\x3c\x39\x18\x01" "c\xb6\x04\0\0\0\0"), -EBADMSG, "begins at byte 2 by the metadata" },
+	{ FOOTER("\x05\xfe\xff\x03\x02\x15\x02\0"), -EBADMSG, "a field of no known type" },		/* the fields 32767 and 32768 */
+};
+
+START_TEST(metadata_that_are_broken_are_refused_in_words_that_say_how)
+{
+	size_t footer;
+
+	begin_file("PAR1");
+	footer = made_bytes;
+	meta(footers[_i].bytes, footers[_i].count);
+	end_file("PAR1", footer);
+	made_is_refused(NULL, footers[_i].err, footers[_i].words);
+}
+END_TEST
+
+START_TEST(a_filter_that_goes_on_past_the_end_of_the_file_is_refused)
+{
+	static const char chunk[] = "\x49\x1c\x19\x1c\x3c\xe6\x08\0\0\0\0";	/* at 4 */
+
+	for (uint32_t bits = 32; bits <= 64; bits += 32) {
+		uint8_t header[32];
+		size_t count = put_header(header, bits), footer;
+		char words[80];
+
+		made_bytes = 0;
+		meta("PAR1", 4);
+		meta(header, count);
+		footer = made_bytes;
+		meta(chunk, sizeof(chunk) - 1);
+		end_file("PAR1", footer);
+		ck_assert((made_bytes - 4 >= 32) && (made_bytes - 4 < 32 + count));	/* there is room for 32 bits, or their header */
+		snprintf(words, sizeof(words), "has %u bytes by its header, more than there are: it was cut", (unsigned)(bits + count));
+		made_is_refused(NULL, -ENODATA, words);
+	}
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
+{
+	static const char padding[3900];
+	char name[301];
+	size_t footer;
+
+	memset(name, 'n', 300);
+	name[300] = '\0';
+	begin_file("PAR1");
+	footer = made_bytes;
+	meta("\x18", 1);		/* a string, so that the name is in the first window, and in the next */
+	meta_number(sizeof(padding));
+	meta(padding, sizeof(padding));
+	meta_list(3, 1, 12);
+	meta_list(1, 1, 12);
+	put_chunk(name, NULL);
+	meta("\0\0", 2);
+	end_file("PAR1", footer);
+	made_is_taken(name);
+	ck_assert_int_eq(each_read_may_fail(blm_parquet_locate, made, made_bytes, &(struct blm_exchange){ .column = name }), 4);
+}
+END_TEST
+
+/* As a filter of 2 GiB, or one that came with another header than it would have now, would be written. */
+START_TEST(a_header_is_written_anew_where_the_one_that_came_is_another_filters)
+{
+	static const char came[] = "\x05\x02\x40\x1c\x1c\0\0\x1c\x1c\0\0\x1c\x1c\0\0\0";	/* 32 bytes, written in another way */
+	const struct blm_format *format = blm_format_by_name("parquet");
+	struct { uint64_t cells; size_t memo_bytes; bool kept; } cases[] = {
+		{ 256, sizeof(came) - 1, true }, { 512, sizeof(came) - 1, false }, { 256, sizeof(came), false }, { 256, 0, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct blm_outline o = { .memo_bytes = cases[i].memo_bytes };
+		uint8_t head[PARQUET_HEADER_MOST], usual[PARQUET_HEADER_MOST];
+		size_t count = put_header(usual, (uint32_t)cases[i].cells / 8);
+
+		memcpy(o.memo, came, sizeof(came));
+		o.contents.constant.template.cells = htole64(cases[i].cells);
+		OK(format->lay_out(&o, head, "a filter"));
+		ck_assert_uint_eq(o.head_bytes, cases[i].kept ? sizeof(came) - 1 : count);
+		ck_assert_mem_eq(head, cases[i].kept ? (const void *)came : usual, o.head_bytes);
+	}
+	for (int more = 0; more < 2; more++) {
+		struct blm_outline o = { 0 };
+		uint8_t head[PARQUET_HEADER_MOST];
+
+		o.contents.constant.template.cells = htole64((UINT64_C(1) << 34) - (more ? 0 : 256));
+		if (!more) {
+			OK(format->lay_out(&o, head, "a filter"));
+			continue;
+		}
+		FAILS(format->lay_out(&o, head, "a filter"), -EOPNOTSUPP);
+		ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: has 2147483648 bytes of bits; Parquet has fewer than 2^31"));
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("format parquet");
@@ -542,6 +828,14 @@ int main(void)
 	tcase_add_test(tc, a_header_that_says_something_else_is_refused);
 	tcase_add_test(tc, a_parquet_file_that_is_cut_or_damaged_anywhere_is_refused_in_words_or_has_a_filter);
 	tcase_add_test(tc, metadata_that_promise_more_than_there_is_are_refused_before_anything_is_taken);
+	tcase_add_test(tc, a_column_is_the_one_whose_whole_name_is_asked_for);
+	tcase_add_test(tc, names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out);
+	tcase_add_test(tc, a_name_of_up_to_512_bytes_can_be_asked_for);
+	tcase_add_test(tc, a_file_whose_metadata_are_encrypted_is_refused_as_that);
+	tcase_add_loop_test(tc, metadata_that_are_broken_are_refused_in_words_that_say_how, 0, sizeof(footers) / sizeof(*footers));
+	tcase_add_test(tc, a_filter_that_goes_on_past_the_end_of_the_file_is_refused);
+	tcase_add_test(tc, a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
+	tcase_add_test(tc, a_header_is_written_anew_where_the_one_that_came_is_another_filters);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
