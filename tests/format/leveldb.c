@@ -1,10 +1,12 @@
 /* leveldb.c - filters out of the filter block of a LevelDB table, by themselves and in the table: laid out as its documentation has it, of filters that it made */
 #include "base.h"
+#include "format/leveldb.h"
+#include "reads.h"
 #include "vectors.h"
 
 #include <errno.h>
 
-enum { FILTERS = 6, NUMBERED = 9, FILE_MOST = 1 << 16, DATA_BYTES = 20000 };
+enum { FILTERS = 6, NUMBERED = 9, FILE_MOST = 1 << 17, DATA_BYTES = 20000 };
 
 /* The number that each of the filters of the list has; the others are empty. */
 static const unsigned place[FILTERS] = { 0, 1, 3, 4, 7, 8 };
@@ -101,10 +103,27 @@ static void put_block(unsigned first, unsigned last)
 	block_bytes = bytes - block_at;
 }
 
+/* The metaindex was the last that was put: its trailer, an index without entries, and the footer. */
+static void end_table(void)
+{
+	static const uint8_t magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
+	size_t index, footer;
+
+	meta_bytes = bytes - meta_at;
+	put_trailer(meta_at);
+	index = bytes;
+	put_number(0), put_number(1);
+	put_trailer(index);
+	footer = bytes;
+	put_varint(meta_at), put_varint(meta_bytes), put_varint(index), put_varint(8);
+	while (bytes < footer + 40)
+		put("", 1);
+	put(magic, 8);
+}
+
 static void put_table(unsigned first, unsigned last, const char *name)
 {
-	static const uint8_t data[DATA_BYTES], magic[8] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
-	size_t index, footer;
+	static const uint8_t data[DATA_BYTES];
 
 	bytes = 0;
 	put(data, sizeof(data));
@@ -119,16 +138,7 @@ static void put_table(unsigned first, unsigned last, const char *name)
 	while (bytes < meta_at + 3 + 9 + 3 + strlen(name) + (block_at > 16383 ? 5 : 4))
 		put("", 1);
 	put_number(0), put_number(1);
-	meta_bytes = bytes - meta_at;
-	put_trailer(meta_at);
-	index = bytes;
-	put_number(0), put_number(1);
-	put_trailer(index);
-	footer = bytes;
-	put_varint(meta_at), put_varint(meta_bytes), put_varint(index), put_varint(8);
-	while (bytes < footer + 40)
-		put("", 1);
-	put(magic, 8);
+	end_table();
 }
 
 static const char policy[] = "leveldb.BuiltinBloomFilter2";
@@ -348,6 +358,124 @@ START_TEST(no_damage_leads_out_of_the_file)
 }
 END_TEST
 
+START_TEST(a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
+{
+	load();
+	put_table(0, NUMBERED, policy);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &(struct blm_exchange){ .record = "1" }), 7);
+	put_table(3, 3, policy);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &(struct blm_exchange){ .format = "leveldb" }), 7);
+	ck_assert_int_eq(each_read_may_fail(blm_leveldb_locate, file + block_at, block_bytes, &(struct blm_exchange){ .record = "3" }), 3);
+}
+END_TEST
+
+static const struct { const char *bytes; size_t count; int err; const char *words; } metaindexes[] = {
+#define META(text) text, sizeof(text) - 1
+	{ META(""), -EBADMSG, "metaindex does not add up" }, { META("\0\0\0"), -EBADMSG, "metaindex does not add up" },	/* no number of restarts */
+	{ META("\0\0\0\0"), -ENOENT, "without Bloom filters of LevelDB's own policy" },
+	{ META("\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" }, { META("\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	{ META("\0\0\xff\0\0\0\0"), -EBADMSG, "metaindex does not add up" }, { META("\0\2\0x\0\0\0\0"), -EBADMSG, "metaindex does not add up" },
+	/* a name that shares more with the one before than there is */
+	{ META("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\0x\0\0\0\0"), -ENOENT, "own policy" },
+};
+
+START_TEST(a_metaindex_that_is_cut_or_leads_nowhere_is_refused)
+{
+	bytes = 0;
+	meta_at = 0;
+	put(metaindexes[_i].bytes, metaindexes[_i].count);
+	end_table();
+	refuses(file, bytes, "1", metaindexes[_i].err, metaindexes[_i].words);
+}
+END_TEST
+
+START_TEST(a_metaindex_that_is_longer_than_any_is_not_read)
+{
+	static const uint8_t zeros[1 << 16];
+
+	for (size_t more = 0; more < 2; more++) {
+		bytes = 0;
+		meta_at = 0;
+		put(zeros, sizeof(zeros));
+		put(zeros, more);
+		end_table();
+		if (more)
+			refuses(file, bytes, "1", -EFBIG, "with a metaindex of 65537 bytes, more than any has");
+		else
+			refuses(file, bytes, "1", -ENOENT, "own policy");	/* 21843 names without letters */
+	}
+}
+END_TEST
+
+/* More than are read at a time; all of them begin with the first one's bytes up to `full`, which has them. */
+static void put_many(unsigned count, unsigned full)
+{
+	bytes = block_at = 0;
+	put(filter[0].bytes, filter[0].count);
+	for (unsigned i = 0; i < count; i++)
+		put_number(i <= full ? 0 : (uint32_t)filter[0].count);
+	put_number((uint32_t)filter[0].count);
+	put("\x0b", 1);
+	block_bytes = bytes;
+}
+
+static void end_table_of_block(void)
+{
+	static const char name[] = "filter.leveldb.BuiltinBloomFilter2";
+
+	put_trailer(block_at);
+	meta_at = bytes;
+	put_varint(0), put_varint(sizeof(name) - 1), put_varint(3);
+	put(name, sizeof(name) - 1);
+	put_varint(block_at), put_varint(block_bytes);
+	put_number(0);
+	end_table();
+}
+
+START_TEST(among_thousands_of_filters_the_only_one_that_has_keys_is_found)
+{
+	static const unsigned at[] = { 0, 1022, 1023, 1024, 1025, 2047, 2048, 2999 };
+
+	load();
+	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+		char record[32];
+
+		put_many(3000, at[i]);
+		snprintf(record, sizeof(record), "%u", at[i]);
+		is_filter(file, bytes, record, 0);
+		end_table_of_block();
+		is_filter(file, bytes, NULL, 0);
+		is_filter(file, bytes, record, 0);
+		snprintf(record, sizeof(record), "%u", at[i] ? at[i] - 1 : 1);
+		refuses(file, bytes, record, -ENOENT, "is empty");
+	}
+	put_many(3000, 1023);
+	file[filter[0].count + 4 * 2500] += 1;		/* it begins behind the end of all */
+	end_table_of_block();
+	refuses(file, bytes, NULL, -EBADMSG, "filter 2499 is from byte");
+	put_many(3000, 2999);
+	file[filter[0].count + 4 * 2999] += 1;		/* one byte is in filter 2998, what is left in 2999 */
+	end_table_of_block();
+	refuses(file, bytes, NULL, -ENOTUNIQ, "has 2 filters, from 0 to 2999");
+}
+END_TEST
+
+/* It is larger than what is read at a time for the checksum. */
+START_TEST(a_large_filter_block_of_a_table_is_checked_to_its_end)
+{
+	load();
+	put_many(3000, 2000);
+	end_table_of_block();
+	is_filter(file, bytes, NULL, 0);
+	for (size_t at = 0; at < block_bytes; at += 1021) {
+		file[at] ^= 1;
+		refuses(file, bytes, NULL, -EBADMSG, "filter block is damaged");
+		file[at] ^= 1;
+	}
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &(struct blm_exchange){ .format = "leveldb" }), 12);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("format leveldb");
@@ -362,6 +490,11 @@ int main(void)
 	tcase_add_test(tc, a_block_whose_checksum_is_another_is_refused);
 	tcase_add_test(tc, a_block_that_is_packed_is_refused);
 	tcase_add_test(tc, no_damage_leads_out_of_the_file);
+	tcase_add_test(tc, a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
+	tcase_add_loop_test(tc, a_metaindex_that_is_cut_or_leads_nowhere_is_refused, 0, ARRAY_LEN(metaindexes));
+	tcase_add_test(tc, a_metaindex_that_is_longer_than_any_is_not_read);
+	tcase_add_test(tc, among_thousands_of_filters_the_only_one_that_has_keys_is_found);
+	tcase_add_test(tc, a_large_filter_block_of_a_table_is_checked_to_its_end);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
