@@ -2,7 +2,9 @@
 #ifndef BLM_TEST_FORMAT_REDIS_H
 #define BLM_TEST_FORMAT_REDIS_H
 
+#include "format/format.h"
 #include "keys.h"
+#include "reads.h"
 
 enum { FILE_MOST = 8192 };
 
@@ -102,6 +104,44 @@ static inline void seal(uint8_t *dump, size_t count)
 	uint64_t crc = htole64(crc64(dump, count - 8));
 
 	memcpy(dump + count - 8, &crc, 8);
+}
+
+static inline size_t put_length(uint8_t *to, uint64_t n)
+{
+	to[0] = n < 64 ? (uint8_t)n : n < 16384 ? (uint8_t)(0x40 | n >> 8) : 0x80;
+	to[1] = (uint8_t)n;
+	for (int i = 0; n >= 16384 && i < 4; i++)
+		to[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+	return n < 64 ? 1 : n < 16384 ? 2 : 5;
+}
+
+static inline size_t put_number(uint8_t *to, uint64_t n)
+{
+	*to = 2;
+	return 1 + put_length(to + 1, n);
+}
+
+/* ---- Chunks, by the functions of a format ---- */
+
+/* What is written: of that in short pieces the bytes, of the others how many there are. */
+struct written {
+	struct blm_writer writer;
+	char words[4096];
+	size_t count, data;
+};
+
+static inline int write_here(struct blm_writer *writer, const void *bytes, size_t count)
+{
+	struct written *w = (struct written *)writer;
+
+	if (count >= 256) {
+		w->data += count;
+		return 0;
+	}
+	ck_assert_uint_lt(w->count + count, sizeof(w->words));
+	memcpy(w->words + w->count, bytes, count);
+	w->count += count;
+	return 0;
 }
 
 #endif

@@ -1,8 +1,10 @@
 /* redisbloom.c - RedisBloom's Bloom filters: its own answers, chunks that go out as they came, commands that load them, dumps; and whatever else comes */
+#include "format/redisbloom.h"
 #include "redis.h"
 
 #include <errno.h>
 #include <math.h>
+#include <sys/mman.h>
 
 enum { HEAD = 20, LINK = 53 };
 
@@ -278,6 +280,7 @@ START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 2, 1, 0, 0xa5 }, 9, 144 },	/* from before the beginning */
 		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0 }, 8, 144 },		/* cut */
 		{ { 1, 0x5a, 0, 0xe0, 140 - 9 }, 5, 144 }, { { 1, 0x5a, 0, 0xe0 }, 4, 144 }, { { 31 }, 1, 144 },
+		{ { 1, 0x5a, 0, 0xe0, 140 - 6, 0 }, 6, 144 },			/* what is repeated goes past the end */
 		{ { 1, 0x5a, 0, 0xe0, 140 - 9, 0, 1, 0, 0xa5 }, 9, 145 },	/* not as many as the filter's bits */
 	};
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST], other[FILE_MOST];
@@ -289,6 +292,259 @@ START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 
 		ck_assert_msg(r == -EBADMSG, "%zu: %d: %s", i, r, blm_why());
 	}
+}
+END_TEST
+
+/* A dump of one filter of so many bits, whose string is of some form; it is said to be of `links`. */
+static size_t put_dump(uint8_t *dump, uint64_t links, uint64_t bits, const uint8_t *string, size_t string_bytes)
+{
+	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0xbe, 0xf8, 4 };
+	const double error = 0.01, bpe = -log(error) / 0.480453013918201;
+	const uint64_t head[] = { 0, links, 5, 2, 100 };
+	size_t at = sizeof(begin);
+
+	memcpy(dump, begin, at);
+	for (int i = 0; i < 5; i++)
+		at += put_number(dump + at, head[i]);
+	dump[at++] = 4;
+	memcpy(dump + at, &error, 8), at += 8;
+	at += put_number(dump + at, 7);
+	dump[at++] = 4;
+	memcpy(dump + at, &bpe, 8), at += 8;
+	dump[at++] = 2;
+	dump[at++] = 0x81;	/* a number of 8 bytes */
+	for (int i = 56; i >= 0; i -= 8)
+		dump[at++] = (uint8_t)(bits >> i);
+	at += put_number(dump + at, 0);
+	dump[at++] = 5;
+	memcpy(dump + at, string, string_bytes);
+	at += string_bytes;
+	at += put_number(dump + at, 0);
+	memcpy(dump + at, "\0\x0a\0", 3);
+	seal(dump, at += 11);
+	return at;
+}
+
+static const struct { uint64_t links, bits; size_t bytes; uint8_t string[12]; int err; const char *words; } dumps[] = {
+	{ 1, 64, 9, { 8, 1, 2, 3, 4, 5, 6, 7, 8 }, 0, NULL },
+	{ 0, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" }, { 65, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" },
+	{ 2, 64, 9, { 8 }, -EBADMSG, "its pieces are not those of a filter" },
+	{ 1, 0, 1, { 0 }, -EBADMSG, "filter 0 of its chain has 0 bits in 0 bytes" },
+	{ 1, 63, 8, { 7 }, -EBADMSG, "a number of bits that is no multiple of 8" },
+	{ 1, (UINT64_C(1) << 47) + 8, 1, { 0 }, -EBADMSG, "a filter has a number of bits that is no multiple of 8" },
+	{ 1, UINT64_C(1) << 47, 1, { 0 }, -EBADMSG, "the bits of a filter are not as many as it says" },
+	{ 1, 64000, 7, { 0xc3, 3, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0xe0, 0xff }, -EBADMSG, "the bits of a filter are not as many as it says" },
+	{ 1, 64, 11, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0 }, -EBADMSG, "its pieces are not those of a filter" },	/* keys, then a number and not the end */
+	{ 1, 64, 12, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0, 0 }, -EBADMSG, "it goes on behind its filter" },
+};
+
+START_TEST(a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which)
+{
+	uint8_t dump[FILE_MOST];
+	struct blm_filter *f;
+	size_t bytes = put_dump(dump, dumps[_i].links, dumps[_i].bits, dumps[_i].string, dumps[_i].bytes);
+
+	if (!dumps[_i].err) {
+		OK(blm_import_bytes(&f, NULL, NULL, &plain, dump, bytes));
+		blm_close(f);
+		return;
+	}
+	FAILS(blm_import_bytes(&f, NULL, NULL, &plain, dump, bytes), dumps[_i].err);
+	ck_assert_msg(strstr(blm_why(), dumps[_i].words) != NULL, "%s", blm_why());
+}
+END_TEST
+
+/* 8000 bytes of it come out of 95: a zero, and runs of what is one back. */
+START_TEST(a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed)
+{
+	struct blm_exchange how = { .format = "redisbloom" };
+	uint8_t dump[FILE_MOST], string[200] = { 0xc3, 0, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0 };
+	size_t at = 6, bytes;
+	struct blm_filter *f;
+
+	for (int i = 0; i < 30; i++, at += 3)
+		memcpy(string + at, "\xe0\xff", 3);	/* 264 */
+	memcpy(string + at, "\xe0\x46", 3), at += 3;	/* 79 */
+	string[1] = (uint8_t)(0x40 | (at - 4) >> 8);
+	memmove(string + 3, string + 2, at - 2);
+	string[2] = (uint8_t)(at - 4);
+	bytes = put_dump(dump, 1, 64000, string, at + 1);
+	OK(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes));
+	blm_close(f);
+	how.max_bytes = UINT64_C(8) << 30;
+	OK(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes));
+	blm_close(f);
+	how.max_bytes = HEAD + LINK + 8000;
+	OK(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes));
+	blm_close(f);
+	how.max_bytes--;
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "unpacks to more than the 8072 bytes that are allowed"));
+	how.max_bytes = 7999;
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "unpacks to more than the 7999 bytes that are allowed"));
+	how.max_bytes = bytes - 1;
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
+}
+END_TEST
+
+START_TEST(a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that)
+{
+	uint8_t dump[FILE_MOST], chunks[FILE_MOST];
+	size_t chunk_bytes, bytes = load_dump(dump, chunks, &chunk_bytes);
+	const struct blm_bytes_at file = blm_bytes_of_memory(dump, bytes);
+	struct blm_piece piece = { 0 };
+
+	ck_assert_int_eq(each_read_may_fail(blm_redis_dump_unpack, dump, bytes, &plain), 1);
+	FAILS(blm_redis_dump_unpack(&piece, &file, &(struct blm_exchange){ .max_bytes = bytes - 1 }, "a file"), -EFBIG);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "a file: a dump of Redis of"));
+	ck_assert_ptr_null(piece.unpacked);
+}
+END_TEST
+
+/* ---- Headers that are written ---- */
+
+/* A chain of these shapes, of so many keys: its header, by itself. */
+static void head_of(uint8_t ret[HEAD + 4 * LINK], const struct blm_outline *o, const struct blm_shape *shapes, unsigned links)
+{
+	struct written w = { .writer = { .write = write_here } };
+	uint8_t bits[64] = { 0 };
+	struct blm_part part[4], whole = { .sub = part, .subs = links };
+	size_t all = 0;
+
+	for (unsigned i = 0; i < links; all += shapes[i++].cells / 8)
+		part[i] = (struct blm_part){ .kind = blm_kind_by_name("classic"), .shape = shapes[i], .bytes = bits };
+	OK(blm_format_by_name("redisbloom")->write(o, &whole, &w.writer, "a filter"));
+	ck_assert_uint_eq(w.count, HEAD + links * LINK + all);
+	would_be_loaded((uint8_t *)w.words, w.count, o->keys);
+	memcpy(ret, w.words, HEAD + links * LINK);
+}
+
+START_TEST(an_error_that_does_not_explain_the_number_of_hash_functions_gives_way)
+{
+	const struct { double rate; uint32_t probes; bool stays; } cases[] = {
+		{ 0.01, 7, true }, { 0.01, 8, false }, { 0, 7, false }, { 1, 7, false }, { 2, 7, false }, { NAN, 7, false }, { -1, 1, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct blm_shape shape = { .cells = 64, .probes = cases[i].probes, .capacity = 10, .rate = cases[i].rate };
+		struct blm_outline *o = calloc(1, sizeof(*o));
+		uint8_t head[HEAD + 4 * LINK];
+		double error;
+
+		o->keys = 3;
+		head_of(head, o, &shape, 1);	/* k and bits an entry go together: would_be_loaded() */
+		memcpy(&error, head + HEAD + 24, 8);
+		ck_assert_msg((error == cases[i].rate) == cases[i].stays, "%zu: %g", i, error);
+		ck_assert_uint_eq(head[HEAD + 40], cases[i].probes);
+		free(o);
+	}
+}
+END_TEST
+
+static uint64_t keys_of(const uint8_t *head, unsigned link)
+{
+	uint64_t keys;
+
+	memcpy(&keys, head + HEAD + link * LINK + 16, 8);
+	return le64toh(keys);
+}
+
+/* How a chain of 10 and 20 keys came with other numbers of them than it would have here. */
+START_TEST(what_came_is_written_again_where_it_is_still_true)
+{
+	struct blm_shape shapes[] = { { .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 }, { .cells = 256, .probes = 8, .capacity = 20, .rate = 0.005 } };
+	struct blm_outline *o = calloc(1, sizeof(*o));
+	uint8_t head[HEAD + 4 * LINK], came[HEAD + 2 * LINK];
+
+	o->keys = 12;
+	head_of(head, o, shapes, 2);
+	ck_assert(keys_of(head, 0) == 10 && keys_of(head, 1) == 2);
+	o->keys = 7;
+	head_of(head, o, shapes, 2);
+	ck_assert(keys_of(head, 0) == 7 && keys_of(head, 1) == 0);	/* fewer than the first has room for */
+	head[HEAD + 16] = 3, head[HEAD + LINK + 16] = 4, head[16] = 9;	/* its growth too */
+	memcpy(came, head, sizeof(came));
+	memcpy(o->memo, came, o->memo_bytes = sizeof(came));
+	head_of(head, o, shapes, 2);
+	ck_assert_mem_eq(head, came, sizeof(came));
+	o->keys = 12;		/* some were added */
+	head_of(head, o, shapes, 2);
+	ck_assert(keys_of(head, 0) == 10 && keys_of(head, 1) == 2);
+	ck_assert_mem_eq(head + HEAD + 24, came + HEAD + 24, LINK - 24);
+	o->keys = 7;
+	head_of(head, o, shapes, 1);	/* without its second filter */
+	ck_assert_uint_eq(keys_of(head, 0), 7);
+	ck_assert_uint_eq(head[8], 1);
+	shapes[0].cells = 64;
+	head_of(head, o, shapes, 2);
+	ck_assert(head[HEAD] == 8 && keys_of(head, 0) == 7 && head[16] == 9);
+	shapes[0].cells = 128;
+	shapes[0].probes = 6;
+	head_of(head, o, shapes, 2);
+	ck_assert(head[HEAD + 40] == 6 && keys_of(head, 0) == 7);
+	free(o);
+}
+END_TEST
+
+/* 40 filters of 8 bytes: of those only 33 links have room in one of our files. */
+START_TEST(a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_it_tells_of_the_last)
+{
+	enum { LINKS = 40, KEPT = 33, BYTES = HEAD + LINKS * (LINK + 8) };
+	const double bpe = -log(0.01) / 0.480453013918201, other = 9.6;
+	uint8_t dump[FILE_MOST], *out;
+	size_t bytes = HEAD;
+	struct blm_filter *f;
+	struct blm_info info;
+
+	memset(dump, 0, HEAD);
+	dump[0] = LINKS, dump[8] = LINKS, dump[12] = 5, dump[16] = 2;
+	for (int i = 0; i < LINKS; i++, bytes += LINK) {
+		uint8_t *link = dump + bytes;
+		double error = 0.01;
+
+		memset(link, 0, LINK);
+		link[0] = 8, link[8] = 64, link[16] = 1, link[40] = 7, link[44] = 1;
+		memcpy(link + 24, &error, 8);
+		memcpy(link + 32, i % 2 ? &other : &bpe, 8);	/* nothing to us */
+	}
+	for (int i = 0; i < LINKS; i++, bytes += 8)
+		memset(dump + bytes, i, 8);
+	OK(blm_import_bytes(&f, NULL, NULL, &plain, dump, bytes));
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.parts, LINKS);
+	ck_assert_uint_eq(info.keys, LINKS);
+	OK(blm_export_bytes(f, &plain, (void **)&out, &bytes));
+	would_be_loaded(out, bytes, LINKS);
+	ck_assert_uint_eq(bytes, BYTES);
+	ck_assert_mem_eq(out, dump, HEAD + KEPT * LINK);
+	ck_assert_mem_eq(out + HEAD + LINKS * LINK, dump + HEAD + LINKS * LINK, LINKS * 8);
+	blm_free(out);
+	blm_close(f);
+}
+END_TEST
+
+/* The bits themselves are never looked at. */
+START_TEST(bits_that_are_more_than_a_chunk_go_out_in_several)
+{
+	static const uint64_t bytes = (16 << 20) + 1000;
+	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 8 * bytes, .probes = 7, .capacity = 10, .rate = 0.01 },
+				 .bytes = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) };
+	static const char first[] = "*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$1\r\n1\r\n$73\r\n";
+	static const char rest[] = "\r\n*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$8\r\n16777217\r\n$16777216\r\n"
+				   "\r\n*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\nkey\r\n$8\r\n16778217\r\n$1000\r\n\r\n";
+	struct written w = { .writer = { .write = write_here } };
+	struct blm_outline *o = calloc(1, sizeof(*o));
+
+	ck_assert(part.bytes != MAP_FAILED);
+	o->asked_key = "key";
+	OK(blm_format_by_name("redisbloom")->write(o, &part, &w.writer, "a filter"));
+	ck_assert_uint_eq(w.data, bytes);
+	ck_assert_uint_eq(w.count, strlen(first) + HEAD + LINK + strlen(rest));
+	ck_assert_mem_eq(w.words, first, strlen(first));
+	ck_assert_mem_eq(w.words + strlen(first) + HEAD + LINK, rest, strlen(rest));
+	munmap(part.bytes, bytes);
+	free(o);
 }
 END_TEST
 
@@ -418,6 +674,13 @@ int main(void)
 	tcase_add_test(tc, any_other_bytes_in_a_header_or_a_dump_are_taken_or_refused_in_words);
 	tcase_add_test(tc, a_header_that_its_own_loader_would_refuse_is_refused);
 	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
+	tcase_add_loop_test(tc, a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_which, 0, sizeof(dumps) / sizeof(*dumps));
+	tcase_add_test(tc, a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed);
+	tcase_add_test(tc, a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that);
+	tcase_add_test(tc, an_error_that_does_not_explain_the_number_of_hash_functions_gives_way);
+	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
+	tcase_add_test(tc, a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_it_tells_of_the_last);
+	tcase_add_test(tc, bits_that_are_more_than_a_chunk_go_out_in_several);
 	suite_add_tcase(s, tc);
 	code = run_suite(s);
 	free(json);

@@ -1,8 +1,10 @@
 /* redisbloom_cf.c - RedisBloom's cuckoo filters: its own answers and counts, chunks that go out as they came, dumps; and whatever else comes */
-#include "kind/kind.h"
+#include "format/redisbloom.h"
+#include "kind/redis_cuckoo.h"
 #include "redis.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 enum { HEAD = 38 };
 
@@ -270,21 +272,6 @@ END_TEST
 
 /* ---- Dumps, made here as redis_dump.c describes them ---- */
 
-static size_t put_length(uint8_t *to, uint64_t n)
-{
-	to[0] = n < 64 ? (uint8_t)n : n < 16384 ? (uint8_t)(0x40 | n >> 8) : 0x80;
-	to[1] = (uint8_t)n;
-	for (int i = 0; n >= 16384 && i < 4; i++)
-		to[1 + i] = (uint8_t)(n >> (24 - 8 * i));
-	return n < 64 ? 1 : n < 16384 ? 2 : 5;
-}
-
-static size_t put_number(uint8_t *to, uint64_t n)
-{
-	*to = 2;
-	return 1 + put_length(to + 1, n);
-}
-
 static uint64_t get(const struct one *c, size_t at, unsigned bytes)
 {
 	uint64_t x = 0;
@@ -407,6 +394,90 @@ START_TEST(what_is_packed_in_a_dump_does_not_unpack_to_more_than_is_allowed)
 }
 END_TEST
 
+/* The numbers of a header, and the rest. */
+static void refuses_dump(const uint64_t head[7], const uint8_t *rest, size_t bytes, const char *words)
+{
+	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0x82, 0x14, 4 };
+	struct blm_filter *f;
+	uint8_t dump[300];
+	size_t at = sizeof(begin);
+
+	memcpy(dump, begin, at);
+	for (int i = 0; i < 7; i++)
+		at += put_number(dump + at, head[i]);
+	memcpy(dump + at, rest, bytes);
+	at += bytes;
+	memcpy(dump + at, "\0\x0a\0", 3);
+	seal(dump, at += 11);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &plain, dump, at), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), words) != NULL, "%s", blm_why());
+}
+
+/* Tables, buckets, keys, deletes, cells of a bucket, iterations, expansion; then a table of 4 cells. */
+START_TEST(a_dump_whose_numbers_do_not_go_together_or_that_goes_on_is_refused)
+{
+	static const uint8_t table[] = { 2, 2, 5, 4, 1, 2, 3, 4 }, other[] = { 2, 1, 5, 4, 1, 2, 3, 4 }, more[] = { 2, 2, 5, 4, 1, 2, 3, 4, 0, 0 };
+	static const uint64_t head[] = { 1, 2, 4, 0, 2, 20, 1 }, restless[] = { 1, 2, 4, 0, 2, 65536, 1 }, flat[] = { 1, 2, 4, 0, 0, 20, 1 };
+
+	refuses_dump(restless, table, sizeof(table), "the sizes of its tables do not go together");
+	refuses_dump(flat, table, sizeof(table), "the sizes of its tables do not go together");
+	refuses_dump(head, other, sizeof(other), "a table is not as large as it must be");
+	refuses_dump(head, more, sizeof(more), "it goes on behind its filter");
+}
+END_TEST
+
+START_TEST(a_dump_that_cannot_be_read_is_told_as_that)
+{
+	uint8_t dump[FILE_MOST];
+	struct one c;
+
+	load(&c, "c3");
+	ck_assert_int_eq(each_read_may_fail(blm_redis_dump_unpack_cf, dump, make_dump(dump, &c), &plain), 1);
+}
+END_TEST
+
+/* Of 20 MiB and, twice the buckets, 40 MiB; the cells themselves are never looked at. */
+START_TEST(tables_that_are_larger_than_a_chunk_go_out_in_several_and_no_chunk_goes_over_the_end_of_one)
+{
+	static const uint64_t first = UINT64_C(5) << 22, cells = 3 * first, chunk = 16 << 20;
+	const struct blm_format *format = blm_format_by_name("redisbloom-cf");
+	struct blm_part part = { .kind = &blm_kind_redis_cuckoo,
+				 .bytes = mmap(NULL, cells, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) };
+	struct blm_outline *o = calloc(1, sizeof(*o));
+	struct written w = { .writer = { .write = write_here } };
+	uint64_t iter = 1, left = first;
+	const char *at;
+
+	ck_assert(part.bytes != MAP_FAILED);
+	part.shape = (struct blm_shape){ .cells = cells, .probes = 4, .cell_bits = 8,
+					 .args = { [REDIS_CUCKOO_BUCKET] = 5, [REDIS_CUCKOO_EXPANSION] = 2, [REDIS_CUCKOO_ITERATIONS] = 20 } };
+	o->asked_key = "key";
+	o->keys = cells + 1;		/* by a count that is an estimate */
+	OK(format->write(o, &part, &w.writer, "a filter"));
+	ck_assert_uint_eq(w.data, cells);
+	w.words[w.count] = '\0';
+	at = w.words + strlen("*4\r\n$12\r\nCF.LOADCHUNK\r\n$3\r\nkey\r\n$1\r\n1\r\n$38\r\n");
+	ck_assert_mem_eq(at, &(uint64_t){ htole64(cells) }, 8);		/* no more keys than cells */
+	at += HEAD;
+	for (int i = 0; i < 2 + 3; i++) {
+		uint64_t here = left < chunk ? left : chunk;
+		char expected[100], number[24];
+		int len = snprintf(number, sizeof(number), "%llu", (unsigned long long)(iter += here));
+
+		len = snprintf(expected, sizeof(expected), "\r\n*4\r\n$12\r\nCF.LOADCHUNK\r\n$3\r\nkey\r\n$%d\r\n%s\r\n$%llu\r\n", len, number,
+			       (unsigned long long)here);
+		ck_assert_msg(!strncmp(at, expected, (size_t)len), "chunk %d: %s", i, at);
+		at += len;
+		left -= here;
+		if (!left)
+			left = cells - first;
+	}
+	ck_assert_str_eq(at, "\r\n");
+	munmap(part.bytes, cells);
+	free(o);
+}
+END_TEST
+
 /* ---- Whatever comes ---- */
 
 START_TEST(what_is_cut_or_goes_on_is_refused)
@@ -483,6 +554,9 @@ int main(void)
 	tcase_add_loop_test(tc, what_is_cut_or_goes_on_is_refused, 0, 4);
 	tcase_add_test(tc, numbers_that_do_not_go_together_are_refused);
 	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
+	tcase_add_test(tc, a_dump_whose_numbers_do_not_go_together_or_that_goes_on_is_refused);
+	tcase_add_test(tc, a_dump_that_cannot_be_read_is_told_as_that);
+	tcase_add_test(tc, tables_that_are_larger_than_a_chunk_go_out_in_several_and_no_chunk_goes_over_the_end_of_one);
 	suite_add_tcase(s, tc);
 	code = run_suite(s);
 	free(json);
