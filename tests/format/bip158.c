@@ -1,6 +1,10 @@
 /* bip158.c - Bitcoin's block filters: every file of them comes in, answers, and goes out as the same bytes */
 #include "filter.h"
+#include "format/format.h"
+#include "kind/golomb.h"
 #include "vectors.h"
+
+#include <limits.h>
 
 enum { ITEM = 1 << 14 };
 
@@ -169,6 +173,100 @@ START_TEST(a_filter_whose_data_do_not_add_up_has_no_such_file)
 		FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EUCLEAN);
 		blm_close(f);
 	}
+}
+END_TEST
+
+/* ---- Written by the format's own function ---- */
+
+/* Counts what is written, and after some of that fails, or damages the filter that is written. */
+struct watched {
+	struct blm_writer writer;
+	int works, calls;
+	uint64_t *damage, word;
+};
+
+static int write_watched(struct blm_writer *writer, const void *bytes, size_t count)
+{
+	struct watched *w = (struct watched *)writer;
+
+	w->calls++;
+	if (w->works-- > 0)
+		return 0;
+	if (!w->damage)
+		return -ENOSPC;
+	*w->damage = htole64(w->word);
+	return 0;
+}
+
+static int write_to(struct watched *w, const struct blm_part *part)
+{
+	struct blm_outline *o = calloc(1, sizeof(*o));
+	int r;
+
+	w->writer.write = write_watched;
+	r = blm_format_by_name("bip158")->write(o, part, &w->writer, "a filter");
+	free(o);
+	return r;
+}
+
+/* In pieces of 4 KiB, which end in the middle of codes, in any part of them. */
+START_TEST(whichever_piece_is_not_taken_it_is_the_last_that_is_written)
+{
+	struct blm_filter *f = built(65536);
+	const struct blm_part *part = &current_view(f)->whole;
+	struct watched all = { .works = INT_MAX };
+
+	ck_assert_int_eq(write_to(&all, part), 0);
+	ck_assert_int_gt(all.calls, 40);
+	for (int i = 0; i < all.calls; i++) {
+		struct watched w = { .works = i };
+
+		ck_assert_int_eq(write_to(&w, part), -ENOSPC);
+		ck_assert_int_eq(w.calls, i + 1);
+	}
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_filter_that_is_damaged_while_it_is_written_is_told_as_that)
+{
+	static const struct { size_t at; uint64_t word; const char *words; } damage[] = {
+		{ 8, 1, "a filter: has fewer numbers than it says" }, { 16, 0, "data do not add up" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
+		struct blm_filter *f = built(10000);
+		const struct blm_part *part = &current_view(f)->whole;
+		struct watched w = { .works = 2, .damage = (uint64_t *)(void *)(part->bytes + damage[i].at), .word = damage[i].word };
+
+		FAILS(write_to(&w, part), -EUCLEAN);
+		ck_assert_msg(strstr(blm_why(), damage[i].words) != NULL, "%s", blm_why());
+		ck_assert_int_eq(w.calls, 3);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(what_does_not_have_the_numbers_that_it_says_is_not_begun)
+{
+	struct blm_filter *f = built(50), *classic;
+	struct blm_part *part = &current_view(f)->whole, more = *part;
+	struct watched w = { .works = INT_MAX };
+
+	OK(blm_create(&classic, NULL, NULL, &(struct blm_params){ .kind = "classic", .capacity = 100 }));
+	FAILS(write_to(&w, &current_view(classic)->whole), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: BIP 158 has only golomb filters"));
+	memcpy(part->bytes, &(uint64_t){ htole64(51) }, 8);
+	FAILS(write_to(&w, part), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "this one has 51 keys and a range of 39246550"));
+	more.shape.cells = 51 * UINT64_C(784931);
+	FAILS(write_to(&w, &more), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: has 50 numbers and says that it has 51"));
+	memset(part->bytes + 16, 0, 8);
+	FAILS(write_to(&w, &more), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: a golomb filter whose data do not add up"));
+	ck_assert_int_eq(w.calls, 0);
+	blm_close(f), blm_close(classic);
 }
 END_TEST
 
@@ -379,6 +477,9 @@ int main(void)
 	tcase_add_test(tc, bytes_that_were_changed_are_refused_or_are_another_filter);
 	tcase_add_test(tc, a_filter_of_another_range_has_no_such_file);
 	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_has_no_such_file);
+	tcase_add_test(tc, whichever_piece_is_not_taken_it_is_the_last_that_is_written);
+	tcase_add_test(tc, a_filter_that_is_damaged_while_it_is_written_is_told_as_that);
+	tcase_add_test(tc, what_does_not_have_the_numbers_that_it_says_is_not_begun);
 	if (*VECTORS) {
 		tcase_add_test(tc, the_filters_of_bitcoins_blocks_come_in_match_and_go_out_and_are_built_from_the_blocks_items_byte_for_byte);
 		tcase_add_test(tc, the_filters_of_another_program_come_in_answer_and_go_out_and_are_built_byte_for_byte);
