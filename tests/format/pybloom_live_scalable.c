@@ -1,9 +1,11 @@
 /* pybloom_live_scalable.c - pybloom_live's scalable filters: its own answers, files that go out as they came, digests by size; and whatever else comes */
 #include "base.h"
+#include "format/format.h"
 #include "keys.h"
 
 #include <errno.h>
 #include <math.h>
+#include <sys/mman.h>
 
 enum { FILE_MOST = 1 << 16, HEAD = 32, STAGE = 40 };
 
@@ -289,6 +291,188 @@ START_TEST(cut_anywhere_or_with_a_byte_too_many_it_is_refused)
 }
 END_TEST
 
+START_TEST(a_growth_that_our_kind_has_not_is_kept_for_the_other_program)
+{
+	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	static const struct { uint32_t growth; const char *options; } growths[] = { { 1, "growth=2" }, { 4, "growth=4" }, { 17, "growth=16" }, };
+
+	for (size_t i = 0; i < ARRAY_LEN(growths); i++) {
+		struct blm_filter *f;
+		struct blm_info info;
+
+		load(1);
+		memcpy(file, &(uint32_t){ htole32(growths[i].growth) }, 4);
+		OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+		OK(blm_info(f, &info));
+		ck_assert_msg(strstr(info.options, growths[i].options) != NULL, "%s", info.options);
+		answers_are_theirs(f);
+		goes_out_as_it_came(f);
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* There is no magic, so each of its numbers must be one that such a file has. */
+START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
+{
+	static const struct { size_t at; uint64_t value; unsigned width; } others[] = {
+		{ 0, 1, 4 }, { 0, 17, 4 }, { 4, 0x3f847ae147ae147a, 8 }, { 4, 0x3ff0000000000000, 8 },	/* growth; ratio: just below 0.01, 1 */
+		{ 12, 0, 8 }, { 12, (UINT64_C(1) << 47) + 1, 8 },					/* capacity */
+		{ 20, 0, 8 }, { 20, 0x4059000000000000, 8 }, { 20, 0x7ff8000000000000, 8 },		/* error: 0, 100, no number */
+		{ 28, 0, 4 }, { 28, 65, 4 },								/* filters */
+	};
+	struct blm_exchange how = { .hash = "xxh3" };
+	struct blm_filter *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		uint64_t value = htole64(others[i].value);
+
+		load(1);
+		OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+		blm_close(f);
+		memcpy(file + others[i].at, &value, others[i].width);
+		FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
+		ck_assert_msg(strstr(blm_why(), "of no format that can be told by its beginning") != NULL, "%zu: %s", i, blm_why());
+	}
+}
+END_TEST
+
+/* Filters of 8 bits each, with a key. Of the heads there is room for 43 in one of our files; the 45th would be for 2^44 keys, too large for us. */
+START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
+{
+	enum { MOST = 44, BYTES = STAGE + 1 };
+	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_filter *f;
+	struct blm_info info;
+
+	for (uint32_t stages = 43; stages <= MOST + 1; stages++) {
+		load(1);
+		memcpy(file + 28, &(uint32_t){ htole32(stages) }, 4);
+		bytes = HEAD + 8 * stages;
+		for (uint32_t i = 0; i < stages; i++, bytes += BYTES) {
+			uint8_t *stage = file + bytes;
+
+			put(file + HEAD + 8 * i, BYTES);
+			put(stage, 0x3fb999999999999a);		/* 0.1 */
+			put(stage + 8, 1), put(stage + 16, 8), put(stage + 24, 1), put(stage + 32, 1);
+			stage[STAGE] = (uint8_t)(1 << i % 8);
+		}
+		if (stages > MOST) {
+			FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
+			ck_assert_ptr_nonnull(strstr(blm_why(), "part 44"));
+			break;
+		}
+		OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+		OK(blm_info(f, &info));
+		ck_assert_uint_eq(info.parts, stages);
+		ck_assert_uint_eq(info.keys, stages);
+		for (uint32_t i = 0; i < 100; i++)
+			ck_assert(blm_contains(f, &i, 4));	/* each bit is in one of them */
+		goes_out_as_it_came(f);
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* Of a file of hundreds of MiB only the heads are looked at: what is between them takes no memory. Its digests have 8 bytes a probe. */
+START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
+{
+	static const struct { uint64_t probes, range; unsigned candidates; } wide[] = {
+		{ 1, UINT64_C(1) << 31, 2 }, { 3, (UINT64_C(1) << 31) - 8, 2 }, { 3, UINT64_C(1) << 31, 0 },
+	};
+	const struct blm_format *format = blm_format_by_name("pybloom-live-scalable");
+
+	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
+		size_t size = STAGE + wide[i].probes * wide[i].range / 8, count = HEAD + 8 + size;
+		uint8_t *all = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		struct blm_outline *o = calloc(1, sizeof(*o));
+
+		ck_assert(all != MAP_FAILED);
+		load(1);
+		memcpy(all, file, HEAD);
+		memcpy(all + 28, &(uint32_t){ htole32(1) }, 4);
+		put(all + HEAD, size);
+		put(all + HEAD + 8 + 8, wide[i].probes), put(all + HEAD + 8 + 16, wide[i].range), put(all + HEAD + 8 + 24, 100);
+		OK(format->outline(o, all, count, &(struct blm_exchange){ .format = NULL }, "a file"));
+		ck_assert_uint_eq(o->candidates, wide[i].candidates);
+		ck_assert_uint_eq(o->end, count);
+		munmap(all, count);
+		free(o);
+	}
+}
+END_TEST
+
+/* ---- Heads that are written, by the format's own function ---- */
+
+struct written {
+	struct blm_writer writer;
+	uint8_t bytes[1000];
+	size_t count;
+};
+
+static int write_here(struct blm_writer *writer, const void *from, size_t count)
+{
+	struct written *w = (struct written *)writer;
+
+	ck_assert_uint_le(w->count + count, sizeof(w->bytes));
+	memcpy(w->bytes + w->count, from, count);
+	w->count += count;
+	return 0;
+}
+
+enum { WRITTEN_HEADS = HEAD + 2 * 8 };		/* before the first filter's, which has a byte of bits */
+
+/* Two filters of a byte, for 10 and 20 keys. */
+static const uint8_t *write_two(struct written *w, const struct blm_outline *o)
+{
+	uint8_t bits = 1;
+	struct blm_part part[2] = {
+		{ .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 }, .bytes = &bits },
+		{ .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 4, .capacity = 20, .rate = 0.05 }, .bytes = &bits },
+	}, whole = { .sub = part, .subs = 2 };
+
+	*w = (struct written){ .writer = { .write = write_here } };
+	OK(blm_format_by_name("pybloom-live-scalable")->write(o, &whole, &w->writer, "a filter"));
+	ck_assert_uint_eq(w->count, WRITTEN_HEADS + 2 * (STAGE + 1));
+	return w->bytes + WRITTEN_HEADS;
+}
+
+START_TEST(what_came_is_written_again_where_it_is_still_true)
+{
+	struct blm_outline *o = calloc(1, sizeof(*o));
+	const uint8_t *heads;
+	struct written w;
+
+	o->contents.constant.template.args[1] = htole64(0x3fe0000000000000);	/* its ratio: a half */
+	o->keys = 13;
+	heads = write_two(&w, o);
+	ck_assert(get(heads + 32) == 10 && get(heads + STAGE + 1 + 32) == 3);
+	o->memo_bytes = HEAD + 2 * STAGE;
+	memcpy(o->memo, w.bytes, HEAD);
+	memcpy(o->memo + HEAD, heads, STAGE);
+	memcpy(o->memo + HEAD + STAGE, heads + STAGE + 1, STAGE);
+	put(o->memo + HEAD, 0x3fb0000000000000), put(o->memo + HEAD + 24, 11);	/* what only that program goes by */
+	put(o->memo + HEAD + 32, 6), put(o->memo + HEAD + STAGE + 32, 7);
+	heads = write_two(&w, o);
+	ck_assert_mem_eq(heads, o->memo + HEAD, STAGE);
+	ck_assert_mem_eq(heads + STAGE + 1, o->memo + HEAD + STAGE, STAGE);
+	o->keys = 14;
+	o->keys_estimated = true;	/* 13 may be right */
+	heads = write_two(&w, o);
+	ck_assert(get(heads + 32) == 6 && get(heads + STAGE + 1 + 32) == 7);
+	o->keys_estimated = false;
+	heads = write_two(&w, o);
+	ck_assert(get(heads + 32) == 10 && get(heads + STAGE + 1 + 32) == 4);
+	ck_assert_mem_eq(heads, o->memo + HEAD, 32);
+	o->keys = 13;
+	put(o->memo + HEAD + 8, 3);	/* another number of probes than it has */
+	heads = write_two(&w, o);
+	ck_assert(get(heads) == 0x3fb999999999999a && get(heads + 8) == 2 && get(heads + 24) == 10);
+	ck_assert(get(heads + 32) == 10 && get(heads + STAGE + 1 + 32) == 3);
+	free(o);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("format pybloom_live_scalable");
@@ -303,6 +487,11 @@ int main(void)
 	tcase_add_test(tc, keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_filter);
 	tcase_add_loop_test(tc, a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0, ARRAY_LEN(changed));
 	tcase_add_test(tc, cut_anywhere_or_with_a_byte_too_many_it_is_refused);
+	tcase_add_test(tc, a_growth_that_our_kind_has_not_is_kept_for_the_other_program);
+	tcase_add_test(tc, a_file_with_a_number_that_none_has_is_not_told_by_its_beginning);
+	tcase_add_test(tc, it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be);
+	tcase_add_test(tc, slices_of_2_to_the_31_bits_and_more_take_wider_words);
+	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
