@@ -2,6 +2,7 @@
 #include "base.h"
 #include "format/leveldb.h"
 #include "reads.h"
+#include "scarce.h"
 #include "vectors.h"
 
 #include <errno.h>
@@ -369,6 +370,17 @@ START_TEST(a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 }
 END_TEST
 
+START_TEST(lacking_memory_is_told_and_nothing_is_found)
+{
+	struct lookup l = { .locate = blm_leveldb_locate };
+
+	load();
+	put_table(3, 3, policy);
+	l.file = blm_bytes_of_memory(file, bytes);
+	ck_assert_int_eq(each_piece_may_lack(look_up, &l), 1);
+}
+END_TEST
+
 static const struct { const char *bytes; size_t count; int err; const char *words; } metaindexes[] = {
 #define META(text) text, sizeof(text) - 1
 	{ META(""), -EBADMSG, "metaindex does not add up" }, { META("\0\0\0"), -EBADMSG, "metaindex does not add up" },	/* no number of restarts */
@@ -491,6 +503,7 @@ int main(void)
 	tcase_add_test(tc, a_block_that_is_packed_is_refused);
 	tcase_add_test(tc, no_damage_leads_out_of_the_file);
 	tcase_add_test(tc, a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
+	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
 	tcase_add_loop_test(tc, a_metaindex_that_is_cut_or_leads_nowhere_is_refused, 0, ARRAY_LEN(metaindexes));
 	tcase_add_test(tc, a_metaindex_that_is_longer_than_any_is_not_read);
 	tcase_add_test(tc, among_thousands_of_filters_the_only_one_that_has_keys_is_found);

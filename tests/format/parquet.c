@@ -1,6 +1,7 @@
 /* parquet.c - Parquet's Bloom filters: those of DuckDB and hyparquet, by themselves and in Parquet files, both ways; and whatever else comes as one */
 #include "format/parquet.h"
 #include "reads.h"
+#include "scarce.h"
 #include "vectors.h"
 
 #include <errno.h>
@@ -773,6 +774,17 @@ START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 }
 END_TEST
 
+START_TEST(lacking_memory_is_told_and_nothing_is_found)
+{
+	struct lookup l = { .locate = blm_parquet_locate };
+
+	put_columns((const char *[]){ "ab", "cd", NULL });
+	l.file = blm_bytes_of_memory(made, made_bytes);
+	l.how.column = "cd";
+	ck_assert_int_eq(each_piece_may_lack(look_up, &l), 1);
+}
+END_TEST
+
 /* As a filter of 2 GiB, or one that came with another header than it would have now, would be written. */
 START_TEST(a_header_is_written_anew_where_the_one_that_came_is_another_filters)
 {
@@ -835,6 +847,7 @@ int main(void)
 	tcase_add_loop_test(tc, metadata_that_are_broken_are_refused_in_words_that_say_how, 0, sizeof(footers) / sizeof(*footers));
 	tcase_add_test(tc, a_filter_that_goes_on_past_the_end_of_the_file_is_refused);
 	tcase_add_test(tc, a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that);
+	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
 	tcase_add_test(tc, a_header_is_written_anew_where_the_one_that_came_is_another_filters);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

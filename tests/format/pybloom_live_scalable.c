@@ -2,6 +2,7 @@
 #include "base.h"
 #include "format/format.h"
 #include "keys.h"
+#include "scarce.h"
 
 #include <errno.h>
 #include <math.h>
@@ -384,10 +385,10 @@ START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
 
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
 		size_t size = STAGE + wide[i].probes * wide[i].range / 8, count = HEAD + 8 + size;
-		uint8_t *all = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		uint8_t *all = mmap(NULL, count, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		struct blm_outline *o = calloc(1, sizeof(*o));
 
-		ck_assert(all != MAP_FAILED);
+		ck_assert(all != MAP_FAILED && mprotect(all, 4096, PROT_READ | PROT_WRITE) == 0);
 		load(1);
 		memcpy(all, file, HEAD);
 		memcpy(all + 28, &(uint32_t){ htole32(1) }, 4);
@@ -473,6 +474,20 @@ START_TEST(what_came_is_written_again_where_it_is_still_true)
 }
 END_TEST
 
+START_TEST(lacking_memory_is_told_and_nothing_is_written)
+{
+	uint8_t bits = 1;
+	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 }, .bytes = &bits };
+	struct blm_part whole = { .sub = &part, .subs = 1 };
+	struct blm_outline *o = calloc(1, sizeof(*o));
+	struct writing w = { .format = "pybloom-live-scalable", .outline = o, .part = &whole };
+
+	ck_assert_int_eq(each_piece_may_lack(write_by_format, &w), 1);
+	ck_assert_uint_eq(w.bytes, HEAD + 8 + STAGE + 1);
+	free(o);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("format pybloom_live_scalable");
@@ -491,6 +506,7 @@ int main(void)
 	tcase_add_test(tc, a_file_with_a_number_that_none_has_is_not_told_by_its_beginning);
 	tcase_add_test(tc, it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be);
 	tcase_add_test(tc, slices_of_2_to_the_31_bits_and_more_take_wider_words);
+	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_written);
 	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -5,6 +5,7 @@
 #include "format/format.h"
 #include "keys.h"
 #include "reads.h"
+#include "scarce.h"
 
 enum { FILE_MOST = 8192 };
 

@@ -524,6 +524,23 @@ START_TEST(a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_
 }
 END_TEST
 
+/* The dump, the header, the bits; and what is written, its header. */
+START_TEST(lacking_memory_is_told_and_nothing_is_found_or_written)
+{
+	uint8_t dump[FILE_MOST], chunks[FILE_MOST], bits[8] = { 0 };
+	size_t chunk_bytes, bytes = load_dump(dump, chunks, &chunk_bytes);
+	struct lookup l = { .locate = blm_redis_dump_unpack, .file = blm_bytes_of_memory(dump, bytes) };
+	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 64, .probes = 7, .capacity = 10, .rate = 0.01 }, .bytes = bits };
+	struct blm_outline *o = calloc(1, sizeof(*o));
+	struct writing w = { .format = "redisbloom", .outline = o, .part = &part };
+
+	ck_assert_int_eq(each_piece_may_lack(look_up, &l), 3);
+	ck_assert_int_eq(each_piece_may_lack(write_by_format, &w), 1);
+	ck_assert_uint_eq(w.bytes, HEAD + LINK + 8);
+	free(o);
+}
+END_TEST
+
 /* The bits themselves are never looked at. */
 START_TEST(bits_that_are_more_than_a_chunk_go_out_in_several)
 {
@@ -680,6 +697,7 @@ int main(void)
 	tcase_add_test(tc, an_error_that_does_not_explain_the_number_of_hash_functions_gives_way);
 	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);
 	tcase_add_test(tc, a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_it_tells_of_the_last);
+	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found_or_written);
 	tcase_add_test(tc, bits_that_are_more_than_a_chunk_go_out_in_several);
 	suite_add_tcase(s, tc);
 	code = run_suite(s);

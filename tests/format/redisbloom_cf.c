@@ -436,6 +436,19 @@ START_TEST(a_dump_that_cannot_be_read_is_told_as_that)
 }
 END_TEST
 
+/* The dump, the header, and the cells of each table. */
+START_TEST(lacking_memory_is_told_and_nothing_is_found)
+{
+	struct lookup l = { .locate = blm_redis_dump_unpack_cf };
+	uint8_t dump[FILE_MOST];
+	struct one c;
+
+	load(&c, "c3");
+	l.file = blm_bytes_of_memory(dump, make_dump(dump, &c));
+	ck_assert_int_eq(each_piece_may_lack(look_up, &l), 2 + (int)get(&c, 24, 8));
+}
+END_TEST
+
 /* Of 20 MiB and, twice the buckets, 40 MiB; the cells themselves are never looked at. */
 START_TEST(tables_that_are_larger_than_a_chunk_go_out_in_several_and_no_chunk_goes_over_the_end_of_one)
 {
@@ -556,6 +569,7 @@ int main(void)
 	tcase_add_test(tc, sizes_are_refused_before_anything_is_taken);
 	tcase_add_test(tc, a_dump_whose_numbers_do_not_go_together_or_that_goes_on_is_refused);
 	tcase_add_test(tc, a_dump_that_cannot_be_read_is_told_as_that);
+	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_found);
 	tcase_add_test(tc, tables_that_are_larger_than_a_chunk_go_out_in_several_and_no_chunk_goes_over_the_end_of_one);
 	suite_add_tcase(s, tc);
 	code = run_suite(s);
