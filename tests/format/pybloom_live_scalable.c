@@ -477,7 +477,8 @@ END_TEST
 START_TEST(lacking_memory_is_told_and_nothing_is_written)
 {
 	uint8_t bits = 1;
-	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 }, .bytes = &bits };
+	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 8, .probes = 2, .capacity = 10, .rate = 0.1 },
+				 .bytes = &bits };
 	struct blm_part whole = { .sub = &part, .subs = 1 };
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	struct writing w = { .format = "pybloom-live-scalable", .outline = o, .part = &whole };

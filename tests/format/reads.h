@@ -41,7 +41,8 @@ static inline int each_read_may_fail(int (*locate)(struct blm_piece *ret, const 
 				return works;
 			}
 			ck_assert_msg(r == (cut ? -ENODATA : -EIO), "read %d: %d, %s", works, r, blm_why());
-			ck_assert_msg(strstr(blm_why(), cut ? "was cut" : "a file: cannot be read: Input/output error"), "read %d: %s", works, blm_why());
+			ck_assert_msg(strstr(blm_why(), cut ? "was cut" : "a file: cannot be read: Input/output error"), "read %d: %s", works,
+				      blm_why());
 			ck_assert_ptr_null(piece.unpacked);
 		}
 	ck_abort_msg("it reads for ever");

@@ -327,14 +327,15 @@ static size_t put_dump(uint8_t *dump, uint64_t links, uint64_t bits, const uint8
 
 static const struct { uint64_t links, bits; size_t bytes; uint8_t string[12]; int err; const char *words; } dumps[] = {
 	{ 1, 64, 9, { 8, 1, 2, 3, 4, 5, 6, 7, 8 }, 0, NULL },
-	{ 0, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" }, { 65, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" },
+	{ 0, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" },
+	{ 65, 64, 9, { 8 }, -EBADMSG, "a chain of no filters, or of more than 64" },
 	{ 2, 64, 9, { 8 }, -EBADMSG, "its pieces are not those of a filter" },
 	{ 1, 0, 1, { 0 }, -EBADMSG, "filter 0 of its chain has 0 bits in 0 bytes" },
 	{ 1, 63, 8, { 7 }, -EBADMSG, "a number of bits that is no multiple of 8" },
 	{ 1, (UINT64_C(1) << 47) + 8, 1, { 0 }, -EBADMSG, "a filter has a number of bits that is no multiple of 8" },
 	{ 1, UINT64_C(1) << 47, 1, { 0 }, -EBADMSG, "the bits of a filter are not as many as it says" },
 	{ 1, 64000, 7, { 0xc3, 3, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0xe0, 0xff }, -EBADMSG, "the bits of a filter are not as many as it says" },
-	{ 1, 64, 11, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0 }, -EBADMSG, "its pieces are not those of a filter" },	/* keys, then a number and not the end */
+	{ 1, 64, 11, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0 }, -EBADMSG, "its pieces are not those of a filter" },	/* a number, not the end */
 	{ 1, 64, 12, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0, 0 }, -EBADMSG, "it goes on behind its filter" },
 };
 
@@ -453,7 +454,8 @@ static uint64_t keys_of(const uint8_t *head, unsigned link)
 /* How a chain of 10 and 20 keys came with other numbers of them than it would have here. */
 START_TEST(what_came_is_written_again_where_it_is_still_true)
 {
-	struct blm_shape shapes[] = { { .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 }, { .cells = 256, .probes = 8, .capacity = 20, .rate = 0.005 } };
+	struct blm_shape shapes[] = { { .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 },
+				      { .cells = 256, .probes = 8, .capacity = 20, .rate = 0.005 } };
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	uint8_t head[HEAD + 4 * LINK], came[HEAD + 2 * LINK];
 
@@ -530,7 +532,8 @@ START_TEST(lacking_memory_is_told_and_nothing_is_found_or_written)
 	uint8_t dump[FILE_MOST], chunks[FILE_MOST], bits[8] = { 0 };
 	size_t chunk_bytes, bytes = load_dump(dump, chunks, &chunk_bytes);
 	struct lookup l = { .locate = blm_redis_dump_unpack, .file = blm_bytes_of_memory(dump, bytes) };
-	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 64, .probes = 7, .capacity = 10, .rate = 0.01 }, .bytes = bits };
+	struct blm_part part = { .kind = blm_kind_by_name("classic"), .shape = { .cells = 64, .probes = 7, .capacity = 10, .rate = 0.01 },
+				 .bytes = bits };
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	struct writing w = { .format = "redisbloom", .outline = o, .part = &part };
 
