@@ -238,7 +238,7 @@ static void convert_link(struct dump *d, unsigned i)
 	put(link, REDISBLOOM_LINK_BITS, bits, 8);
 	put(link, REDISBLOOM_LINK_N2, get_number(d), 1);
 	if (!d->failed && (bits % 8 || bits > BLM_CELLS_MAX))
-		fail(d, "a filter has a number of bits that is no multiple of 8");
+		fail(d, "a filter has a number of bits that is no multiple of 8, or more than 2^47");
 	put(link, REDISBLOOM_LINK_BYTES, bits / 8, 8);
 	get_string(d, bits / 8);
 	put(link, REDISBLOOM_LINK_SIZE, get_number(d), 8);

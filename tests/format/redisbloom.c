@@ -332,7 +332,7 @@ static const struct { uint64_t links, bits; size_t bytes; uint8_t string[12]; in
 	{ 2, 64, 9, { 8 }, -EBADMSG, "its pieces are not those of a filter" },
 	{ 1, 0, 1, { 0 }, -EBADMSG, "filter 0 of its chain has 0 bits in 0 bytes" },
 	{ 1, 63, 8, { 7 }, -EBADMSG, "a number of bits that is no multiple of 8" },
-	{ 1, (UINT64_C(1) << 47) + 8, 1, { 0 }, -EBADMSG, "a filter has a number of bits that is no multiple of 8" },
+	{ 1, (UINT64_C(1) << 47) + 8, 1, { 0 }, -EBADMSG, "a filter has a number of bits that is no multiple of 8, or more than 2^47" },
 	{ 1, UINT64_C(1) << 47, 1, { 0 }, -EBADMSG, "the bits of a filter are not as many as it says" },
 	{ 1, 64000, 7, { 0xc3, 3, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0xe0, 0xff }, -EBADMSG, "the bits of a filter are not as many as it says" },
 	{ 1, 64, 11, { 8, 1, 2, 3, 4, 5, 6, 7, 8, 2, 0 }, -EBADMSG, "its pieces are not those of a filter" },	/* a number, not the end */
