@@ -177,7 +177,7 @@ static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64
 
 static int check_matches(const struct search *s, const char *shown)
 {
-	const char *more = s->more ? ", ..." : "";
+	const char *more = !s->more ? "" : *s->names ? ", ..." : "...";
 
 	if (!s->filters)
 		return blm_fail(-ENOENT, "%s: a Parquet file without Bloom filters", shown);

@@ -649,6 +649,8 @@ START_TEST(names_that_are_nothing_for_a_message_or_too_many_for_it_are_left_out)
 		made_is_refused("other", -ENOENT, "some of the columns: good, ...;");
 		made_is_taken(bad[i]);
 	}
+	put_columns((const char *[]){ bad[0], bad[1], NULL });
+	made_is_refused("other", -ENOENT, "some of the columns: ...; of the row groups up to 0");
 	memset(long_name, 'l', 255), memset(other, 'o', 255);
 	long_name[253] = '\0', other[254] = '\0';
 	put_columns((const char *[]){ long_name, "x", NULL });
