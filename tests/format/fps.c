@@ -1,4 +1,5 @@
 /* fps.c - fingerprints of chemists: each comes in as a bitmap, goes out as its line, and is as similar to others as RDKit says */
+#include "format/format.h"
 #include "vectors.h"
 
 #include <errno.h>
@@ -199,6 +200,99 @@ START_TEST(what_is_no_such_file_is_refused_in_words)
 }
 END_TEST
 
+enum { KEPT_MOST = 1776, MOST_BITS = 1 << 20 };	/* format-spec.md; fps.c */
+
+/* One fingerprint of 8 bits, behind so many bytes of header, in lines of 100 at most. */
+static char *behind_header(size_t header)
+{
+	char *text = malloc(header + 6);
+
+	memset(text, 'x', header);
+	memcpy(text, "#FPS1\n#num_bits=8\n#", 19);
+	for (size_t at = 118; at + 2 < header; at += 100)
+		memcpy(text + at, "\n#", 2);
+	memcpy(text + header - 1, "\nff\ta\n", 7);
+	return text;
+}
+
+START_TEST(what_is_kept_of_a_file_has_1776_bytes_at_most)
+{
+	char *text = behind_header(KEPT_MOST - 2);
+	struct blm_filter *f = take(text, NULL);
+
+	goes_out_as(f, text);
+	blm_close(f);
+	free(text);
+	text = behind_header(KEPT_MOST - 1);
+	refuses(text, NULL, -EFBIG, "more than 1776 bytes before the first fingerprint");
+	free(text);
+}
+END_TEST
+
+static int fail_at(void *context, const void *bytes, size_t count)
+{
+	return --*(int *)context ? 0 : -EIO;
+}
+
+START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
+{
+	static const char text[] = "#FPS1\n#num_bits=8\nff\ta\n";
+	const struct blm_exchange how = { .format = "fps" };
+	struct blm_filter *f[] = { take(text, NULL), NULL };
+
+	OK(blm_create(&f[1], NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = 4000 }));
+	for (size_t i = 0; i < ARRAY_LEN(f); i++) {
+		int calls = 0, r = -EIO;
+
+		for (int n = 1; r < 0; n++, calls++) {
+			int left = n;
+
+			r = blm_export(f[i], &how, fail_at, &left);
+			ck_assert_int_eq(r, r < 0 ? -EIO : 0);
+		}
+		ck_assert_int_gt(calls, 1);
+		blm_close(f[i]);
+	}
+}
+END_TEST
+
+START_TEST(a_fingerprint_has_2_to_the_20_bits_at_most)
+{
+	struct blm_filter *f;
+	char *text = malloc(MOST_BITS / 4 + 8);
+	struct blm_info info;
+
+	memset(text, '0', MOST_BITS / 4 + 8);
+	strcpy(text + MOST_BITS / 4, "\ta\n");
+	f = take(text, NULL);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.cells, MOST_BITS);
+	blm_close(f);
+	strcpy(text + MOST_BITS / 4, "00\ta\n");
+	refuses(text, NULL, -EFBIG, "more than 1048576 bits");
+	free(text);
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = MOST_BITS + 1 }));
+	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	ck_assert_msg(strstr(blm_why(), "m is 1048577; a fingerprint is one of up to 1048576 bits") != NULL, "%s", blm_why());
+	blm_close(f);
+}
+END_TEST
+
+/* Who reads a file twice may come upon another. */
+START_TEST(a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it)
+{
+	static const char other[] = "#FPS1\n#num_bits=8\nff\ta\n0f\tb\n";
+	const struct blm_format *fps = blm_format_by_name("fps");
+	uint64_t words[8] = { 0 };
+	struct blm_part part = { .shape = { .cells = 8, .bytes = sizeof(words) }, .bytes = (uint8_t *)words };
+
+	FAILS(fps->fill(&part, (const uint8_t *)other, strlen(other), &(struct blm_exchange){ .record = "c" }, "file"), -ENOENT);
+	ck_assert_uint_eq(words[0], 0);
+	OK(fps->fill(&part, (const uint8_t *)other, strlen(other), &(struct blm_exchange){ .record = "b" }, "file"));
+	ck_assert_uint_eq(words[0], htole64(0x0f));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("format fps");
@@ -210,6 +304,10 @@ int main(void)
 	tcase_add_test(tc, lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_they_were);
 	tcase_add_test(tc, a_bitmap_of_our_own_goes_out_under_its_name);
 	tcase_add_test(tc, what_is_no_such_file_is_refused_in_words);
+	tcase_add_test(tc, what_is_kept_of_a_file_has_1776_bytes_at_most);
+	tcase_add_test(tc, a_receiver_that_fails_ends_it_with_its_error_at_every_step);
+	tcase_add_test(tc, a_fingerprint_has_2_to_the_20_bits_at_most);
+	tcase_add_test(tc, a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
