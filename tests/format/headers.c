@@ -178,6 +178,56 @@ START_TEST(a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refus
 }
 END_TEST
 
+/* Of 128 bits: 24 bytes, which are 32 characters without padding; one that is padded has as many, and one byte fewer. */
+#define B128 "AAAAAAAAAIAAAAAAAAAAAQAAAAAAAAAC"
+static const struct { const char *text; int err; const char *words; } json[] = {
+	{ "{\"m\":128,\"k\":3,\"b\":\"" B128 "\"}", 0, NULL },
+	{ "{\"m\":128,\"k\":3,\"b\":\"AAAAAAAAAIAAAAAAAAAAAQAAAAAAAAA=\"}", -EBADMSG, "b is not the base64 of bytes" },
+	{ "{\"m\":128,\"k\":3,\"b\":\"AAAAAAAAAIAAAAAAAAAAAQAAAAAAAAA+\"}", -EBADMSG, "b is not the base64 of bytes" },
+	{ "{\"m\":127,\"k\":3,\"b\":\"" B128 "\"}", -EBADMSG, "m is 127, and its set has 128 bits" },
+	{ "{\"m\":129,\"k\":3,\"b\":\"" B128 "\"}", -EBADMSG, "b has 32 characters; for 129 bits it has 44" },
+	{ "{\"m\":0,\"k\":3,\"b\":\"" B128 "\"}", -EBADMSG, "0 bits" },
+	{ "{\"m\":128,\"k\":0,\"b\":\"" B128 "\"}", -EBADMSG, "0 hash functions" },
+	{ "{\"m\":128,\"k\":257,\"b\":\"" B128 "\"}", -EBADMSG, "257 hash functions" },
+	{ "{\"m\":00000000000000000128,\"k\":3,\"b\":\"" B128 "\"}", -EBADMSG, "not an object of m, k and b, from byte 24" },
+	{ "{\"b\":\"" B128 "\",\"b\":\"" B128 "\",\"k\":3}", -EBADMSG, "not an object of m, k and b" },
+	{ "{\"m\":128,\"m\":128,\"k\":3}", -EBADMSG, "not an object of m, k and b" },
+};
+
+START_TEST(json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_what_it_is)
+{
+	const struct blm_exchange how = { .format = "bits-and-blooms-json" };
+	struct blm_filter *f = NULL;
+	int r = blm_import_bytes(&f, NULL, NULL, &how, json[_i].text, strlen(json[_i].text));
+
+	ck_assert_msg(r == json[_i].err && (r == 0 || strstr(blm_why(), json[_i].words)), "%s: %d, %s", json[_i].text, r, blm_why());
+	if (r == 0) {
+		void *out;
+		size_t bytes;
+
+		OK(blm_export_bytes(f, &how, &out, &bytes));
+		ck_assert(bytes == strlen(json[_i].text) && !memcmp(out, json[_i].text, bytes));
+		blm_free(out);
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* Who reads a file twice may come upon another. */
+START_TEST(json_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it)
+{
+	const struct blm_format *format = blm_format_by_name("bits-and-blooms-json");
+	uint64_t words[8] = { 0 };
+	struct blm_part part = { .shape = { .cells = 128, .bytes = sizeof(words), .probes = 3 }, .bytes = (uint8_t *)words };
+
+	FAILS(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text) - 1, &(struct blm_exchange){ 0 }, "file"), -ENODATA);
+	ck_assert_msg(strstr(blm_why(), "file: not an object of m, k and b") != NULL, "%s", blm_why());
+	ck_assert_uint_eq(words[0] | words[1], 0);
+	OK(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text), &(struct blm_exchange){ 0 }, "file"));
+	ck_assert(words[0] == htobe64(1) && words[1] == htobe64(2));
+}
+END_TEST
+
 /* DCSO's files have no magic: their capacity and rate must explain m. */
 START_TEST(a_file_of_dcso_is_known_by_its_numbers)
 {
@@ -389,6 +439,8 @@ int main(void)
 	tcase_add_test(tc, what_the_file_does_not_say_is_asked_for);
 	tcase_add_test(tc, of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one);
 	tcase_add_test(tc, a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refused);
+	tcase_add_loop_test(tc, json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_what_it_is, 0, (int)ARRAY_LEN(json));
+	tcase_add_test(tc, json_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it);
 	tcase_add_test(tc, a_file_of_dcso_is_known_by_its_numbers);
 	tcase_add_test(tc, in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not);
 	tcase_add_loop_test(tc, a_filter_that_another_program_cannot_have_is_not_given_to_it, 0, (int)ARRAY_LEN(no_file));

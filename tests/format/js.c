@@ -150,6 +150,8 @@ static const struct { const char *text; int err; const char *words; } refused[] 
 	{ "{\"size\":0,\"seeds\":[32,33],\"bits\":{}}", -EBADMSG, "from byte" },
 	{ "{\"size\":134217729,\"seeds\":[32,33],\"bits\":{}}", -EBADMSG, "from byte" },
 	{ "{\"size\":64,\"size\":64,\"bits\":{}}", -EBADMSG, "from byte" },
+	{ "{\"seeds\":[32],\"seeds\":[32],\"bits\":{}}", -EBADMSG, "from byte 22" },
+	{ "{\"bits\":{},\"bits\":{},\"size\":64}", -EBADMSG, "from byte 18" },
 	{ "{\"size\":64,\"seeds\":[],\"bits\":{}}", -EBADMSG, "from byte" },
 	{ "{\"size\":64,\"seeds\":[2097152],\"bits\":{}}", -EBADMSG, "from byte" },
 	{ "{\"size\":64,\"seeds\":[-1],\"bits\":{}}", -EBADMSG, "from byte" },
@@ -163,13 +165,95 @@ START_TEST(what_is_no_such_filter_is_refused_in_words)
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		FAILS(blm_import_bytes(&f, NULL, NULL, NULL, refused[i].text, strlen(refused[i].text)), refused[i].err);
+		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "js" }, refused[i].text, strlen(refused[i].text)), refused[i].err);
 		ck_assert_msg(strstr(blm_why(), refused[i].words) != NULL, "%s: %s", refused[i].text, blm_why());
 	}
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "js", .cells = 128, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1 }));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
 	blm_close(f);
 	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "js", .cells = 127, .probes = 1, .seeds = &(uint64_t){ 1 << 21 }, .seed_count = 1 }), -EINVAL);
+}
+END_TEST
+
+START_TEST(of_256_seeds_all_are_taken_and_of_257_none)
+{
+	char text[8192];
+	struct blm_filter *f;
+	struct blm_info info;
+	size_t at = (size_t)snprintf(text, sizeof(text), "{\"size\":64,\"seeds\":[32"), behind;
+
+	for (int i = 1; i < 256; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, ",%d", 32 + i);
+	behind = at;
+	snprintf(text + at, sizeof(text) - at, "],\"bits\":{}}");
+	f = take(text);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.probes, 256);
+	goes_out_as(f, text);
+	blm_close(f);
+	snprintf(text + behind, sizeof(text) - behind, ",9],\"bits\":{}}");
+	FAILS(blm_import_bytes(&f, NULL, NULL, NULL, text, strlen(text)), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "not an object of size") != NULL, "%s", blm_why());
+}
+END_TEST
+
+static int fail_at(void *context, const void *bytes, size_t count)
+{
+	return --*(int *)context ? 0 : -EIO;
+}
+
+START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
+{
+	struct blm_filter *f;
+	int calls = 0, r = -EIO;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "js", .capacity = 5000, .rate = 0.01 }));
+	for (int i = 0; i < 5000; i++) {
+		char key[16];
+
+		OK(blm_add(f, key, (size_t)snprintf(key, sizeof(key), "key %d", i)));
+	}
+	for (int n = 1; r < 0; n++, calls++) {
+		int left = n;
+
+		r = blm_export(f, &(struct blm_exchange){ .format = "js" }, fail_at, &left);
+		ck_assert_int_eq(r, r < 0 ? -EIO : 0);
+	}
+	ck_assert_int_gt(calls, 3);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_size_above_2_to_the_27_goes_nowhere)
+{
+	struct blm_params p = { .kind = "classic", .hash = "js", .cells = (UINT64_C(1) << 28) + 1, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1,
+				.sparse = true };
+	const char *path = a_path();
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, path, &p));
+	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	ck_assert_msg(strstr(blm_why(), "m is 268435457; there it is 2 size - 1, with a size up to 2^27") != NULL, "%s", blm_why());
+	blm_close(f);
+	unlink(path);
+}
+END_TEST
+
+/* Who reads a file twice may come upon another. */
+START_TEST(a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it)
+{
+	static const char cut[] = "{\"size\":64,\"seeds\":[32],\"bits\":{\"0\":1}", larger[] = "{\"size\":65,\"seeds\":[32],\"bits\":{\"0\":1}}",
+			  same[] = "{\"size\":64,\"seeds\":[32],\"bits\":{\"0\":1}}";
+	const struct blm_format *js = blm_format_by_name("js");
+	uint64_t words[8] = { 0 };
+	struct blm_part part = { .shape = { .cells = 127, .bytes = sizeof(words), .probes = 1 }, .bytes = (uint8_t *)words };
+
+	FAILS(js->fill(&part, (const uint8_t *)cut, strlen(cut), &(struct blm_exchange){ 0 }, "file"), -ENODATA);
+	FAILS(js->fill(&part, (const uint8_t *)larger, strlen(larger), &(struct blm_exchange){ 0 }, "file"), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "file: its size is 65 by now") != NULL, "%s", blm_why());
+	ck_assert_uint_eq(words[0] | words[1], 0);
+	OK(js->fill(&part, (const uint8_t *)same, strlen(same), &(struct blm_exchange){ 0 }, "file"));
+	ck_assert_uint_eq(words[0], htole64(UINT64_C(1) << 63));
 }
 END_TEST
 
@@ -185,6 +269,10 @@ int main(void)
 	tcase_add_test(tc, it_is_wrong_about_the_same_keys_as_in_a_browser);
 	tcase_add_test(tc, a_filter_made_for_it_has_the_size_that_the_article_takes_for_best);
 	tcase_add_test(tc, what_is_no_such_filter_is_refused_in_words);
+	tcase_add_test(tc, of_256_seeds_all_are_taken_and_of_257_none);
+	tcase_add_test(tc, a_receiver_that_fails_ends_it_with_its_error_at_every_step);
+	tcase_add_test(tc, a_size_above_2_to_the_27_goes_nowhere);
+	tcase_add_test(tc, a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
