@@ -637,8 +637,10 @@ static void change_header(struct blm_bank_header *h, int which)
 		t->cells = htole64(12345);
 	else if (which == 25)
 		t->probes = 0;
-	else
+	else if (which == 26)
 		t->index_rule = htole32(12345);
+	else
+		h->sizes.rows = h->sizes.row_bytes = htole64(UINT64_C(1) << 39);	/* each may be, and both are more than a file has room for */
 }
 
 START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
@@ -654,7 +656,7 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 	OK(blm_bank_add(build, f, "id"));
 	OK(blm_bank_finish(build));
 	good = file_of(path, &bytes);
-	for (int which = 0; which <= 26; which++) {
+	for (int which = 0; which <= 27; which++) {
 		int r = opened_with(good, bytes, change_header, which);
 
 		ck_assert_msg(r < 0 || which == 1 || which == 12 || which == 13, "%d", which);	/* as it was, or a shorter text */
@@ -662,6 +664,126 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 	}
 	blm_close(f);
 	free(good);
+}
+END_TEST
+
+START_TEST(what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut)
+{
+	static const struct { const char *begins; size_t bytes; int err; } files[] = {
+		{ "BLMBANK", 7, -EBADMSG }, { "no bank of ours", 15, -EBADMSG }, { BLM_BANK_MAGIC, 8, -ENODATA }, { BLM_BANK_MAGIC, 4096, -ENODATA },
+	};
+	struct blm_bank_build *build;
+	struct blm_bank *bank;
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		const char *path = a_path();
+		char bytes[4096] = "", *now, *says = strdup(path);
+		size_t count;
+
+		memcpy(bytes, files[i].begins, files[i].bytes < 16 ? files[i].bytes : 8);
+		write_over(path, bytes, files[i].bytes);
+		FAILS(blm_bank_open(&bank, path), files[i].err);
+		ck_assert_msg(strstr(blm_why(), says) && strstr(blm_why(), "bytes are no bank"), "%s", blm_why());
+		if (files[i].err == -EBADMSG) {		/* and nothing takes its place */
+			FAILS(blm_bank_begin(&build, path, true, 0), -EEXIST);
+			ck_assert_msg(strstr(blm_why(), "exists already, and is no bank") != NULL, "%s", blm_why());
+			now = file_of(path, &count);
+			ck_assert(count == files[i].bytes && !memcmp(now, bytes, count));
+			free(now);
+		}
+		free(says);
+	}
+}
+END_TEST
+
+START_TEST(no_file_is_as_large_as_that)
+{
+	struct blm_bank_layout at = { .end = 1 };
+
+	ck_assert(!blm_bank_lay_out(&at, UINT64_C(1) << 40, UINT64_C(1) << 40, 0));
+	ck_assert(!blm_bank_lay_out(&at, UINT64_C(1) << 39, UINT64_C(1) << 20, 0));
+	ck_assert_uint_eq(at.end, 1);
+	ck_assert(blm_bank_lay_out(&at, UINT64_C(1) << 39, 1 << 19, 0));
+	ck_assert_uint_gt(at.end, UINT64_C(1) << 58);
+}
+END_TEST
+
+START_TEST(a_filter_with_a_secret_is_not_taken_into_a_bank)
+{
+	const char *path = a_path();
+	struct blm_bank_build *build;
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "siphash", .capacity = 100, .rate = 0.01 }));
+	OK(blm_bank_begin(&build, path, false, 0));
+	FAILS(blm_bank_add(build, f, "a"), -EOPNOTSUPP);
+	ck_assert_msg(strstr(blm_why(), "its hash siphash has a secret key, and a bank holds none") != NULL, "%s", blm_why());
+	FAILS(blm_bank_finish(build), -ENODATA);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	blm_close(f);
+}
+END_TEST
+
+static const struct { const char *text; int err; const char *words; } no_set[] = {
+	{ "", -ENODATA, "set.fps: has no fingerprint" }, { "#FPS1\n#num_bits=16\n", -ENODATA, "set.fps: has no fingerprint" },
+	{ "#FPS1\n#num_bits=1x\nffff\ta\n", -EBADMSG, "set.fps: its num_bits is no number up to" },
+	{ "#FPS1\nffff a\n", -EBADMSG, "set.fps: fingerprint 1 is not digits, a tab and an id" },
+	{ "ff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" }, { "#FPS1\n#num_bits=15\n7fff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" },
+	{ "ffff\ta\nfff\tb\n", -EBADMSG, "set.fps: a fingerprint of 16 bits has 3 digits" },
+};
+
+START_TEST(of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the_bank)
+{
+	const char *path = a_path();
+	struct blm_bank_build *build;
+	struct blm_bank_info info;
+	struct blm_bank *bank;
+	char *large = calloc(1, (1 << 18) + 16);
+
+	OK(blm_bank_begin(&build, path, false, 0));
+	ck_assert_int_eq(blm_bank_add_fps(build, "0123\tx\n", 7, "first.fps"), 1);
+	for (size_t i = 0; i < ARRAY_LEN(no_set); i++) {
+		FAILS(blm_bank_add_fps(build, no_set[i].text, strlen(no_set[i].text), "set.fps"), no_set[i].err);
+		ck_assert_msg(strstr(blm_why(), no_set[i].words) != NULL, "%zu: %s", i, blm_why());
+	}
+	memset(large, '0', (1 << 18) + 2);
+	strcat(large, "\ta\n");
+	FAILS(blm_bank_add_fps(build, large, strlen(large), "set.fps"), -EFBIG);
+	ck_assert_msg(strstr(blm_why(), "set.fps: a fingerprint of more than 1048576 bits") != NULL, "%s", blm_why());
+	free(large);
+	OK(blm_bank_finish(build));
+	OK(blm_bank_open(&bank, path));
+	blm_bank_info(bank, &info);
+	ck_assert_uint_eq(info.rows, 1);
+	ck_assert_uint_eq(info.cells, 16);
+	blm_bank_close(bank);
+}
+END_TEST
+
+/* Of a header that is longer than there is room for, as many lines as that has; of none it is the least that there must be. */
+START_TEST(of_a_long_header_whole_lines_are_kept)
+{
+	static const unsigned lines[] = { 100, 1776, 1777 };
+	char text[8192], want[8192], line[2000];
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct gathered out = { 0 };
+		struct blm_bank *bank;
+
+		snprintf(line, sizeof(line), "#%0*d\n", (int)lines[i] - 2, 7);
+		*text = *want = '\0';
+		for (unsigned n = 0; n < 4000 / lines[i]; n++)
+			strcat(text, line);
+		for (unsigned n = 0; n < 1776 / lines[i]; n++)
+			strcat(want, line);
+		strcat(text, "ff\ta\n0f\tb\n");
+		strcat(*want ? want : strcpy(want, "#FPS1\n#num_bits=8\n"), "ff\ta\n0f\tb\n");
+		bank = bank_of_text(a_path(), text);
+		OK(blm_bank_export_fps(bank, gather, &out));
+		ck_assert_str_eq(out.text, want);
+		free(out.text);
+		blm_bank_close(bank);
+	}
 }
 END_TEST
 
@@ -739,6 +861,11 @@ int main(void)
 	tcase_add_test(tc, what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right);
 	tcase_add_loop_test(tc, a_bank_that_somebody_made_up_harms_nobody, 0, 1 + ARRAY_LEN(sorts));
 	tcase_add_test(tc, numbers_that_do_not_add_up_are_refused_though_their_checks_are_right);
+	tcase_add_test(tc, what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut);
+	tcase_add_test(tc, no_file_is_as_large_as_that);
+	tcase_add_test(tc, a_filter_with_a_secret_is_not_taken_into_a_bank);
+	tcase_add_test(tc, of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the_bank);
+	tcase_add_test(tc, of_a_long_header_whole_lines_are_kept);
 	tcase_add_test(tc, what_the_receiver_of_fingerprints_fails_with_comes_through_whenever_it_does);
 	tcase_add_test(tc, questions_that_make_no_sense_are_refused);
 	suite_add_tcase(s, tc);
