@@ -170,6 +170,58 @@ START_TEST(it_takes_no_hash_but_its_own_and_no_other_kind_takes_that)
 }
 END_TEST
 
+/* Bytes that go with the cells: none for none. */
+START_TEST(of_no_numbers_there_is_no_bitmap)
+{
+	const struct blm_kind *kind = blm_kind_by_name("bitmap");
+	struct blm_filter *f = make(1), *again;
+	struct blm_header *h = current_view(f)->image.header;
+	struct blm_template_fields *t = &h->constant.template;
+	struct blm_part_entry *e = &h->part[0];
+	struct blm_shape s = { .probes = 1, .cell_bits = 1 };
+
+	ck_assert(!kind->valid(&s));
+	s.bytes = 64;
+	ck_assert(!kind->valid(&s));
+	s.cells = 1;
+	ck_assert(kind->valid(&s));
+	for (int bytes = 64; bytes >= 0; bytes -= 64) {
+		t->cells = 0;
+		blm_template_id(t, h->constant.template_id);
+		h->constant.check = blm_check_constant(&h->constant);
+		e->cells = 0;
+		e->bytes = htole64((uint64_t)bytes);
+		e->check = blm_check_part(e, 0, h->constant.uuid);
+		FAILS(blm_open(&again, NULL, f->place.shown, false), -EBADMSG);
+	}
+	blm_close(f);
+}
+END_TEST
+
+/* Of a key whose hash is given there is nothing to show. */
+START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
+{
+	static const char nines[] = "999999999999999999999999999999999999999999999999";
+	struct blm_filter *f = make(100);
+	struct blm_part part = current_view(f)->whole;
+	const uint64_t *word;
+	uint64_t mask = 1;
+
+	FAILS(add(f, nines), -ERANGE);
+	ck_assert_str_eq(blm_why(), "9999999999999999999999999999999999999999 is not below 100: the bitmap has no bit for it");
+	FAILS(part.kind->add(&part, &(struct blm_hashed){ .hash = { .lo = 100 } }), -ERANGE);
+	ck_assert_str_eq(blm_why(), "a key is not below 100: the bitmap has no bit for it");
+	FAILS(part.kind->add(&part, &(struct blm_hashed){ .hash = { .hi = 1 } }), -EINVAL);
+	ck_assert_str_eq(blm_why(), "\"a key\" is no number in decimal digits: a bitmap takes no other keys");
+	ck_assert_uint_eq(exactly(f), 0);
+	word = part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 99 } }, 0, &mask);
+	ck_assert(word == (const uint64_t *)part.bytes + 1 && mask == 0);
+	ck_assert_ptr_null(part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 100 } }, 0, &mask));
+	ck_assert_ptr_null(part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 99 } }, 1, &mask));
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("kind/bitmap");
@@ -181,6 +233,8 @@ int main(void)
 	tcase_add_test(tc, a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_counted);
 	tcase_add_test(tc, unions_and_intersections_are_exact);
 	tcase_add_test(tc, it_takes_no_hash_but_its_own_and_no_other_kind_takes_that);
+	tcase_add_test(tc, of_no_numbers_there_is_no_bitmap);
+	tcase_add_test(tc, what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

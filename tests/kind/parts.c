@@ -1,6 +1,7 @@
 /* parts.c - kinds whose filters have several parts: scalable, removable, attenuated; window has a file of its own */
 #include "filter.h"
 #include "file/image.h"
+#include "kind/composite.h"
 #include "suite.h"
 
 #include <fcntl.h>
@@ -734,6 +735,32 @@ START_TEST(advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own)
 }
 END_TEST
 
+START_TEST(no_key_is_in_any_of_no_parts_however_many_are_asked_for)
+{
+	struct blm_filter *f = attenuated();
+	struct blm_part whole = current_view(f)->whole;
+	struct blm_hash hashes[65] = { 0 };
+	static const struct blm_family family;
+	const struct blm_hasher by = { .family = &family };
+	struct blm_batch batch = { .by = &by, .hashes = hashes };
+	uint64_t bits[BLM_BATCH_WORDS];
+
+	for (unsigned parts = 0; parts <= whole.subs; parts += whole.subs)
+		for (batch.count = 63; batch.count <= 65; batch.count++) {
+			memset(bits, 0xff, sizeof(bits));
+			blm_any_contains(whole.sub, parts, &batch, bits);
+			ck_assert_uint_eq(bits[0], 0);
+			ck_assert_uint_eq(bits[1], batch.count > 64 ? 0 : UINT64_MAX);
+		}
+	batch.count = 65;
+	whole.subs = 0;
+	memset(bits, 0xff, sizeof(bits));
+	whole.kind->contains_many(&whole, &batch, bits);
+	ck_assert_uint_eq(bits[0] | bits[1], 0);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("parts");
@@ -768,6 +795,7 @@ int main(void)
 	tcase_add_test(levels, advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own);
 	suite_add_tcase(s, grown);
 	suite_add_tcase(s, removable);
+	tcase_add_test(levels, no_key_is_in_any_of_no_parts_however_many_are_asked_for);
 	suite_add_tcase(s, levels);
 	return run_suite(s);
 }

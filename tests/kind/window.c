@@ -400,6 +400,19 @@ START_TEST(impossible_words_crash_nobody)
 }
 END_TEST
 
+START_TEST(a_slot_lasts_a_millisecond_at_least)
+{
+	struct blm_params p = { .kind = "window", .options = "slots=4,span=0.003", .capacity = 100 };
+	struct blm_filter *f;
+
+	FAILS(blm_create(&f, NULL, NULL, &p), -EINVAL);
+	ck_assert_str_eq(blm_why(), "a span of 0.003 seconds in 4 slots: a slot lasts at least a millisecond");
+	p.options = "slots=4,span=0.004";
+	OK(blm_create(&f, NULL, NULL, &p));
+	blm_close(f);
+}
+END_TEST
+
 /* ---- Many processes ---- */
 
 static const char *path;
@@ -532,6 +545,7 @@ int main(void)
 	tcase_add_loop_test(tc, whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost_and_none_comes_back, 0, 64);
 	tcase_add_test(tc, a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left);
 	tcase_add_test(tc, impossible_words_crash_nobody);
+	tcase_add_test(tc, a_slot_lasts_a_millisecond_at_least);
 	tcase_add_test(tc, no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed);
 	tcase_add_test(tc, of_all_who_claim_a_key_while_slots_turn_one_wins);
 	suite_add_tcase(s, tc);
