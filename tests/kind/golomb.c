@@ -198,6 +198,52 @@ START_TEST(what_cannot_be_a_golomb_filter_is_refused)
 }
 END_TEST
 
+/* Writes a list into a part, and reads it again. */
+static void goes_in_and_comes_out(const uint64_t *number, size_t count, uint64_t range)
+{
+	struct list list = { { list_begin, list_next }, number, count, 0 };
+	struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = range, .probes = 1, .cell_bits = 1 } };
+	struct golomb_cursor c;
+	uint64_t got;
+
+	OK(blm_golomb_fit(&part.shape, &list.numbers, count));
+	part.bytes = calloc(1, part.shape.bytes);
+	OK(blm_golomb_write(&part, &list.numbers, count));
+	blm_golomb_cursor(&c, &part);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_int_eq(c.numbers.next(&c.numbers, &got), 1);
+		ck_assert_uint_eq(got, number[i]);
+	}
+	ck_assert_int_eq(c.numbers.next(&c.numbers, &got), 0);
+	free(part.bytes);
+}
+
+START_TEST(a_number_so_far_from_the_last_that_no_block_has_room_for_its_code_begins_one)
+{
+	enum { COUNT = 40000 };
+	static uint64_t number[COUNT];
+
+	ck_assert_uint_eq(blm_golomb_code(COUNT, COUNT).divisor, 1);
+	for (size_t i = COUNT / 2; i < COUNT; i++)
+		number[i] = COUNT - 1;
+	goes_in_and_comes_out(number, COUNT, COUNT);
+}
+END_TEST
+
+/* Of 127 high halves the zeros that fill the vector's last word begin no sample. */
+START_TEST(samples_end_where_the_high_halves_do)
+{
+	enum { COUNT = 3000, LOW_BITS = 13, HIGHS = 127 };
+	const uint64_t range = (uint64_t)HIGHS << LOW_BITS;
+	static uint64_t number[COUNT];
+
+	ck_assert_uint_eq(highs_of(range, blm_golomb_code(range, COUNT).low_bits), HIGHS);
+	for (size_t i = 0; i < COUNT; i++)
+		number[i] = i * (range / COUNT);
+	goes_in_and_comes_out(number, COUNT, range);
+}
+END_TEST
+
 /* ---- Merging ---- */
 
 static struct blm_filter *built(uint64_t from, uint64_t to, const char *options, uint64_t capacity, int twice)
@@ -371,6 +417,140 @@ START_TEST(numbers_that_do_not_ascend_are_damage)
 }
 END_TEST
 
+/* What comes of a filter with this change to its data: the last numbers before the error, or the end. */
+static int reads_to_the_end(const struct blm_filter *f)
+{
+	struct golomb_cursor c;
+	uint64_t number, last = 0, range = part_of(f)->shape.cells;
+	int r;
+
+	blm_golomb_cursor(&c, part_of(f));
+	while ((r = c.numbers.next(&c.numbers, &number)) == 1) {
+		ck_assert(number >= last && number < range);
+		last = number;
+	}
+	return r;
+}
+
+START_TEST(numbers_past_the_range_or_without_a_high_half_are_damage)
+{
+	static const char words[] = "a golomb filter whose data do not add up";
+	struct blm_filter *f = build(20, 0.02, NULL, 0);
+	const struct blm_part *part = part_of(f);
+	uint8_t *was = malloc(part->shape.bytes);
+	struct layout l;
+	unsigned end;
+
+	memcpy(was, part->bytes, part->shape.bytes);
+	ck_assert(read_layout(&l, part));
+	end = 8 * l.code.block_bytes;
+	ck_assert_uint_gt((end - l.code.low_bits - l.rest_bits - 1) * l.code.divisor, l.range);
+	ck_assert_int_eq(reads_to_the_end(f), 0);
+	for (unsigned bit = l.code.low_bits; bit < end; bit++)	/* a quotient that is as long as the block has room for */
+		l.block[bit / 8] = (uint8_t)((l.block[bit / 8] & ~(1 << bit % 8)) | (bit < end - l.rest_bits - 1) << bit % 8);
+	FAILS(reads_to_the_end(f), -EUCLEAN);
+	ck_assert_str_eq(blm_why(), words);
+	memcpy(part->bytes, was, part->shape.bytes);
+	memset((void *)(uintptr_t)l.vector, 0, 8 * l.vector_words);
+	FAILS(reads_to_the_end(f), -EUCLEAN);
+	ck_assert_str_eq(blm_why(), words);
+	memcpy(part->bytes, was, part->shape.bytes);
+	memset(part->bytes + 16, 0, 8);
+	FAILS(reads_to_the_end(f), -EUCLEAN);
+	ck_assert_str_eq(blm_why(), words);
+	memcpy(part->bytes, was, part->shape.bytes);
+	ck_assert_int_eq(reads_to_the_end(f), 0);
+	free(was);
+	blm_close(f);
+}
+END_TEST
+
+enum { KEYS = 3000 };
+
+/* Keys in order, evenly over all hashes; reading them fails from one on. */
+struct even_keys {
+	struct blm_sorted sorted;
+	uint64_t fails_from;
+};
+
+static struct blm_hash even_hash(uint64_t i)
+{
+	return (struct blm_hash){ .hi = i * (UINT64_MAX / KEYS) };
+}
+
+static int even_read(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+{
+	if (from + count > ((const struct even_keys *)keys)->fails_from)
+		return blm_fail(-EIO, "no keys");
+	for (size_t i = 0; i < count; i++)
+		ret[i] = even_hash(from + i);
+	return 0;
+}
+
+static struct even_keys even_keys(void)
+{
+	return (struct even_keys){ { .count = KEYS, .threads = 1, .memory_bytes = UINT64_MAX, .read = even_read }, UINT64_MAX };
+}
+
+START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
+{
+	struct blm_filter *a = build(KEYS, 0.01, "counted=1", 0), *b = build(KEYS, 0.01, "counted=1", 0);
+	const struct blm_part *from[] = { part_of(a), part_of(b) };
+	struct even_keys add = even_keys(), gone = even_keys();
+	struct blm_merging of = { .from = from, .count = 2, .add = &add.sorted, .remove = &gone.sorted };
+	struct blm_shape shape = part_of(a)->shape;
+	struct blm_part part = { .kind = part_of(a)->kind };
+	uint64_t keys = 0;
+
+	OK(blm_golomb_merged(&shape, &of, &keys));
+	ck_assert_uint_eq(keys, 2 * KEYS);	/* those that came went again */
+	part.shape = shape;
+	part.bytes = calloc(1, shape.bytes);
+	OK(blm_golomb_merge(&part, &of));
+	ck_assert_uint_eq(blm_golomb_count(&part), 2 * KEYS);
+	for (int which = 0; which < 2; which++)
+		for (uint64_t at = 0; at < KEYS; at += 1100) {	/* at the first, and in the pieces behind it */
+			struct even_keys *failing = which ? &gone : &add;
+
+			failing->fails_from = at;
+			FAILS(blm_golomb_merged(&shape, &of, &keys), -EIO);
+			memset(part.bytes, 0, shape.bytes);
+			FAILS(blm_golomb_merge(&part, &of), -EIO);
+			ck_assert_uint_eq(blm_golomb_count(&part), 0);
+			failing->fails_from = UINT64_MAX;
+		}
+	for (int i = 0; i < 2; i++) {
+		uint8_t *head = from[i]->bytes + 16, was[8];
+
+		memcpy(was, head, 8);
+		memset(head, 0, 8);
+		FAILS(blm_golomb_merged(&shape, &of, &keys), -EUCLEAN);
+		ck_assert_str_eq(blm_why(), "a golomb filter whose data do not add up");
+		memcpy(head, was, 8);
+	}
+	OK(blm_golomb_merged(&shape, &of, &keys));
+	free(part.bytes);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+/* Nobody needs to be told how far it came. */
+START_TEST(it_is_built_though_nobody_is_told_how_far_it_came)
+{
+	struct blm_part part = { .kind = blm_kind_by_name("golomb") };
+	struct even_keys keys = even_keys();
+
+	OK(part.kind->plan(&part.shape, &(struct blm_params){ .capacity = KEYS, .rate = 0.01 }));
+	OK(part.kind->fit(&part.shape, &keys.sorted));
+	part.bytes = calloc(1, part.shape.bytes);
+	OK(part.kind->build(&part, &keys.sorted));
+	ck_assert_uint_eq(blm_golomb_count(&part), KEYS);
+	for (uint64_t i = 0; i < KEYS; i++)
+		ck_assert(part.kind->contains(&part, &(struct blm_hashed){ .hash = even_hash(i) }));
+	free(part.bytes);
+}
+END_TEST
+
 /* They are one list when they are counted, and another when they are written. */
 struct changing {
 	struct golomb_numbers numbers;
@@ -410,6 +590,24 @@ START_TEST(numbers_that_change_while_they_are_read_are_not_written_past_the_end)
 	c.step = 1000;
 	ck_assert_int_eq(blm_golomb_write(&part, &c.numbers, 1000000), -EUCLEAN);
 	blm_close(f);
+}
+END_TEST
+
+/* What comes now is within the range, but more than there is room for. */
+START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
+{
+	static uint64_t number[3000];
+	struct list list = { { list_begin, list_next }, number, 1000, 0 };
+	struct blm_part part = { .kind = blm_kind_by_name("golomb"), .shape = { .cells = 1000000, .probes = 1, .cell_bits = 1 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(number); i++)
+		number[i] = i * 300;
+	OK(blm_golomb_fit(&part.shape, &list.numbers, 1000));
+	part.bytes = calloc(1, part.shape.bytes);
+	list.count = ARRAY_LEN(number);
+	FAILS(blm_golomb_write(&part, &list.numbers, 1000), -EUCLEAN);
+	ck_assert_str_eq(blm_why(), "the numbers for a golomb filter changed while they were read");
+	free(part.bytes);
 }
 END_TEST
 
@@ -534,6 +732,12 @@ int main(void)
 	tcase_add_test(tc, what_is_merged_answers_as_what_is_built_of_all_keys);
 	tcase_add_test(tc, what_is_of_another_range_or_kind_is_not_merged);
 	tcase_add_test(tc, nothing_is_made_of_what_is_damaged);
+	tcase_add_test(tc, a_number_so_far_from_the_last_that_no_block_has_room_for_its_code_begins_one);
+	tcase_add_test(tc, samples_end_where_the_high_halves_do);
+	tcase_add_test(tc, numbers_past_the_range_or_without_a_high_half_are_damage);
+	tcase_add_test(tc, a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does);
+	tcase_add_test(tc, it_is_built_though_nobody_is_told_how_far_it_came);
+	tcase_add_test(tc, more_numbers_than_were_counted_are_not_written_past_the_end);
 	tcase_add_test(tc, numbers_that_do_not_ascend_are_damage);
 	tcase_add_test(tc, numbers_that_change_while_they_are_read_are_not_written_past_the_end);
 	tcase_add_test(tc, keys_come_into_one_and_go_out_of_one_that_counts_them);
