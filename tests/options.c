@@ -64,6 +64,54 @@ START_TEST(numbers_that_no_text_comes_to_are_not_theirs)
 }
 END_TEST
 
+#define LONG_NAME "an option whose name is far longer than those of any kind that there is; "
+static const char *const long_names[] = { LONG_NAME LONG_NAME "1", LONG_NAME LONG_NAME "2", "3" };
+
+/* As many options as a kind can have, of names that do not fit into a message. */
+static const struct blm_option many[BLM_KIND_ARGS + 1] = {
+	{ LONG_NAME "a", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names }, { LONG_NAME "b", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names },
+	{ LONG_NAME "c", "a name", BLM_OPTION_NAME, 0, 2, 0, long_names }, { LONG_NAME "d", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ "e", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names }, { "f", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+	{ "g", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names }, { "h", "a name", BLM_OPTION_NAME, 0, 2, 2, long_names },
+};
+static const struct blm_kind talker = { .name = "talker", .options = many };
+
+START_TEST(more_than_there_is_room_for_is_cut_off)
+{
+	uint64_t args[BLM_KIND_ARGS] = { 0 };
+	char text[BLM_OPTIONS_MAX];
+
+	FAILS(blm_options_parse(&talker, LONG_NAME "a=4", args), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "is one of: " LONG_NAME));
+	ck_assert_ptr_null(strstr(blm_why(), ", 3"));
+	FAILS(blm_options_parse(&talker, "z=4", args), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "no option \"z\"; they have: " LONG_NAME "a, " LONG_NAME "b"));
+	OK(blm_options_parse(&talker, NULL, args));
+	memset(args, 0, 4 * sizeof(*args));
+	blm_options_text(&talker, args, text);
+	ck_assert_uint_lt(strlen(text), BLM_OPTIONS_MAX);
+	ck_assert_msg(!strncmp(text, "an option whose name is far long=" LONG_NAME, 33 + strlen(LONG_NAME)), "%s", text);
+}
+END_TEST
+
+START_TEST(as_many_options_as_a_kind_can_have_are_all_told)
+{
+	static const struct blm_option eight[BLM_KIND_ARGS + 1] = {
+		{ "a", "", BLM_OPTION_COUNT, 0, 9, 1 }, { "b", "", BLM_OPTION_COUNT, 0, 9, 2 }, { "c", "", BLM_OPTION_COUNT, 0, 9, 3 },
+		{ "d", "", BLM_OPTION_COUNT, 0, 9, 4 }, { "e", "", BLM_OPTION_COUNT, 0, 9, 5 }, { "f", "", BLM_OPTION_COUNT, 0, 9, 6 },
+		{ "g", "", BLM_OPTION_COUNT, 0, 9, 7 }, { "h", "", BLM_OPTION_COUNT, 0, 9, 8 },
+	};
+	static const struct blm_kind full = { .name = "full", .options = eight };
+	uint64_t args[BLM_KIND_ARGS] = { 0 };
+	char text[BLM_OPTIONS_MAX];
+
+	OK(blm_options_parse(&full, "h=0", args));
+	blm_options_text(&full, args, text);
+	ck_assert_str_eq(text, "a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=0");
+	ck_assert(blm_options_valid(&full, args));
+}
+END_TEST
+
 /* A locale with a decimal comma: one that there is, or one that is made for it; false: neither. */
 static bool set_comma(void)
 {
@@ -108,6 +156,8 @@ int main(void)
 	tcase_add_test(tc, what_is_none_of_them_or_out_of_range_is_refused);
 	tcase_add_test(tc, their_text_comes_to_the_same_numbers);
 	tcase_add_test(tc, numbers_that_no_text_comes_to_are_not_theirs);
+	tcase_add_test(tc, more_than_there_is_room_for_is_cut_off);
+	tcase_add_test(tc, as_many_options_as_a_kind_can_have_are_all_told);
 	tcase_add_test(tc, numbers_have_a_point_whatever_the_locale_says);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -362,6 +362,25 @@ START_TEST(an_update_of_what_has_another_hash_by_now_is_refused)
 }
 END_TEST
 
+START_TEST(an_update_of_what_counts_its_keys_by_now_is_refused)
+{
+	struct blm_filter *f = built(0, 100, NULL, 0, 0);
+	const struct blm_params p = { .kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
+	struct blm_build *b;
+	struct blm_update *u;
+
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
+	OK(blm_update_add_many(u, &(struct blm_key){ "a", 1 }, 1));
+	OK(blm_build_begin(&b, NULL, f->place.name, &p, NULL));
+	OK(blm_build_add_fixed(b, "xy", 1, 2));
+	OK(blm_build_finish(b, NULL));
+	FAILS(blm_update_finish(u), -ESTALE);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "another filter, of another hash or kind, has taken its place meanwhile"));
+	ck_assert(blm_contains(f, "x", 1));
+	blm_close(f);
+}
+END_TEST
+
 /* Some bytes in the middle of its data, as a bad disk may have them. */
 static void damage(const struct blm_filter *f)
 {
@@ -499,7 +518,10 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 	struct even_keys add = even_keys(), gone = even_keys();
 	struct blm_merging of = { .from = from, .count = 2, .add = &add.sorted, .remove = &gone.sorted };
 	struct blm_shape shape = part_of(a)->shape;
-	struct blm_part part = { .kind = part_of(a)->kind };
+	struct blm_part part = { .kind = part_of(a)->kind }, late = { .kind = part.kind, .shape = part_of(a)->shape };
+	const uint64_t last = shape.cells - 1;
+	struct list list = { { list_begin, list_next }, &last, 1, 0 };
+	const struct blm_part *only[] = { &late };
 	uint64_t keys = 0;
 
 	OK(blm_golomb_merged(&shape, &of, &keys));
@@ -519,6 +541,16 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 			ck_assert_uint_eq(blm_golomb_count(&part), 0);
 			failing->fails_from = UINT64_MAX;
 		}
+	/* and where keys go that are not there, below the only number that is */
+	OK(blm_golomb_fit(&late.shape, &list.numbers, 1));
+	late.bytes = calloc(1, late.shape.bytes);
+	OK(blm_golomb_write(&late, &list.numbers, 1));
+	gone.fails_from = 1100;
+	FAILS(blm_golomb_merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys), -EIO);
+	gone.fails_from = UINT64_MAX;
+	OK(blm_golomb_merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys));
+	ck_assert_uint_eq(keys, 1);
+	free(late.bytes);
 	for (int i = 0; i < 2; i++) {
 		uint8_t *head = from[i]->bytes + 16, was[8];
 
@@ -742,6 +774,7 @@ int main(void)
 	tcase_add_test(tc, numbers_that_change_while_they_are_read_are_not_written_past_the_end);
 	tcase_add_test(tc, keys_come_into_one_and_go_out_of_one_that_counts_them);
 	tcase_add_test(tc, an_update_of_what_has_another_hash_by_now_is_refused);
+	tcase_add_test(tc, an_update_of_what_counts_its_keys_by_now_is_refused);
 	tcase_add_test(tc, an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused);
 	tcase_add_test(tc, a_keyed_filter_keeps_its_key_when_it_is_updated);
 	tcase_add_test(tc, a_filter_whose_data_do_not_add_up_denies_no_key_and_goes_into_no_other);
