@@ -276,6 +276,70 @@ START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
 }
 END_TEST
 
+/* What is packed is not looked at for its name: of formats that come in gzip it begins like none. */
+START_TEST(other_things_in_gzip_are_no_filter)
+{
+	static const uint8_t packed[] = {	/* "not a filter" */
+		0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0xcb, 0x2f, 0x51, 0x48, 0x54,
+		0x48, 0xcb, 0xcc, 0x29, 0x49, 0x2d, 0x02, 0x00, 0xc1, 0xdb, 0x33, 0x19, 0x0c, 0x00, 0x00, 0x00,
+	};
+	const char *path = a_path();
+	struct blm_filter *f;
+	FILE *to = fopen(path, "we");
+
+	ck_assert_uint_eq(fwrite(packed, 1, sizeof(packed), to), sizeof(packed));
+	fclose(to);
+	FAILS(blm_open_foreign(&f, path, NULL), -EBADMSG);
+	unlink(path);
+}
+END_TEST
+
+/* Of dcso, whose users may put something there. */
+START_TEST(what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room)
+{
+	enum { MOST = 1776 };		/* with its header: format-spec.md */
+	static uint8_t file[FILE_MOST];
+	const struct blm_exchange how = { .format = "dcso" };
+	size_t bytes = small_file("dcso", file), rest = MOST - blm_format_by_name("dcso")->head_bytes, out_bytes;
+	struct blm_filter *f;
+	void *out;
+
+	memset(file + bytes, 'x', rest + 1);
+	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes + rest));
+	OK(blm_export_bytes(f, &how, &out, &out_bytes));
+	ck_assert(out_bytes == bytes + rest && !memcmp(out, file, out_bytes));
+	blm_free(out);
+	blm_close(f);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes + rest + 1), -EFBIG);
+	ck_assert_msg(strstr(blm_why(), "of other data behind its bits; take them off first") != NULL, "%s", blm_why());
+}
+END_TEST
+
+START_TEST(a_file_that_tells_its_count_goes_out_as_it_is_open)
+{
+	static const char *const formats[] = { "dcso", "pybloom-live", "squid-digest" };
+	static uint8_t file[FILE_MOST];
+
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		struct blm_exchange how = of_format(formats[i]);
+		size_t bytes = small_file(formats[i], file), out_bytes;
+		const char *path = a_path();
+		struct blm_filter *f;
+		void *out;
+		FILE *to = fopen(path, "we");
+
+		ck_assert_uint_eq(fwrite(file, 1, bytes, to), bytes);
+		fclose(to);
+		OK(blm_open_foreign(&f, path, &how));
+		OK(blm_export_bytes(f, &(struct blm_exchange){ .format = formats[i] }, &out, &out_bytes));
+		ck_assert_msg(out_bytes == bytes && !memcmp(out, file, bytes), "%s", formats[i]);
+		blm_free(out);
+		blm_close(f);
+		unlink(path);
+	}
+}
+END_TEST
+
 /* ---- Going out ---- */
 
 /* Filters that are like those of a format, and yet none of its. */
@@ -443,6 +507,9 @@ int main(void)
 	tcase_add_test(tc, json_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is_taken_from_it);
 	tcase_add_test(tc, a_file_of_dcso_is_known_by_its_numbers);
 	tcase_add_test(tc, in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not);
+	tcase_add_test(tc, other_things_in_gzip_are_no_filter);
+	tcase_add_test(tc, what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room);
+	tcase_add_test(tc, a_file_that_tells_its_count_goes_out_as_it_is_open);
 	tcase_add_loop_test(tc, a_filter_that_another_program_cannot_have_is_not_given_to_it, 0, (int)ARRAY_LEN(no_file));
 	tcase_add_test(tc, however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_back_or_there_are_words_why_not);
 	tcase_add_test(tc, what_a_format_cannot_be_made_so_small_or_large_is_refused_or_made_as_large_as_it_can_be);

@@ -584,6 +584,36 @@ START_TEST(part_tables_that_do_not_add_up_are_refused)
 }
 END_TEST
 
+START_TEST(filters_whose_parts_differ_in_size_do_not_combine)
+{
+	for (int fewer_cells = 0; fewer_cells < 2; fewer_cells++) {
+		struct blm_filter *f = scalable(a_path(), 100), *g = scalable(a_path(), 100), *odd, *both;
+		const char *path = a_path();
+		struct blm_part_entry *e;
+
+		add_range(f, 0, 300);
+		add_range(g, 0, 300);
+		OK(blm_same_template(f, g));
+		OK(blm_copy(&odd, NULL, path, g, 0));
+		e = &current_view(odd)->image.header->part[1];
+		ck_assert_uint_eq(stages(odd), 2);
+		if (fewer_cells) {
+			e->cells = htole64(512);
+			e->bytes = htole64(64);
+		} else {
+			e->probes = htole32(2);
+		}
+		e->check = blm_check_part(e, 1, current_view(odd)->constant.uuid);
+		blm_close(odd);
+		OK(blm_open(&odd, NULL, path, false));
+		FAILS(blm_same_template(f, odd), -EMEDIUMTYPE);
+		ck_assert_msg(strstr(blm_why(), "their parts 1 differ in size") != NULL, "%s", blm_why());
+		FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ f, odd }, 2, 0, NULL), -EMEDIUMTYPE);
+		blm_close(f), blm_close(g), blm_close(odd);
+	}
+}
+END_TEST
+
 /* ---- Removable ---- */
 
 START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
@@ -785,6 +815,7 @@ int main(void)
 	tcase_add_loop_test(grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
 	tcase_add_test(grown, who_opens_it_while_it_grows_has_all_of_it);
 	tcase_add_test(grown, of_several_who_want_to_grow_it_one_does);
+	tcase_add_test(grown, filters_whose_parts_differ_in_size_do_not_combine);
 	tcase_add_test(grown, part_tables_that_do_not_add_up_are_refused);
 	tcase_add_test(removable, removed_keys_are_gone_for_good_and_few_others_with_them);
 	tcase_add_test(removable, a_key_that_is_denied_is_not_removed);
