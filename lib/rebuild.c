@@ -1,6 +1,7 @@
 /* rebuild.c - a filter made anew from its keys, in the place of the old one */
 #include "carry.h"
 #include "filter.h"
+#include "format/format.h"
 
 #include <math.h>
 #include <sodium.h>
@@ -77,6 +78,14 @@ static double rate_of(const struct old *old)
 	return info->can & BLM_CAN_LIST && blm_plan(&plan, &same) == 0 && plan.rate == info->rate ? 0 : info->rate;
 }
 
+/* Does the format say itself what its filters are? Of our own they are anything. */
+static bool is_planned_whole(const char *name)
+{
+	const struct blm_format *format = name ? blm_format_by_name(name) : NULL;
+
+	return format && format->families;
+}
+
 /* A new seed is as good as the old one. Where another hash is asked for that the old kind does not take, the kind follows. */
 static void with_old(struct blm_params *p, const struct old *old)
 {
@@ -89,6 +98,8 @@ static void with_old(struct blm_params *p, const struct old *old)
 		p->capacity = capacity_of(info);
 	if (!(p->rate > 0) && !p->cells)
 		p->rate = rate_of(old);
+	if (is_planned_whole(p->format))
+		return;
 	/* so that the other program takes the new one, too; with its options, if it can */
 	for (int i = 0; i < 2 && as_it_is && old->info.origin; i++) {
 		struct blm_params theirs = *p;

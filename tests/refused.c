@@ -146,6 +146,95 @@ START_TEST(exports_to_nowhere_and_imports_from_nowhere_say_so)
 }
 END_TEST
 
+static int add_hundred(struct blm_filter *f, void *context)
+{
+	char key[8];
+	int r = 0;
+
+	for (int i = 0; r >= 0 && i < 100; i++)
+		r = blm_add(f, key, (size_t)snprintf(key, sizeof(key), "%d", i));
+	return r < 0 ? r : 0;
+}
+
+static struct blm_info rebuilt(const char *path, const struct blm_params *params)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+	char key[8];
+
+	OK(blm_rebuild(NULL, path, params, add_hundred, NULL));
+	OK(blm_open(&f, NULL, path, false));
+	OK(blm_info(f, &info));
+	for (int i = 0; i < 100; i++)
+		ck_assert(blm_contains(f, key, (size_t)snprintf(key, sizeof(key), "%d", i)));
+	blm_close(f);
+	return info;
+}
+
+START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
+{
+	const char *path = a_path();
+	FILE *file;
+
+	blm_close(make("classic", NULL, path));
+	file = fopen(path, "r+e");
+	ck_assert_int_eq(fseek(file, 100, SEEK_SET), 0);
+	ck_assert_int_ne(fputs("damage", file), EOF);
+	fclose(file);
+	FAILS(blm_rebuild(NULL, path, &(struct blm_params){ 0 }, add_hundred, NULL), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "what it was is not known, so it is not rebuilt") != NULL, "%s", blm_why());
+	ck_assert_int_eq(truncate(path, 5000), 0);
+	ck_assert_int_lt(blm_rebuild(NULL, path, &(struct blm_params){ 0 }, add_hundred, NULL), 0);
+}
+END_TEST
+
+/* Nothing is asked for: it is as it was. What is, takes the place of what it was. */
+START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
+{
+	static const struct { struct blm_params first, again; const char *kind, *hash, *scheme, *options; } cases[] = {
+		{ { .kind = "scalable", .options = "growth=4" }, { .kind = "scalable" }, "scalable", NULL, NULL, "growth=4" },
+		{ { .kind = "scalable", .options = "growth=4" }, { .kind = "classic" }, "classic", NULL, NULL, "" },
+		{ { .kind = "classic" }, { .scheme = "double-64" }, "classic", NULL, "double-64", "" },
+		{ { .kind = "scalable", .options = "growth=4" }, { .format = "bloomery" }, "scalable", NULL, NULL, "growth=4" },
+		{ { .kind = "classic" }, { .format = "guava" }, "classic", "murmur3-x64-128", "guava-64", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct blm_params first = cases[i].first;
+		const char *path = a_path();
+		struct blm_filter *f;
+		struct blm_info info;
+
+		first.capacity = 200;
+		first.rate = 0.01;
+		OK(blm_create(&f, NULL, path, &first));
+		blm_close(f);
+		info = rebuilt(path, &cases[i].again);
+		ck_assert_str_eq(info.kind, cases[i].kind);
+		ck_assert(!cases[i].hash || !strcmp(info.hash, cases[i].hash));
+		ck_assert_msg(!cases[i].scheme || !strcmp(info.scheme, cases[i].scheme), "%s", info.scheme);
+		ck_assert_msg(strstr(info.options, cases[i].options) != NULL, "%s", info.options);
+		ck_assert_uint_ge(info.capacity, 200);
+	}
+}
+END_TEST
+
+/* Fingerprints are not planned: it is made anew as what it is to us. */
+START_TEST(a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is)
+{
+	const char *path = a_path(), *text = "#FPS1\n#num_bits=128\n00000000000000000000000000000000\tid\n";
+	struct blm_filter *f;
+	struct blm_info info;
+
+	OK(blm_import_bytes(&f, NULL, path, &(struct blm_exchange){ .format = "fps" }, text, strlen(text)));
+	blm_close(f);
+	info = rebuilt(path, &(struct blm_params){ 0 });
+	ck_assert_str_eq(info.kind, "bitmap");
+	ck_assert_uint_eq(info.cells, 128);
+	ck_assert_uint_eq(info.keys, 100);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("refused");
@@ -158,6 +247,9 @@ int main(void)
 	tcase_add_test(tc, a_scalable_filter_whose_stages_come_to_an_end_is_full);
 	tcase_add_test(tc, a_sealed_filter_that_could_take_keys_away_goes_out_as_it_is);
 	tcase_add_test(tc, exports_to_nowhere_and_imports_from_nowhere_say_so);
+	tcase_add_test(tc, what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt);
+	tcase_add_test(tc, a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was);
+	tcase_add_test(tc, a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
