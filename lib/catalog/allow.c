@@ -165,12 +165,13 @@ int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16], c
 	return r < 0 ? r : look.found;
 }
 
-/* None lies between a hash and the next number. */
-static void count_up(uint8_t hash[HASH])
+/* None lies between a hash and the next number. False: there is no greater one. */
+static bool count_up(uint8_t hash[HASH])
 {
-	for (int i = HASH - 1; i >= 0 && ++hash[i] == 0; i--)
-		if (i == 0)
-			memset(hash, 0xff, HASH);
+	for (int i = HASH - 1; i >= 0; i--)
+		if (++hash[i])
+			return true;
+	return false;
 }
 
 static int look_for_next(struct blm_catalog *c, MDB_txn *txn, void *context)
@@ -192,7 +193,8 @@ static int look_for_next(struct blm_catalog *c, MDB_txn *txn, void *context)
 		memcpy(look->ret_key, value.mv_data, value.mv_size);
 	}
 	memcpy(look->ret_after, (uint8_t *)at.mv_data + UUID, HASH);
-	count_up(look->ret_after);
+	if (!count_up(look->ret_after))
+		look->found = 0;	/* behind the last number lies none, and no key has that itself */
 	return 0;
 }
 

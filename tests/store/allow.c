@@ -650,6 +650,61 @@ START_TEST(a_damaged_list_hides_nothing_and_is_found_and_taken_off)
 }
 END_TEST
 
+/* Put it into the table of lists of "s", past the library. */
+static void put_record(const void *name, size_t name_bytes, const void *value, size_t value_bytes)
+{
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi table;
+
+	ck_assert_int_eq(mdb_env_create(&env), 0);
+	mdb_env_set_maxdbs(env, 8);
+	ck_assert_int_eq(mdb_env_open(env, "s/catalog", MDB_NOLOCK, 0644), 0);
+	ck_assert_int_eq(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	ck_assert_int_eq(mdb_dbi_open(txn, "allow", 0, &table), 0);
+	ck_assert_int_eq(mdb_put(txn, table, &(MDB_val){ name_bytes, (void *)name }, &(MDB_val){ value_bytes, (void *)value }, 0), 0);
+	ck_assert_int_eq(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+/* Of the filter's uuid, or of none: how long its name is, what is in it behind the uuid, and how long its value is. */
+static const struct { bool of_filter; size_t name_bytes; uint8_t byte; size_t value_bytes; int listing; } records[] = {
+	{ true, 48, 0xff, 1, 0 }, { true, 48, 0xff, 0, 0 }, { true, 48, 0, 1, 0 }, { true, 48, 0x80, BLM_ALLOW_KEY_MAX + 1, 0 },
+	{ true, 20, 0, 1, 0 }, { true, 20, 0x80, 1, -1 }, { true, 60, 0xff, 1, -1 }, { false, 5, 0xff, 1, 0 }, { false, 48, 0xff, 1, 0 },
+};
+
+START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
+{
+	static uint8_t value[BLM_ALLOW_KEY_MAX + 1];
+	struct blacklist *b = begin("classic");
+	struct blm_info info;
+	uint8_t name[64];
+	int count = 0;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	OK(blm_info(b->f, &info));
+	blm_close(b->f);
+	blm_store_close(b->store);
+	memset(name, records[_i].byte, sizeof(name));
+	if (records[_i].of_filter)
+		memcpy(name, info.uuid, sizeof(info.uuid));
+	put_record(name, records[_i].name_bytes, value, records[_i].value_bytes);
+	b->store = open_store(0);
+	OK(blm_open(&b->f, b->store, "list", true));
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
+	if (records[_i].listing < 0)
+		ck_assert_int_lt(blm_allowed(b->f, count_one, &count), 0);
+	else
+		ck_assert_int_eq(listed(b->f), LISTED);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
+	OK(blm_clear(b->f));			/* and the list goes over */
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
+	ck_assert_int_eq(listed(b->f), LISTED);
+	end(b);
+}
+END_TEST
+
 START_TEST(a_lister_that_is_killed_holds_nobody_and_hides_nothing)
 {
 	struct blacklist *b = begin("classic");
@@ -730,6 +785,7 @@ int main(void)
 	tcase_add_test(tc, an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
 	tcase_add_test(tc, threads_that_share_a_handle_hide_nothing_while_others_list);
 	tcase_add_test(tc, a_list_is_refused_outside_a_store_and_to_readers);
+	tcase_add_loop_test(tc, a_record_that_no_key_has_is_passed_over_or_told_and_taken_off, 0, (int)ARRAY_LEN(records));
 	tcase_add_test(tc, a_damaged_list_hides_nothing_and_is_found_and_taken_off);
 	tcase_add_test(tc, a_lister_that_is_killed_holds_nobody_and_hides_nothing);
 	suite_add_tcase(s, tc);
