@@ -542,6 +542,19 @@ START_TEST(a_plan_takes_less_than_half_a_second_whatever_is_asked)
 }
 END_TEST
 
+/* With a probe for each cell every key is in all of them: only how many more there are of one can be told. */
+START_TEST(of_keys_that_are_in_every_cell_the_sum_alone_tells_how_many_differ)
+{
+	double error;
+
+	ck_assert_double_eq(blm_keys_that_differ(4, 4, -12, 36, &error), 3);
+	ck_assert_double_eq_tol(error, 3 * sqrt(0.5), 1e-12);
+	ck_assert_double_eq(blm_keys_that_differ(4, 4, 0, 0, &error), 0);
+	ck_assert_double_eq(error, 0);
+	ck_assert_double_gt(blm_keys_that_differ(1000, 4, 0, 40, &error), 9);	/* five of either */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("sizing");
@@ -567,6 +580,7 @@ int main(void)
 	tcase_add_test(tc, seeds_for_each_probe_give_k_and_the_rate_is_kept_with_it);
 	tcase_add_test(tc, random_seeds_for_each_probe_are_as_many_as_probes_and_have_32_bits);
 	tcase_add_test(tc, seeds_that_a_family_does_not_take_are_refused_and_why);
+	tcase_add_test(tc, of_keys_that_are_in_every_cell_the_sum_alone_tells_how_many_differ);
 	tcase_add_test(tc, a_plan_takes_less_than_half_a_second_whatever_is_asked);
 	suite_add_tcase(s, measured);
 	suite_add_tcase(s, tc);

@@ -405,6 +405,37 @@ START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
 }
 END_TEST
 
+/* The old keys again, and the first of two numbers that were listed, as keys of one width that lie one behind the other. */
+static int fill_with_numbers(struct blm_filter *new, void *context)
+{
+	uint32_t keys[GIVEN + 1];
+
+	for (uint32_t i = 0; i < GIVEN; i++)
+		keys[i] = i;
+	memcpy(&keys[GIVEN], context, 4);
+	OK(blm_add_fixed(new, keys, 4, GIVEN + 1, NULL));
+	return 0;
+}
+
+START_TEST(keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
+{
+	struct blacklist *b = begin("classic");
+	const struct blm_params same_seed = { .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	uint32_t wrong[2], count = 0;
+	const struct blm_key keys[] = { { &wrong[0], 4 }, { &wrong[1], 4 } };
+
+	for (uint32_t i = 100000; count < 2; i++)
+		if (blm_contains(b->f, &i, 4))
+			wrong[count++] = i;
+	ck_assert_int_eq(blm_allow_many(b->f, keys, 2), 2);
+	OK(blm_rebuild(b->store, "list", &same_seed, fill_with_numbers, wrong));
+	ck_assert_int_eq(found_of(b->f, &keys[0], 1), 1);
+	ck_assert_int_eq(found_of(b->f, &keys[1], 1), 0);
+	ck_assert_int_eq(listed(b->f), 1);
+	end(b);
+}
+END_TEST
+
 static int fill_with_a_union(struct blm_filter *new, void *context)
 {
 	struct blacklist *b = context;
@@ -777,6 +808,7 @@ int main(void)
 	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0, sizeof(same_keys) / sizeof(*same_keys));
 	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
 	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
+	tcase_add_test(tc, keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_others_stay);
 	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0, sizeof(unnamed) / sizeof(*unnamed));
 	tcase_add_test(tc, a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list);
 	tcase_add_loop_test(tc, a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given, 0, sizeof(built) / sizeof(*built));
