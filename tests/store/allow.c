@@ -405,6 +405,22 @@ START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
 }
 END_TEST
 
+START_TEST(a_listed_key_that_is_put_with_a_value_is_found_from_then_on)
+{
+	struct blacklist *b = begin("attenuated");
+	uint64_t value = 0;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(found_of(b->f, b->wrong, 1), 0);
+	ck_assert_int_ge(blm_put(b->f, b->wrong[0].bytes, b->wrong[0].len, 0), 0);
+	ck_assert_int_eq(found_of(b->f, b->wrong, 1), 1);
+	ck_assert_int_eq(blm_get(b->f, b->wrong[0].bytes, b->wrong[0].len, &value), 1);
+	ck_assert_uint_eq(value, 0);
+	ck_assert_int_eq(listed(b->f), LISTED - 1);
+	end(b);
+}
+END_TEST
+
 /* The old keys again, and the first of two numbers that were listed, as keys of one width that lie one behind the other. */
 static int fill_with_numbers(struct blm_filter *new, void *context)
 {
@@ -808,6 +824,7 @@ int main(void)
 	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0, sizeof(same_keys) / sizeof(*same_keys));
 	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
 	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
+	tcase_add_test(tc, a_listed_key_that_is_put_with_a_value_is_found_from_then_on);
 	tcase_add_test(tc, keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_others_stay);
 	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0, sizeof(unnamed) / sizeof(*unnamed));
 	tcase_add_test(tc, a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list);
