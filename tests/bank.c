@@ -728,7 +728,8 @@ static const struct { const char *text; int err; const char *words; } no_set[] =
 	{ "", -ENODATA, "set.fps: has no fingerprint" }, { "#FPS1\n#num_bits=16\n", -ENODATA, "set.fps: has no fingerprint" },
 	{ "#FPS1\n#num_bits=1x\nffff\ta\n", -EBADMSG, "set.fps: its num_bits is no number up to" },
 	{ "#FPS1\nffff a\n", -EBADMSG, "set.fps: fingerprint 1 is not digits, a tab and an id" },
-	{ "ff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" }, { "#FPS1\n#num_bits=15\n7fff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" },
+	{ "ff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" },
+	{ "#FPS1\n#num_bits=15\n7fff\ta\n", -EMEDIUMTYPE, "set.fps: not of the template" },
 	{ "ffff\ta\nfff\tb\n", -EBADMSG, "set.fps: a fingerprint of 16 bits has 3 digits" },
 };
 

@@ -165,7 +165,8 @@ START_TEST(what_is_no_such_filter_is_refused_in_words)
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "js" }, refused[i].text, strlen(refused[i].text)), refused[i].err);
+		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "js" }, refused[i].text, strlen(refused[i].text)),
+		      refused[i].err);
 		ck_assert_msg(strstr(blm_why(), refused[i].words) != NULL, "%s: %s", refused[i].text, blm_why());
 	}
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "js", .cells = 128, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1 }));
@@ -226,8 +227,8 @@ END_TEST
 
 START_TEST(a_size_above_2_to_the_27_goes_nowhere)
 {
-	struct blm_params p = { .kind = "classic", .hash = "js", .cells = (UINT64_C(1) << 28) + 1, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1,
-				.sparse = true };
+	struct blm_params p = { .kind = "classic", .hash = "js", .cells = (UINT64_C(1) << 28) + 1, .probes = 1, .sparse = true,
+				.seeds = &(uint64_t){ 33 }, .seed_count = 1 };
 	const char *path = a_path();
 	struct blm_filter *f;
 

@@ -365,7 +365,8 @@ END_TEST
 START_TEST(an_update_of_what_counts_its_keys_by_now_is_refused)
 {
 	struct blm_filter *f = built(0, 100, NULL, 0, 0);
-	const struct blm_params p = { .kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
+	const struct blm_params p = { .kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true,
+				       .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
 	struct blm_build *b;
 	struct blm_update *u;
 
