@@ -148,7 +148,7 @@ END_TEST
 
 static int add_hundred(struct blm_filter *f, void *context)
 {
-	char key[8];
+	char key[16];
 	int r = 0;
 
 	for (int i = 0; r >= 0 && i < 100; i++)
@@ -160,7 +160,7 @@ static struct blm_info rebuilt(const char *path, const struct blm_params *params
 {
 	struct blm_filter *f;
 	struct blm_info info;
-	char key[8];
+	char key[16];
 
 	OK(blm_rebuild(NULL, path, params, add_hundred, NULL));
 	OK(blm_open(&f, NULL, path, false));
