@@ -21,11 +21,11 @@
  *
  * Of all that claim one listed key, the one whose transaction took it off is told "new". The filter says that it has the key, so a claim alone puts
  * nothing in: where an add does, of a kind that counts, removes or forgets, it is added, too. That is within the transaction,
- * before it ends: who dies there leaves the key listed and maybe added, never off the list and not in; and who lost adds nothing. A list lies under the uuid of the file; what takes
- * its place takes over, in the same transaction, what of the list still holds (carry.h). So an adder whose file was replaced finds
- * its keys on the new list, and takes them off that. Unions, and what else brings keys that nobody can name, take all off. Keys that come
- * as hashes are refused, since they cannot be told from those on the list. Who dies before its keys are off the list has not returned.
- * The catalog's lock is the innermost, as everywhere.
+ * before it ends: who dies there leaves the key listed and maybe added, never off the list and not in; and who lost adds nothing. A list
+ * lies under the uuid of the file; what takes its place takes over, in the same transaction, what of the list still holds (carry.h). So an
+ * adder whose file was replaced finds its keys on the new list, and takes them off that. Unions, and what else brings keys that nobody can
+ * name, take all off. Keys that come as hashes are refused, since they cannot be told from those on the list. Who dies before its keys are
+ * off the list has not returned. The catalog's lock is the innermost, as everywhere.
  */
 #include "allow.h"
 #include "carry.h"

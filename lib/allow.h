@@ -26,9 +26,9 @@ bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
  */
 int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *bits);
 /*
- * Within a change that holds the file, of at most BLM_BATCH keys: which are on the list? Return: how many, or a negative errno, with words. And take off those
- * that are to be claimed, each after give() has put it in, which may be called more than once for a key, and fails with words. *bits: those
- * of them that this call took off have their bit set, the others not. Return: 0 or a negative errno: then none is taken off.
+ * Within a change that holds the file, of at most BLM_BATCH keys: which are on the list? Return: how many, or a negative errno, with words.
+ * And take off those that are to be claimed, each after give() has put it in, which may be called more than once for a key, and fails with
+ * words. *bits: those of them that this call took off have their bit set, the others not. Return: 0 or a negative errno: then none is taken off.
  */
 int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
 int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, const uint64_t *listed, uint64_t *bits,

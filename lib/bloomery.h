@@ -311,9 +311,9 @@ struct blm_build_options {
  * Kinds that are made from all their keys at once (BLM_CAN_BUILD), and the others where params have neither capacity nor cells, are
  * sized for the distinct keys that were really given. Their keys are gathered, 16 bytes each and with values 24: in memory_bytes (no less
  * than 64 KiB) less 64 MiB, or half of it, and beyond that in a temporary file without a name, in the folder of the filter. What is made
- * of them is made in memory_bytes less what they take; in up to 128 MiB where that is more, by kinds with BLM_CAN_BUILD. Space and memory for the filter itself
- * are then taken by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same keys with the same
- * seeds are the same, bit for bit, for any order of keys, threads and memory. What capacity says is not looked at for kinds with
+ * of them is made in memory_bytes less what they take; in up to 128 MiB where that is more, by kinds with BLM_CAN_BUILD. Space and memory
+ * for the filter itself are then taken by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same keys
+ * with the same seeds are the same, bit for bit, for any order of keys, threads and memory. What capacity says is not looked at for kinds with
  * BLM_CAN_BUILD, but by golomb.
  *
  * A builder belongs to the process that began it: after fork() the child must not touch it.
@@ -438,9 +438,9 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
 /**
  * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
  *
- * A key that the filter denies, or that is on its list of false positives, is not taken out, and nothing changes. One that it takes for there by mistake, a false positive,
- * cannot be told from one that is: taking it out can hide other keys. So remove only what was added. What else a kind asks for
- * is its caveat (struct blm_kind_info). Of all who race to take out a key that was added once, one gets 1.
+ * A key that the filter denies, or that is on its list of false positives, is not taken out, and nothing changes. One that it takes for
+ * there by mistake, a false positive, cannot be told from one that is: taking it out can hide other keys. So remove only what was added.
+ * What else a kind asks for is its caveat (struct blm_kind_info). Of all who race to take out a key that was added once, one gets 1.
  * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a negative errno: -EUCLEAN where a
  * power cut, a copy during changes, or a union that was cut short left the filter so that it can answer and take keys but not give them up.
  */
@@ -503,8 +503,8 @@ enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
  * publishing, all that it says yes to. A copy has none, and a dropped filter's is gone. Who lists a key says that it was not given to the filter,
  * which cannot tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a listed key for one that is not there.
  * Given later, by any call of any process, it goes off the list before that call returns, and that call says that it was new: of all that claim
- * it, one, and then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance() take all keys off. While there is a list, adding and claiming by
- * hashes fail with -EMEDIUMTYPE, and adding keys takes one look-up in the catalog more.
+ * it, one, and then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance() take all keys off. While
+ * there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE, and adding keys takes one look-up in the catalog more.
  *
  * Who opens a store's file by its path is not of the store, and takes nothing off: do not add so.
  *
@@ -610,7 +610,8 @@ BLM_API int blm_seal(struct blm_filter *f);
 /**
  * blm_rebuild() - make a filter anew from its keys, and put it in the place of the old one in one step
  * @params: as for blm_create(), zeros of kind, hash, capacity and rate meaning those of the old one; mode 0: 0644 less the umask. Options
- *          that are not named keep their values, but those that follow from the rate are found anew where that or other options change
+ *          that are not named keep their values, but those that follow from the rate are found anew where that or other options change.
+ *          With a format of another program kind, hash and options are what that says
  * @fill:   adds or puts the keys to `fresh`, which only it sees, from one thread or many; what it returns below 0 ends the rebuild, and the
  *          old filter stays as it is. It must not close `fresh`.
  *
@@ -1009,8 +1010,9 @@ struct blm_comparison {
  * blm_compare() - sizes and overlap; reads all of both
  *
  * The intersection comes from the three counts |A|, |B|, |A or B|, never from the bits of the AND, which say too many. So does the
- * difference, but where cells are counters (counting; blm_difference() has iblt, too): from the sum of the squares of what they differ by, with a standard error of
- * difference * sqrt(2 / cells). That is of keys as they were added: one that was added twice to A and once to B differs once.
+ * difference, but where cells are counters (counting; blm_difference() has iblt, too): from the sum of the squares of what they differ by,
+ * with a standard error of difference * sqrt(2 / cells). That is of keys as they were added: one that was added twice to A and once to B
+ * differs once.
  */
 BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret);
 

@@ -180,8 +180,8 @@ struct blm_line {
  *   sync     two slots, written under the sync lock by plain stores, the older one first overwritten: a reader that finds
  *            a slot half-written sees a wrong check and takes the other.
  *   own      words of the filter's kind, which says what they are; else 0.
- *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the disk that something was written in it. Written under the
- *            writers' lock, after that flush; no change is begun in an epoch before that is announced, and where the epoch goes on
+ *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the disk that something was written in it.
+ *            Written under the writers' lock, after that flush; no change is begun in an epoch before that is announced, and where the epoch goes on
  *            during a change, who raises it raises `written` too.
  *   flushing  the boot number as long as the last sync record is in memory and not known to be on the disk, though it makes `failed` old:
  *            who is killed then may be the only one that was told of a failure. Else 0. Written under the sync lock. That of another boot

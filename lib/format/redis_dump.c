@@ -7,7 +7,8 @@
  *	-10	the version of the file format, 2 bytes; CRC64 of all before it, 8 bytes, little-endian
  *
  * The pieces are keys, filters, options, growth, then of each filter entries, error, k, bits an entry, bits, n2, the bits, keys; of a cuckoo
- * filter tables, buckets, keys, deletes, cells of a bucket, iterations, expansion, then of each table buckets and cells. Strings can be packed by LZF. A line break at the end is redis-cli's.
+ * filter tables, buckets, keys, deletes, cells of a bucket, iterations, expansion, then of each table buckets and cells. Strings can be
+ * packed by LZF. A line break at the end is redis-cli's.
  */
 #include "format/redisbloom.h"
 #include "kind/redis_cuckoo.h"

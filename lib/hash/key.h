@@ -72,8 +72,8 @@ struct blm_hashed {
 };
 
 /*
- * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there beside hashes, for messages. `next` are the hashes that come after
- * these: whoever works on a batch asks for their memory meanwhile, so that it is there when their turn comes.
+ * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there beside hashes, for messages. `next` are the
+ * hashes that come after these: whoever works on a batch asks for their memory meanwhile, so that it is there when their turn comes.
  */
 struct blm_batch {
 	const struct blm_hasher *by;
