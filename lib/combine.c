@@ -423,8 +423,11 @@ static int grow_like(struct blm_filter *into, const struct combining *c)
 	struct blm_view *view;
 	int r = 0;
 
-	while (r >= 0 && c->count > 1 && (view = current_view(into))->parts < c->view[1]->parts)
-		r = blm_make_room(into, view, BLM_ROOM_IN_ANY_CASE);
+	while (r >= 0 && c->count > 1 && (view = current_view(into))->parts < c->view[1]->parts) {
+		r = blm_may_change(into);	/* it may have been dropped meanwhile: then there is nothing that grows */
+		if (r == 0)
+			r = blm_make_room(into, view, BLM_ROOM_IN_ANY_CASE);
+	}
 	return r;
 }
 

@@ -58,6 +58,7 @@ int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 	for (;;) {
 		struct blm_view *view = current_view(f);
 		int fd = blm_view_fd(f, view), r;
+		bool live;
 
 		if (fd < 0)
 			return fd;
@@ -69,7 +70,10 @@ int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 			*ret = view;
 			return 0;
 		}
+		live = state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE;
 		blm_unlock_exclusive(&view->lock, fd);
+		if (r == 0 && live)	/* nobody replaced ours, so looking again would find it again */
+			return blm_fail(-ESTALE, "%s: another file has this name by now: open it anew", f->place.shown);
 		if (r == -ENOENT)
 			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.shown);
 		if (r < 0)

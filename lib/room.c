@@ -131,6 +131,18 @@ static int show_part(struct blm_view *view)
 
 /* ---- Either ---- */
 
+/*
+ * Is it still the filter? Who replaces or drops it says so in its state. While that is LIVE the file has at most another name, or none,
+ * by other means, and whoever has it open goes on with it, as with filters that need no room. (To wait for a state that never comes would
+ * be to wait for ever.)
+ */
+static int is_the_filter(const struct blm_filter *f, const struct blm_view *view)
+{
+	if (f->lent || state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE)
+		return 1;
+	return blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+}
+
 /* What is prepared is seen by all from here on. 1: done. 0: this file is not the filter any more, or somebody is replacing it. */
 static int make_it_so(struct blm_filter *f, struct blm_view *view)
 {
@@ -139,7 +151,7 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
 
 	if (r < 0)
 		return r;
-	r = f->lent ? 1 : blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+	r = is_the_filter(f, view);
 	if (r == 1 && kind->turn) {
 		if (blm_counted_keys(view))
 			store_release(&live_of(view)->inexact.word, 1);		/* keys are forgotten, and were counted */

@@ -541,6 +541,48 @@ static int grow_at_once(void *context)
 	return 0;
 }
 
+/* By other means than ours, so that nothing in the file says so. */
+START_TEST(growing_a_file_that_was_unlinked_fails_and_one_that_another_was_moved_over_goes_on_there)
+{
+	struct blm_filter *f = scalable(a_path(), 100), *other = scalable(a_path(), 100), *again;
+	uint64_t key = 0;
+	int r = 0;
+
+	OK(_i ? rename(other->place.shown, f->place.shown) : unlink(f->place.shown));
+	for (; key < 1000 && r >= 0; key++)
+		r = blm_add(f, &key, sizeof(key));
+	ck_assert(blm_contains(f, &(uint64_t){ 0 }, sizeof(key)) || _i);
+	if (_i) {
+		OK(r);
+		again = reopen(f, false);
+		ck_assert(blm_contains(again, &(uint64_t){ 999 }, sizeof(key)));
+		blm_close(again);
+	} else {
+		ck_assert_int_eq(r, -ENOENT);
+		ck_assert_uint_gt(key, 100);
+	}
+	blm_close(f);
+	blm_close(other);
+}
+END_TEST
+
+START_TEST(a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refused)
+{
+	struct blm_filter *f, *grown = scalable(a_path(), 100);
+	struct blm_store *store;
+
+	for (uint64_t key = 0; key < 1000; key++)
+		OK(blm_add(grown, &key, sizeof(key)));
+	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
+	OK(blm_template(&f, store, "f", grown, 0));
+	OK(blm_store_drop(store, "f"));
+	FAILS(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ grown }, 1, 0, NULL), -ESTALE);
+	blm_close(f);
+	blm_close(grown);
+	blm_store_close(store);
+}
+END_TEST
+
 START_TEST(of_several_who_want_to_grow_it_one_does)
 {
 	struct blm_filter *f = scalable(a_path(), 10), *alone = scalable(a_path(), 10);
@@ -815,6 +857,8 @@ int main(void)
 	tcase_add_loop_test(grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
 	tcase_add_test(grown, who_opens_it_while_it_grows_has_all_of_it);
 	tcase_add_test(grown, of_several_who_want_to_grow_it_one_does);
+	tcase_add_loop_test(grown, growing_a_file_that_was_unlinked_fails_and_one_that_another_was_moved_over_goes_on_there, 0, 2);
+	tcase_add_test(grown, a_union_that_would_grow_a_filter_which_was_dropped_meanwhile_is_refused);
 	tcase_add_test(grown, filters_whose_parts_differ_in_size_do_not_combine);
 	tcase_add_test(grown, part_tables_that_do_not_add_up_are_refused);
 	tcase_add_test(removable, removed_keys_are_gone_for_good_and_few_others_with_them);

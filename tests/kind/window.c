@@ -526,6 +526,23 @@ START_TEST(of_all_who_claim_a_key_while_slots_turn_one_wins)
 }
 END_TEST
 
+/* By other means than ours, so that nothing in the file says so. */
+START_TEST(who_has_a_file_open_that_was_unlinked_goes_on_with_its_slots)
+{
+	struct blm_filter *f = create(a_path(), "slots=3,span=30", 100);
+
+	add(f, 1);
+	OK(unlink(f->place.shown));
+	OK(blm_rotate(f));
+	add(f, 2);
+	ck_assert(has(f, 1) && has(f, 2));
+	for (int i = 0; i < 4; i++)
+		OK(blm_rotate(f));
+	ck_assert(!has(f, 1));
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("window");
@@ -534,6 +551,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, begin_time, NULL);
 	tcase_add_loop_test(tc, what_takes_longer_than_a_slot_is_added_and_claimed_all_the_same_and_found_for_the_whole_window, 0, 2);
 	tcase_add_test(tc, a_key_is_found_for_the_whole_window_and_gone_one_slot_later);
+	tcase_add_test(tc, who_has_a_file_open_that_was_unlinked_goes_on_with_its_slots);
 	tcase_add_test(tc, adding_a_key_again_renews_it_and_claiming_it_does_not);
 	tcase_add_test(tc, a_clock_that_steps_back_loses_nothing);
 	tcase_add_test(tc, after_a_long_time_nothing_old_is_left_and_slots_go_on_at_even_distances);

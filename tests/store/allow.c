@@ -330,6 +330,20 @@ START_TEST(a_rename_keeps_the_list)
 }
 END_TEST
 
+START_TEST(who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_filter *other;
+
+	OK(blm_store_rename(b->store, "list", "renamed"));
+	OK(blm_create(&other, b->store, "list", &(struct blm_params){ .capacity = 400 }));
+	FAILS(blm_allow_many(b->f, b->wrong, LISTED), -ESTALE);
+	ck_assert_int_eq(listed(other), 0);
+	blm_close(other);
+	end(b);
+}
+END_TEST
+
 /* ---- What takes its place ---- */
 
 static void seal(struct blacklist *b)
@@ -857,6 +871,7 @@ int main(void)
 	tcase_add_test(tc, a_union_takes_all_keys_off);
 	tcase_add_test(tc, hashes_are_refused_where_there_is_a_list);
 	tcase_add_test(tc, a_rename_keeps_the_list);
+	tcase_add_test(tc, who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told);
 	tcase_add_loop_test(tc, what_has_the_same_keys_has_the_list, 0, sizeof(same_keys) / sizeof(*same_keys));
 	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
 	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
