@@ -297,7 +297,7 @@ static const struct life lives[] = {
 };
 enum { LIVES = sizeof(lives) / sizeof(lives[0]) };
 
-enum { NEW_KEY = 3999999 };		/* which no life comes to */
+enum { NEW_KEYS = 3999000, NEW_KEYS_END = 3999100 };		/* which no life comes to */
 
 static int add_key(struct blm_filter *f, uint64_t key)
 {
@@ -708,21 +708,37 @@ static void check_last(const char *path, const struct cut *cut, struct tally *t,
 	blm_close(f);
 }
 
+/*
+ * Adds one of the new keys and tells which; an error of the last that was tried. A filter that was nearly full at the cut may have
+ * no room for a key and still have it for most others.
+ */
+static int add_new_key(struct blm_filter *f, uint64_t *key)
+{
+	int r = -EXFULL;
+
+	for (*key = NEW_KEYS; *key < NEW_KEYS_END; ++*key) {
+		r = add_key(f, *key);
+		if (r != -EXFULL)
+			break;
+	}
+	return r;
+}
+
 /* It goes on: opened for writing, synced, all there, no damage. */
 static void check_after(const char *path, const struct cut *cut, struct tally *t, const struct life *life)
 {
 	struct blm_filter *f;
-	uint64_t lost, make_room = life->remove ? 100 : 0;
+	uint64_t new_key, lost, make_room = life->remove ? 100 : 0;
 	int r = blm_open(&f, NULL, path, true);
 
 	for (uint64_t key = cut->promised.from; r == 0 && key < cut->promised.from + make_room && key < cut->promised.to; key++)
 		must(blm_remove(f, &key, sizeof(key)) >= 0, "removing");
-	if (r < 0 || add_key(f, NEW_KEY) < 0 || blm_sync(f) < 0) {
+	if (r < 0 || add_new_key(f, &new_key) < 0 || blm_sync(f) < 0) {
 		t->refused++;
 		complain(t, "cannot be added to", 1, life);
 		return;
 	}
-	lost = missing(f, (struct keys){ cut->promised.from + make_room, cut->promised.to }) + !has_key(f, NEW_KEY);
+	lost = missing(f, (struct keys){ cut->promised.from + make_room, cut->promised.to }) + !has_key(f, new_key);
 	t->keys += cut->promised.to - cut->promised.from + 1;
 	complain(t, "keys lost after it was opened", lost, life);
 	t->lost += lost;
