@@ -234,6 +234,13 @@ START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
 	b = begin(NULL, &p, 0, 0);
 	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);
 	blm_build_cancel(b);
+
+	b = begin(NULL, &(struct blm_params){ .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" }, 0, 0);
+	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);	/* it holds the keys */
+	OK(blm_build_add_fixed(b, n, sizeof(*n), 200));
+	f = finish(b);
+	ck_assert_int_eq(blm_contains_fixed(f, n, sizeof(*n), 200, NULL), 200);
+	blm_close(f);
 	free(hashes);
 	free(keys);
 	free(n);
@@ -631,6 +638,22 @@ START_TEST(a_bitmap_without_a_capacity_reaches_to_the_largest_number)
 }
 END_TEST
 
+START_TEST(of_a_size_that_is_known_it_is_built_for_another_programs_format)
+{
+	const struct blm_params p = { .format = "guava", .capacity = 1000, .rate = 0.01 };
+	uint64_t *n = numbers(0, 1000);
+	struct blm_filter *expected = one_by_one(&p, n, 1000), *f;
+	struct blm_build *b = begin(NULL, &p, 1, 0);
+
+	OK(blm_build_add_fixed(b, n, sizeof(*n), 1000));
+	f = finish(b);
+	same_data(f, expected, "guava");
+	blm_close(f);
+	blm_close(expected);
+	free(n);
+}
+END_TEST
+
 /* Of kinds that grow, into the file; of a size in cells, or none. */
 START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 {
@@ -646,6 +669,7 @@ START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 
 		for (uint64_t i = 0; i < 1000; i++)
 			hashes[i] = (struct blm_hash){ mixed(i), mixed(~i) };
+		hashes[999] = (struct blm_hash){ UINT64_MAX, UINT64_MAX };	/* the last there can be */
 		OK(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1000));
 		f = finish(b);
 		ck_assert_int_eq(blm_contains_hashes(f, blm_hash_id(f), hashes, 1000, NULL), 1000);
@@ -760,6 +784,7 @@ int main(void)
 	tcase_add_test(tc, what_cannot_be_built_is_refused_and_nothing_is_left);
 	tcase_add_loop_test(tc, without_a_capacity_it_is_made_for_the_keys_that_were_really_there, 0, ARRAY_LEN(unsized));
 	tcase_add_test(tc, a_bitmap_without_a_capacity_reaches_to_the_largest_number);
+	tcase_add_test(tc, of_a_size_that_is_known_it_is_built_for_another_programs_format);
 	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
 	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
 	tcase_add_test(tc, no_lane_takes_more_memory_than_it_was_given);
