@@ -127,6 +127,39 @@ START_TEST(what_lies_outside_of_the_cells_is_refused_and_changes_nothing)
 }
 END_TEST
 
+START_TEST(so_it_is_where_the_high_bit_of_a_byte_comes_first)
+{
+	uint8_t data[8] = { 0xff, 0xff, 0xff, 0xff };
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "redis-bitmap", .cells = 32, .probes = 3 }));
+	OK(blm_data_unite(f, 0, data, sizeof(data)));
+	for (size_t i = 4; i < sizeof(data); i++) {
+		data[i] = 0x10;
+		FAILS(blm_data_unite(f, 0, data, sizeof(data)), -EINVAL);
+		data[i] = 0;
+	}
+	blm_close(f);
+}
+END_TEST
+
+/* Once it is known, before anything is changed. */
+START_TEST(raw_data_for_a_file_that_was_cut_fails_each_time)
+{
+	static const char *const kinds[] = { "blocked", "counting" };
+	const uint8_t data[64] = { 1 };
+	const char *path = a_path();
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = kinds[_i], .capacity = 1000000 }));
+	OK(blm_survive_truncation());
+	ck_assert_int_eq(truncate(path, BLM_HEADER_BYTES), 0);
+	FAILS(blm_data_unite(f, 0, data, sizeof(data)), -EIO);
+	FAILS(blm_data_unite(f, 0, data, sizeof(data)), -EIO);
+	blm_close(f);
+}
+END_TEST
+
 struct work {
 	const char *path;
 	uint8_t *data;
@@ -184,6 +217,8 @@ int main(void)
 
 	tcase_add_loop_test(tc, raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter, 0, ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, what_lies_outside_of_the_cells_is_refused_and_changes_nothing, 0, ARRAY_LEN(sorts));
+	tcase_add_test(tc, so_it_is_where_the_high_bit_of_a_byte_comes_first);
+	tcase_add_loop_test(tc, raw_data_for_a_file_that_was_cut_fails_each_time, 0, 2);
 	tcase_add_loop_test(tc, two_processes_that_unite_at_once_while_a_third_adds_lose_nothing, 0, ARRAY_LEN(sorts));
 	suite_add_tcase(s, tc);
 	return run_suite(s);

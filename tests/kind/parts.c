@@ -254,6 +254,8 @@ START_TEST(the_union_of_filters_that_grew_differently_has_the_keys_of_all)
 	ck_assert_uint_eq(found_in_range(little, 0, 50) + found_in_range(little, 1000, 4000) + found_in_range(little, 5000, 5500), 3550);
 	ck_assert_uint_eq(stages(little), stages(much));
 	OK(blm_compare(other, much, &(struct blm_comparison){ 0 }));
+	OK(blm_compare(much, other, &(struct blm_comparison){ 0 }));
+	FAILS(blm_data_unite(much, 0, (uint8_t[64]){ 0 }, 64), -EOPNOTSUPP);	/* of several parts it has no one place */
 	add_range(both, 10000, 20000);
 	ck_assert_uint_eq(found_in_range(both, 10000, 20000), 10000);
 	blm_close(f), blm_close(little), blm_close(much), blm_close(both), blm_close(other);
