@@ -82,6 +82,17 @@ static int64_t ask(struct blm_filter *f, const struct blm_key *many, size_t coun
 	return blm_contains_many(f, many, count, ret_bits);
 }
 
+static int64_t ask_hashes(struct blm_filter *f, const struct blm_key *many, size_t count, uint64_t *ret_bits)
+{
+	struct blm_hash *hashes = malloc(count * sizeof(*hashes));
+	int64_t yes;
+
+	OK(blm_hash_many(f, many, count, hashes));
+	yes = blm_contains_hashes(f, blm_hash_id(f), hashes, count, ret_bits);
+	free(hashes);
+	return yes;
+}
+
 static void *body_of_work(void *context)
 {
 	struct work *work = context;
@@ -108,7 +119,7 @@ static struct work work_cold(const char *path, int64_t (*many)(struct blm_filter
 START_TEST(many_questions_to_a_filter_that_is_not_in_memory_wait_for_few_of_its_pages_and_are_answered_as_one_by_one)
 {
 	const char *path = make_cold(kinds[_i]);
-	struct work asked, changed;
+	struct work asked, hashed, changed;
 
 	take_numbers();
 	if (!forgotten(path))
@@ -119,6 +130,10 @@ START_TEST(many_questions_to_a_filter_that_is_not_in_memory_wait_for_few_of_its_
 	for (uint32_t i = 0; i < MANY; i++)
 		ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, blm_contains(asked.f, &numbers[i], sizeof(numbers[i])));
 	blm_close(asked.f);
+
+	hashed = work_cold(path, ask_hashes);
+	ck_assert_int_eq(hashed.yes, asked.yes);
+	blm_close(hashed.f);
 
 	changed = work_cold(path, _i ? blm_add_many : blm_claim_many);
 	ck_assert_int_le(changed.waits, (_i ? 5 : 1) * 1024 + 200);

@@ -224,7 +224,7 @@ END_TEST
 
 START_TEST(converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_bit)
 {
-	static const uint64_t sizes[] = { 1, 63, 64, 65, 20011, 70000 };
+	static const uint64_t sizes[] = { 1, 63, 64, 65, 20011, 70000, 1200000 };
 
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
 		struct blm_filter *f = make("counting", widths[_i], sizes[s], 5), *classic = make("classic", NULL, sizes[s], 5), *made;

@@ -1258,6 +1258,23 @@ START_TEST(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys)
 }
 END_TEST
 
+/* Where there are only holes nothing is read. */
+START_TEST(a_folded_filter_of_few_keys_is_the_small_one_of_them)
+{
+	struct blm_params p = { .kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 240000, .hash = "xxh3", .seeds = &(uint64_t){ 7 },
+				.seed_count = 1, .capacity = N, .rate = 0.01, .sparse = true };
+	struct blm_filter *large = create(p), *folded, *small;
+
+	p.cells /= 2;
+	p.probes = info(large).probes;
+	small = create(p);
+	fill(large, 0, 3), fill(small, 0, 3);
+	ck_assert_msg(blm_fold(&folded, NULL, a_path(), large, 2, 0) == 0, "%s", blm_why());
+	same_data(folded, small);
+	blm_close(large), blm_close(folded), blm_close(small);
+}
+END_TEST
+
 START_TEST(what_does_not_divide_the_blocks_cannot_be_folded_by)
 {
 	struct blm_filter *f = create((struct blm_params){ .kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 12, .capacity = 5 }), *folded = NULL;
@@ -1352,6 +1369,7 @@ static void add_laws_of_families(TCase *tc, int i)
 	    BLM_CAN_ADD | BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE, 0);
 	LAW(filters_of_different_kinds_do_not_combine_and_both_are_named, BLM_CAN_UNION, 0);
 	LAW(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys, BLM_CAN_ADD | BLM_CAN_FOLD, 0);
+	LAW(a_folded_filter_of_few_keys_is_the_small_one_of_them, BLM_CAN_ADD | BLM_CAN_FOLD, 0);
 	LAW(what_does_not_divide_the_blocks_cannot_be_folded_by, BLM_CAN_FOLD, 0);
 	LAW(a_read_only_handle_refuses_every_change, BLM_CAN_ADD | BLM_CAN_CLAIM | BLM_CAN_UNION | BLM_CAN_INTERSECT, 0);
 	LAW(what_a_kind_cannot_do_it_refuses, 0, 0);
