@@ -479,8 +479,9 @@ START_TEST(what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right
 	const char *path = a_path(), *other = a_path();
 	struct blm_bank *bank = bank_of_text(path, text);
 	const struct blm_bank_layout at = bank->at;
-	static const char *const says[] = { "number of ones", "came in", "id", "slice", "slice", "ones", "ids" };
-	const uint64_t places[] = { at.ones + 8, at.order + 8, at.ids + 16 + 6, at.slices + 100 * at.slice_bytes, at.rows + 2, at.rows + 64, at.ids };
+	static const char *const says[] = { "number of ones", "came in", "id", "slice", "slice", "ones", "ids", "its id is none" };
+	const uint64_t places[] = { at.ones + 8, at.order + 8, at.ids + 16 + 6, at.slices + 100 * at.slice_bytes, at.rows + 2, at.rows + 64, at.ids,
+				    at.text };
 	size_t bytes;
 	uint8_t *good = (uint8_t *)file_of(path, &bytes);
 
@@ -490,7 +491,7 @@ START_TEST(what_does_not_agree_in_a_bank_is_found_though_its_checksums_are_right
 		uint8_t *bad = malloc(bytes);
 
 		memcpy(bad, good, bytes);
-		bad[places[i]] ^= 1;
+		bad[places[i]] = places[i] == at.text ? '\n' : bad[places[i]] ^ 1;
 		mend(bad);
 		write_over(other, bad, bytes);
 		OK(blm_bank_open(&bank, other));

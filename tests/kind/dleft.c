@@ -163,6 +163,19 @@ START_TEST(without_spare_bits_doubling_must_be_forced_and_doubles_the_rate)
 }
 END_TEST
 
+START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
+{
+	struct blm_filter *f = make(100, 0.9, NULL);
+
+	add(f, 0, 10);
+	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
+	ck_assert_msg(strstr(blm_why(), "cannot be doubled any more") != NULL, "%s", blm_why());
+	ck_assert_uint_eq(info(f).capacity, 100);
+	ck_assert_uint_eq(found(f, 0, 10), 10);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(other_kinds_do_not_grow)
 {
 	struct blm_filter *f;
@@ -229,6 +242,7 @@ int main(void)
 	tcase_add_test(tc, a_key_comes_out_as_often_as_it_was_added);
 	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none_of_them);
 	tcase_add_test(tc, without_spare_bits_doubling_must_be_forced_and_doubles_the_rate);
+	tcase_add_test(tc, with_the_shortest_remainders_it_does_not_double_even_if_forced);
 	tcase_add_test(tc, other_kinds_do_not_grow);
 	tcase_add_test(tc, it_grows_under_writers_that_are_killed_and_no_key_is_lost);
 	suite_add_tcase(s, tc);
