@@ -225,6 +225,25 @@ START_TEST(a_forked_child_keeps_no_more_than_its_own_threads_need)
 }
 END_TEST
 
+static void *fork_at_once(void *context)
+{
+	return (void *)(intptr_t)join(spawn(in_a_child, context));
+}
+
+START_TEST(so_does_the_child_of_a_thread_that_never_called)
+{
+	const char *path = filled();
+	struct held h = { .f = opened(path, false) };
+	pthread_t thread;
+	void *failed;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, fork_at_once, &h), 0);
+	pthread_join(thread, &failed);
+	ck_assert_ptr_null(failed);
+	blm_close(h.f);
+}
+END_TEST
+
 static void *ask_once(void *context)
 {
 	struct readers *r = context;
@@ -659,6 +678,7 @@ int main(void)
 	tcase_add_test(tc, threads_in_the_middle_of_a_call_are_not_disturbed);
 	tcase_add_test(tc, the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);
 	tcase_add_test(tc, a_forked_child_keeps_no_more_than_its_own_threads_need);
+	tcase_add_test(tc, so_does_the_child_of_a_thread_that_never_called);
 	tcase_add_test(tc, threads_that_ended_hold_nothing);
 	tcase_add_loop_test(tc, every_call_goes_over_to_the_file_that_took_the_place, 0, sizeof(calls) / sizeof(calls[0]));
 	tcase_add_loop_test(tc, a_merge_is_of_the_files_that_its_sources_were_when_it_began, 0, 2);

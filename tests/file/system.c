@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -118,6 +119,29 @@ START_TEST(who_writes_past_the_limit_of_file_sizes_is_told_and_lives)
 }
 END_TEST
 
+START_TEST(a_signal_that_somebody_else_holds_is_no_end)
+{
+	sigset_t term, before, now;
+
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	pthread_sigmask(SIG_SETMASK, &term, NULL);
+	raise(SIGTERM);
+	blm_hold_end(&before);
+	ck_assert(!blm_end_came());
+	raise(SIGHUP);
+	ck_assert(blm_end_came());
+	signal(SIGHUP, SIG_IGN);	/* so it is forgotten */
+	ck_assert(!blm_end_came());
+	blm_let_end(&before);
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	ck_assert(sigismember(&now, SIGTERM) == 1 && sigismember(&now, SIGHUP) == 0);
+	signal(SIGTERM, SIG_IGN);
+}
+END_TEST
+
 START_TEST(the_number_of_the_boot_stays_the_same_and_is_odd)
 {
 	uint64_t first = blm_boot_number();
@@ -173,6 +197,7 @@ int main(void)
 	tcase_add_loop_test(tc, what_is_cut_short_or_interrupted_is_gone_on_with, 0, 2);
 	tcase_add_test(tc, what_fails_says_why);
 	tcase_add_test(tc, who_writes_past_the_limit_of_file_sizes_is_told_and_lives);
+	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
 	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
 	tcase_add_test(tc, where_the_system_tells_no_boot_it_is_1);
