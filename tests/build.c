@@ -235,7 +235,7 @@ START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
 	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);
 	blm_build_cancel(b);
 
-	b = begin(NULL, &(struct blm_params){ .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" }, 0, 0);
+	b = begin(a_path(), &(struct blm_params){ .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" }, 0, 0);
 	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);	/* it holds the keys */
 	OK(blm_build_add_fixed(b, n, sizeof(*n), 200));
 	f = finish(b);

@@ -121,13 +121,13 @@ END_TEST
 
 START_TEST(a_signal_that_somebody_else_holds_is_no_end)
 {
-	sigset_t term, before, now;
+	sigset_t term, first, before, now;
 
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
-	pthread_sigmask(SIG_SETMASK, &term, NULL);
+	pthread_sigmask(SIG_SETMASK, &term, &first);
 	raise(SIGTERM);
 	blm_hold_end(&before);
 	ck_assert(!blm_end_came());
@@ -139,6 +139,9 @@ START_TEST(a_signal_that_somebody_else_holds_is_no_end)
 	pthread_sigmask(SIG_BLOCK, NULL, &now);
 	ck_assert(sigismember(&now, SIGTERM) == 1 && sigismember(&now, SIGHUP) == 0);
 	signal(SIGTERM, SIG_IGN);
+	pthread_sigmask(SIG_SETMASK, &first, NULL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 }
 END_TEST
 
