@@ -746,6 +746,28 @@ START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
 }
 END_TEST
 
+static int copy_in_a_child(void *f)
+{
+	struct blm_filter *copy;
+
+	MUST(blm_copy(&copy, NULL, NULL, f, 0) < 0);
+	return 0;
+}
+
+/* It opens the file for itself, for the lock under which it reads. */
+START_TEST(a_child_does_not_copy_a_file_that_has_no_name_any_more)
+{
+	struct blm_filter *f = make(500, 1e-6, 7), *copy;
+
+	OK(blm_add(f, "key", 3));
+	ck_assert_int_eq(unlink(f->place.shown), 0);
+	ck_assert_int_eq(join(spawn(copy_in_a_child, f)), 0);
+	OK(blm_copy(&copy, NULL, NULL, f, 0));
+	ck_assert(blm_contains(copy, "key", 3));
+	blm_close(copy), blm_close(f);
+}
+END_TEST
+
 START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *out, *back;
@@ -848,6 +870,7 @@ int main(void)
 	tcase_add_test(tc, what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data);
 	tcase_add_test(tc, a_new_one_and_a_copy_that_were_never_synced_are_after_a_power_cut_as_they_were_made);
 	tcase_add_loop_test(tc, a_sync_that_is_killed_takes_nothing_from_the_next_one, 0, 2);
+	tcase_add_test(tc, a_child_does_not_copy_a_file_that_has_no_name_any_more);
 	tcase_add_test(tc, what_is_written_out_has_no_second_image_and_opens_as_it_is);
 	tcase_add_test(tc, without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut);
 	tcase_add_test(tc, a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut);
