@@ -315,6 +315,49 @@ START_TEST(what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room)
 }
 END_TEST
 
+/* Whoever wrote that into the filter, the file that goes out is as long as it is. */
+START_TEST(a_beginning_that_is_shorter_than_the_formats_is_made_anew)
+{
+	static uint8_t file[FILE_MOST];
+	const struct blm_exchange how = { .format = "dcso" };
+	size_t bytes = small_file("dcso", file), out_bytes;
+	const char *path = a_path();
+	struct blm_constant c;
+	struct blm_filter *f;
+	void *out;
+	FILE *to;
+
+	OK(blm_import_bytes(&f, NULL, path, &how, file, bytes));
+	blm_close(f);
+	to = fopen(path, "r+e");
+	ck_assert_uint_eq(fread(&c, 1, sizeof(c), to), sizeof(c));
+	c.origin_bytes = htole32(1);
+	c.check = blm_check_constant(&c);
+	rewind(to);
+	ck_assert_uint_eq(fwrite(&c, 1, sizeof(c), to), sizeof(c));
+	fclose(to);
+	OK(blm_open(&f, NULL, path, false));
+	OK(blm_export_bytes(f, &how, &out, &out_bytes));
+	ck_assert_uint_eq(out_bytes, bytes);
+	blm_free(out);
+	blm_close(f);
+	unlink(path);
+}
+END_TEST
+
+START_TEST(behind_the_end_of_a_file_in_memory_there_is_nothing)
+{
+	const struct blm_bytes_at file = blm_bytes_of_memory("abc", 3);
+	char room[8] = "";
+
+	ck_assert_int_eq(file.read(&file, room, 4, 1), 2);
+	ck_assert_str_eq(room, "bc");
+	ck_assert_int_eq(file.read(&file, room, 4, 3), 0);
+	ck_assert_int_eq(file.read(&file, room, 4, UINT64_MAX), 0);
+	ck_assert_str_eq(room, "bc");
+}
+END_TEST
+
 START_TEST(a_file_that_tells_its_count_goes_out_as_it_is_open)
 {
 	static const char *const formats[] = { "dcso", "pybloom-live", "squid-digest" };
@@ -510,6 +553,8 @@ int main(void)
 	tcase_add_test(tc, in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not);
 	tcase_add_test(tc, other_things_in_gzip_are_no_filter);
 	tcase_add_test(tc, what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room);
+	tcase_add_test(tc, a_beginning_that_is_shorter_than_the_formats_is_made_anew);
+	tcase_add_test(tc, behind_the_end_of_a_file_in_memory_there_is_nothing);
 	tcase_add_test(tc, a_file_that_tells_its_count_goes_out_as_it_is_open);
 	tcase_add_loop_test(tc, a_filter_that_another_program_cannot_have_is_not_given_to_it, 0, (int)ARRAY_LEN(no_file));
 	tcase_add_test(tc, however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_back_or_there_are_words_why_not);
