@@ -52,6 +52,21 @@ START_TEST(records_are_put_into_the_order_that_qsort_puts_them_into)
 }
 END_TEST
 
+START_TEST(of_more_threads_than_can_be_started_as_many_as_can_put_them_into_order)
+{
+	enum { COUNT = 200000, THREADS = 100 };
+	uint64_t *a = malloc(COUNT * 16), *b = malloc(COUNT * 16);
+
+	make(a, COUNT, 2, RANDOM);
+	memcpy(b, a, COUNT * 16);
+	blm_records_sort(a, COUNT, 2, THREADS);
+	blm_records_sort(b, COUNT, 2, 1);
+	ck_assert(!memcmp(a, b, COUNT * 16));
+	free(a);
+	free(b);
+}
+END_TEST
+
 /* ---- Keys ---- */
 
 static uint64_t told, last_told;
@@ -195,6 +210,23 @@ START_TEST(a_key_with_two_values_is_refused_wherever_the_second_comes)
 }
 END_TEST
 
+/* Both lie in what is put into order when there is no room for more. */
+START_TEST(two_values_of_a_key_are_told_of_before_the_end)
+{
+	struct blm_sort *s = begin(true, 1, 64 << 10);
+	const uint64_t values[] = { 3, 4 };
+
+	for (int i = 0; i < 2; i++)
+		OK(blm_sort_add(s, &(struct blm_hash){ 1, 2 }, &values[i], 1));
+	while (!s->failed)
+		blm_sort_add(s, &(struct blm_hash){ 1, 3 }, &values[0], 1);
+	ck_assert(!s->has_runs);
+	FAILS(blm_sort_finish(s), -ENOTUNIQ);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "two values, "));
+	end(s);
+}
+END_TEST
+
 /* Each number from 0 on once, in order whatever the runs were. */
 static void gathers_and_merges(uint64_t count, uint64_t memory, size_t runs_least, size_t runs_most)
 {
@@ -285,6 +317,33 @@ START_TEST(a_merge_takes_no_more_than_its_memory_whatever_the_runs)
 }
 END_TEST
 
+/* Of 4 MiB of records, which is what goes out at a time, nothing is left at the end. */
+START_TEST(as_many_records_as_are_written_at_a_time_are_merged)
+{
+	enum { HALF = (4 << 20) / 16 / 2 };
+	struct blm_memory memory = memory_with_an_end(16 << 20);
+	uint64_t *records = calloc(HALF, 16), last[2];
+	struct blm_runs runs;
+
+	OK(blm_place_set(&place, NULL, a_path()));
+	OK(blm_runs_begin(&runs, &place, 2, false));
+	for (uint64_t run = 0; run < 2; run++) {
+		for (uint64_t i = 0; i < HALF; i++)
+			records[2 * i + 1] = 2 * i + run;
+		OK(blm_runs_append(&runs, records, HALF));
+	}
+	OK(blm_runs_merge(&runs, &memory, &nobody));
+	ck_assert_uint_eq(runs.count, 1);
+	ck_assert_uint_eq(runs.run[0].count, 2 * HALF);
+	OK(blm_runs_read(&runs, 2 * HALF - 1, last, 1));
+	ck_assert_uint_eq(last[1], 2 * HALF - 1);
+	blm_runs_end(&runs);
+	blm_place_clear(&place);
+	munmap(memory.at, memory.bytes + 4096);
+	free(records);
+}
+END_TEST
+
 START_TEST(more_memory_than_there_is_comes_to_as_much_as_there_is)
 {
 	struct blm_sort *s = begin(false, 1, UINT64_C(1) << 60);
@@ -347,9 +406,12 @@ int main(void)
 
 	tcase_add_loop_test(tc, records_are_put_into_the_order_that_qsort_puts_them_into, 0, SHAPES);
 	tcase_add_loop_test(tc, each_key_comes_once_and_in_order_with_its_value, 0, ARRAY_LEN(memories));
+	tcase_add_test(tc, of_more_threads_than_can_be_started_as_many_as_can_put_them_into_order);
 	tcase_add_test(tc, a_key_with_two_values_is_refused_wherever_the_second_comes);
+	tcase_add_test(tc, two_values_of_a_key_are_told_of_before_the_end);
 	tcase_add_test(tc, runs_are_merged_however_many_and_however_large);
 	tcase_add_test(tc, a_merge_takes_no_more_than_its_memory_whatever_the_runs);
+	tcase_add_test(tc, as_many_records_as_are_written_at_a_time_are_merged);
 	tcase_add_test(tc, more_memory_than_there_is_comes_to_as_much_as_there_is);
 	tcase_add_test(tc, one_run_is_merged_already_and_a_temporary_file_that_was_cut_is_told_of);
 	tcase_add_test(tc, nothing_is_left_in_the_folder);

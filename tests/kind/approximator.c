@@ -68,6 +68,48 @@ START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
 }
 END_TEST
 
+START_TEST(what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another)
+{
+	static const struct { const char *options, *word; } sides[] = { { "lattice=max", "more" }, { "lattice=min", "less" } };
+	struct blm_params p = { .kind = "approximator", .cells = 1000, .probes = 4, .capacity = 100 };
+	struct blm_fact fact;
+
+	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+		p.options = sides[i].options;
+		OK(blm_plan_fact(&p, 0, &fact));
+		ck_assert_msg(strstr(fact.text, sides[i].word) != NULL, "%s: %s", sides[i].options, fact.text);
+	}
+	p.options = "lattice=or";
+	FAILS(blm_plan_fact(&p, 0, &fact), -ENOENT);
+}
+END_TEST
+
+/* Each has a word of its own. */
+START_TEST(cells_of_more_than_half_a_word_are_counted_too)
+{
+	static const char *const options[] = { "bits=32", "bits=33", "bits=64" };
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		struct blm_filter *f = make("approximator", options[i], 1000, 4);
+		const struct blm_part *part = &current_view(f)->part[0];
+		struct blm_census census = { 0 };
+		uint64_t set = 0;
+
+		for (uint64_t key = 0; key < 50; key++)
+			put_number(f, key, key + 1);
+		for (uint64_t cell = 0; cell < 1000; cell++) {
+			const uint8_t *at = part->bytes + cell * (i ? 8 : 4);
+
+			set += at[0] != 0;	/* the values are below 2^8, and little-endian */
+		}
+		part->kind->census(part, part->bytes, part->shape.bytes, &census);
+		ck_assert_uint_gt(set, 0);
+		ck_assert_uint_eq(census.ones, set);
+		blm_close(f);
+	}
+}
+END_TEST
+
 /* What a key that was put with a and b may answer, whatever else is there. */
 static bool is_above(int lattice, uint64_t got, uint64_t a, uint64_t b)
 {
@@ -257,6 +299,8 @@ int main(void)
 	tcase_add_loop_test(tc, as_many_values_are_exact_as_predicted_and_none_is_below_the_truth, 0, 3);
 	tcase_add_loop_test(tc, values_of_every_width_and_lattice_join, 0, 3 * 64);
 	tcase_add_test(tc, what_is_no_value_is_refused_and_nothing_changes);
+	tcase_add_test(tc, what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another);
+	tcase_add_test(tc, cells_of_more_than_half_a_word_are_counted_too);
 	tcase_add_loop_test(tc, a_union_joins_and_the_bits_are_the_classic_filter_of_the_keys, 0, 6);
 	tcase_add_loop_test(tc, what_many_put_at_the_same_time_is_all_there_byte_for_byte, 0, 2);
 	tcase_add_test(tc, who_is_killed_while_it_puts_harms_nobody);

@@ -176,6 +176,18 @@ START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
 }
 END_TEST
 
+/* A key's remainder has 28 bits at this rate, and up to 32. */
+START_TEST(more_spare_bits_than_there_is_room_for_are_refused)
+{
+	struct blm_params p = { .kind = "d-left", .capacity = 1000, .rate = 1e-7, .options = "spare=4" };
+
+	OK(blm_plan(&(struct blm_plan){ 0 }, &p));
+	p.options = "spare=5";
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EFBIG);
+	ck_assert_msg(strstr(blm_why(), "with 5 spare ones") != NULL, "%s", blm_why());
+}
+END_TEST
+
 START_TEST(other_kinds_do_not_grow)
 {
 	struct blm_filter *f;
@@ -243,6 +255,7 @@ int main(void)
 	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none_of_them);
 	tcase_add_test(tc, without_spare_bits_doubling_must_be_forced_and_doubles_the_rate);
 	tcase_add_test(tc, with_the_shortest_remainders_it_does_not_double_even_if_forced);
+	tcase_add_test(tc, more_spare_bits_than_there_is_room_for_are_refused);
 	tcase_add_test(tc, other_kinds_do_not_grow);
 	tcase_add_test(tc, it_grows_under_writers_that_are_killed_and_no_key_is_lost);
 	suite_add_tcase(s, tc);

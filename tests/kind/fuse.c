@@ -191,6 +191,27 @@ START_TEST(shards_have_all_keys_and_are_the_same_for_any_threads_and_memory)
 }
 END_TEST
 
+/* All in the first shard, or all in the last. */
+START_TEST(a_shard_that_has_all_keys_is_as_large_whichever_it_is)
+{
+	struct built b;
+	uint64_t bytes[2];
+
+	built_begin(&b, MANY, false);
+	for (int last = 0; last < 2; last++) {
+		for (uint64_t i = 0; i < MANY; i++)
+			b.hashes[i] = (struct blm_hash){ .lo = i, .hi = last ? UINT64_MAX : 0 };
+		built_plan(&b, "fuse", 3, bits(7));
+		ck_assert_uint_eq(shards_of(&b.part.shape), 3);
+		bytes[last] = b.part.shape.bytes;
+		if (!last)
+			built_drop(&b);
+	}
+	ck_assert_uint_eq(bytes[0], bytes[1]);
+	built_end(&b);
+}
+END_TEST
+
 START_TEST(keys_that_cannot_be_read_fail_it_with_their_words)
 {
 	struct built b;
@@ -313,6 +334,7 @@ int main(void)
 	tcase_add_test(tc, sets_of_every_size_are_built);
 	tcase_add_test(tc, sets_that_no_hash_makes_are_built_too);
 	tcase_add_test(tc, shards_have_all_keys_and_are_the_same_for_any_threads_and_memory);
+	tcase_add_test(tc, a_shard_that_has_all_keys_is_as_large_whichever_it_is);
 	tcase_add_test(tc, keys_that_cannot_be_read_fail_it_with_their_words);
 	tcase_add_test(tc, whatever_the_index_says_nothing_outside_the_data_is_read);
 	tcase_add_test(tc, shapes_that_no_plan_makes_are_none);

@@ -215,6 +215,15 @@ static void goes_in_and_comes_out(const uint64_t *number, size_t count, uint64_t
 		ck_assert_uint_eq(got, number[i]);
 	}
 	ck_assert_int_eq(c.numbers.next(&c.numbers, &got), 0);
+	for (uint64_t asked = 0; asked < 500; asked++) {
+		const struct blm_hash hash = { .hi = asked * (UINT64_MAX / 500) };
+		uint64_t value = scale(hash.hi, range);
+		bool there = false;
+
+		for (size_t i = 0; i < count && !there; i++)
+			there = number[i] == value;
+		ck_assert_int_eq(part.kind->contains(&part, &(struct blm_hashed){ .hash = hash }), there);
+	}
 	free(part.bytes);
 }
 
@@ -458,6 +467,10 @@ START_TEST(numbers_past_the_range_or_without_a_high_half_are_damage)
 	ck_assert_str_eq(blm_why(), words);
 	memcpy(part->bytes, was, part->shape.bytes);
 	memset((void *)(uintptr_t)l.vector, 0, 8 * l.vector_words);
+	FAILS(reads_to_the_end(f), -EUCLEAN);
+	ck_assert_str_eq(blm_why(), words);
+	memcpy(part->bytes, was, part->shape.bytes);
+	memcpy(part->bytes + 24, &(uint64_t){ htole64(UINT64_C(1) << 32 | 61) }, 8);	/* the lower half of a number longer than its block */
 	FAILS(reads_to_the_end(f), -EUCLEAN);
 	ck_assert_str_eq(blm_why(), words);
 	memcpy(part->bytes, was, part->shape.bytes);

@@ -312,6 +312,44 @@ START_TEST(tables_of_any_bytes_come_to_an_end)
 }
 END_TEST
 
+/* The one cell that is not empty says so. */
+START_TEST(a_key_that_is_longer_than_keys_can_be_is_not_listed)
+{
+	struct blm_filter *a = make(50, 7), *b = twin(a);
+	const struct blm_part *part = &current_view(a)->part[0];
+	struct listed l = { 0 };
+
+	iblt_cell(part, 1)[IBLT_COUNT] = htole64(iblt_counted(0, 1, part->shape.args[IBLT_KEY_BYTES] + 1));
+	FAILS(blm_differences(a, b, note, &l), -EXFULL);
+	ck_assert_uint_eq(l.a + l.b, 0);
+	blm_close(a), blm_close(b);
+}
+END_TEST
+
+START_TEST(a_cell_that_counts_no_more_keys_takes_none)
+{
+	struct blm_filter *f = make(50, 7);
+	const struct blm_part *part = &current_view(f)->part[0];
+	uint8_t *before = malloc(part->shape.bytes);
+	struct blm_hash hash;
+
+	OK(blm_hash_many(f, &(struct blm_key){ "x", 1 }, 1, &hash));
+	iblt_cell(part, iblt_spot(&part->shape, &hash, IBLT_PROBES - 1))[IBLT_COUNT] = htole64(IBLT_COUNT_MASK);
+	memcpy(before, part->bytes, part->shape.bytes);
+	FAILS(blm_add(f, "x", 1), -EXFULL);
+	ck_assert_mem_eq(part->bytes, before, part->shape.bytes);
+	free(before);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_table_has_two_cells_for_each_of_a_keys_at_least)
+{
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "iblt", .cells = IBLT_PROBES }), -EINVAL);
+	ck_assert_msg(strstr(blm_why(), "from 8 on") != NULL, "%s", blm_why());
+}
+END_TEST
+
 static uint64_t own_memory(void)	/* in bytes; what is of files is not in it */
 {
 	FILE *status = fopen("/proc/self/status", "r");
@@ -585,6 +623,9 @@ int main(void)
 	tcase_add_test(keys, keys_come_in_the_order_of_their_bytes_and_the_empty_one_is_a_key);
 	tcase_add_test(keys, a_listing_ends_where_the_caller_says);
 	tcase_add_test(keys, a_longer_key_and_a_hash_are_refused_and_nothing_changes);
+	tcase_add_test(keys, a_key_that_is_longer_than_keys_can_be_is_not_listed);
+	tcase_add_test(keys, a_cell_that_counts_no_more_keys_takes_none);
+	tcase_add_test(keys, a_table_has_two_cells_for_each_of_a_keys_at_least);
 	tcase_add_test(keys, a_key_that_one_side_has_twice_is_not_listed_wrongly);
 	tcase_add_test(keys, tables_of_other_templates_and_other_kinds_list_nothing);
 	tcase_add_test(keys, a_file_of_holes_takes_no_memory_for_them);

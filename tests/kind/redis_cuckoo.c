@@ -1,6 +1,7 @@
 /* redis_cuckoo.c - what holds for the kind redis-cuckoo only: how full it gets with buckets of each size, and what is in it how often */
 #include "file/system.h"
 #include "filter.h"
+#include "kind/redis_cuckoo.h"
 #include "suite.h"
 
 #include <fcntl.h>
@@ -145,6 +146,14 @@ START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
 }
 END_TEST
 
+/* 2^16 - 1 times the first table's cells, and 2^47 is the most. */
+START_TEST(chains_of_more_cells_than_a_filter_can_have_are_none)
+{
+	ck_assert_uint_eq(blm_redis_cuckoo_cells(UINT64_C(1) << 31, 1, 16, 2), ((UINT64_C(1) << 16) - 1) << 31);
+	ck_assert_uint_eq(blm_redis_cuckoo_cells(UINT64_C(1) << 32, 1, 16, 2), 0);
+}
+END_TEST
+
 /* ---- Power cuts and kills are the affair of limbo.h and shadow.c, as for cuckoo: here that this kind is of their sort ---- */
 
 START_TEST(what_a_dead_writer_left_in_limbo_is_cleared_by_the_next)
@@ -163,6 +172,22 @@ START_TEST(what_a_dead_writer_left_in_limbo_is_cleared_by_the_next)
 	ck_assert_int_eq(blm_remove(f, &key, 8), 1);
 	ck_assert_uint_eq(part->bytes[empty], 0);
 	ck_assert_uint_eq(*own_word(part, 1), 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more)
+{
+	struct blm_filter *f = make(1000, 0.9, 2, 1);
+	struct blm_part *part = &current_view(f)->whole;
+
+	*own_word(part, 1) = 5 + 1;
+	ck_assert_uint_eq(part->bytes[5], 0);
+	OK(blm_add(f, "key", 3));
+	ck_assert_uint_eq(*own_word(part, 1), 0);
+	ck_assert_int_eq(blm_remove(f, "key", 3), 1);
+	for (uint64_t i = 0; i < part->shape.bytes; i++)
+		ck_assert_uint_eq(part->bytes[i], 0);
 	blm_close(f);
 }
 END_TEST
@@ -249,7 +274,9 @@ int main(void)
 	tcase_add_test(tc, a_key_of_one_bucket_counts_twice);
 	tcase_add_loop_test(tc, when_it_is_full_nothing_is_changed, 0, n);
 	tcase_add_test(tc, sizes_that_are_no_power_of_2_of_buckets_are_refused);
+	tcase_add_test(tc, chains_of_more_cells_than_a_filter_can_have_are_none);
 	tcase_add_test(tc, what_a_dead_writer_left_in_limbo_is_cleared_by_the_next);
+	tcase_add_test(tc, a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more);
 	tcase_add_test(tc, who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_one_fingerprint_in_what_is_made_of_it);
 	tcase_add_test(tc, after_a_power_cut_a_reader_counts_what_its_last_sync_found);
 	suite_add_tcase(s, tc);

@@ -183,6 +183,38 @@ START_TEST(hashes_that_begin_alike_are_told_apart_with_another_seed)
 }
 END_TEST
 
+/* So few have one layer, and with the first seed all of them start in one slot of it. */
+START_TEST(a_few_hashes_that_begin_alike_are_told_apart_with_another_seed)
+{
+	struct built b;
+
+	built_begin(&b, 500, false);
+	for (uint64_t i = 0; i < b.sorted.count; i++)
+		b.hashes[i] = (struct blm_hash){ .lo = i, .hi = 12345 };
+	b.rate = 0.01;
+	build(&b, "ribbon", 0, no_options);
+	ck_assert_uint_ne(le64toh(entry(&b)->own[0]) >> 32, 0);
+	ck_assert_uint_eq(members(&b), b.sorted.count);
+	built_end(&b);
+}
+END_TEST
+
+/* The first bucket has more than may be left over, and others come behind it. */
+START_TEST(a_layer_is_given_up_as_soon_as_too_many_are_left_over)
+{
+	struct built b;
+
+	built_begin(&b, 5000, false);
+	for (uint64_t i = 0; i < b.sorted.count; i++)
+		b.hashes[i] = (struct blm_hash){ .lo = i, .hi = i < 2500 ? 12345 : UINT64_C(1) << 63 | 12345 };
+	b.rate = 0.01;
+	build(&b, "ribbon", 0, no_options);
+	ck_assert_uint_ne(le64toh(entry(&b)->own[0]) >> 32, 0);
+	ck_assert_uint_eq(members(&b), b.sorted.count);
+	built_end(&b);
+}
+END_TEST
+
 START_TEST(a_key_that_cannot_be_read_is_told_of)
 {
 	struct built b;
@@ -308,6 +340,8 @@ int main(void)
 	tcase_add_test(tc, what_a_ribbon_cannot_be_is_refused);
 	tcase_add_test(tc, threads_make_no_difference);
 	tcase_add_test(tc, hashes_that_begin_alike_are_told_apart_with_another_seed);
+	tcase_add_test(tc, a_few_hashes_that_begin_alike_are_told_apart_with_another_seed);
+	tcase_add_test(tc, a_layer_is_given_up_as_soon_as_too_many_are_left_over);
 	tcase_add_test(tc, a_key_that_cannot_be_read_is_told_of);
 	tcase_add_test(tc, an_equation_that_contradicts_the_others_changes_nothing);
 	tcase_add_test(tc, nothing_leads_out_of_damaged_data);

@@ -192,6 +192,7 @@ START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_w
 		ck_assert_double_le(power.predicted_rate, any.predicted_rate);
 	}
 	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .cells = 768, .options = "power-of-two=1" }), -EINVAL);
+	OK(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .cells = 1024, .options = "power-of-two=1" }));
 }
 END_TEST
 
