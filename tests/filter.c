@@ -286,6 +286,28 @@ START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
 }
 END_TEST
 
+/* Made while another of the same secret got the name, and lost the file of that secret. */
+START_TEST(a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it)
+{
+	static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes .";
+	const struct blm_params params = { .capacity = 1000, .hash = "siphash", .secret = secret };
+	char key[700];
+	const char *path = a_path();
+	struct blm_filter *f, *again = NULL;
+	struct blm_build *b;
+
+	OK(blm_build_begin(&b, NULL, path, &params, NULL));
+	f = create(path, &params);
+	ck_assert_int_eq(blm_add(f, "x", 1), 1);
+	snprintf(key, sizeof(key), "%s.key", path);
+	ck_assert_int_eq(unlink(key), 0);
+	FAILS(blm_build_finish(b, NULL), -EEXIST);
+	OK(blm_open(&again, NULL, path, false));
+	ck_assert(blm_contains(again, "x", 1));
+	blm_close(f), blm_close(again);
+}
+END_TEST
+
 /* ---- No room ---- */
 
 static void in_a_child(void (*body)(void))
@@ -408,6 +430,7 @@ int main(void)
 	tcase_add_test(modes, a_mode_is_kept_exactly_and_without_one_the_umask_rules);
 	tcase_add_test(modes, an_intersection_in_place_keeps_the_mode);
 	tcase_add_test(modes, a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file);
+	tcase_add_test(modes, a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it);
 	tcase_add_test(room, past_the_limit_of_file_sizes_creating_fails_without_a_signal_and_leaves_nothing);
 	tcase_add_test(room, on_a_full_disk_creating_fails_and_leaves_nothing);
 	tcase_add_loop_test(names, of_a_batch_that_fails_in_the_middle_the_answers_say_what_was_claimed, 0, 300);

@@ -152,6 +152,8 @@ START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_
 	struct blm_params p = { .hash = "siphash", .capacity = N, .secret = secret };
 	struct blm_filter *f = NULL, *again = NULL, *copy = NULL;
 	const char *path = a_path();
+	void *bytes;
+	size_t len;
 
 	OK(blm_create(&f, NULL, NULL, &p));
 	memset(secret, 0, sizeof(secret));	/* the caller's own is its own */
@@ -165,6 +167,9 @@ START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_
 	ck_assert_uint_eq(numbers_found(again, 0, N), N);
 	OK(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *[]){ again }, 1, 0, NULL));
 	ck_assert_uint_eq(numbers_found(f, 0, N), N);
+	OK(blm_export_bytes(f, NULL, &bytes, &len));
+	FAILS(blm_import_bytes(&copy, NULL, NULL, NULL, bytes, len), -ENOKEY);	/* which is not in them, and there is no file of it */
+	blm_free(bytes);
 	blm_close(again), blm_close(f);
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "siphash", .capacity = N }));
 	OK(blm_open(&again, NULL, path, false));

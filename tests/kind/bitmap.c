@@ -222,6 +222,38 @@ START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
 }
 END_TEST
 
+static void hear(void *context, const struct blm_finding *found)
+{
+	snprintf(context, 200, "%s", found->what);	/* the last one */
+}
+
+START_TEST(in_damaged_blocks_that_are_full_now_are_numbers_that_nobody_added)
+{
+	static const char *const words[] = {
+		"1 damaged block is full of ones: numbers that were never added are in it now",
+		"2 damaged blocks are full of ones: numbers that were never added are in it now",
+	};
+	enum { BLOCK = 65536 * 8 };
+
+	for (unsigned blocks = 1; blocks <= 2; blocks++) {
+		struct blm_filter *f = make(3 * BLOCK);
+		uint64_t *word = (uint64_t *)current_view(f)->part[0].bytes;
+		char what[200] = "";
+
+		for (uint64_t i = 0; i < 3 * BLOCK; i += 64)
+			ck_assert_int_eq(add(f, digits(i)), 1);
+		OK(blm_sync(f));
+		for (unsigned block = 0; block < blocks; block++)
+			word[block * (BLOCK / 64)] = 0;
+		ck_assert_int_eq(blm_verify(NULL, f->place.shown, true, hear, what), 0);
+		ck_assert_str_eq(what, words[blocks - 1]);
+		for (uint64_t i = 0; i < 3 * BLOCK; i += 32)
+			ck_assert(has(f, digits(i)) == (i % 64 == 0 || i < blocks * BLOCK));
+		blm_close(f);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("kind/bitmap");
@@ -235,6 +267,7 @@ int main(void)
 	tcase_add_test(tc, it_takes_no_hash_but_its_own_and_no_other_kind_takes_that);
 	tcase_add_test(tc, of_no_numbers_there_is_no_bitmap);
 	tcase_add_test(tc, what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there);
+	tcase_add_test(tc, in_damaged_blocks_that_are_full_now_are_numbers_that_nobody_added);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
