@@ -132,6 +132,24 @@ START_TEST(a_key_can_be_in_it_eight_times_and_comes_out_as_often)
 }
 END_TEST
 
+/* Of more than 2^23 cells so many are looked at. */
+START_TEST(a_large_one_in_memory_tells_its_load_and_is_synced)
+{
+	struct blm_filter *f;
+	struct blm_fact load;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "cuckoo", .capacity = 10000000, .rate = 0.01 }));
+	ck_assert_uint_gt(current_view(f)->whole.shape.cells, 8 << 20);
+	OK(blm_fact(f, 0, &load));
+	ck_assert_double_eq(load.value, 0);
+	for (uint64_t i = 0; i < 100; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	ck_assert_uint_eq(found(f, 0, 100), 100);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(when_it_is_full_nothing_is_changed)
 {
 	struct blm_filter *f = make(5000, 1e-6, 4);
@@ -858,6 +876,7 @@ int main(void)
 	tcase_add_test(tc, with_12_bits_and_95_percent_full_the_rate_is_the_formulas_within_3_sigma_and_at_most_0_00195);
 	tcase_add_test(tc, what_is_removed_is_gone_what_is_not_stays_and_room_is_made);
 	tcase_add_test(tc, a_key_can_be_in_it_eight_times_and_comes_out_as_often);
+	tcase_add_test(tc, a_large_one_in_memory_tells_its_load_and_is_synced);
 	tcase_add_test(tc, when_it_is_full_nothing_is_changed);
 	tcase_add_test(tc, writers_that_are_killed_again_and_again_lose_no_key_and_leave_no_more_than_one_each);
 	tcase_add_loop_test(tc, readers_miss_no_key_while_others_move_it, 0, 2);

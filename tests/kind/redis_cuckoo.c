@@ -146,6 +146,20 @@ START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
 }
 END_TEST
 
+/* Of more than 2^23 cells so many are looked at. */
+START_TEST(a_large_one_tells_its_load)
+{
+	struct blm_filter *f;
+	struct blm_fact load;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "redis-cuckoo", .cells = 1 << 24 }));
+	OK(blm_fact(f, 3, &load));
+	ck_assert_str_eq(load.name, "load");
+	ck_assert_double_eq(load.value, 0);
+	blm_close(f);
+}
+END_TEST
+
 /* 2^16 - 1 times the first table's cells, and 2^47 is the most. */
 START_TEST(chains_of_more_cells_than_a_filter_can_have_are_none)
 {
@@ -274,6 +288,7 @@ int main(void)
 	tcase_add_test(tc, a_key_of_one_bucket_counts_twice);
 	tcase_add_loop_test(tc, when_it_is_full_nothing_is_changed, 0, n);
 	tcase_add_test(tc, sizes_that_are_no_power_of_2_of_buckets_are_refused);
+	tcase_add_test(tc, a_large_one_tells_its_load);
 	tcase_add_test(tc, chains_of_more_cells_than_a_filter_can_have_are_none);
 	tcase_add_test(tc, what_a_dead_writer_left_in_limbo_is_cleared_by_the_next);
 	tcase_add_test(tc, a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more);
