@@ -461,6 +461,8 @@ START_TEST(after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_
 	ck_assert_uint_eq(found(reader, 0, 40000), 40000);
 	ck_assert_uint_eq(found(reader, 40000, 50000), 0);
 	ck_assert_uint_eq(info(reader).keys, 40000);
+	OK(blm_load(reader, BLM_PREFAULT | BLM_HUGE_PAGES));
+	ck_assert_uint_eq(found(reader, 0, 40000), 40000);
 	OK(blm_open(&writer, NULL, path, true));
 	ck_assert_uint_eq(found(writer, 0, 40000), 40000);
 	ck_assert_uint_eq(found(writer, 40000, 50000), 0);
@@ -786,6 +788,73 @@ START_TEST(a_child_does_not_copy_a_file_that_has_no_name_any_more)
 }
 END_TEST
 
+static void die_in_sync_of(const struct blm_filter *f, bool recorded)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		die_in_sync(f->place.shown, recorded);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+
+static void put_damage(const struct blm_filter *f, uint64_t at)
+{
+	int fd = open(f->place.shown, O_RDWR);
+
+	ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)at), 6);
+	close(fd);
+}
+
+START_TEST(a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *again;
+
+	for (uint64_t i = 0; i < 20000; i++)
+		OK(blm_add(f, &i, 8));
+	die_in_sync_of(f, true);
+	put_damage(f, current_view(f)->shadow.blocks[BLM_JOURNAL] + 100);
+	OK(blm_add(f, "x", 1));
+	cut(f->place.shown, f);
+	FAILS(blm_open(&again, NULL, f->place.shown, false), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, f->place.shown, true), -EUCLEAN);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_damaged_record_in_a_journal_is_forgotten_by_the_next_sync)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12);
+
+	for (uint64_t i = 0; i < 20000; i++)
+		OK(blm_add(f, &i, 8));
+	die_in_sync_of(f, false);
+	put_damage(f, current_view(f)->shadow.records[BLM_JOURNAL]);
+	OK(blm_sync(f));
+	ck_assert_uint_eq(found(f, 0, 20000), 20000);
+	OK(blm_add(f, "x", 1));
+	OK(blm_sync(f));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_damaged_record_of_the_image_is_refused_after_a_power_cut)
+{
+	struct blm_filter *f = make(50000, 1e-6, 10), *again;
+
+	for (uint64_t i = 0; i < 40000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	put_damage(f, current_view(f)->shadow.records[BLM_IMAGE]);
+	OK(blm_add(f, "new", 3));
+	cut(f->place.shown, f);
+	FAILS(blm_open(&again, NULL, f->place.shown, false), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, f->place.shown, true), -EUCLEAN);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *out, *back;
@@ -893,6 +962,9 @@ int main(void)
 	tcase_add_test(tc, what_is_written_out_has_no_second_image_and_opens_as_it_is);
 	tcase_add_test(tc, without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut);
 	tcase_add_test(tc, a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut);
+	tcase_add_test(tc, a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut);
+	tcase_add_test(tc, a_damaged_record_in_a_journal_is_forgotten_by_the_next_sync);
+	tcase_add_test(tc, a_damaged_record_of_the_image_is_refused_after_a_power_cut);
 	tcase_add_test(tc, a_sealed_one_needs_no_second_image_and_its_copies_have_one_again);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

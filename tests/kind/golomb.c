@@ -469,6 +469,8 @@ START_TEST(numbers_past_the_range_or_without_a_high_half_are_damage)
 	memset((void *)(uintptr_t)l.vector, 0, 8 * l.vector_words);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
 	ck_assert_str_eq(blm_why(), words);
+	*(uint32_t *)(uintptr_t)l.samples = htole32(1);		/* as if a block came before the first high half */
+	ck_assert(!part->kind->contains(part, &(struct blm_hashed){ .hash = { .hi = 0 } }));
 	memcpy(part->bytes, was, part->shape.bytes);
 	memcpy(part->bytes + 24, &(uint64_t){ htole64(UINT64_C(1) << 32 | 61) }, 8);	/* the lower half of a number longer than its block */
 	FAILS(reads_to_the_end(f), -EUCLEAN);
