@@ -400,6 +400,30 @@ START_TEST(impossible_words_crash_nobody)
 }
 END_TEST
 
+START_TEST(slots_may_lie_in_the_file_in_any_order)
+{
+	const char *path = a_path();
+	struct blm_filter *f;
+	struct blm_part_entry *e;
+	uint64_t first;
+
+	begin_time();
+	f = create(path, "slots=4", 1000);
+	e = current_view(f)->image.header->part;
+	first = e[0].offset;
+	e[0].offset = e[1].offset;
+	e[1].offset = first;
+	for (unsigned i = 0; i < 2; i++)
+		e[i].check = blm_check_part(&e[i], i, current_view(f)->constant.uuid);
+	blm_close(f);
+	OK(blm_open(&f, NULL, path, true));
+	add(f, 1);
+	OK(blm_sync(f));
+	ck_assert(has(f, 1));
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_slot_lasts_a_millisecond_at_least)
 {
 	struct blm_params p = { .kind = "window", .options = "slots=4,span=0.003", .capacity = 100 };
@@ -564,6 +588,7 @@ int main(void)
 	tcase_add_test(tc, a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left);
 	tcase_add_test(tc, impossible_words_crash_nobody);
 	tcase_add_test(tc, a_slot_lasts_a_millisecond_at_least);
+	tcase_add_test(tc, slots_may_lie_in_the_file_in_any_order);
 	tcase_add_test(tc, no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed);
 	tcase_add_test(tc, of_all_who_claim_a_key_while_slots_turn_one_wins);
 	suite_add_tcase(s, tc);
