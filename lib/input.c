@@ -32,8 +32,8 @@ const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size
 static struct blm_batch batch_from(const struct blm_view *view, const struct blm_input *in, size_t at, struct room *room)
 {
 	const struct blm_hasher *by = &view->hasher;
-	size_t left = in->count - at;
-	struct blm_batch batch = { .by = by, .count = left < BLM_BATCH ? left : BLM_BATCH, .keys = in->keys ? in->keys + at : NULL };
+	size_t left = in->count - at, together = kind_together(view->whole.kind);
+	struct blm_batch batch = { .by = by, .count = left < together ? left : together, .keys = in->keys ? in->keys + at : NULL };
 
 	if (in->hashes) {
 		batch.hashes = in->hashes + at;
@@ -104,7 +104,7 @@ static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const str
 }
 
 /*
- * Run a whole input through a view, BLM_BATCH keys at a time: each batch is hashed before the one ahead of it is worked on, which
+ * Run a whole input through a view, as many keys at a time as its kind likes: each batch is hashed before the one ahead of it is worked on, which
  * asks for its memory meanwhile. The first has an empty one ahead of it. *ret_yes: how many bits of the answer are set, also where it
  * fails in the middle.
  */

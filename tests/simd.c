@@ -5,6 +5,8 @@
 #include "suite.h"
 
 #include <sys/wait.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 enum { MOST_BYTES = 8192, MOST_COUNT = 130 };
 
@@ -403,6 +405,99 @@ static void says(const char *wanted, const char *expected)
 	ck_assert_str_eq(line, expected);
 }
 
+/* ---- Hashes ---- */
+
+static const uint64_t seeds_of_hashes[] = { 0, 1, 0x80000000, UINT32_MAX, 0x0123456789abcdef, UINT64_MAX };
+
+static void is_xxh3(const void *bytes, size_t len, uint64_t seed, const struct blm_hash *hash)
+{
+	XXH128_hash_t expected = XXH3_128bits_withSeed(bytes, len, seed);
+
+	ck_assert_uint_eq(hash->lo, expected.low64);
+	ck_assert_uint_eq(hash->hi, expected.high64);
+}
+
+/* Each key is a block of memory of its own, so that a sanitizer sees who reads past it. */
+static void hash_lengths(const struct blm_simd *simd, const size_t *lengths, size_t count, size_t expected, uint64_t *random)
+{
+	struct blm_key keys[MOST_COUNT];
+	struct blm_hash hashes[MOST_COUNT] = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		uint8_t *bytes = malloc(lengths[i] ? lengths[i] : 1);
+
+		ck_assert_ptr_nonnull(bytes);
+		for (size_t b = 0; b < lengths[i]; b++)
+			bytes[b] = (uint8_t)(next_random(random) >> 56);
+		keys[i] = (struct blm_key){ bytes, lengths[i] };
+	}
+	for (size_t s = 0; s < ARRAY_LEN(seeds_of_hashes); s++) {
+		size_t done = simd->xxh3_many(keys, count, seeds_of_hashes[s], hashes);
+
+		ck_assert_uint_eq(done, expected);
+		for (size_t i = 0; i < done; i++)
+			is_xxh3(keys[i].bytes, keys[i].len, seeds_of_hashes[s], &hashes[i]);
+		for (size_t i = done; i < count; i++)
+			ck_assert(!hashes[i].lo && !hashes[i].hi);
+	}
+	for (size_t i = 0; i < count; i++)
+		free((void *)keys[i].bytes);
+}
+
+enum { AT_ONCE = 8 };
+
+START_TEST(every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it)
+{
+	const struct blm_simd *simd = blm_simd_at((size_t)_i);
+	size_t lengths[MOST_COUNT];
+	uint64_t random = 1;
+
+	if (!simd->xxh3_many)
+		return;
+	for (size_t len = 0; len <= 20; len++)
+		for (size_t count = 0; count <= 40; count++) {
+			for (size_t i = 0; i < count; i++)
+				lengths[i] = len;
+			hash_lengths(simd, lengths, count, len >= 4 && len <= 16 ? count / AT_ONCE * AT_ONCE : 0, &random);
+		}
+	for (int round = 0; round < 300; round++) {
+		size_t odd = next_random(&random) % MOST_COUNT, least = round % 2 ? 4 : 9, most = round % 2 ? 8 : 16;
+
+		for (size_t i = 0; i < MOST_COUNT; i++)
+			lengths[i] = least + next_random(&random) % (most - least + 1);
+		lengths[odd] = round % 4 < 2 ? least - 1 : most + 1;
+		hash_lengths(simd, lengths, MOST_COUNT, odd / AT_ONCE * AT_ONCE, &random);
+	}
+}
+END_TEST
+
+START_TEST(every_set_hashes_keys_of_8_and_16_bytes_that_lie_one_after_the_other_as_xxhash_does)
+{
+	const struct blm_simd *simd = blm_simd_at((size_t)_i);
+	struct blm_hash hashes[40];
+	uint64_t random = 1;
+
+	if (!simd->xxh3_fixed)
+		return;
+	for (size_t width = 0; width <= 33; width++)
+		for (size_t count = 0; count <= 40; count++) {
+			uint8_t *bytes = malloc(width * count + 1);
+			size_t done;
+
+			ck_assert_ptr_nonnull(bytes);
+			for (size_t b = 0; b < width * count; b++)
+				bytes[b] = (uint8_t)(next_random(&random) >> 56);
+			for (size_t s = 0; s < ARRAY_LEN(seeds_of_hashes); s++) {
+				done = simd->xxh3_fixed(bytes, width, count, seeds_of_hashes[s], hashes);
+				ck_assert_uint_eq(done, width == 8 || width == 16 ? count / AT_ONCE * AT_ONCE : 0);
+				for (size_t i = 0; i < done; i++)
+					is_xxh3(bytes + i * width, width, seeds_of_hashes[s], &hashes[i]);
+			}
+			free(bytes);
+		}
+}
+END_TEST
+
 START_TEST(the_environment_picks_a_set_by_name_and_another_name_changes_nothing)
 {
 	const char *best = blm_simd_at(0)->name;
@@ -425,6 +520,7 @@ START_TEST(every_set_has_every_loop)
 			  && s->blocks_set && s->blocks_missing && s->block_contains && s->block_lacks
 			  && s->split_blocks_contain && s->split_block_contains && s->split_block_lacks && s->split_blocks_set
 			  && s->count_split_blocks);
+		ck_assert(!s->xxh3_many == !s->xxh3_fixed);
 	}
 	ck_assert_str_eq(scalar()->name, "scalar");
 }
@@ -452,6 +548,8 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys, 1, sets);
 	tcase_add_loop_test(tc, every_set_sets_the_same_bits_and_says_of_the_same_keys_that_they_changed_some, 1, sets);
 	tcase_add_loop_test(tc, every_set_finds_sets_and_counts_the_same_bits_in_split_blocks_as_their_definition, 0, sets);
+	tcase_add_loop_test(tc, every_set_hashes_short_keys_as_xxhash_does_and_leaves_others_to_it, 1, sets);
+	tcase_add_loop_test(tc, every_set_hashes_keys_of_8_and_16_bytes_that_lie_one_after_the_other_as_xxhash_does, 1, sets);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

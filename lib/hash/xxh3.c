@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "hash/key.h"
+#include "simd/simd.h"
 
 static inline struct blm_hash hash_bytes(const void *bytes, size_t len, uint64_t seed)
 {
@@ -61,9 +62,8 @@ static size_t one_length(const struct blm_key *keys, size_t count)
 	return others ? SIZE_MAX : len;
 }
 
-static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret)
+static void hash_alike(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret)
 {
-	uint64_t seed = by->seeds[0];
 	size_t len = one_length(keys, count);
 
 	if (len == 8)
@@ -74,6 +74,27 @@ static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, s
 		hash_each(keys, count, seed, ret);
 }
 
+/* Those that are left when an instruction set goes no further are likely few, or long; so it tries again past them. */
+static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret)
+{
+	enum { PAST = 8 };
+	const struct blm_simd *simd = blm_simd_best();
+	uint64_t seed = by->seeds[0];
+
+	if (!simd->xxh3_many) {
+		hash_alike(keys, count, seed, ret);
+		return;
+	}
+	for (size_t at = 0; at < count;) {
+		size_t left;
+
+		at += simd->xxh3_many(keys + at, count - at, seed, ret + at);
+		left = count - at < PAST ? count - at : PAST;
+		hash_each(keys + at, left, seed, ret + at);
+		at += left;
+	}
+}
+
 static inline __attribute__((always_inline)) void hash_width(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
@@ -82,8 +103,15 @@ static inline __attribute__((always_inline)) void hash_width(const uint8_t *byte
 
 static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width, size_t count, struct blm_hash *ret)
 {
+	const struct blm_simd *simd = blm_simd_best();
 	uint64_t seed = by->seeds[0];
+	size_t done = simd->xxh3_fixed ? simd->xxh3_fixed(bytes, width, count, seed, ret) : 0;
 
+	if (done) {
+		bytes += done * width;
+		ret += done;
+		count -= done;
+	}
 	if (width == 4)
 		hash_width(bytes, 4, count, seed, ret);
 	else if (width == 8)

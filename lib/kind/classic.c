@@ -350,6 +350,7 @@ const struct blm_kind blm_kind_classic = {
 	.census = census, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
 	.fill = &filling,
+	.together = 1024,
 	.only_sets = true,
 	.every_family = true, .every_scheme = true,
 };

@@ -1,12 +1,14 @@
-/* avx512.c - built with -mavx512f, bw, vl, vpopcntdq; reached only where runs_here() */
+/* avx512.c - built with -mavx512f, bw, dq, vl, vpopcntdq; reached only where runs_here() */
 #include "simd/simd.h"
 #include "simd/block.h"
+#include "simd/lanes.h"
+#include "simd/xxh3.h"
 
 #include <immintrin.h>
 
 static bool runs_here(void)
 {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
 	    && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq");
 }
 
@@ -78,13 +80,18 @@ static inline __mmask8 lanes_of(unsigned left)
  * Seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its lower six turn that
  * until the bit is the lowest. (permutexvar takes the lowest three bits of a number, rorv the lowest six.)
  */
-static inline bool word_contains(__m512i block, __m512i word, __mmask8 wanted)
+static inline __mmask8 word_lacks(__m512i block, __m512i word, __mmask8 wanted)
 {
 	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
 	__m512i looked_up = _mm512_permutexvar_epi64(_mm512_srlv_epi64(word, number), block);
 	__m512i turned = _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
 
-	return !_mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
+	return _mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
+}
+
+static inline bool word_contains(__m512i block, __m512i word, __mmask8 wanted)
+{
+	return !word_lacks(block, word, wanted);
 }
 
 static inline __m512i word_of(const struct blm_hash *hash, unsigned i)
@@ -107,11 +114,107 @@ static inline bool contains(const uint64_t *block, unsigned probes, const struct
 	return true;
 }
 
-/* Most filters have no more probes than one word, and a key takes so little that the loop around them would be felt. */
+/* Fewer than eight hashes; the others are 0. */
+static __attribute__((noinline)) lanes load_few(const struct blm_hash *hashes, size_t count, lanes *ret_hi)
+{
+	struct blm_hash few[LANES] = { 0 };
+
+	memcpy(few, hashes, count * sizeof(*few));
+	return load_hashes(few, ret_hi);
+}
+
+static inline lanes hashes_at(const struct blm_hash *hashes, size_t left, lanes *ret_hi)
+{
+	return __builtin_expect(left < LANES, false) ? load_few(hashes, left, ret_hi) : load_hashes(hashes, ret_hi);
+}
+
+/* Up to 64 keys of one word of probes, and as many of the next batch: what is worked out of their hashes, eight at once. */
+enum { TOGETHER = 64 };
+struct some_keys {
+	size_t count, next_count;
+	_Alignas(64) uint64_t place[TOGETHER];	/* where the block begins, in bytes: block_of() */
+	uint64_t word[TOGETHER];		/* the first that the hash unfolds to */
+	uint64_t next_place[TOGETHER];
+};
+
+static inline size_t some_of(size_t count, size_t at)
+{
+	return at >= count ? 0 : count - at < TOGETHER ? count - at : TOGETHER;
+}
+
+/* The bits of so many of 64, of which there is one. */
+static inline uint64_t first_of(size_t count)
+{
+	return UINT64_MAX >> (TOGETHER - count);
+}
+
+static inline lanes places_of(lanes hi, uint64_t blocks)
+{
+	lanes place;
+
+	times(hi, all(blocks), &place);
+	return place * BLOCK_BYTES;
+}
+
+/* Eight of those from `at` on, from the i-th of them. */
+static inline void look_up(const struct blm_block_keys *k, size_t at, size_t i, struct some_keys *ret)
+{
+	lanes lo, hi, low, high;
+
+	if (i < ret->next_count) {
+		hashes_at(k->next + at + i, ret->next_count - i, &hi);
+		store_numbers(places_of(hi, k->blocks), ret->next_place + i);
+	}
+	if (i < ret->count) {
+		lo = hashes_at(k->hashes + at + i, ret->count - i, &hi);
+		low = times(lo, hi ^ all(UNFOLD_FLIP), &high);
+		store_numbers(places_of(hi, k->blocks), ret->place + i);
+		store_numbers(low ^ high, ret->word + i);
+	}
+}
+
+/*
+ * Bit i: are all probes there of key `at` + i? What was worked out goes through memory, where it is had as an address, and spread over a
+ * register, for no instruction; eight keys ahead, so that it has got there. Into the first cache, unlike block_prefetch(): a key takes so
+ * little here that lines that are in the second already would be waited for. (In tests/bench: "contains_many" of 1m and of 100m keys.)
+ */
+static inline uint64_t ask_some(const struct blm_block_keys *k, size_t at, __mmask8 wanted)
+{
+	_Alignas(64) uint8_t lacks[TOGETHER];
+	struct some_keys keys;
+
+	keys.count = some_of(k->count, at);
+	keys.next_count = some_of(k->next_count, at);
+	look_up(k, at, 0, &keys);
+	for (size_t from = 0; from < keys.count || from < keys.next_count; from += LANES) {
+		look_up(k, at, from + LANES, &keys);
+		for (size_t i = from; i < from + LANES; i++) {
+			if (i < keys.next_count)
+				__builtin_prefetch(k->data + keys.next_place[i], 0, 3);
+			if (i < keys.count)
+				lacks[i] = word_lacks(_mm512_load_si512(k->data + keys.place[i]), _mm512_set1_epi64((long long)keys.word[i]), wanted);
+		}
+	}
+	return keys.count ? _mm512_mask_testn_epi8_mask(first_of(keys.count), _mm512_load_si512(lacks), _mm512_set1_epi8(-1)) : 0;
+}
+
+static void blocks_contain_few(const struct blm_block_keys *k, uint64_t *ret_bits)
+{
+	const struct blm_block_keys keys = *k;
+	const __mmask8 wanted = lanes_of(keys.probes);
+
+	for (size_t at = 0; at < keys.count || at < keys.next_count; at += TOGETHER) {
+		uint64_t bits = ask_some(&keys, at, wanted);
+
+		if (at < keys.count)
+			ret_bits[at / 64] = bits;
+	}
+}
+
 static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {
 	if (keys->probes <= PROBES_A_WORD)
-		blocks_each(keys, ret_bits, block_of, contains_few);
+		blocks_contain_few(keys, ret_bits);
 	else
 		blocks_each(keys, ret_bits, block_of, contains);
 }
@@ -152,10 +255,31 @@ static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_
 	return count;
 }
 
+/* There is room for the bits of 64 keys of one word of probes, so `from` is a multiple of 64. */
+static_assert((int)BLM_MISSING_MAX >= TOGETHER * PROBES_A_WORD, "room");
+static size_t blocks_missing_few(const struct blm_block_keys *k, size_t from, struct blm_missing *ret)
+{
+	const struct blm_block_keys keys = *k;
+	const __mmask8 wanted = lanes_of(keys.probes);
+	size_t some = some_of(keys.count, from), count = 0;
+	uint64_t there = ask_some(&keys, from, wanted);
+
+	for (uint64_t lack = some ? ~there & first_of(some) : 0; lack; lack &= lack - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(lack);
+		const struct blm_hash *hash = &keys.hashes[from + i];
+
+		count += missing_few((uint64_t *)block_of(keys.data, keys.blocks, hash), keys.probes, hash, i * UINT64_C(64),
+				     ret->word + count, ret->which + count);
+	}
+	for (size_t at = from + TOGETHER; from + some == keys.count && at < keys.next_count; at++)
+		block_prefetch(&keys, at, block_of);
+	ret->count = count;
+	return from + some;
+}
+
 static size_t blocks_missing(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret)
 {
-	return keys->probes <= PROBES_A_WORD ? blocks_missing_each(keys, from, ret, contains_few, missing_few)
-					     : blocks_missing_each(keys, from, ret, contains, missing);
+	return keys->probes <= PROBES_A_WORD ? blocks_missing_few(keys, from, ret) : blocks_missing_each(keys, from, ret, contains, missing);
 }
 
 /* Each probe's bit goes to the lane that is its word. */
@@ -266,4 +390,6 @@ const struct blm_simd blm_simd_avx512 = {
 	.block_contains = block_contains_here,
 	.blocks_missing = blocks_missing,
 	.block_lacks = block_lacks,
+	.xxh3_many = xxh3_many,
+	.xxh3_fixed = xxh3_fixed,
 };

@@ -38,6 +38,8 @@ static void fill(void)
 		INHERIT(split_block_lacks);
 		INHERIT(split_blocks_set);
 		INHERIT(count_split_blocks);
+		INHERIT(xxh3_many);
+		INHERIT(xxh3_fixed);
 #undef INHERIT
 		best = i;
 		count = i + 1;

@@ -82,6 +82,13 @@ struct blm_simd {
 	unsigned (*split_block_lacks)(const uint64_t *block, uint64_t lo, uint64_t ret_mask[4]);
 	void (*split_blocks_set)(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits);
 	uint64_t (*count_split_blocks)(const void *data, size_t bytes, uint64_t histogram[513]);
+
+	/*
+	 * XXH3-128 of the first keys, as many as the set hashes at once and that again, while all of those have 9 to 16 bytes or all 4 to
+	 * 8; returns how many. Of keys of `width` bytes, one after the other, if that is 8 or 16. NULL for scalar: then xxHash does it.
+	 */
+	size_t (*xxh3_many)(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret);
+	size_t (*xxh3_fixed)(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret);
 };
 
 const struct blm_simd *blm_simd_best(void);	/* that this processor runs and $BLOOMERY_SIMD allows */

@@ -1,0 +1,99 @@
+/*
+ * xxh3.h - XXH3-128 of eight keys at once, by AVX-512 (xxHash, doc/xxhash_spec.md, "XXH3": inputs of 4 to 8 and of 9 to 16 bytes)
+ *
+ * A key by itself is some 40 instructions that wait for each other's products, half of a question to a block; one of eight, seven
+ * or so. Longer keys are left to xxHash. By AVX2, whose products are of 32 bits and four at once, it takes as long as one by one.
+ */
+#ifndef BLM_SIMD_XXH3_H
+#define BLM_SIMD_XXH3_H
+
+#include "simd/lanes.h"
+#include "simd/simd.h"
+
+/* Of xxHash: its primes, and of the default secret the words from byte 16, 24, 32, ... on, in pairs as they are used. */
+#define PRIME32_2 UINT64_C(0x85EBCA77)
+#define PRIME64_1 UINT64_C(0x9E3779B185EBCA87)
+#define PRIME64_2 UINT64_C(0xC2B2AE3D27D4EB4F)
+#define PRIME_MX1 UINT64_C(0x165667919E3779F9)
+#define PRIME_MX2 UINT64_C(0x9FB21C651E98DF25)
+#define SECRET_16_24 UINT64_C(0xC4F023344DC994AC)
+#define SECRET_32_40 UINT64_C(0x59973F0033362349)
+#define SECRET_48_56 UINT64_C(0xC202797692D63D58)
+
+static inline lanes xorshift(lanes x, int shift)
+{
+	return x ^ x >> shift;
+}
+
+static inline lanes avalanche(lanes x)
+{
+	return xorshift(xorshift(x, 37) * all(PRIME_MX1), 32);
+}
+
+/* Of 9 to 16 bytes. */
+static inline lanes hash_ends(lanes first, lanes last, lanes lengths, uint64_t seed, lanes *ret_high)
+{
+	lanes high, low = times(first ^ last ^ all(SECRET_32_40 - seed), all(PRIME64_1), &high), top;
+
+	low += (lengths - all(1)) << 54;
+	last ^= all(SECRET_48_56 + seed);
+	high += last + times32(last, all(PRIME32_2 - 1));
+	low = times(low ^ swap_bytes(high), all(PRIME64_2), &top);
+	*ret_high = avalanche(top + high * all(PRIME64_2));
+	return avalanche(low);
+}
+
+/* Of 4 to 8 bytes. */
+static inline lanes hash_short(lanes bytes, lanes lengths, uint64_t seed, lanes *ret_high)
+{
+	uint64_t turned = seed ^ (uint64_t)__builtin_bswap32((uint32_t)seed) << 32;
+	lanes high, low = times(bytes ^ all(SECRET_16_24 + turned), all(PRIME64_1) + (lengths << 2), &high);
+
+	high += low << 1;
+	low ^= high >> 3;
+	*ret_high = avalanche(high);
+	return xorshift(xorshift(low, 35) * all(PRIME_MX2), 28);
+}
+
+static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret)
+{
+	size_t at = 0;
+
+	for (; count - at >= LANES; at += LANES) {
+		lanes lengths = load_lengths(keys + at), low, high;
+
+		if (all_within(lengths, 9, 16)) {
+			lanes last, first = load_ends(keys + at, lengths, &last);
+
+			low = hash_ends(first, last, lengths, seed, &high);
+		} else if (all_within(lengths, 4, 8)) {
+			low = hash_short(load_short(keys + at), lengths, seed, &high);
+		} else {
+			break;
+		}
+		store_hashes(low, high, ret + at);
+	}
+	return at;
+}
+
+static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret)
+{
+	size_t at = 0;
+	lanes low, high, last;
+
+	if (width == 16)
+		for (; count - at >= LANES; at += LANES) {
+			lanes first = load_halves(bytes + at * width, &last);
+
+			low = hash_ends(first, last, all(16), seed, &high);
+			store_hashes(low, high, ret + at);
+		}
+	else if (width == 8)
+		for (; count - at >= LANES; at += LANES) {
+			low = hash_short(load_words(bytes + at * width), all(8), seed, &high);
+			store_hashes(low, high, ret + at);
+		}
+	return at;
+}
+
+#endif
