@@ -123,12 +123,9 @@ int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_wh
 		return r < 0 ? r : 0;
 	}
 	for (size_t at = 0, turn = 0; r == 0 && (at < in->count || batch.count); turn ^= 1) {
-		bool cold = at % BLM_AHEAD == 0 && at < in->count && blm_is_cold(view, in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD);
 		struct blm_batch next = batch_from(view, in, at, &room[turn]);
 		uint64_t bits[BLM_BATCH_WORDS];
 
-		if (__builtin_expect(cold, false))
-			ask_ahead(view, in, at, what);
 		batch.next = next.hashes;
 		batch.next_count = next.hashes ? next.count : 0;
 		r = work(view, &batch, in, at - batch.count, what, bits);
@@ -141,6 +138,9 @@ int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_wh
 				*ret_bits++ = bits[i];
 			*ret_yes += __builtin_popcountll(bits[i]);
 		}
+		/* as late as can be, when the batch before has waited where it had to */
+		if (r == 0 && at % BLM_AHEAD == 0 && at < in->count && blm_is_cold(view, in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD))
+			ask_ahead(view, in, at, what);
 		at += next.count;
 		batch = next;
 	}
