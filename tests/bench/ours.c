@@ -178,7 +178,7 @@ static const struct work works[] = {
 	{ .name = "read, not asked for", .run = read_not_asked_for },
 	{ .name = "chained read", .run = chain_lines },
 	{ .name = "atomic OR", .every = true, .run = or_lines },
-	{ .name = "hash_many", .which = ABSENT, .run = hash_many },
+	{ .name = "hash_many", .which = ABSENT, .run = hash_many, .simd = true },
 	{ .name = "contains", .limit = "read", .which = ABSENT, .run = contains, .every = true },
 	{ .name = "contains", .limit = "read", .which = PRESENT, .run = contains },
 	{ .name = "contains_many", .limit = "read", .which = ABSENT, .run = contains_many, .simd = true, .curve = true, .every = true },
