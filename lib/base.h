@@ -24,11 +24,10 @@ static inline uint64_t scale(uint64_t x, uint64_t n)
  * halves folded. The words of a key are as good as independent, also for small filters with many probes, where the
  * classical h1 + i h2 misses its rate by far (`bloomery measure -n 1000 -m 32000 -k 22 --scheme double`).
  */
-#define UNFOLD_STEP UINT64_C(0xD1B54A32D192ED03)
 #define UNFOLD_FLIP UINT64_C(0xA0761D6478BD642F)
 static inline uint64_t unfold(uint64_t lo, uint64_t hi, uint64_t i)
 {
-	unsigned __int128 p = (unsigned __int128)(lo + i * UNFOLD_STEP) * (hi ^ UNFOLD_FLIP);
+	unsigned __int128 p = (unsigned __int128)(lo + i * UINT64_C(0xD1B54A32D192ED03)) * (hi ^ UNFOLD_FLIP);
 
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }

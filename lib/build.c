@@ -208,7 +208,7 @@ struct input {
 	size_t count;
 };
 
-/* Up to BLM_BATCH_USUAL of them; room for as many keys and hashes is the caller's. */
+/* Up to BLM_BATCH of them; room for as many keys and hashes is the caller's. */
 static struct blm_batch batch_of(const struct blm_build *b, const struct input *in, size_t at, struct blm_key *keys, struct blm_hash *hashes)
 {
 	const struct blm_hasher *by = &b->hasher;
@@ -217,7 +217,7 @@ static struct blm_batch batch_of(const struct blm_build *b, const struct input *
 		.by = by,
 		.keys = in->keys ? in->keys + at : NULL,
 		.hashes = in->hashes ? in->hashes + at : NULL,
-		.count = in->count - at < BLM_BATCH_USUAL ? in->count - at : BLM_BATCH_USUAL,
+		.count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH,
 	};
 
 	if (!hashed && !wants_keys(by)) {
@@ -265,11 +265,11 @@ static int check_numbers(const struct blm_build *b, const struct blm_batch *batc
 
 static int add_to_order(struct blm_build *b, const struct input *in)
 {
-	struct blm_hash hashes[BLM_BATCH_USUAL];
-	struct blm_key keys[BLM_BATCH_USUAL];
+	struct blm_hash hashes[BLM_BATCH];
+	struct blm_key keys[BLM_BATCH];
 	int r = 0;
 
-	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH_USUAL) {
+	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
 		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
 
 		r = check_numbers(b, &batch);
@@ -282,15 +282,15 @@ static int add_to_order(struct blm_build *b, const struct input *in)
 static int add_to_file(struct blm_build *b, const struct input *in)
 {
 	struct blm_lane *lane = b->growing ? NULL : blm_lanes_take(&b->lanes);
-	struct blm_hash hashes[BLM_BATCH_USUAL];
-	struct blm_key keys[BLM_BATCH_USUAL];
+	struct blm_hash hashes[BLM_BATCH];
+	struct blm_key keys[BLM_BATCH];
 	int r = 0;
 
 	if (b->growing)
 		return add_growing(b, in);
 	if (!lane)
 		return -ENOMEM;
-	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH_USUAL) {
+	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
 		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
 
 		r = blm_lane_add(lane, &batch);
@@ -378,13 +378,13 @@ static int fill(struct blm_build *b)
 {
 	const struct blm_sorted *keys = &b->sort.sorted;
 	struct blm_lane *lane = blm_lanes_take(&b->lanes);
-	struct blm_hash hashes[BLM_BATCH_USUAL];
+	struct blm_hash hashes[BLM_BATCH];
 	int r = lane ? 0 : -ENOMEM;
 
-	for (uint64_t at = 0; r == 0 && at < keys->count; at += BLM_BATCH_USUAL) {
-		struct blm_batch batch = { .by = &b->hasher, .hashes = hashes, .count = BLM_BATCH_USUAL };
+	for (uint64_t at = 0; r == 0 && at < keys->count; at += BLM_BATCH) {
+		struct blm_batch batch = { .by = &b->hasher, .hashes = hashes, .count = BLM_BATCH };
 
-		if (keys->count - at < BLM_BATCH_USUAL)
+		if (keys->count - at < BLM_BATCH)
 			batch.count = (size_t)(keys->count - at);
 		r = sorted_read(keys, at, hashes, NULL, batch.count);
 		if (r == 0)

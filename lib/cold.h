@@ -4,8 +4,8 @@
 
 #include "filter.h"
 
-enum { BLM_AHEAD = 1024 };	/* so many keys at once have their pages asked for: batches of them */
-static_assert(BLM_AHEAD % BLM_BATCH == 0, "whole batches");
+enum { BLM_AHEAD = 1024 };	/* so many keys at once have their pages asked for */
+static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "whole batches");
 
 /*
  * blm_is_cold() - did this thread wait for the disk of late, where it could have asked for its pages in time?

@@ -14,10 +14,11 @@ int blm_input_check(const struct blm_filter *f, const struct blm_view *view, con
 	return 0;
 }
 
-/* What a batch is made of where the caller did not give it. */
+/* What a batch is made of where the caller did not give it: room for so many keys of this one, and of the next. */
 struct room {
-	struct blm_hash hashes[BLM_BATCH];
-	struct blm_key keys[BLM_BATCH];
+	size_t batch;
+	struct blm_hash *hashes[2];
+	struct blm_key *keys[2];
 };
 
 const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count, struct blm_key *room)
@@ -29,24 +30,25 @@ const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size
 	return room;
 }
 
-static struct blm_batch batch_from(const struct blm_view *view, const struct blm_input *in, size_t at, struct room *room)
+static struct blm_batch batch_from(const struct blm_view *view, const struct blm_input *in, size_t at, size_t most, struct blm_hash *hashes,
+				   struct blm_key *keys)
 {
 	const struct blm_hasher *by = &view->hasher;
-	size_t left = in->count - at, together = kind_together(view->whole.kind);
-	struct blm_batch batch = { .by = by, .count = left < together ? left : together, .keys = in->keys ? in->keys + at : NULL };
+	size_t left = in->count - at;
+	struct blm_batch batch = { .by = by, .count = left < most ? left : most, .keys = in->keys ? in->keys + at : NULL };
 
 	if (in->hashes) {
 		batch.hashes = in->hashes + at;
 	} else if (wants_keys(by)) {
-		batch.keys = blm_input_keys(in, at, batch.count, room->keys);
+		batch.keys = blm_input_keys(in, at, batch.count, keys);
 	} else {
 		if (in->keys)
-			blm_hash_all(by, in->keys + at, batch.count, room->hashes);
+			blm_hash_all(by, in->keys + at, batch.count, hashes);
 		else
-			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count, room->hashes);
-		batch.hashes = room->hashes;
+			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count, hashes);
+		batch.hashes = hashes;
 		if (view->whole.kind->holds_keys)
-			batch.keys = blm_input_keys(in, at, batch.count, room->keys);
+			batch.keys = blm_input_keys(in, at, batch.count, keys);
 	}
 	return batch;
 }
@@ -103,28 +105,16 @@ static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const str
 	blm_ask_ahead(view, &batch, what != BLM_ASK);
 }
 
-/*
- * Run a whole input through a view, as many keys at a time as its kind likes: each batch is hashed before the one ahead of it is worked on, which
- * asks for its memory meanwhile. The first has an empty one ahead of it. *ret_yes: how many bits of the answer are set, also where it
- * fails in the middle.
- */
-int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
+/* Each batch is hashed before the one ahead of it is worked on, which asks for its memory meanwhile. The first has an empty one ahead of it. */
+static int run_batches(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes,
+		       const struct room *room)
 {
 	struct blm_batch batch = { .by = &view->hasher };
-	struct room room[2];
 	int r = 0, refused = 0;
 
-	*ret_yes = 0;
-	if (in->count == 1) {
-		r = run_one(view, in, what);
-		*ret_yes = r > 0;
-		if (ret_bits && r >= 0)
-			*ret_bits = (uint64_t)r;
-		return r < 0 ? r : 0;
-	}
 	for (size_t at = 0, turn = 0; r == 0 && (at < in->count || batch.count); turn ^= 1) {
-		struct blm_batch next = batch_from(view, in, at, &room[turn]);
-		uint64_t bits[BLM_BATCH_WORDS];
+		struct blm_batch next = batch_from(view, in, at, room->batch, room->hashes[turn], room->keys[turn]);
+		uint64_t bits[BLM_BATCH_LARGE / 64];
 
 		batch.next = next.hashes;
 		batch.next_count = next.hashes ? next.count : 0;
@@ -138,11 +128,48 @@ int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_wh
 				*ret_bits++ = bits[i];
 			*ret_yes += __builtin_popcountll(bits[i]);
 		}
-		/* as late as can be, when the batch before has waited where it had to */
+		/* now that the batch before may have had to wait for the disk */
 		if (r == 0 && at % BLM_AHEAD == 0 && at < in->count && blm_is_cold(view, in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD))
 			ask_ahead(view, in, at, what);
 		at += next.count;
 		batch = next;
 	}
 	return r < 0 ? r : refused;
+}
+
+/* Room for a batch is on the stack, which threads and fibers may have little of: no more than is used. */
+static __attribute__((noinline)) int run_many(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
+					      int64_t *ret_yes)
+{
+	struct blm_hash hashes[2][BLM_BATCH];
+	struct blm_key keys[2][BLM_BATCH];
+	size_t batch = kind_batch(view->whole.kind);
+	const struct room room = { batch < BLM_BATCH ? batch : BLM_BATCH, { hashes[0], hashes[1] }, { keys[0], keys[1] } };
+
+	return run_batches(view, in, what, ret_bits, ret_yes, &room);
+}
+
+static __attribute__((noinline)) int run_very_many(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
+						   int64_t *ret_yes)
+{
+	struct blm_hash hashes[2][BLM_BATCH_LARGE];
+	struct blm_key keys[2][BLM_BATCH_LARGE];
+	const struct room room = { BLM_BATCH_LARGE, { hashes[0], hashes[1] }, { keys[0], keys[1] } };
+
+	return run_batches(view, in, what, ret_bits, ret_yes, &room);
+}
+
+/* *ret_yes: how many bits of the answer are set, also where it fails in the middle. */
+int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
+{
+	int r;
+
+	*ret_yes = 0;
+	if (in->count != 1)
+		return (in->count > BLM_BATCH && kind_batch(view->whole.kind) > BLM_BATCH ? run_very_many : run_many)(view, in, what, ret_bits, ret_yes);
+	r = run_one(view, in, what);
+	*ret_yes = r > 0;
+	if (ret_bits && r >= 0)
+		*ret_bits = (uint64_t)r;
+	return r < 0 ? r : 0;
 }

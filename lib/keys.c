@@ -41,11 +41,11 @@ static bool gives_keys(enum blm_what what)
 /* How many more are new: those that were on the list (allow.h). */
 static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits)
 {
-	struct blm_key room[BLM_BATCH_USUAL];
+	struct blm_key room[BLM_BATCH];
 	int64_t new = 0, r = 0;
 
-	for (size_t at = 0, count; at < in->count && !in->hashes && r >= 0; at += BLM_BATCH_USUAL) {
-		count = in->count - at < BLM_BATCH_USUAL ? in->count - at : BLM_BATCH_USUAL;
+	for (size_t at = 0, count; at < in->count && !in->hashes && r >= 0; at += BLM_BATCH) {
+		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
 		r = blm_allow_take_off(f, view, blm_input_keys(in, at, count, room), count, ret_bits && what != BLM_PUT ? ret_bits + at / 64 : NULL);
 		new += r;
 	}
@@ -131,20 +131,20 @@ static int claim_listed(struct blm_filter *f, struct blm_view *view, const struc
 			uint64_t *bits)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	uint64_t given[BLM_BATCH_USUAL / 64], revoked[BLM_BATCH_WORDS] = { 0 };
+	uint64_t given[BLM_BATCH_WORDS], revoked[BLM_BATCH_WORDS] = { 0 };
 	struct giving giving = { f, view, keys, given, revoked };
 	int64_t yes;
 	int r = word(f, view, blm_input_run(view, in, BLM_CLAIM, bits, &yes));
 
 	if (r < 0) {
-		for (size_t i = 0; i < BLM_BATCH_USUAL / 64; i++)
+		for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
 			bits[i] &= ~listed[i];
 		return r;
 	}
-	for (size_t i = 0; i < BLM_BATCH_USUAL / 64; i++)
+	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
 		given[i] = kind->claim == kind->add ? UINT64_MAX : bits[i];
 	r = blm_allow_claim(f, view, keys, in->count, listed, bits, give, &giving);
-	for (size_t i = 0; i < BLM_BATCH_USUAL / 64; i++)
+	for (size_t i = 0; i < BLM_BATCH_WORDS; i++)
 		bits[i] &= ~revoked[i];
 	return r;
 }
@@ -153,9 +153,9 @@ static int claim_listed(struct blm_filter *f, struct blm_view *view, const struc
 static int remove_others(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, const struct blm_key *keys, const uint64_t *listed,
 			 uint64_t *bits)
 {
-	struct blm_key others[BLM_BATCH_USUAL];
-	size_t index[BLM_BATCH_USUAL], count = 0;
-	uint64_t answers[BLM_BATCH_USUAL / 64] = { 0 };
+	struct blm_key others[BLM_BATCH];
+	size_t index[BLM_BATCH], count = 0;
+	uint64_t answers[BLM_BATCH_WORDS] = { 0 };
 	int64_t yes;
 	int r;
 
@@ -173,17 +173,17 @@ static int remove_others(struct blm_filter *f, struct blm_view *view, const stru
 /* Of a claim or a removal: as blm_input_run(), with words. */
 static int run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
 {
-	struct blm_key room[BLM_BATCH_USUAL];
+	struct blm_key room[BLM_BATCH];
 	int r = 0;
 
 	*ret_yes = 0;
-	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH_USUAL) {
+	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
 		struct blm_input some = input_from(in, at);
-		uint64_t listed[BLM_BATCH_USUAL / 64] = { 0 }, bits[BLM_BATCH_WORDS] = { 0 };
+		uint64_t listed[BLM_BATCH_WORDS] = { 0 }, bits[BLM_BATCH_WORDS] = { 0 };
 		const struct blm_key *keys;
 		int64_t found;
 
-		some.count = some.count < BLM_BATCH_USUAL ? some.count : BLM_BATCH_USUAL;
+		some.count = some.count < BLM_BATCH ? some.count : BLM_BATCH;
 		keys = blm_input_keys(in, at, some.count, room);
 		found = blm_allow_find(f, view, keys, some.count, listed);
 		if (found < 0)
@@ -256,7 +256,7 @@ static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 	if (!kind->room || (what != BLM_ADD && what != BLM_CLAIM))
 		return UINT64_MAX;
 	room = kind->room(&view->whole, blm_counted_keys(view));
-	return room == UINT64_MAX ? BLM_BATCH_USUAL : room ? room / 8 + 1 : 0;
+	return room == UINT64_MAX ? BLM_BATCH : room ? room / 8 + 1 : 0;
 }
 
 /*

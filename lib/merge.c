@@ -221,11 +221,11 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u)
 
 static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_key *keys, size_t count)
 {
-	struct blm_hash hashes[BLM_BATCH_USUAL];
+	struct blm_hash hashes[BLM_BATCH];
 	int r = 0;
 
-	for (size_t at = 0; r == 0 && at < count; at += BLM_BATCH_USUAL) {
-		size_t some = count - at < BLM_BATCH_USUAL ? count - at : BLM_BATCH_USUAL;
+	for (size_t at = 0; r == 0 && at < count; at += BLM_BATCH) {
+		size_t some = count - at < BLM_BATCH ? count - at : BLM_BATCH;
 
 		blm_hash_all(&u->hasher, keys + at, some, hashes);
 		r = blm_sort_add(sort, hashes, NULL, some);

@@ -28,7 +28,7 @@ static struct blm_part make(const char *kind, const struct blm_params *params)
 	return part;
 }
 
-static void hash_next(uint64_t *random, struct blm_hash hashes[BLM_BATCH_USUAL], size_t count)
+static void hash_next(uint64_t *random, struct blm_hash hashes[BLM_BATCH], size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		hashes[i] = (struct blm_hash){ next_random(random), next_random(random) };
@@ -36,11 +36,11 @@ static void hash_next(uint64_t *random, struct blm_hash hashes[BLM_BATCH_USUAL],
 
 static void fill(struct blm_part *part, uint64_t keys, uint64_t *random)
 {
-	struct blm_hash hashes[BLM_BATCH_USUAL];
+	struct blm_hash hashes[BLM_BATCH];
 
-	for (uint64_t i = 0; i < keys; i += BLM_BATCH_USUAL) {
-		size_t count = keys - i < BLM_BATCH_USUAL ? (size_t)(keys - i) : BLM_BATCH_USUAL;
-		uint64_t bits[BLM_BATCH_USUAL / 64];
+	for (uint64_t i = 0; i < keys; i += BLM_BATCH) {
+		size_t count = keys - i < BLM_BATCH ? (size_t)(keys - i) : BLM_BATCH;
+		uint64_t bits[BLM_BATCH_WORDS];
 
 		hash_next(random, hashes, count);
 		ck_assert_int_ge(blm_part_add(part, &(struct blm_batch){ .by = &by, .hashes = hashes, .count = count }, bits), 0);
@@ -49,15 +49,15 @@ static void fill(struct blm_part *part, uint64_t keys, uint64_t *random)
 
 static uint64_t false_positives(const struct blm_part *part, uint64_t questions, uint64_t *random)
 {
-	struct blm_hash hashes[BLM_BATCH_USUAL];
+	struct blm_hash hashes[BLM_BATCH];
 	uint64_t yes = 0;
 
-	for (uint64_t i = 0; i < questions; i += BLM_BATCH_USUAL) {
-		uint64_t bits[BLM_BATCH_USUAL / 64];
+	for (uint64_t i = 0; i < questions; i += BLM_BATCH) {
+		uint64_t bits[BLM_BATCH_WORDS];
 
-		hash_next(random, hashes, BLM_BATCH_USUAL);
-		blm_part_contains(part, &(struct blm_batch){ .by = &by, .hashes = hashes, .count = BLM_BATCH_USUAL }, bits);
-		for (size_t w = 0; w < BLM_BATCH_USUAL / 64; w++)
+		hash_next(random, hashes, BLM_BATCH);
+		blm_part_contains(part, &(struct blm_batch){ .by = &by, .hashes = hashes, .count = BLM_BATCH }, bits);
+		for (size_t w = 0; w < BLM_BATCH_WORDS; w++)
 			yes += (uint64_t)__builtin_popcountll(bits[w]);
 	}
 	return yes;
@@ -74,7 +74,7 @@ static void one_small_case(const char *kind, uint64_t keys, double rate)
 {
 	enum { SEEDS = 50 };
 	double sum = 0, squares = 0, mean, error;
-	uint64_t questions = (uint64_t)(fmin(1000 / rate, 2e7 * test_scale()) / SEEDS + 2000) / BLM_BATCH_USUAL * BLM_BATCH_USUAL;
+	uint64_t questions = (uint64_t)(fmin(1000 / rate, 2e7 * test_scale()) / SEEDS + 2000) / BLM_BATCH * BLM_BATCH;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		struct blm_part part = make(kind, &(struct blm_params){ .capacity = keys, .rate = rate });
@@ -107,7 +107,7 @@ END_TEST
 /* A filter of blocks is one of many that it could have been, so of smaller ones several are asked. */
 static double rate_of_large(const char *kind, uint64_t keys, double promised, uint64_t questions)
 {
-	uint64_t random = keys, filters = keys < 6400000 ? 6400000 / keys : 1, each = questions / filters / BLM_BATCH_USUAL * BLM_BATCH_USUAL, yes = 0;
+	uint64_t random = keys, filters = keys < 6400000 ? 6400000 / keys : 1, each = questions / filters / BLM_BATCH * BLM_BATCH, yes = 0;
 
 	for (uint64_t i = 0; i < filters; i++) {
 		struct blm_part part = make(kind, &(struct blm_params){ .capacity = keys, .rate = promised });
@@ -122,7 +122,7 @@ static double rate_of_large(const char *kind, uint64_t keys, double promised, ui
 START_TEST(the_rate_of_a_large_filter_at_capacity_is_not_above_the_promise_by_more_than_3_standard_errors)
 {
 	static const double promised[] = { 0.1, 0.001 };
-	uint64_t questions = BLM_BATCH_USUAL * 100000;
+	uint64_t questions = BLM_BATCH * 100000;
 
 	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
 		for (size_t p = 0; p < ARRAY_LEN(promised); p++) {
@@ -161,7 +161,7 @@ START_TEST(a_small_filter_with_22_probes_has_its_rate_within_a_tenth_over_400_fa
 	uint64_t yes = 0;
 	double rate, slack;
 
-	questions_a_filter = (uint64_t)(36e6 * share) / BLM_BATCH_USUAL * BLM_BATCH_USUAL;
+	questions_a_filter = (uint64_t)(36e6 * share) / BLM_BATCH * BLM_BATCH;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, measure_half, (void *)i), 0);
 	for (int i = 0; i < THREADS; i++) {

@@ -74,24 +74,24 @@ static void hash_alike(const struct blm_key *keys, size_t count, uint64_t seed, 
 		hash_each(keys, count, seed, ret);
 }
 
-/* Those that are left when an instruction set goes no further are likely few, or long; so it tries again past them. */
+/* Where an instruction set stops, keys may be long, or of all lengths, and so most of those behind: each time it comes no further, it is let skip more. */
 static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret)
 {
-	enum { PAST = 8 };
+	enum { LEAST = 8 };
 	const struct blm_simd *simd = blm_simd_best();
 	uint64_t seed = by->seeds[0];
 
-	if (!simd->xxh3_many) {
+	if (!simd->xxh3_many || count < LEAST) {
 		hash_alike(keys, count, seed, ret);
 		return;
 	}
-	for (size_t at = 0; at < count;) {
-		size_t left;
-
-		at += simd->xxh3_many(keys + at, count - at, seed, ret + at);
-		left = count - at < PAST ? count - at : PAST;
-		hash_each(keys + at, left, seed, ret + at);
-		at += left;
+	for (size_t at = 0, skip = LEAST / 2, done; at < count; at += skip) {
+		done = simd->xxh3_many(keys + at, count - at, seed, ret + at);
+		at += done;
+		skip = done ? LEAST : 2 * skip;
+		if (skip > count - at)
+			skip = count - at;
+		hash_each(keys + at, skip, seed, ret + at);
 	}
 }
 

@@ -273,6 +273,6 @@ const struct blm_kind blm_kind_blocked = {
 	.census = census, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
 	.fill = &filling,
-	.together = 128,
+	.batch = 128,
 	.only_sets = true,
 };

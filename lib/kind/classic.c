@@ -216,7 +216,7 @@ static int change_many(struct blm_part *part, const struct blm_batch *batch, uin
 		       int (*change)(struct blm_part *part, const struct blm_hashed *key))
 {
 	enum { AHEAD = 8 };
-	uint16_t absent[BLM_BATCH];
+	uint16_t absent[BLM_BATCH_LARGE];
 	size_t count = 0;
 
 	blm_part_contains(part, batch, ret_bits);
@@ -350,7 +350,7 @@ const struct blm_kind blm_kind_classic = {
 	.census = census, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
 	.fill = &filling,
-	.together = 1024,
+	.batch = BLM_BATCH_LARGE,
 	.only_sets = true,
 	.every_family = true, .every_scheme = true,
 };

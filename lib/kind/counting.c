@@ -245,7 +245,7 @@ const struct blm_kind blm_kind_counting = {
 	.becomes = "classic", .become = blm_cells_become_bits,
 	.describe = describe, .foretell = foretell,
 	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe, .contains_many = blm_cells_contain_many,
-	.together = 1024,
+	.batch = BLM_BATCH_LARGE,
 	.cells_in_words = true,
 	.every_family = true,
 	.lone_remover = true,

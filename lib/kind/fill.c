@@ -55,9 +55,9 @@ static void plan(struct blm_filling *f, uint64_t memory)
 		f->room = least;
 	f->room = odd_lines(f->room, fill->entry_bytes);
 	f->nearly = f->room - ENTRIES_AT_ONCE;
-	f->keys_at_once = fill->by_probe ? ENTRIES_AT_ONCE / s->probes : BLM_BATCH_USUAL;
+	f->keys_at_once = fill->by_probe ? ENTRIES_AT_ONCE / s->probes : BLM_BATCH;
 }
-static_assert((int)BLM_PROBES_MAX <= ENTRIES_AT_ONCE && (int)BLM_BATCH_USUAL <= ENTRIES_AT_ONCE, "at least one key at once");
+static_assert((int)BLM_PROBES_MAX <= ENTRIES_AT_ONCE && (int)BLM_BATCH <= ENTRIES_AT_ONCE, "at least one key at once");
 
 void blm_filling_begin(struct blm_filling *ret, struct blm_part *part, uint64_t memory_bytes)
 {
@@ -133,7 +133,7 @@ void blm_lane_free(struct blm_lane *lane)
 
 static int add_one_by_one(struct blm_lane *lane, const struct blm_batch *batch)
 {
-	uint64_t bits[BLM_BATCH_USUAL / 64];
+	uint64_t bits[BLM_BATCH_WORDS];
 	int r;
 
 	pthread_mutex_lock(&lane->of->lock[0]);

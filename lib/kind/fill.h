@@ -66,7 +66,7 @@ void blm_filling_end(struct blm_filling *filling);
 struct blm_lane *blm_lane_new(struct blm_filling *of, uint64_t first);	/* NULL: out of memory */
 void blm_lane_free(struct blm_lane *lane);
 
-/* Up to BLM_BATCH_USUAL keys. They are in the part when the lane is emptied. */
+/* Up to BLM_BATCH keys. They are in the part when the lane is emptied. */
 int blm_lane_add(struct blm_lane *lane, const struct blm_batch *batch);
 void blm_lane_empty(struct blm_lane *lane);
 

@@ -284,7 +284,7 @@ struct blm_kind {
 	void (*turn)(struct blm_part *whole, uint64_t keys);
 
 	bool cells_in_words;		/* 64 / cell_bits cells lie in each word of 64 bits, from the lowest on; the rest of it must be 0 */
-	unsigned together;		/* so many keys are best asked for at once, at most BLM_BATCH, a multiple of 64; 0: BLM_BATCH_USUAL */
+	unsigned batch;			/* how many keys it is best given at once: 128, or BLM_BATCH_LARGE; 0: BLM_BATCH */
 	bool only_sets;			/* its data are bits, and they only go from 0 to 1: more ones are never damage */
 	unsigned hash_bits;		/* that it works from: it takes families of so many; 0: 128 */
 	bool every_family;		/* takes also families that hash a key once for each probe */
@@ -370,17 +370,20 @@ const char *blm_kinds_that_can(unsigned can, char *buffer, size_t bytes);
 const char *blm_kinds_that_take(const struct blm_family *family, char *buffer, size_t bytes);
 
 /*
- * Ask or change many, by whichever way the kind has: its own loop, or one by one. At most BLM_BATCH a call, of this batch and
+ * Ask or change many, by whichever way the kind has: its own loop, or one by one. At most kind_batch() a call, of this batch and
  * of the next; bit i % 64 of ret_bits[i / 64] is the answer of key i, and the bits past the last, up to a multiple of 64, are
  * written as 0. Where one fails, the bits tell of the keys before that.
+ *
+ * Most kinds are as fast with 64 keys as with 256. Those that are asked in rounds (rounds.h) gain by more, as each round leaves half of
+ * them, and the last ones wait for few lines at once; those that are asked faster than memory answers lose, as no lines are asked for
+ * while a batch is hashed. (In tests/bench: "contains_many absent" of 100m keys; the sizes that the large one must fit are in cold.h.)
  */
-enum { BLM_BATCH = 1024, BLM_BATCH_WORDS = BLM_BATCH / 64, BLM_BATCH_USUAL = 256 };
-static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_USUAL % 64 == 0, "the answers of a batch are whole words of the bitmap");
+enum { BLM_BATCH = 256, BLM_BATCH_WORDS = BLM_BATCH / 64, BLM_BATCH_LARGE = 1024 };
+static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_LARGE % 64 == 0, "the answers of a batch are whole words of the bitmap");
 
-/* How many keys a kind is best given at once. */
-static inline size_t kind_together(const struct blm_kind *kind)
+static inline size_t kind_batch(const struct blm_kind *kind)
 {
-	return kind->together ? kind->together : BLM_BATCH_USUAL;
+	return kind->batch ? kind->batch : BLM_BATCH;
 }
 
 void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);

@@ -26,8 +26,8 @@ static inline uint64_t blm_round_cell(const struct blm_hash *hash, unsigned prob
 BLM_INLINED void blm_ask_in_rounds(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits, struct blm_cell_reader by)
 {
 	const uint64_t cells = part->shape.cells;
-	uint64_t cell[BLM_BATCH];
-	uint16_t left[BLM_BATCH];
+	uint64_t cell[BLM_BATCH_LARGE];
+	uint16_t left[BLM_BATCH_LARGE];
 	size_t count = batch->count, kept = 0;
 
 	if (batch->by->family->nth) {

@@ -1,7 +1,7 @@
 /* avx512.c - built with -mavx512f, bw, dq, vl, vpopcntdq; reached only where runs_here() */
 #include "simd/simd.h"
 #include "simd/block.h"
-#include "simd/lanes.h"
+#include "simd/eight.h"
 #include "simd/xxh3.h"
 
 #include <immintrin.h>
@@ -114,109 +114,98 @@ static inline bool contains(const uint64_t *block, unsigned probes, const struct
 	return true;
 }
 
-/* Fewer than eight hashes; the others are 0. */
-static __attribute__((noinline)) lanes load_few(const struct blm_hash *hashes, size_t count, lanes *ret_hi)
-{
-	struct blm_hash few[LANES] = { 0 };
-
-	memcpy(few, hashes, count * sizeof(*few));
-	return load_hashes(few, ret_hi);
-}
-
-static inline lanes hashes_at(const struct blm_hash *hashes, size_t left, lanes *ret_hi)
-{
-	return __builtin_expect(left < LANES, false) ? load_few(hashes, left, ret_hi) : load_hashes(hashes, ret_hi);
-}
-
-/* Up to 64 keys of one word of probes, and as many of the next batch: what is worked out of their hashes, eight at once. */
+/* Of 64 keys of one word of probes, and of the next batch as many, what is worked out of their hashes, eight at once. */
 enum { TOGETHER = 64 };
-struct some_keys {
-	size_t count, next_count;
+struct together {
 	_Alignas(64) uint64_t place[TOGETHER];	/* where the block begins, in bytes: block_of() */
 	uint64_t word[TOGETHER];		/* the first that the hash unfolds to */
 	uint64_t next_place[TOGETHER];
 };
 
-static inline size_t some_of(size_t count, size_t at)
+static inline eight places_of(eight hi, uint64_t blocks)
 {
-	return at >= count ? 0 : count - at < TOGETHER ? count - at : TOGETHER;
-}
-
-/* The bits of so many of 64, of which there is one. */
-static inline uint64_t first_of(size_t count)
-{
-	return UINT64_MAX >> (TOGETHER - count);
-}
-
-static inline lanes places_of(lanes hi, uint64_t blocks)
-{
-	lanes place;
+	eight place;
 
 	times(hi, all(blocks), &place);
 	return place * BLOCK_BYTES;
 }
 
-/* Eight of those from `at` on, from the i-th of them. */
-static inline void look_up(const struct blm_block_keys *k, size_t at, size_t i, struct some_keys *ret)
+static inline void look_up(const struct blm_block_keys *k, size_t at, bool next, size_t i, struct together *ret)
 {
-	lanes lo, hi, low, high;
+	eight lo, hi, low, high;
 
-	if (i < ret->next_count) {
-		hashes_at(k->next + at + i, ret->next_count - i, &hi);
+	if (next) {
+		load_hashes(k->next + at + i, &hi);
 		store_numbers(places_of(hi, k->blocks), ret->next_place + i);
 	}
-	if (i < ret->count) {
-		lo = hashes_at(k->hashes + at + i, ret->count - i, &hi);
-		low = times(lo, hi ^ all(UNFOLD_FLIP), &high);
-		store_numbers(places_of(hi, k->blocks), ret->place + i);
-		store_numbers(low ^ high, ret->word + i);
-	}
+	lo = load_hashes(k->hashes + at + i, &hi);
+	low = times(lo, hi ^ all(UNFOLD_FLIP), &high);
+	store_numbers(places_of(hi, k->blocks), ret->place + i);
+	store_numbers(low ^ high, ret->word + i);
 }
 
 /*
- * Bit i: are all probes there of key `at` + i? What was worked out goes through memory, where it is had as an address, and spread over a
- * register, for no instruction; eight keys ahead, so that it has got there. Into the first cache, unlike block_prefetch(): a key takes so
- * little here that lines that are in the second already would be waited for. (In tests/bench: "contains_many" of 1m and of 100m keys.)
+ * Bit i: are all probes there of key `at` + i, of 64? What is worked out is stored eight keys before it is read: the instructions that read
+ * a block take its address from memory, and spread a word over a register from there, without another. Lines are asked for into the first
+ * cache, unlike by block_prefetch(): keys follow each other so fast that one already in the second would be waited for. (In tests/bench:
+ * "contains_many" of 1m and of 100m keys.)
  */
-static inline uint64_t ask_some(const struct blm_block_keys *k, size_t at, __mmask8 wanted)
+static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, __mmask8 wanted)
 {
+	bool next = at + TOGETHER <= k->next_count;
 	_Alignas(64) uint8_t lacks[TOGETHER];
-	struct some_keys keys;
+	struct together keys;
 
-	keys.count = some_of(k->count, at);
-	keys.next_count = some_of(k->next_count, at);
-	look_up(k, at, 0, &keys);
-	for (size_t from = 0; from < keys.count || from < keys.next_count; from += LANES) {
-		look_up(k, at, from + LANES, &keys);
-		for (size_t i = from; i < from + LANES; i++) {
-			if (i < keys.next_count)
+	look_up(k, at, next, 0, &keys);
+	for (size_t from = 0; from < TOGETHER; from += EIGHT) {
+		if (from + EIGHT < TOGETHER)
+			look_up(k, at, next, from + EIGHT, &keys);
+		for (size_t i = from; i < from + EIGHT; i++) {
+			if (next)
 				__builtin_prefetch(k->data + keys.next_place[i], 0, 3);
-			if (i < keys.count)
-				lacks[i] = word_lacks(_mm512_load_si512(k->data + keys.place[i]), _mm512_set1_epi64((long long)keys.word[i]), wanted);
+			lacks[i] = word_lacks(_mm512_load_si512(k->data + keys.place[i]), _mm512_set1_epi64((long long)keys.word[i]), wanted);
 		}
 	}
-	return keys.count ? _mm512_mask_testn_epi8_mask(first_of(keys.count), _mm512_load_si512(lacks), _mm512_set1_epi8(-1)) : 0;
+	for (size_t i = at; !next && i < at + TOGETHER && i < k->next_count; i++)
+		block_prefetch(k, i, block_of);
+	return _mm512_testn_epi8_mask(_mm512_load_si512(lacks), _mm512_set1_epi8(-1));
 }
 
-static void blocks_contain_few(const struct blm_block_keys *k, uint64_t *ret_bits)
+/* Those from `at` on, for the loops that take a key after the other, and that go on as if they began there. */
+static inline struct blm_block_keys rest_of(const struct blm_block_keys *k, size_t at)
+{
+	struct blm_block_keys rest = *k;
+	size_t next = at < k->next_count ? at : k->next_count;
+
+	rest.hashes += at;
+	rest.count -= at;
+	rest.next = next ? rest.next + next : rest.next;
+	rest.next_count -= next;
+	return rest;
+}
+
+static __attribute__((noinline)) void blocks_contain_together(const struct blm_block_keys *k, uint64_t *ret_bits)
 {
 	const struct blm_block_keys keys = *k;
 	const __mmask8 wanted = lanes_of(keys.probes);
+	struct blm_block_keys rest;
+	size_t at = 0;
 
-	for (size_t at = 0; at < keys.count || at < keys.next_count; at += TOGETHER) {
-		uint64_t bits = ask_some(&keys, at, wanted);
-
-		if (at < keys.count)
-			ret_bits[at / 64] = bits;
-	}
+	for (; at + TOGETHER <= keys.count; at += TOGETHER)
+		ret_bits[at / 64] = ask_together(&keys, at, wanted);
+	rest = rest_of(&keys, at);
+	blocks_each(&rest, ret_bits + at / 64, block_of, contains_few);
 }
 
+/* Few keys are soon asked one after the other, and the room for more is not even made. */
 static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {
-	if (keys->probes <= PROBES_A_WORD)
-		blocks_contain_few(keys, ret_bits);
-	else
+	if (keys->probes > PROBES_A_WORD)
 		blocks_each(keys, ret_bits, block_of, contains);
+	else if (keys->count < TOGETHER)
+		blocks_each(keys, ret_bits, block_of, contains_few);
+	else
+		blocks_contain_together(keys, ret_bits);
 }
 
 static bool block_contains_here(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
@@ -257,29 +246,31 @@ static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_
 
 /* There is room for the bits of 64 keys of one word of probes, so `from` is a multiple of 64. */
 static_assert((int)BLM_MISSING_MAX >= TOGETHER * PROBES_A_WORD, "room");
-static size_t blocks_missing_few(const struct blm_block_keys *k, size_t from, struct blm_missing *ret)
+static __attribute__((noinline)) size_t blocks_missing_together(const struct blm_block_keys *k, size_t from, struct blm_missing *ret)
 {
 	const struct blm_block_keys keys = *k;
-	const __mmask8 wanted = lanes_of(keys.probes);
-	size_t some = some_of(keys.count, from), count = 0;
-	uint64_t there = ask_some(&keys, from, wanted);
+	size_t to = from + TOGETHER, count = 0;
 
-	for (uint64_t lack = some ? ~there & first_of(some) : 0; lack; lack &= lack - 1) {
+	for (uint64_t lack = ~ask_together(&keys, from, lanes_of(keys.probes)); lack; lack &= lack - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(lack);
 		const struct blm_hash *hash = &keys.hashes[from + i];
 
 		count += missing_few((uint64_t *)block_of(keys.data, keys.blocks, hash), keys.probes, hash, i * UINT64_C(64),
 				     ret->word + count, ret->which + count);
 	}
-	for (size_t at = from + TOGETHER; from + some == keys.count && at < keys.next_count; at++)
-		block_prefetch(&keys, at, block_of);
+	for (size_t i = to; to == keys.count && i < keys.next_count; i++)
+		block_prefetch(&keys, i, block_of);
 	ret->count = count;
-	return from + some;
+	return to;
 }
 
 static size_t blocks_missing(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret)
 {
-	return keys->probes <= PROBES_A_WORD ? blocks_missing_few(keys, from, ret) : blocks_missing_each(keys, from, ret, contains, missing);
+	if (keys->probes > PROBES_A_WORD)
+		return blocks_missing_each(keys, from, ret, contains, missing);
+	if (keys->count < from + TOGETHER)
+		return blocks_missing_each(keys, from, ret, contains_few, missing_few);
+	return blocks_missing_together(keys, from, ret);
 }
 
 /* Each probe's bit goes to the lane that is its word. */

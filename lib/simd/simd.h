@@ -2,7 +2,8 @@
  * simd.h - the loops worth writing once per instruction set
  *
  * scalar.c is the definition: it is always built, it is what the tests compare the others with, and a processor without
- * the others runs on it. A set may leave a loop NULL; pick.c fills it from the next simpler one. All give the same bits.
+ * the others runs on it. A set may leave a loop NULL; pick.c fills it from the next simpler one. All give the same bits. (Of hashes
+ * xxHash itself is the definition.)
  *
  * Data is an array of little-endian 64-bit words, aligned to 64 bytes; lengths are multiples of 64 bytes. Others may set
  * bits in data that is being read: a loop sees each word as it was at some moment of the call.
@@ -60,7 +61,8 @@ struct blm_simd {
 
 	/*
 	 * The bits that keys lack in their blocks, from key `from` on: up to the next multiple of 64, or as many keys as there is room
-	 * for. Returns the first key that was not looked at. Says what it saw and changes nothing.
+	 * for. Returns the first key that was not looked at, which is where the next call begins; the first begins at 0. Says what it saw
+	 * and changes nothing.
 	 */
 	size_t (*blocks_missing)(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret);
 
@@ -84,8 +86,9 @@ struct blm_simd {
 	uint64_t (*count_split_blocks)(const void *data, size_t bytes, uint64_t histogram[513]);
 
 	/*
-	 * XXH3-128 of the first keys, as many as the set hashes at once and that again, while all of those have 9 to 16 bytes or all 4 to
-	 * 8; returns how many. Of keys of `width` bytes, one after the other, if that is 8 or 16. NULL for scalar: then xxHash does it.
+	 * XXH3-128 of keys, from the first on, for as long as the next eight of them all have 4 to 8 bytes, or all 9 to 16; returns how many
+	 * that were, a multiple of 8. xxh3_fixed(): of keys of `width` bytes, one after the other; none if that is not 4 to 16. By AVX-512;
+	 * NULL for a set that is no faster than xxHash.
 	 */
 	size_t (*xxh3_many)(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret);
 	size_t (*xxh3_fixed)(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret);

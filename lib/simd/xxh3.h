@@ -7,7 +7,7 @@
 #ifndef BLM_SIMD_XXH3_H
 #define BLM_SIMD_XXH3_H
 
-#include "simd/lanes.h"
+#include "simd/eight.h"
 #include "simd/simd.h"
 
 /* Of xxHash: its primes, and of the default secret the words from byte 16, 24, 32, ... on, in pairs as they are used. */
@@ -20,20 +20,20 @@
 #define SECRET_32_40 UINT64_C(0x59973F0033362349)
 #define SECRET_48_56 UINT64_C(0xC202797692D63D58)
 
-static inline lanes xorshift(lanes x, int shift)
+static inline eight xorshift(eight x, int shift)
 {
 	return x ^ x >> shift;
 }
 
-static inline lanes avalanche(lanes x)
+static inline eight avalanche(eight x)
 {
 	return xorshift(xorshift(x, 37) * all(PRIME_MX1), 32);
 }
 
 /* Of 9 to 16 bytes. */
-static inline lanes hash_ends(lanes first, lanes last, lanes lengths, uint64_t seed, lanes *ret_high)
+static inline eight hash_ends(eight first, eight last, eight lengths, uint64_t seed, eight *ret_high)
 {
-	lanes high, low = times(first ^ last ^ all(SECRET_32_40 - seed), all(PRIME64_1), &high), top;
+	eight high, low = times(first ^ last ^ all(SECRET_32_40 - seed), all(PRIME64_1), &high), top;
 
 	low += (lengths - all(1)) << 54;
 	last ^= all(SECRET_48_56 + seed);
@@ -44,10 +44,10 @@ static inline lanes hash_ends(lanes first, lanes last, lanes lengths, uint64_t s
 }
 
 /* Of 4 to 8 bytes. */
-static inline lanes hash_short(lanes bytes, lanes lengths, uint64_t seed, lanes *ret_high)
+static inline eight hash_short(eight bytes, eight lengths, uint64_t seed, eight *ret_high)
 {
 	uint64_t turned = seed ^ (uint64_t)__builtin_bswap32((uint32_t)seed) << 32;
-	lanes high, low = times(bytes ^ all(SECRET_16_24 + turned), all(PRIME64_1) + (lengths << 2), &high);
+	eight high, low = times(bytes ^ all(SECRET_16_24 + turned), all(PRIME64_1) + (lengths << 2), &high);
 
 	high += low << 1;
 	low ^= high >> 3;
@@ -55,44 +55,56 @@ static inline lanes hash_short(lanes bytes, lanes lengths, uint64_t seed, lanes 
 	return xorshift(xorshift(low, 35) * all(PRIME_MX2), 28);
 }
 
+/* Eight keys, all of 9 to 16 bytes or all of 4 to 8; false, and nothing is done, where they are not. */
+static inline bool hash_eight(const struct blm_key *keys, eight lengths, uint64_t seed, struct blm_hash *ret)
+{
+	eight low, high, last, first;
+
+	if (all_within(lengths, 9, 16)) {
+		first = load_ends(keys, lengths, &last);
+		low = hash_ends(first, last, lengths, seed, &high);
+	} else if (all_within(lengths, 4, 8)) {
+		low = hash_short(load_short(keys), lengths, seed, &high);
+	} else {
+		return false;
+	}
+	store_hashes(low, high, ret);
+	return true;
+}
+
 static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret)
 {
 	size_t at = 0;
 
-	for (; count - at >= LANES; at += LANES) {
-		lanes lengths = load_lengths(keys + at), low, high;
-
-		if (all_within(lengths, 9, 16)) {
-			lanes last, first = load_ends(keys + at, lengths, &last);
-
-			low = hash_ends(first, last, lengths, seed, &high);
-		} else if (all_within(lengths, 4, 8)) {
-			low = hash_short(load_short(keys + at), lengths, seed, &high);
-		} else {
-			break;
-		}
-		store_hashes(low, high, ret + at);
-	}
+	while (count - at >= EIGHT && hash_eight(keys + at, load_lengths(keys + at), seed, ret + at))
+		at += EIGHT;
 	return at;
 }
 
 static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret)
 {
 	size_t at = 0;
-	lanes low, high, last;
 
-	if (width == 16)
-		for (; count - at >= LANES; at += LANES) {
-			lanes first = load_halves(bytes + at * width, &last);
+	for (; count - at >= EIGHT; at += EIGHT) {
+		const uint8_t *from = bytes + at * width;
+		eight low, high, last, first;
 
+		if (width == 16) {
+			first = load_halves(from, &last);
 			low = hash_ends(first, last, all(16), seed, &high);
 			store_hashes(low, high, ret + at);
-		}
-	else if (width == 8)
-		for (; count - at >= LANES; at += LANES) {
-			low = hash_short(load_words(bytes + at * width), all(8), seed, &high);
+		} else if (width == 8) {
+			low = hash_short(load_words(from), all(8), seed, &high);
 			store_hashes(low, high, ret + at);
+		} else {
+			struct blm_key keys[EIGHT];
+
+			for (size_t i = 0; i < EIGHT; i++)
+				keys[i] = (struct blm_key){ from + i * width, width };
+			if (!hash_eight(keys, all(width), seed, ret + at))
+				break;
 		}
+	}
 	return at;
 }
 

@@ -1207,6 +1207,7 @@ START_TEST(ids_and_names_of_kinds_are_unique_and_lead_back_to_them)
 		ck_assert_int_eq(blm_kind_list(i, &public), 0);
 		ck_assert_str_eq(public.name, blm_kind_at(i)->name);
 		ck_assert_uint_eq(public.can, blm_kind_can(blm_kind_at(i)));
+		ck_assert(blm_kind_at(i)->batch % 64 == 0 && BLM_BATCH_LARGE % kind_batch(blm_kind_at(i)) == 0);
 		for (size_t j = 0; j < i; j++) {
 			ck_assert_uint_ne(blm_kind_at(i)->id, blm_kind_at(j)->id);
 			ck_assert_str_ne(blm_kind_at(i)->name, blm_kind_at(j)->name);
