@@ -74,7 +74,10 @@ static void hash_alike(const struct blm_key *keys, size_t count, uint64_t seed, 
 		hash_each(keys, count, seed, ret);
 }
 
-/* Where an instruction set stops, keys may be long, or of all lengths, and so most of those behind: each time it comes no further, it is let skip more. */
+/*
+ * Where an instruction set stops, keys may be long, or of all lengths, and so most of those behind: each time it comes no further, it
+ * is made to skip more.
+ */
 static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret)
 {
 	enum { LEAST = 8 };
