@@ -8,8 +8,10 @@ enum { PER_PROBE = -1 };	/* as a factor: one over the filter's number of probes 
 
 /* Why some are not reached. What goes with a figure is a row of its own, to compare with. */
 static const char hashing[] = "while a core hashes it asks for no lines: see against both";
-static const char instructions[] = "hashing and looking are more instructions than a core does in a line's time (tests/bench/instructions): see against both";
-static const char passes[] = "a key is hashed, sorted through memory and its bits are put together: three times the instructions of a question (tests/bench/instructions)";
+static const char instructions[] =
+	"hashing and looking are more instructions than a core does in a line's time (tests/bench/instructions): see against both";
+static const char passes[] =
+	"a key is hashed, sorted through memory and its bits are put together: three times the instructions of a question (tests/bench/instructions)";
 static const char two_lines[] = "an absent key has two cells looked at, in two lines: see against those";
 static const char in_cache[] = "in the cache nothing waits, and looking takes more instructions than reading a line";
 static const char slow_lines[] = "theirs was measured where a line took 12 ns, and hashing no more than here: see against the slower line";
