@@ -17,14 +17,13 @@ struct blacklist {
 	struct blm_key wrong[LISTED];
 };
 
-static struct blacklist *begin(const char *kind)
+static struct blacklist *begin_with(const struct blm_params *p)
 {
 	struct blacklist *b = calloc(1, sizeof(*b));
 	int count = 0;
 
 	b->store = open_store(BLM_STORE_CREATE);
-	OK(blm_create(&b->f, b->store, "list", &(struct blm_params){ .kind = kind, .capacity = 400, .rate = 0.3,
-			.seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0, .seeds = (const uint64_t[]){ 7 } }));
+	OK(blm_create(&b->f, b->store, "list", p));
 	for (int i = 0; i < GIVEN; i++)
 		OK(blm_add(b->f, &i, sizeof(i)));
 	for (int i = 0; count < LISTED; i++) {
@@ -35,6 +34,12 @@ static struct blacklist *begin(const char *kind)
 		count++;
 	}
 	return b;
+}
+
+static struct blacklist *begin(const char *kind)
+{
+	return begin_with(&(struct blm_params){ .kind = kind, .capacity = 400, .rate = 0.3,
+						.seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0, .seeds = (const uint64_t[]){ 7 } });
 }
 
 static void end(struct blacklist *b)
@@ -146,6 +151,25 @@ START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
 }
 END_TEST
 
+START_TEST(listed_keys_far_behind_in_a_call_are_given_too)
+{
+	struct blacklist *b = begin("classic");
+	struct blm_key keys[2 * BLM_BATCH + LISTED];
+	uint64_t bits[(2 * BLM_BATCH + LISTED + 63) / 64];
+	const int own = 7;
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	for (int i = 0; i < 2 * BLM_BATCH; i++)
+		keys[i] = (struct blm_key){ &own, sizeof(own) };
+	memcpy(keys + 2 * BLM_BATCH, b->wrong, sizeof(b->wrong));
+	ck_assert_int_eq(blm_add_many(b->f, keys, 2 * BLM_BATCH + LISTED, bits), LISTED);
+	for (size_t i = 0; i < 2 * BLM_BATCH + LISTED; i++)
+		ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, i >= 2 * BLM_BATCH);
+	ck_assert_int_eq(listed(b->f), 0);
+	end(b);
+}
+END_TEST
+
 static const char *const claiming[] = { "classic", "counting", "cuckoo", "d-left", "redis-cuckoo", "hash-compact", "window", "removable" };
 
 /* So many that each kind has room for them. */
@@ -186,6 +210,37 @@ START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 		ck_assert_int_eq(join(pid[p]), 0);
 	ck_assert_int_eq(*new, CLAIMED);
 	ck_assert_int_eq(listed(b->f), LISTED - CLAIMED);
+	end(b);
+}
+END_TEST
+
+START_TEST(a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell)
+{
+	struct blacklist *b = begin_with(&(struct blm_params){ .kind = "classic", .hash = "murmur3-bip37", .capacity = 400, .rate = 0.3 });
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, NULL), LISTED);
+	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, NULL), 0);
+	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(listed(b->f), 0);
+	end(b);
+}
+END_TEST
+
+/* All keys that came into the filter are removed, so it takes these for removed as it took them for its own. */
+START_TEST(a_listed_key_that_can_come_in_no_more_is_new_to_nobody)
+{
+	struct blacklist *b = begin("removable");
+	uint64_t bits[(LISTED + 63) / 64];
+
+	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	for (int i = 0; i < GIVEN; i++)
+		OK(blm_remove(b->f, &i, sizeof(i)));
+	ck_assert_int_eq(blm_contains_many(b->f, b->wrong, LISTED, NULL), 0);
+	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, bits), 0);
+	for (size_t i = 0; i < ARRAY_LEN(bits); i++)
+		ck_assert_uint_eq(bits[i], 0);
+	ck_assert_int_eq(listed(b->f), 0);
 	end(b);
 }
 END_TEST
@@ -243,11 +298,18 @@ END_TEST
 START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 {
 	struct blacklist *b = begin("cuckoo");
-	uint64_t bits[(LISTED + 63) / 64];
+	struct blm_key keys[GIVEN];
+	char text[GIVEN][16];
+	uint64_t bits[(GIVEN + 63) / 64];
 
 	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
 	for (int i = GIVEN, r = 0; r >= 0; i++)
 		r = blm_add(b->f, &i, sizeof(i));
+	keys[0] = b->wrong[0];
+	for (int i = 1; i < GIVEN; i++)
+		keys[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]), "never%d", i) };
+	FAILS(blm_claim_many(b->f, keys, GIVEN, bits), -EXFULL);
+	ck_assert_uint_eq(bits[0] & 1, 0);
 	FAILS(blm_claim_many(b->f, b->wrong, LISTED, bits), -EXFULL);
 	ck_assert_ptr_nonnull(strstr(blm_why(), "is full"));
 	for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++)
@@ -870,7 +932,10 @@ int main(void)
 	tcase_add_test(tc, a_key_that_the_filter_denies_is_not_listed);
 	tcase_add_test(tc, what_gives_no_key_leaves_the_list_as_it_is);
 	tcase_add_loop_test(tc, a_listed_key_that_is_given_later_is_found_and_was_new, 0, sizeof(kinds) / sizeof(*kinds));
+	tcase_add_test(tc, listed_keys_far_behind_in_a_call_are_given_too);
 	tcase_add_loop_test(tc, of_all_that_claim_a_listed_key_one_is_told_new, 0, sizeof(claiming) / sizeof(*claiming));
+	tcase_add_test(tc, a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell);
+	tcase_add_test(tc, a_listed_key_that_can_come_in_no_more_is_new_to_nobody);
 	tcase_add_loop_test(tc, a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes, 0, sizeof(removing) / sizeof(*removing));
 	tcase_add_loop_test(tc, a_listed_key_is_not_taken_out, 0, sizeof(removing) / sizeof(*removing));
 	tcase_add_test(tc, a_listed_key_for_which_there_is_no_room_stays_listed);
