@@ -347,7 +347,42 @@ START_TEST(a_file_without_a_good_name_record_is_recovered_under_its_number_where
 }
 END_TEST
 
+START_TEST(a_file_without_a_good_name_record_gives_way_to_another)
+{
+	char path[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_filter *f;
+
+	spoil_name_records(path, _i);
+	OK(blm_open(&f, store, "a", true));
+	OK(blm_clear(f));
+	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	blm_close(f);
+	ck_assert(holds(store, "a", "b") && !holds(store, "a", "a"));
+	ck_assert_int_eq(files_in("s/filters", NULL), 1);
+	OK(verify(BLM_VERIFY_REPAIR));
+	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
 /* ---- Records whose file is something else ---- */
+
+START_TEST(a_file_that_is_another_filters_is_not_opened_as_this_one)
+{
+	char path[512], other[512];
+	struct blm_store *store = store_with_a(path);
+	struct blm_filter *f;
+
+	make_with(store, "b", "b");
+	path_of(store, "b", other);
+	copy_file(other, path);
+	FAILS(blm_open(&f, store, "a", false), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "disagree"));
+	ck_assert(holds(store, "b", "b"));
+	blm_store_close(store);
+}
+END_TEST
 
 START_TEST(a_record_whose_file_cannot_be_followed_stays)
 {
@@ -424,6 +459,25 @@ START_TEST(a_bit_behind_the_last_cell_is_told_of)
 	says(NULL, "b", 0, "");
 	write_at("b", info->bytes - 1, &bit, 1);
 	says(NULL, "b", 1, "bit 511 is set, which is no cell's");
+	free(info);
+}
+END_TEST
+
+/* Of 100 cells with the high bits of each byte first the last 4 bits of the 13th byte are the low ones. */
+START_TEST(a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits)
+{
+	struct blm_filter *f;
+	struct blm_info *info = malloc(sizeof(*info));
+	uint8_t bits = 0xf0;
+
+	OK(blm_create(&f, NULL, "b", &(struct blm_params){ .format = "redis-bitmap", .cells = 100, .probes = 3 }));
+	OK(blm_info(f, info));
+	blm_close(f);
+	write_at("b", info->bytes - info->data_bytes + 12, &bits, 1);
+	says(NULL, "b", 0, "");
+	bits = 0x08;
+	write_at("b", info->bytes - info->data_bytes + 12, &bits, 1);
+	says(NULL, "b", 1, "bit 99 is set, which is no cell's");
 	free(info);
 }
 END_TEST
@@ -637,12 +691,15 @@ int main(void)
 	tcase_add_loop_test(tc, a_file_that_was_never_used_and_one_that_was_replaced_are_told_of_before_they_are_deleted, 0, 2);
 	tcase_add_test(tc, a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys);
 	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gets_it_from_the_catalog, 0, 4);
+	tcase_add_loop_test(tc, a_file_without_a_good_name_record_gives_way_to_another, 0, 4);
 	tcase_add_loop_test(tc, a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_is_lost, 0, 4);
 	tcase_add_loop_test(tc, a_file_without_a_good_name_record_is_recovered_under_its_number_where_the_catalog_does_not_know_it, 0, 4);
+	tcase_add_test(tc, a_file_that_is_another_filters_is_not_opened_as_this_one);
 	tcase_add_test(tc, a_record_whose_file_cannot_be_followed_stays);
 	tcase_add_loop_test(tc, words_that_cannot_be_are_told_of, 0, 2);
 	tcase_add_test(tc, what_does_not_open_is_damage);
 	tcase_add_test(tc, a_bit_behind_the_last_cell_is_told_of);
+	tcase_add_test(tc, a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits);
 	tcase_add_test(tc, a_bit_that_cells_leave_of_a_word_is_told_of);
 	tcase_add_test(tc, a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed);
 	tcase_add_test(tc, a_catalog_that_nobody_trusts_any_more_is_made_anew);
