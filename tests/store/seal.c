@@ -367,6 +367,26 @@ START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 }
 END_TEST
 
+static int fill_and_sync(struct blm_filter *new, void *context)
+{
+	int r = fill(new, context);
+
+	return r < 0 ? r : blm_sync(new);
+}
+
+START_TEST(what_has_no_name_yet_can_be_synced)
+{
+	struct blm_store *store = _i ? open_store(BLM_STORE_CREATE) : NULL;
+	const char *name = _i ? "x" : "./x";
+
+	make_with(store, name, "old");
+	OK(blm_rebuild(store, name, &(struct blm_params){ 0 }, fill_and_sync, &(struct keys){ .key = fresh }));
+	ck_assert(holds(store, name, "one") && !holds(store, name, "old"));
+	ck_assert_int_eq(blm_verify(store, name, false, NULL, NULL), 0);
+	blm_store_close(store);
+}
+END_TEST
+
 static int fill_by_threads(struct blm_filter *new, void *context);
 
 START_TEST(several_threads_may_fill_it)
@@ -454,6 +474,7 @@ int main(void)
 	tcase_add_test(tc, what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays);
 	tcase_add_loop_test(tc, a_rebuild_that_fails_or_is_killed_leaves_the_old_filter, 0, 2);
 	tcase_add_loop_test(tc, a_rebuilt_filter_is_as_before_but_for_what_is_asked, 0, (int)(sizeof(asked) / sizeof(asked[0])));
+	tcase_add_loop_test(tc, what_has_no_name_yet_can_be_synced, 0, 2);
 	tcase_add_test(tc, several_threads_may_fill_it);
 	tcase_add_test(tc, a_sealed_filter_can_be_rebuilt_and_is_not_sealed_then);
 	suite_add_tcase(s, tc);
