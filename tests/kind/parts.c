@@ -401,6 +401,24 @@ START_TEST(a_count_that_damage_made_far_too_large_does_not_fill_the_disk)
 }
 END_TEST
 
+/* As many bits as 2^20 keys set, in a first stage that is for ten. */
+START_TEST(a_count_far_too_large_that_the_bits_bear_out_makes_it_grow)
+{
+	struct blm_filter *f;
+	struct blm_part *first;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .cells = 1 << 24, .probes = 1, .capacity = 10 }));
+	first = &current_view(f)->part[0];
+	for (uint64_t i = 0; i < first->shape.bytes; i += 2)
+		first->bytes[i] = 1;
+	store_release(&current_view(f)->image.header->stripe[3].keys, UINT64_C(1) << 19);
+	add_range(f, 0, 1);
+	ck_assert_uint_eq(stages(f), 2);
+	ck_assert_uint_eq(found_in_range(f, 0, 1), 1);
+	blm_close(f);
+}
+END_TEST
+
 /* A limit of file sizes stands for a full disk. */
 static int grow_beyond_the_limit(void *context)
 {
@@ -854,6 +872,7 @@ int main(void)
 	tcase_add_test(grown, the_union_of_two_that_grew_says_what_its_rate_is);
 	tcase_add_test(grown, what_lies_behind_the_last_stage_does_not_get_into_the_next);
 	tcase_add_test(grown, a_count_that_damage_made_far_too_large_does_not_fill_the_disk);
+	tcase_add_test(grown, a_count_far_too_large_that_the_bits_bear_out_makes_it_grow);
 	tcase_add_test(grown, where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost);
 	tcase_add_test(grown, growers_that_are_killed_anywhere_leave_a_good_filter);
 	tcase_add_loop_test(grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);
