@@ -374,6 +374,7 @@ START_TEST(a_file_that_tells_its_count_goes_out_as_it_is_open)
 		ck_assert_uint_eq(fwrite(file, 1, bytes, to), bytes);
 		fclose(to);
 		FAILS(blm_open_foreign(&f, path, &(struct blm_exchange){ .format = formats[i], .column = "id" }), -EINVAL);
+		FAILS(blm_open_foreign(&f, path, &(struct blm_exchange){ .format = formats[i], .row_group = 1 }), -EINVAL);
 		OK(blm_open_foreign(&f, path, &how));
 		OK(blm_export_bytes(f, &(struct blm_exchange){ .format = formats[i] }, &out, &out_bytes));
 		ck_assert_msg(out_bytes == bytes && !memcmp(out, file, bytes), "%s", formats[i]);
