@@ -81,6 +81,7 @@ made_anew_for_more_keys_it_is_as_large_as_those_need() {
 	same "$(bloomery info ./f --json | json 'j["m"]')" "$(bloomery info ./g --json | json 'j["m"]')"
 	bloomery create ./h -n 20 --kind iblt -p 1e-3; bloomery rebuild ./h --from k -n 100
 	bloomery info ./h --json | holds 'j["rate"] == 1e-3 and j["rate_at_capacity"] <= 1e-3'
+	exits 2 bloomery rebuild ./h --from k --with key-bytes=0; says 'is 1 to 4096'
 }
 
 keys_are_printed_as_they_are_read() {
