@@ -176,6 +176,30 @@ START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
 }
 END_TEST
 
+/* Twice that is more than any is for. What we make is never for so many, as its buckets would be too many first. */
+START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
+{
+	struct blm_filter *f;
+	char *path = strdup(a_path());
+	struct blm_header *header;
+	struct blm_part_entry *part;
+
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "d-left", .capacity = 100, .rate = 0.01, .options = "spare=2" }));
+	header = current_view(f)->image.header;
+	part = &header->part[0];
+	part->capacity = htole64(BLM_CAPACITY_MAX);
+	part->check = blm_check_part(part, 0, header->constant.uuid);
+	blm_close(f);
+	OK(blm_open(&f, NULL, path, true));
+	add(f, 0, 10);
+	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
+	ck_assert_msg(strstr(blm_why(), "cannot be doubled any more") != NULL, "%s", blm_why());
+	ck_assert_uint_eq(found(f, 0, 10), 10);
+	blm_close(f);
+	free(path);
+}
+END_TEST
+
 /* A key's remainder has 28 bits at this rate, and up to 32. */
 START_TEST(more_spare_bits_than_there_is_room_for_are_refused)
 {
@@ -255,6 +279,7 @@ int main(void)
 	tcase_add_test(tc, it_doubles_without_its_keys_and_loses_none_of_them);
 	tcase_add_test(tc, without_spare_bits_doubling_must_be_forced_and_doubles_the_rate);
 	tcase_add_test(tc, with_the_shortest_remainders_it_does_not_double_even_if_forced);
+	tcase_add_test(tc, a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double);
 	tcase_add_test(tc, more_spare_bits_than_there_is_room_for_are_refused);
 	tcase_add_test(tc, other_kinds_do_not_grow);
 	tcase_add_test(tc, it_grows_under_writers_that_are_killed_and_no_key_is_lost);
