@@ -1,8 +1,8 @@
 /*
  * import.c - whatever bytes are imported, or opened as they are, nothing goes wrong, and what goes in comes out again
  *
- * The input: one byte of choices, for another program's format two more, then the file or its text. What is taken must answer, and go out to bytes that come in as
- * the same filter, and out as the same bytes.
+ * The input: one byte of choices, for another program's format two more, then the file or its text. What is taken must answer, and go
+ * out to bytes that come in as the same filter, and out as the same bytes.
  */
 #include "bloomery.h"
 #include "dice.h"
@@ -21,7 +21,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	FORMAT = 3,		/* 0: by the first bytes; 1: bip158; 2: our own; 3: that of the next byte's number; then a byte that says m and k, if the file does not */
+	/* 0: by the first bytes; 1: bip158; 2: our own; 3: that of the next byte's number; then a byte that says m and k, if the file does not */
+	FORMAT = 3,
 	EVERYTHING = 1 << 5,	/* in that number's byte */
 	BASE64 = 1 << 2,
 	HASH = 1 << 3,
