@@ -6,11 +6,11 @@
  */
 #include "bank/bank.h"
 #include "dice.h"
+#include "held.h"
 #include "patch.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -27,7 +27,7 @@ enum {
 
 static uint8_t *base[BASES];
 static size_t base_bytes[BASES];
-static int file;
+static struct held files[BASES + 1];	/* one for each real bank, and one that is made from nothing: so most keep their size */
 
 static void take_base(unsigned which, struct blm_bank_build *b, const char *path)
 {
@@ -74,8 +74,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	must(blm_bank_add_fps(b, set, sizeof(set) - 1, "set") == 3);
 	take_base(2, b, path);
 	rmdir(folder);
-	file = memfd_create("fuzz", MFD_CLOEXEC);
-	must(file >= 0);
+	for (unsigned i = 0; i <= BASES; i++)
+		must(hold(&files[i], BYTES_MAX));
 	return 0;
 }
 
@@ -94,9 +94,9 @@ static void mend(uint8_t *bytes, size_t count, unsigned choices)
 		((uint64_t *)(bytes + at.checks))[i] = blm_check_bytes(bytes + from, at.checks - from < BLM_BLOCK ? at.checks - from : BLM_BLOCK, i);
 }
 
-static void write_file(unsigned which, const uint8_t *data, size_t size, unsigned choices)
+static const char *write_file(unsigned which, const uint8_t *data, size_t size, unsigned choices)
 {
-	static _Alignas(BLM_PAGE) uint8_t bytes[BYTES_MAX];
+	const struct held *file = &files[choices & FROM_NOTHING ? BASES : which];
 	size_t count = base_bytes[which], cut = 0;
 
 	if (choices & CUT && size >= 2) {
@@ -105,15 +105,18 @@ static void write_file(unsigned which, const uint8_t *data, size_t size, unsigne
 	}
 	if (choices & FROM_NOTHING) {
 		count = size < BYTES_MAX ? size : BYTES_MAX;
-		memcpy(bytes, data, count);
+		must(resize(file, count));
+		memcpy(file->bytes, data, count);
 	} else {
-		memcpy(bytes, base[which], count);
-		patch(bytes, count, data, size);
+		must(resize(file, count));
+		memcpy(file->bytes, base[which], count);
+		patch(file->bytes, count, data, size);
 	}
 	if (choices & MEND && count >= sizeof(struct blm_bank_header))
-		mend(bytes, count, choices);
+		mend(file->bytes, count, choices);
 	count -= cut < count ? cut : count;
-	must(ftruncate(file, 0) == 0 && ftruncate(file, (off_t)count) == 0 && pwrite(file, bytes, count, 0) == (ssize_t)count);
+	must(resize(file, count));
+	return file->path;
 }
 
 static int discard(void *context, const void *bytes, size_t count)
@@ -164,12 +167,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned choices = size > 1 ? data[1] : 0;
 	struct blm_bank *bank;
-	char path[32];
+	const char *path;
 
 	if (size < 2)
 		return 0;
-	write_file(data[0] % BASES, data + 2, size - 2, choices);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	path = write_file(data[0] % BASES, data + 2, size - 2, choices);
 	if (blm_bank_open(&bank, path) == 0) {
 		ask(bank);
 		blm_bank_close(bank);

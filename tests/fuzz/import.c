@@ -6,6 +6,7 @@
  */
 #include "bloomery.h"
 #include "dice.h"
+#include "held.h"
 #include "kind/clock.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,6 +36,7 @@ enum {
 static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };	/* the golden files' */
 
 static const uint64_t seeds[2] = { 1, 2 };		/* of files that have none: bip158 */
+static struct held file;
 
 static void must(bool right)
 {
@@ -100,15 +101,15 @@ static void there_and_back(const struct blm_filter *f, const struct blm_exchange
 
 static void in_place(const uint8_t *data, size_t size, const struct blm_exchange *how, unsigned choices)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct blm_filter *f = NULL, *copy = NULL;
 	struct blm_info info;
-	char path[32];
 	int r;
 
-	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (blm_open_foreign(&f, path, how) == 0) {
+	size = size < BYTES_MAX ? size : BYTES_MAX;
+	must(resize(&file, size));
+	if (size)
+		memcpy(file.bytes, data, size);
+	if (blm_open_foreign(&f, file.path, how) == 0) {
 		ask(f);
 		must(blm_info(f, &info) == 0);
 		must(blm_add(f, "key", 3) == -EBADF);
@@ -121,7 +122,6 @@ static void in_place(const uint8_t *data, size_t size, const struct blm_exchange
 	} else {
 		must(*blm_why() != '\0');
 	}
-	close(fd);
 }
 
 /* The clock stands still, so that the same question has the same answer. */
@@ -136,6 +136,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	const struct rlimit files = { 16 << 20, 16 << 20 };
 
 	must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &files) == 0);
+	must(hold(&file, BYTES_MAX));
 	blm_clock = noon;
 	throw_dice(1);
 	return 0;

@@ -12,13 +12,13 @@
 #include "dice.h"
 #include "file/image.h"
 #include "filter.h"
+#include "held.h"
 #include "kind/clock.h"
 #include "patch.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ static uint8_t *base[BASES_MAX];
 static size_t base_bytes[BASES_MAX];
 static unsigned base_count;
 static char folder[] = "/dev/shm/bloomery-fuzz-XXXXXX";
-static int file;
+static struct held files[BASES_MAX + 1];	/* one for each real file, and one that is made from nothing: so most keep their size */
 
 /* The file becomes the next base, and goes. */
 static void take_base(const char *path)
@@ -162,14 +162,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		must(mkdtemp(folder) != NULL);
 	}
 	atexit(remove_folder);
-	file = memfd_create("fuzz", MFD_CLOEXEC);
-	must(file >= 0);
 	snprintf(path, sizeof(path), "%s/base", folder);
 	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++)
 		make_base(path, bases[i]);
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++)
 		if (kind.can & BLM_CAN_BUILD)
 			build_base(path, &kind);
+	for (unsigned i = 0; i <= base_count; i++)
+		must(hold(&files[i], BYTES_MAX));
 	return 0;
 }
 
@@ -217,10 +217,10 @@ static void mend(struct blm_header *h, size_t bytes, unsigned choices)
 	}
 }
 
-/* Puts the file that the input means into the memory file. */
-static void write_file(unsigned which, const uint8_t *data, size_t size, unsigned choices)
+/* Puts the file that the input means into one of the memory files; its path. */
+static const char *write_file(unsigned which, const uint8_t *data, size_t size, unsigned choices)
 {
-	static _Alignas(struct blm_header) uint8_t bytes[BYTES_MAX];
+	const struct held *file = &files[choices & FROM_NOTHING ? base_count : which];
 	size_t count = base_bytes[which], cut = 0;
 
 	if (choices & CUT && size >= 2) {
@@ -229,15 +229,18 @@ static void write_file(unsigned which, const uint8_t *data, size_t size, unsigne
 	}
 	if (choices & FROM_NOTHING) {
 		count = size < BYTES_MAX ? size : BYTES_MAX;
-		memcpy(bytes, data, count);
+		must(resize(file, count));
+		memcpy(file->bytes, data, count);
 	} else {
-		memcpy(bytes, base[which], count);
-		patch(bytes, count, data, size);
+		must(resize(file, count));
+		memcpy(file->bytes, base[which], count);
+		patch(file->bytes, count, data, size);
 	}
 	if (count >= sizeof(struct blm_header))
-		mend((struct blm_header *)bytes, count, choices);
+		mend((struct blm_header *)file->bytes, count, choices);
 	count -= cut < count ? cut : count;
-	must(ftruncate(file, (off_t)count) == 0 && pwrite(file, bytes, count, 0) == (ssize_t)count);
+	must(resize(file, count));
+	return file->path;
 }
 
 enum { KEYS = 4 };
@@ -400,13 +403,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned which = size > 1 ? data[0] % base_count : 0, choices = size > 1 ? data[1] : 0;
 	struct blm_filter *f = NULL;
-	char path[32];
+	const char *path;
 
 	if (size < 2)
 		return 0;
 	throw_dice(2);
-	write_file(which, data + 2, size - 2, choices);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	path = write_file(which, data + 2, size - 2, choices);
 	if (blm_open_keyed(&f, NULL, path, choices & WRITE, which == KEYED ? secret : NULL) == 0) {
 		ask(f);
 		if (choices & ONLY_COPY)
