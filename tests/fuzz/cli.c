@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 extern char __start_tool_data[], __stop_tool_data[], __start_tool_bss[], __stop_tool_bss[];
 static char *data_before, folder[] = "/tmp/bloomery-cli-XXXXXX";
 static unsigned runs;
-static int in;
+static int in;			/* what standard input is read from */
+static size_t in_bytes;
 
 /* A program leaves it to the system to free its memory. */
 const char *__asan_default_options(void)
@@ -206,14 +207,14 @@ static void tame(char *word)
 			*c = '_';
 }
 
-/* What measures takes as long as the numbers say: these are of at most four digits, without k, m or an exponent. */
+/* What measures takes as long as the numbers say: these are of at most three digits, without k, m or an exponent. */
 static void tame_numbers(char *word)
 {
 	for (char *c = word; (c = strpbrk(c, "0123456789")); ) {
 		size_t digits = strspn(c, "0123456789");
 
-		c += digits < 4 ? digits : 4;
-		if (digits > 4 || (*c && strchr("kKmMgGtTeE", *c)))
+		c += digits < 3 ? digits : 3;
+		if (digits > 3 || (*c && strchr("kKmMgGtTeE", *c)))
 			*c = '\0';
 	}
 }
@@ -238,10 +239,14 @@ static void run_one(char *text, size_t size)
 	if (count > 1 && !strcmp(words[1], "verify"))
 		words[count++] = (char *)"--here";	/* this is not the program that it would call */
 	if (count > 1 && !strcmp(words[1], "measure"))
-		words[count++] = (char *)"--questions=9999";
+		words[count++] = (char *)"--questions=999";
 	if (at < end)
 		at++;
-	must(ftruncate(in, 0) == 0 && (at >= end || pwrite(in, at, (size_t)(end - at), 0) == end - at) && lseek(in, 0, SEEK_SET) == 0);
+	if (at < end || in_bytes) {
+		in_bytes = at < end ? (size_t)(end - at) : 0;
+		must(ftruncate(in, 0) == 0 && pwrite(in, at, in_bytes, 0) == (ssize_t)in_bytes);
+	}
+	must(lseek(in, 0, SEEK_SET) == 0);
 	must(dup2(in, STDIN_FILENO) == STDIN_FILENO);
 	clearerr(stdin);
 	put_back();
