@@ -3,13 +3,13 @@
 #
 # usage: tests/fuzz/run.sh BUILD RUNS SECONDS [FOLDER [SEED]]
 #
-# RUNS is how many executions each target gets, SECONDS when it ends if they take longer. The targets begin with the corpus of the
-# repository and with what is in FOLDER/TARGET, where they put what they find to be new. With a SEED they change them in the same ways in
-# every run. The last line counts.
+# RUNS is how many executions each target gets; one that has had fewer when the SECONDS for all of them are over has failed. 0: as many as
+# there is time for, of which each gets the same share. The targets begin with the corpus of the repository and with what is in FOLDER/TARGET,
+# where they put what they find to be new. With a SEED they change them in the same ways in every run. The last line counts.
 set -u
 build=$(cd "$1" && pwd) || exit 2
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd) || exit 2
-runs=$2 seconds=$3 seed=${5:-} processors=$(nproc)
+runs=$2 end=$((SECONDS + $3)) seed=${5:-} processors=$(nproc)
 if [ -n "${4:-}" ]; then
 	mkdir -p "$4" && folder=$(cd "$4" && pwd) || exit 2
 else
@@ -22,14 +22,16 @@ passed=0 failed=0
 
 # One process after the other, since what a program leaves to the system at its end adds up here; each begins with what those before it
 # found. No entropy: to keep account of it takes longer than most inputs. Through a pipe: a target may limit the size of its files.
+# Of the command line longer inputs would only be more commands one after the other.
 work()
 {
-	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$((SECONDS + seconds)) share corpus=()
+	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share corpus=() how=(-entropic=0 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
 	[ ! -d "$here/corpus/$name" ] || corpus=("$here/corpus/$name")
+	[ "$name" != cli ] || how+=(-max_len=300)
 	cd "$log" || return 1
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < 100000 ? left : 100000))
-		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((stop - SECONDS)) -entropic=0 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3 -print_final_stats=1 \
+		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((stop - SECONDS)) "${how[@]}" -print_final_stats=1 \
 			"$folder/$name" "${corpus[@]}" 2>&1 | cat > "$log/out"
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1
 		sed -n 's/^stat::number_of_executed_units: *//p' "$log/out" >> "$log/done"
@@ -38,33 +40,46 @@ work()
 	done
 }
 
+# The target with so many seconds; says how it went.
 fuzz()
 {
-	local target=$1 name=${1##*/fuzz_} pids=() code=0 begun=$SECONDS
+	local target=$1 seconds=$2 name=${1##*/fuzz_} pids=() code=0 begun=$SECONDS count each least=$((runs ? runs : 1))
+	each=$((runs ? (runs + processors - 1) / processors : 1 << 62))
 	mkdir -p "$folder/$name"
 	for ((i = 0; i < processors; i++)); do
 		mkdir -p "$log/$name/$i"
 		: > "$log/$name/$i/done"
-		work "$target" "$name" "$log/$name/$i" $((runs / processors)) "${seed:+$((seed + i))}" &
+		work "$target" "$name" "$log/$name/$i" $each "${seed:+$((seed + i))}" $((SECONDS + seconds)) &
 		pids+=($!)
 	done
 	for ((i = 0; i < processors; i++)); do
 		wait "${pids[i]}" || { tail -60 "$log/$name/$i/out"; code=1; }
 	done
-	echo "# $name: $(awk '{ n += $1 } END { print n + 0 }' "$log/$name"/*/done) executions in $((SECONDS - begun)) s, by $processors processes at once;" \
+	count=$(awk '{ n += $1 } END { printf "%d\n", n }' "$log/$name"/*/done)
+	echo "# $name: $count executions in $((SECONDS - begun)) s, by $processors processes at once;" \
 		"$(find "$folder/$name" -type f | wc -l) inputs beside the corpus"
+	if [ $code != 0 ]; then
+		echo "not ok - fuzz_$name"
+	elif [ "$count" -lt $least ]; then
+		echo "not ok - fuzz_$name: $count executions, not $least: the time for all of them was over"
+		code=1
+	else
+		echo "ok - fuzz_$name"
+	fi
 	return $code
 }
 
+targets=()
 for target in "$build"/tests/fuzz/fuzz_*; do
-	if [ ! -f "$target" ] || [ ! -x "$target" ]; then
-		continue
+	if [ -f "$target" ] && [ -x "$target" ]; then
+		targets+=("$target")
 	fi
-	if fuzz "$target"; then
-		echo "ok - ${target##*/}"
+done
+for ((t = 0; t < ${#targets[@]}; t++)); do
+	left=$((end - SECONDS))
+	if fuzz "${targets[t]}" $((runs ? left : left / (${#targets[@]} - t))); then
 		passed=$((passed + 1))
 	else
-		echo "not ok - ${target##*/}"
 		failed=$((failed + 1))
 	fi
 done
