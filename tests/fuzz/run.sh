@@ -21,11 +21,12 @@ export UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=detect_leaks=0:quarantine_size
 passed=0 failed=0
 
 # One process after the other, since what a program leaves to the system at its end adds up here; each begins with what those before it
-# found. No entropy: to keep account of it takes longer than most inputs. Through a pipe: a target may limit the size of its files.
+# found. No entropy: to keep account of it takes longer than most inputs. What others find is looked for now and then: among thousands of
+# files that takes its time, too. Through a pipe: a target may limit the size of its files.
 # Of the command line longer inputs would only be more commands one after the other.
 work()
 {
-	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share corpus=() how=(-entropic=0 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
+	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share corpus=() how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
 	[ ! -d "$here/corpus/$name" ] || corpus=("$here/corpus/$name")
 	[ "$name" != cli ] || how+=(-max_len=300)
 	cd "$log" || return 1
