@@ -28,7 +28,7 @@ work()
 {
 	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share corpus=() how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
 	[ ! -d "$here/corpus/$name" ] || corpus=("$here/corpus/$name")
-	[ "$name" != cli ] || how+=(-max_len=300)
+	[ "$name" != cli ] || how+=(-max_len=160)
 	cd "$log" || return 1
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < 100000 ? left : 100000))
