@@ -61,7 +61,7 @@ static int plan_next(struct blm_component *ret, const struct blm_view *view, con
 	const struct blm_rule *rule = view->hasher.rule;
 	uint64_t cells;
 
-	if (view->parts == BLM_PARTS_MAX || !whole->kind->compose(&whole->shape, view->parts, ret)
+	if (view->parts == BLM_PARTS_MAX || !whole->kind->next(whole, ret)
 	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
 		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", shown, view->parts);
 	cells = rule ? blm_rule_cells(rule, ret->shape.cells, ret->shape.probes) : ret->shape.cells;

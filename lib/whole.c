@@ -61,8 +61,8 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 	for (unsigned i = 0; i < view->parts; i++)
 		s->bytes += view->part[i].shape.bytes;
 	if (!blm_options_valid(view->whole.kind, s->args) || !view->whole.kind->valid(s))
-		return blm_fail(-EBADMSG, "%s: no %s filter has m=%llu, k=%u, %u-bit cells and these options", shown, view->whole.kind->name,
-				(unsigned long long)s->cells, s->probes, s->cell_bits);
+		return blm_fail(-EBADMSG, "%s: no %s filter for %llu keys has m=%llu, k=%u, %u-bit cells and these options", shown,
+				view->whole.kind->name, (unsigned long long)s->capacity, (unsigned long long)s->cells, s->probes, s->cell_bits);
 	return check_parts(view, contents, shown);
 }
 

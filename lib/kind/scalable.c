@@ -6,6 +6,9 @@
  * `tightening`; all rates together, however many, are at most P. A key goes into the last stage unless an earlier one has it, and
  * when the count of keys has reached what the stages are for there is another (room.c). Classic stages, since blocks cost
  * the more the stricter they are.
+ *
+ * Each stage that comes is also for no more than s times what the last one can be, by its own cells: else a file of a few hundred bytes
+ * could ask for one of gigabytes, and a chain whose stages do not grow, as other programs have them, for one far larger than all of it.
  */
 #include "kind/bits.h"
 #include "kind/composite.h"
@@ -16,6 +19,7 @@
 #include <stdio.h>
 
 enum { GROWTH = SCALABLE_GROWTH, TIGHTENING = SCALABLE_TIGHTENING, ROLE_STAGE = SCALABLE_ROLE };
+enum { KEYS_A_CELL = 64 };	/* no stage that says no to anything has more: each of its cells would be set long before */
 
 static double tightening(const struct blm_shape *s)
 {
@@ -38,18 +42,43 @@ static uint64_t capacity_of(const struct blm_shape *s, unsigned i)
 	return keys;
 }
 
+static double rate_of_stage(const struct blm_shape *s, unsigned i)
+{
+	return s->rate * (1 - tightening(s)) * pow(tightening(s), i);
+}
+
 static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
 {
-	double rate = whole->rate * (1 - tightening(whole)) * pow(tightening(whole), i);
-	struct blm_params stage = { .capacity = capacity_of(whole, i), .rate = rate };
+	struct blm_params stage = { .capacity = capacity_of(whole, i), .rate = rate_of_stage(whole, i) };
 
-	if (!stage.capacity || !(rate >= 1e-300))
+	if (!stage.capacity || !(stage.rate >= 1e-300))
 		return false;
 	if (i == 0) {
 		stage.cells = whole->cells;
 		stage.probes = whole->probes;
 	}
 	return blm_component_plan(ret, "classic", ROLE_STAGE, &stage) == 0;
+}
+
+/* So many keys at its rate no cells do better than; twice that, since programs round what they make. */
+static uint64_t most_keys(const struct blm_part *whole, unsigned i)
+{
+	double keys = ceil((double)whole->sub[i].shape.cells * M_LN2 * M_LN2 / -log(rate_of_stage(&whole->shape, i)));
+
+	return 2 * (uint64_t)fmin(keys, (double)BLM_CAPACITY_MAX);
+}
+
+static bool next(const struct blm_part *whole, struct blm_component *ret)
+{
+	unsigned last = whole->subs - 1;
+	uint64_t keys = whole->sub[last].shape.capacity, most = most_keys(whole, last), growth = whole->shape.args[GROWTH];
+
+	if (!compose(&whole->shape, whole->subs, ret))
+		return false;
+	keys = keys > most ? most : keys ? keys : 1;
+	return ret->shape.capacity / growth <= keys
+	    || blm_component_plan(ret, "classic", ROLE_STAGE,
+				  &(struct blm_params){ .capacity = keys * growth, .rate = ret->shape.rate }) == 0;
 }
 
 static unsigned parts(const struct blm_shape *whole)
@@ -75,6 +104,9 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	s.capacity = part.shape.capacity;
 	s.rate = part.shape.rate / first;
 	s.bytes = part.shape.bytes;
+	if (s.capacity / KEYS_A_CELL > s.cells)
+		return blm_fail(-EINVAL, "the first stage of a scalable filter cannot be for %llu keys in %llu cells, more than %d a cell",
+				(unsigned long long)s.capacity, (unsigned long long)s.cells, KEYS_A_CELL);
 	if (!(s.rate < 1))
 		return blm_fail(-EINVAL, "the first stage of a scalable filter would have a rate of %.3g, so that all together have none",
 				part.shape.rate);
@@ -87,7 +119,7 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 static bool valid(const struct blm_shape *s)
 {
 	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->probes >= 1 && s->probes <= BLM_PROBES_MAX && s->cell_bits == 1
-	    && s->args[GROWTH] >= 2;
+	    && s->args[GROWTH] >= 2 && s->capacity / KEYS_A_CELL <= s->cells;
 }
 
 /* With the stages full one after the other. */
@@ -223,6 +255,6 @@ const struct blm_kind blm_kind_scalable = {
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite,
 	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
-	.compose = compose, .parts = parts, .counts = counts, .room = room, .describe = describe,
+	.compose = compose, .parts = parts, .counts = counts, .room = room, .next = next, .describe = describe,
 	.only_sets = true, .some_schemes = true,
 };

@@ -338,26 +338,32 @@ START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
 }
 END_TEST
 
-/* Filters of 8 bits each, with a key. Of the heads there is room for 43 in one of our files; the 45th would be for 2^44 keys, too large for us. */
+/* A file of so many filters, each of 8 bits, for that many keys, with one. */
+static void make_file(uint32_t stages, uint64_t capacity)
+{
+	load(1);
+	memcpy(file + 28, &(uint32_t){ htole32(stages) }, 4);
+	bytes = HEAD + 8 * stages;
+	for (uint32_t i = 0; i < stages; i++, bytes += STAGE + 1) {
+		uint8_t *stage = file + bytes;
+
+		put(file + HEAD + 8 * i, STAGE + 1);
+		put(stage, 0x3fb999999999999a);		/* 0.1 */
+		put(stage + 8, 1), put(stage + 16, 8), put(stage + 24, capacity), put(stage + 32, 1);
+		stage[STAGE] = (uint8_t)(1 << i % 8);
+	}
+}
+
+/* Of the heads there is room for 43 in one of our files; the 45th would be for 2^44 keys, too large for us. */
 START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 {
-	enum { MOST = 44, BYTES = STAGE + 1 };
+	enum { MOST = 44 };
 	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
 	struct blm_filter *f;
 	struct blm_info info;
 
 	for (uint32_t stages = 43; stages <= MOST + 1; stages++) {
-		load(1);
-		memcpy(file + 28, &(uint32_t){ htole32(stages) }, 4);
-		bytes = HEAD + 8 * stages;
-		for (uint32_t i = 0; i < stages; i++, bytes += BYTES) {
-			uint8_t *stage = file + bytes;
-
-			put(file + HEAD + 8 * i, BYTES);
-			put(stage, 0x3fb999999999999a);		/* 0.1 */
-			put(stage + 8, 1), put(stage + 16, 8), put(stage + 24, 1), put(stage + 32, 1);
-			stage[STAGE] = (uint8_t)(1 << i % 8);
-		}
+		make_file(stages, 1);
 		if (stages > MOST) {
 			FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
 			ck_assert_ptr_nonnull(strstr(blm_why(), "part 44"));
@@ -372,6 +378,37 @@ START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 		goes_out_as_it_came(f);
 		blm_close(f);
 	}
+}
+END_TEST
+
+/* By its growth the next one would be for 2^43 keys. */
+START_TEST(whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there)
+{
+	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_filter *f;
+	struct blm_info info;
+
+	make_file(43, 1);
+	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+	add_numbers(f, 0, 20);
+	OK(blm_info(f, &info));
+	ck_assert_uint_gt(info.parts, 43);
+	ck_assert_uint_lt(info.data_bytes, 1 << 15);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
+{
+	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_filter *f;
+
+	make_file(1, 64 * 8 + 63);
+	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+	blm_close(f);
+	make_file(1, 64 * 8 + 64);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "for 576 keys has m=8") != NULL, "%s", blm_why());
 }
 END_TEST
 
@@ -506,6 +543,8 @@ int main(void)
 	tcase_add_test(tc, a_growth_that_our_kind_has_not_is_kept_for_the_other_program);
 	tcase_add_test(tc, a_file_with_a_number_that_none_has_is_not_told_by_its_beginning);
 	tcase_add_test(tc, it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be);
+	tcase_add_test(tc, whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there);
+	tcase_add_test(tc, a_first_filter_for_more_keys_than_its_bits_can_have_is_refused);
 	tcase_add_test(tc, slices_of_2_to_the_31_bits_and_more_take_wider_words);
 	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_written);
 	tcase_add_test(tc, what_came_is_written_again_where_it_is_still_true);

@@ -419,6 +419,58 @@ START_TEST(a_count_far_too_large_that_the_bits_bear_out_makes_it_grow)
 }
 END_TEST
 
+/*
+ * A file that says it is for far more keys than its one stage has cells for, or nearly none: the next one is in proportion to the cells
+ * that are there, by its own rate and growth at their most.
+ */
+START_TEST(one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatever_the_file_says)
+{
+	static const struct { uint64_t capacity, of_stage; double rate; const char *options; } lies[] = {
+		{ 32768, 1, 1e-298, "growth=16" }, { 32768, 0, 0.5, "growth=16,tightening=0.1" }, { 32768, UINT64_MAX, 0.99, "growth=16,tightening=0.1" },
+		{ 32768, 32768, 0.01, "growth=16,tightening=0.95" }, { 1, 32768, 1e-298, "growth=2" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01,
+									     .options = lies[i].options });
+		const char *path = strdup(f->place.shown);
+		struct blm_header *header = current_view(f)->image.header;
+		struct stat st;
+
+		header->constant.capacity = htole64(lies[i].capacity);
+		header->constant.rate = htole64(blm_bits_of(lies[i].rate));
+		header->constant.check = blm_check_constant(&header->constant);
+		header->part[0].capacity = htole64(lies[i].of_stage);
+		header->part[0].check = blm_check_part(&header->part[0], 0, header->constant.uuid);
+		header->stripe[0].keys = htole64(lies[i].of_stage);
+		blm_close(f);
+		OK(blm_open(&f, NULL, path, true));
+		ck_assert_int_eq(blm_add(f, "key", 3), 1);
+		ck_assert(blm_contains(f, "key", 3));
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_int_lt(st.st_size, 128 << 10);
+		ck_assert_uint_eq(stages(f), lies[i].of_stage == UINT64_MAX ? 1 : 2);
+		blm_close(f);
+		free((char *)path);
+	}
+}
+END_TEST
+
+START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused)
+{
+	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01 }), *again;
+	struct blm_header *header = current_view(f)->image.header;
+
+	header->constant.capacity = htole64(UINT64_C(1) << 40);
+	header->constant.check = blm_check_constant(&header->constant);
+	FAILS(blm_open(&again, NULL, f->place.shown, true), -EBADMSG);
+	ck_assert_msg(strstr(blm_why(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_why());
+	blm_close(f);
+	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01 }), -EINVAL);
+	ck_assert_msg(strstr(blm_why(), "1048576 keys in 512 cells") != NULL, "%s", blm_why());
+}
+END_TEST
+
 /* A limit of file sizes stands for a full disk. */
 static int grow_beyond_the_limit(void *context)
 {
@@ -873,6 +925,8 @@ int main(void)
 	tcase_add_test(grown, what_lies_behind_the_last_stage_does_not_get_into_the_next);
 	tcase_add_test(grown, a_count_that_damage_made_far_too_large_does_not_fill_the_disk);
 	tcase_add_test(grown, a_count_far_too_large_that_the_bits_bear_out_makes_it_grow);
+	tcase_add_test(grown, one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatever_the_file_says);
+	tcase_add_test(grown, a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused);
 	tcase_add_test(grown, where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost);
 	tcase_add_test(grown, growers_that_are_killed_anywhere_leave_a_good_filter);
 	tcase_add_loop_test(grown, whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found, 0, 32);

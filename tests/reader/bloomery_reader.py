@@ -1084,7 +1084,8 @@ class Scalable:
 
 	@staticmethod
 	def valid(c):
-		return 2 <= c.args[0] <= 16 and 0.1 <= share(c.args[1]) <= 0.95 and not any(c.args[2:])
+		return (2 <= c.args[0] <= 16 and 0.1 <= share(c.args[1]) <= 0.95 and not any(c.args[2:])
+			and c.capacity // 64 <= c.cells)	# no filter has more keys a cell
 
 	@staticmethod
 	def parts(c):
