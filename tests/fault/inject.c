@@ -136,6 +136,28 @@ static void make_filter(struct blm_store *store, const char *name, const struct 
 	blm_close(f);
 }
 
+/* "plain" in gzip: one block, stored as it is (RFC 1951, 1952). */
+static void make_gzip(void)
+{
+	static uint8_t bytes[UINT16_MAX + 64] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1 };
+	int in = open("plain", O_RDONLY | O_CLOEXEC), out = open("gzip", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	ssize_t n = read(in, bytes + 15, UINT16_MAX);
+	const uint16_t lengths[2] = { htole16((uint16_t)n), htole16((uint16_t)~n) };
+	uint32_t ends[2] = { UINT32_MAX, htole32((uint32_t)n) };
+
+	for (ssize_t i = 0; i < n; i++) {
+		ends[0] ^= bytes[15 + i];
+		for (int bit = 0; bit < 8; bit++)
+			ends[0] = ends[0] >> 1 ^ (ends[0] & 1 ? 0xedb88320 : 0);
+	}
+	ends[0] = htole32(~ends[0]);
+	memcpy(bytes + 11, lengths, 4);
+	memcpy(bytes + 15 + n, ends, 8);
+	FIXTURE(n > 0 && write(out, bytes, (size_t)n + 23) == n + 23 ? 0 : -EIO);
+	close(in);
+	close(out);
+}
+
 /* All that a case may find: filters at paths and in the store "s", another program's file, filters as text. */
 static void make_fixture(void)
 {
@@ -160,6 +182,7 @@ static void make_fixture(void)
 	FIXTURE(blm_open(&f, NULL, "a", false));
 	FIXTURE(blm_export_file(f, &text, "text"));
 	FIXTURE(blm_export_file(f, NULL, "plain"));
+	make_gzip();
 	blm_close(f);
 	blm_store_close(store);
 }
@@ -562,6 +585,11 @@ static int import_plain(struct world *w)
 	return blm_import_file(&w->made, w->store, new_name(w), NULL, "plain");
 }
 
+static int import_gzip(struct world *w)
+{
+	return blm_import_file(&w->made, w->store, new_name(w), NULL, "gzip");
+}
+
 static int import_text(struct world *w)
 {
 	return blm_import_file(&w->made, w->store, new_name(w), &(struct blm_exchange){ .base64 = true, .allocate = true }, "text");
@@ -758,6 +786,18 @@ static void as_scalable(struct world *w)
 	become(w, (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 });
 }
 
+/* "b", too. */
+static void as_two_scalable(struct world *w)
+{
+	struct blm_params params = { .kind = "scalable", .capacity = 70, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true };
+	struct blm_filter *f;
+
+	as_scalable(w);
+	FIXTURE(blm_create(&f, w->store, "b", &params));
+	FIXTURE(add_keys(f, COMMON, 300));
+	blm_close(f);
+}
+
 static void as_removable(struct world *w)
 {
 	become(w, (struct blm_params){ .kind = "removable", .capacity = 600, .rate = 1e-6 });
@@ -819,6 +859,13 @@ static void as_cuckoo_forked(struct world *w)
 static int add_second(struct world *w)
 {
 	return add_keys(w->f, KEYS, 300);
+}
+
+static int add_second_and_sync(struct world *w)
+{
+	int r = blm_sync_every(w->f, 1, 0);
+
+	return r < 0 ? r : add_second(w);
 }
 
 /* All that only "a" has. */
@@ -970,6 +1017,29 @@ static void both_as_golomb(struct world *w)
 	FIXTURE(build_kind(w, "b", counted_golomb, COMMON, 300, 0, NULL));
 }
 
+static void both_as_golomb_in_memory(struct world *w)
+{
+	struct blm_params params = counted_golomb;
+
+	params.replace = false;
+	w->f = blm_close(w->f);
+	w->g = blm_close(w->g);
+	FIXTURE(build_kind(w, NULL, params, 0, KEYS, 0, &w->f));
+	FIXTURE(build_kind(w, NULL, params, COMMON, 300, 0, &w->g));
+}
+
+static void as_keyed_golomb(struct world *w)
+{
+	struct blm_params params = counted_golomb;
+	struct blm_build *b;
+
+	params.hash = keyed.hash;
+	params.secret = keyed.secret;
+	FIXTURE(blm_build_begin(&b, w->store, "a", &params, NULL));
+	FIXTURE(gather(b, false, 0, KEYS));
+	FIXTURE(blm_build_finish(b, NULL));
+}
+
 static int merge(struct world *w)
 {
 	return blm_merge(&w->made, w->store, new_name(w), (const struct blm_filter *const[]){ w->f, w->g }, 2, 0600);
@@ -1063,6 +1133,52 @@ static int spare_and_list(struct world *w)
 	if (r >= 0)
 		r = blm_allowed(w->f, count_key, &n);
 	return r < 0 ? (int)r : n == COMMON ? 0 : -EILSEQ;
+}
+
+/* More keys than are looked up at once; and "a" has all of them. */
+static size_t all_keys(char text[300][16], struct blm_key keys[300])
+{
+	for (int i = 0; i < 300; i++) {
+		key_of(i, text[i]);
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	return 300;
+}
+
+static int allow_many(struct world *w)
+{
+	char text[300][16];
+	struct blm_key keys[300];
+
+	return (int)blm_allow_many(w->f, keys, all_keys(text, keys));
+}
+
+static void add_second_before(struct world *w)
+{
+	FIXTURE(add_second(w));
+}
+
+static void allow_many_before(struct world *w)
+{
+	add_second_before(w);
+	FIXTURE(allow_many(w));
+}
+
+static int add_many(struct world *w)
+{
+	return add_keys(w->f, 0, 300);
+}
+
+/* ---- Secrets ---- */
+
+/* "a" with a secret that no other filter has. */
+static void as_keyed(struct world *w)
+{
+	struct blm_params params = keyed;
+
+	params.secret = (const uint8_t *)"fifteen and one.";
+	params.replace = true;
+	make_filter(w->store, "a", &params, 0, KEYS);
 }
 
 /* ---- Banks ---- */
@@ -1212,6 +1328,8 @@ static const struct one_case {
 	{ "drop", IN_STORE, drop, NULL, GONE, 0 },
 	{ "drop-open", IN_STORE | OPEN_F, drop, NULL, GONE, 0 },
 	{ "drop-cut", IN_STORE | TWO_STEPS, drop, cut_filter, GONE, 0 },
+	{ "drop-keyed", IN_STORE, drop, as_keyed, GONE, 0 },
+	{ "drop-keyed-open", IN_STORE | OPEN_F, drop, as_keyed, GONE, 0 },
 	{ "label", IN_STORE, label, NULL, 0, 0 },
 	{ "find", IN_STORE, find, NULL, 0, 0 },
 	{ "list", IN_STORE, list, NULL, 0, 0 },
@@ -1228,6 +1346,7 @@ static const struct one_case {
 	{ "store-repair-cut", IN_STORE | NO_STORE | TWO_STEPS, repair_store, cut_catalog, 0, 0 },
 	{ "store-repair-old", IN_STORE | NO_STORE | TWO_STEPS, repair_store, put_catalog_back, 0, FIRST },
 	{ "import", EVERYWHERE, import_plain, NULL, 0, FIRST },
+	{ "import-gzip", EVERYWHERE, import_gzip, NULL, 0, FIRST },
 	{ "import-text", EVERYWHERE, import_text, NULL, 0, FIRST },
 	{ "import-foreign", EVERYWHERE, import_foreign, NULL, 0, FIRST },
 	{ "import-foreign-text", IN_PATH, import_foreign_text, NULL, 0, FIRST },
@@ -1247,6 +1366,9 @@ static const struct one_case {
 	{ "cuckoo-clear", IN_STORE | OPEN_F, clear, as_cuckoo, EMPTY, 0 },
 	{ "cuckoo-seal", IN_PATH | OPEN_F, seal, as_cuckoo, FIRST, 0 },
 	{ "cuckoo-verify", IN_PATH, verify, as_cuckoo, 0, 0 },
+	{ "cuckoo-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_cuckoo, BOTH, 0 },
+	{ "cuckoo-export", IN_PATH | IN_STORE | OPEN_F, export_file, as_cuckoo, 0, 0 },
+	{ "cuckoo-export-bytes", IN_PATH | OPEN_F, export_bytes, as_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-read", IN_PATH, open_to_read, as_cut_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_cuckoo, 0, 0 },
 	{ "redis-cuckoo-add", IN_PATH | OPEN_F, add_second, as_redis_cuckoo, BOTH, 0 },
@@ -1268,6 +1390,8 @@ static const struct one_case {
 	{ "d-left-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_d_left, FIRST, 0 },
 	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
 	{ "scalable-contains", IN_PATH | OPEN_F | READ_F, ask, as_scalable, 0, 0 },
+	{ "scalable-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_scalable, BOTH, 0 },
+	{ "scalable-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_scalable, BOTH, 0 },
 	{ "removable-remove", IN_PATH | OPEN_F, remove_first, as_removable, SHARED, 0 },
 	{ "window-add", IN_PATH | OPEN_F, add_second, as_window, BOTH, 0 },
 	{ "window-rotate", IN_PATH | IN_STORE | OPEN_F, rotate, as_window, FIRST, 0 },
@@ -1281,11 +1405,16 @@ static const struct one_case {
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
 	{ "golomb-open-read", IN_PATH | IN_STORE, open_to_read, as_golomb, 0, 0 },
 	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
+	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0, BOTH },
 	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
+	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
 	{ "allow", IN_STORE | OPEN_F, allow, NULL, 0, 0 },
 	{ "allow-listed", IN_STORE | OPEN_F, spare_and_list, allow_before, 0, 0 },
 	{ "disallow", IN_STORE | OPEN_F, disallow, allow_before, 0, 0 },
 	{ "add-to-listed", IN_STORE | OPEN_F, add, allow_before, 0, 0 },
+	{ "allow-many", IN_STORE | OPEN_F, allow_many, add_second_before, BOTH, 0 },
+	{ "add-many-to-listed", IN_STORE | OPEN_F, add_many, allow_many_before, BOTH, 0 },
+	{ "rebuild-listed", IN_STORE | OPEN_F, rebuild, allow_before, SECOND, 0 },
 	{ "claim-in-listed", IN_STORE | OPEN_F, claim_listed, allow_before, 0, 0 },
 	{ "union-into-listed", IN_STORE | OPEN_F | OPEN_G, unite_into, allow_before, BOTH, 0 },
 	{ "clear-listed", IN_STORE | OPEN_F, clear, allow_before, EMPTY, 0 },
@@ -1444,6 +1573,8 @@ static void check_store(const struct one_case *c)
 		blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL);
 	else if (entries_of("s/filters", NULL) != listed)
 		finding("%d files of %d filters", entries_of("s/filters", NULL), listed);
+	if (c->before == as_keyed && !shared->failed && entries_of("s/keys", NULL) != 1)	/* but where it cannot be deleted, or looked for */
+		finding("%d secrets, where one filter has one", entries_of("s/keys", NULL));
 	/* a damaged file is never deleted but by who drops it, and told of for ever where he cannot */
 	r = blm_store_verify("s", 0, c->before == cut_filter && failed_at(FAULT_UNLINK) ? NULL : tell, NULL);
 	if (r < 0)
