@@ -424,6 +424,29 @@ START_TEST(slots_may_lie_in_the_file_in_any_order)
 }
 END_TEST
 
+START_TEST(a_file_with_a_slot_more_or_less_than_its_window_has_is_refused)
+{
+	for (int more = -1; more <= 1; more += 2) {
+		const char *path = a_path();
+		struct blm_filter *f = create(path, "slots=4", 1000);
+		const struct blm_view *view = current_view(f);
+		struct blm_header *header = view->image.header;
+		struct blm_part_entry *e = &header->part[view->parts];
+		uint64_t bytes = view->part[0].shape.bytes, at = blm_part_at(blm_view_end(view), bytes);
+
+		*e = e[-1];
+		e->offset = htole64(at);
+		e->check = blm_check_part(e, view->parts, view->constant.uuid);
+		OK(truncate(path, (off_t)(at + bytes)));
+		store_release(&header->live.parts.word, (uint64_t)((int)view->parts + more));
+		blm_close(f);
+		FAILS(blm_open(&f, NULL, path, false), -EBADMSG);
+		ck_assert_msg(strstr(blm_why(), more > 0 ? "part 6: such a window filter has none" : "5 parts; such a window filter has 6") != NULL, "%s",
+			      blm_why());
+	}
+}
+END_TEST
+
 START_TEST(a_slot_lasts_a_millisecond_at_least)
 {
 	struct blm_params p = { .kind = "window", .options = "slots=4,span=0.003", .capacity = 100 };
@@ -589,6 +612,7 @@ int main(void)
 	tcase_add_test(tc, impossible_words_crash_nobody);
 	tcase_add_test(tc, a_slot_lasts_a_millisecond_at_least);
 	tcase_add_test(tc, slots_may_lie_in_the_file_in_any_order);
+	tcase_add_test(tc, a_file_with_a_slot_more_or_less_than_its_window_has_is_refused);
 	tcase_add_test(tc, no_acknowledged_key_in_the_window_is_missed_while_slots_turn_and_adders_are_killed);
 	tcase_add_test(tc, of_all_who_claim_a_key_while_slots_turn_one_wins);
 	suite_add_tcase(s, tc);
