@@ -368,7 +368,7 @@ static int count_keys(struct blm_build *b)
 
 	if (last.lo == UINT64_MAX && b->hasher.family->number)
 		least = last.lo;
-	if (!b->choice.params.cells && (b->choice.params.capacity < least || (b->making.of->build && !b->making.of->roomy)))
+	if (b->choice.params.capacity < least || !b->making.of->roomy)
 		b->choice.params.capacity = least;
 	return r;
 }

@@ -121,7 +121,7 @@ static int find_policy(const uint8_t *block, size_t count, const struct blm_byte
 		at = at ? get_varint(at, end, &value) : NULL;
 		if (!at || rest > (size_t)(end - at) || value > (size_t)(end - at) - rest)
 			return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not add up", shown);
-		for (uint64_t i = 0; shared + i < sizeof(name) && i <= rest && shared <= sizeof(name); i++)
+		for (uint64_t i = 0; shared + i < sizeof(name) && i <= rest; i++)
 			name[shared + i] = i < rest ? (char)at[i] : '\0';
 		at += rest;
 		if (shared + rest == sizeof(policy) - 1 && !memcmp(name, policy, sizeof(policy) - 1))

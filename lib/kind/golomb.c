@@ -60,8 +60,6 @@ static inline uint64_t behind_zeros(const struct layout *l, uint64_t at, unsigne
 		uint64_t w = ~load_relaxed(&l->vector[at / 64]) >> at % 64;
 		unsigned zeros = ones_of(w), here = 64 - at % 64;
 
-		if (at % 64 && zeros > here)
-			zeros = here;
 		if (zeros >= n)
 			return at + nth_one(w, n - 1) + 1;
 		n -= zeros;

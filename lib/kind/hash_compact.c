@@ -95,7 +95,7 @@ static uint64_t cells_for(const struct blm_shape *s, unsigned bits)
 	cells = ceil((double)s->capacity / load);
 	if (!(cells / cells_a_word(bits) < (double)(BLM_CELLS_MAX / 64)))
 		return 0;
-	return (uint64_t)cells > s->capacity ? (uint64_t)cells : s->capacity + 1;
+	return (uint64_t)cells;
 }
 
 /* All that divide a word without more waste than the next one has. */

@@ -30,7 +30,7 @@ BLM_INLINED void blm_ask_all(const struct blm_batch *batch, uint64_t *ret_bits, 
 
 	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
 	for (size_t i = 0; i < count + AHEAD; i++) {
-		if (i >= AHEAD && i - AHEAD < count)
+		if (i >= AHEAD)
 			ret_bits[(i - AHEAD) / 64] |= (uint64_t)by.ask(by.how, &batch->hashes[i - AHEAD], places[i % AHEAD]) << i % 64;
 		if (i < count)
 			by.locate(by.how, &batch->hashes[i], places[i % AHEAD]);

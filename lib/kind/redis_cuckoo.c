@@ -380,7 +380,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	static const char *const names[] = { "tables", "buckets", "deletes", "load", "rate now" };
 	struct chain c = chain_of(&part->shape);
 	double met = 0, load = i == 3 || i == 4 ? load_now(part, &c, &met) : 0;
-	uint64_t deletes = part->own ? load_acquire(own_word(part, REDIS_CUCKOO_DELETES)) : 0;
+	uint64_t deletes = load_acquire(own_word(part, REDIS_CUCKOO_DELETES));
 	const double values[] = { c.tables, (double)c.buckets, (double)deletes, load, rate_with(met) };
 
 	if (i >= ARRAY_LEN(names))

@@ -51,7 +51,7 @@ static int find_first(const struct blm_shape *shape, const struct blm_sorted *ke
 	uint64_t high = keys->count, below = guess > spread ? (uint64_t)(guess - spread) : 0, above = (uint64_t)(guess + spread);
 	int r = 0;
 
-	if (below > low && below < high)
+	if (below > low)
 		r = narrow(shape, keys, shard, below, &low, &high);
 	if (r == 0 && above > low && above < high)
 		r = narrow(shape, keys, shard, above, &low, &high);
@@ -269,8 +269,7 @@ int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys, const
 	work.from = from;
 	need = need_of(&work, most);
 	together = least_of(least_of(keys->threads, MOST_THREADS), shards_of(&part->shape));
-	if (need)
-		together = least_of(together, keys->memory_bytes / need);
+	together = least_of(together, keys->memory_bytes / need);
 	r = work_together(&work, together ? (unsigned)together : 1, most);
 	free(from);
 	return r;

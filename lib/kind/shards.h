@@ -68,7 +68,7 @@ static inline bool shard_at(const struct blm_part *part, uint64_t number, struct
 struct blm_shard_maker {
 	/* The bytes of a shard of so many keys, not 0. */
 	uint64_t (*bytes)(const struct blm_shape *shape, uint64_t keys);
-	/* The memory that make() takes for so many keys, beside their hashes and values. */
+	/* The memory that make() takes for so many keys, beside their hashes and values; not 0. */
 	uint64_t (*room)(const struct blm_shape *shape, uint64_t keys);
 	/*
 	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at least one: they ascend. values: NULL where the

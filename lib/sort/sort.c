@@ -293,7 +293,7 @@ int blm_sort_finish(struct blm_sort *s)
 	begin_phase(s, "sorting", s->used);
 	count_done(s, 0);
 	if (s->has_runs)
-		r = s->used ? empty(s) : 0;
+		r = empty(s);
 	else
 		r = order(s);
 	if (r == 0 && s->has_runs)
