@@ -871,6 +871,7 @@ struct blm_format_info {
 	bool planned;		/* filters can be made for it: struct blm_params, format */
 	const char *limits;	/* what it cannot hold, in one line; NULL: nothing worth saying */
 	bool states;		/* its files say for how many keys they were made. Of others blm_info.capacity and .rate are of half of the bits set */
+	bool built;		/* those that are made for it are made from all their keys at once: blm_build_begin(), not blm_create() */
 };
 
 /** blm_format_list() - the i-th format, from 0; the native one first. Return: 0, or -ENOENT past the last */

@@ -18,7 +18,8 @@ static void show(const struct blm_format_info *f)
 	json_text("summary", f->summary);
 	json_bool("read", true);
 	json_bool("write", !f->read_only);
-	json_bool("create", f->planned);
+	json_bool("create", f->planned && !f->built);
+	json_bool("build", f->planned);
 	json_bool("in_place", f->in_place);
 	json_text("text", f->text);
 	json_text("hashes", f->hashes);
@@ -43,7 +44,8 @@ const struct command cmd_formats = {
 	.summary = "list the file formats",
 	.operands = "",
 	.notes = "'bloomery import' reads and 'bloomery export' writes each of them, as a file and as text; 'bloomery create --format' makes a\n"
-		 "filter that the other program will take. Where the beginning of a file does not tell, --format names it.",
+		 "filter that the other program will take, 'bloomery build --format' one of given keys (and only that makes one for bip158).\n"
+		 "Where the beginning of a file does not tell, --format names it.",
 	.example = "bloomery formats",
 	.options = options,
 	.run = run,

@@ -78,12 +78,15 @@ BLM_API int blm_format_list(size_t i, struct blm_format_info *ret)
 {
 	static _Thread_local char families[256];
 	const struct blm_format *f = blm_format_at(i);
+	const char *made;
 
 	if (!f)
 		return blm_fail(-ENOENT, "there are %zu formats", ARRAY_LEN(formats));
+	made = f->kinds ? f->kinds[0] : BLM_EXACT_KIND;
 	*ret = (struct blm_format_info){
 		.name = f->name, .summary = f->summary, .text = f->text_name, .in_place = f->in_place, .limits = f->limits,
-		.read_only = f->read_only, .planned = f->plan, .states = f->states,
+		.read_only = f->read_only, .planned = f->plan || !f->families, .states = f->states,
+		.built = f->plan && blm_kind_by_name(made)->build,
 		.hashes = f->families ? blm_format_families(f, families, sizeof(families)) : NULL,
 	};
 	return 0;

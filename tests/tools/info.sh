@@ -89,6 +89,17 @@ the_store_is_found_by_option_environment_and_home() {
 	same "$(bloomery ls --store ./given)" a
 }
 
+# Of some a filter can be made, of some only if all its keys are there.
+formats_say_whether_create_and_build_make_a_filter_for_them() {
+	bloomery formats --json | python3 -c 'import json, sys
+for f in map(json.loads, sys.stdin): print(f["name"], f["create"], f["build"])' > made
+	while read -r format create build; do
+		if bloomery create --format "$format" -n 100 ./f 2> why; then same "$create" True; rm f; else same "$create" False; fi
+		if seq 10 | bloomery build --format "$format" -n 100 ./f 2> why; then same "$build" True; rm f; else same "$build" False; fi
+	done < made
+	grep -q '^bip158 False True$' made
+}
+
 what_there_is_is_listed() {
 	bloomery kinds > text; grep -q '^blocked' text; grep -q '^classic' text
 	bloomery kinds --json | holds '{"classic", "blocked"} <= {x["name"] for x in all} and "union" in j["can"]'
