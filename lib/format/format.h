@@ -211,6 +211,9 @@ int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, co
 /* The entry of the one part whose bits begin there: for lay_out(), which has set the template already. */
 void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes);
 
+/* How many of its parts there can be, as stages of a scalable filter, by the template, capacity and rate that it has: all, if nothing is damaged. */
+unsigned blm_outline_stages(const struct blm_outline *o);
+
 /* Fails where a file is shorter than its header. */
 int blm_outline_long_enough(size_t count, size_t head_bytes, const char *shown);
 

@@ -1,5 +1,6 @@
 /* outline.c - what formats share whose files are one array of bits */
 #include "format/format.h"
+#include "kind/scalable.h"
 #include "sizing.h"
 
 #include <float.h>
@@ -73,6 +74,21 @@ void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes)
 int blm_outline_long_enough(size_t count, size_t head_bytes, const char *shown)
 {
 	return count >= head_bytes ? 0 : blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %zu: it was cut", shown, count, head_bytes);
+}
+
+unsigned blm_outline_stages(const struct blm_outline *o)
+{
+	const struct blm_constant *c = &o->contents.constant;
+	struct blm_shape s = { .cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = 1,
+			       .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) };
+	struct blm_component stage;
+	unsigned stages = 0;
+
+	for (int i = 0; i < BLM_KIND_ARGS; i++)
+		s.args[i] = le64toh(c->template.args[i]);
+	while (stages < o->contents.parts && blm_kind_scalable.compose(&s, stages, &stage))
+		stages++;
+	return stages;
 }
 
 double blm_least_bits(uint64_t capacity, double rate)

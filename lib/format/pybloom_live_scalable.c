@@ -107,6 +107,18 @@ static void make_scalable(struct blm_outline *o, const uint8_t *bytes, unsigned 
 	o->contents.parts = stages;
 }
 
+/* Of such filters the first one says how large the others are, and how seldom wrong. */
+static int check_stages(const struct blm_outline *o, const uint8_t *bytes, const char *shown)
+{
+	unsigned stages = blm_outline_stages(o);
+
+	return stages == o->contents.parts ? 0
+	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of it is for %llu keys at the error %g, so that there can be no filter %u, with a growth of "
+			"%llu and a ratio of %g", shown, (unsigned long long)le64toh(o->contents.constant.capacity),
+			blm_double_of(le64toh(o->contents.part[0].rate)), stages, (unsigned long long)blm_get_little(bytes + GROWTH, 4),
+			get_double(bytes + RATIO));
+}
+
 /* The heads, without the bits: how often a filter is written again, it says the same of itself. */
 static void keep_heads(struct blm_outline *o, const uint8_t *bytes, unsigned stages)
 {
@@ -172,7 +184,7 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	make_scalable(ret, bytes, stages);
 	keep_heads(ret, bytes, stages);
 	ret->end = count;
-	return 0;
+	return check_stages(ret, bytes, shown);
 }
 
 static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)

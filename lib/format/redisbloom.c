@@ -127,20 +127,12 @@ static void make_scalable(struct blm_outline *o, unsigned links, uint64_t growth
 /* Of a chain that may grow its first filter says how large the others are, and how seldom wrong. */
 static int check_chain(const struct blm_outline *o, const uint8_t *head, unsigned links, const char *shown)
 {
-	const struct blm_constant *c = &o->contents.constant;
-	struct blm_shape s = { .cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = 1,
-			       .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) };
-	struct blm_component stage;
+	unsigned stages = blm_outline_stages(o);
 
-	for (int i = 0; i < BLM_KIND_ARGS; i++)
-		s.args[i] = le64toh(c->template.args[i]);
-	for (unsigned i = 0; i < links; i++)
-		if (!blm_kind_scalable.compose(&s, i, &stage))
-			return blm_fail(-EBADMSG, "%s: damaged header: filter 0 of its chain is for %llu entries with the error %g, so that there can be "
-					"no filter %u, with a growth of %llu", shown,
-					(unsigned long long)get(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ENTRIES, 8),
-					get_double(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ERROR), i, (unsigned long long)get(head, REDISBLOOM_GROWTH, 4));
-	return 0;
+	return stages == links ? 0
+	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of its chain is for %llu entries with the error %g, so that there can be no filter %u, "
+			"with a growth of %llu", shown, (unsigned long long)get(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ENTRIES, 8),
+			get_double(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ERROR), stages, (unsigned long long)get(head, REDISBLOOM_GROWTH, 4));
 }
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
