@@ -411,6 +411,8 @@ END_TEST
 #define TEXT_BASE64 "Qmxvb20gZmlsdGVycywgMTk3MC4="
 #define TEXT_STACK "eNpL9SuoqizOC6gyDPOstCgvCA42KDTMcS0vcQk0NnD0dQwuMHGPSLe1BQAm3w18"
 #define TEXT_ZLIB "\x78\xda\x73\xca\xc9\xcf\xcf\x55\x48\xcb\xcc\x29\x49\x2d\x2a\xd6\x51\x30\xb4\x34\x37\xd0\x03\x00\x4a\x9e\x06\x5e"
+#define TEXT_GZIP "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x73\xca\xc9\xcf\xcf\x55\x48\xcb\xcc\x29\x49\x2d\x2a\xd6\x51\x30\xb4\x34\x37\xd0\x03\x00" \
+	"\xc0\x20\x42\x0e\x14\x00\x00\x00"
 #define TEXT_ZSTD "\x28\xb5\x2f\xfd\x24\x14\xa1\x00\x00" TEXT "\x30\xbb\x08\x16"
 #define TEXT_ZSTD_UNCHECKED "\x28\xb5\x2f\xfd\x20\x14\xa1\x00\x00" TEXT
 
@@ -553,6 +555,27 @@ START_TEST(what_is_not_zlibs_or_damaged_is_refused_in_zlibs_words)
 	text[LEN(text) - 1] ^= 1;
 	refuses(zl, text, LEN(text), "incorrect data check");
 	refuses(zl, "\x78\xf9\x0b\xb9\x02\xfa\x73\xca\xc9", 9, "needs a dictionary");
+}
+END_TEST
+
+/* ---- Gzip ---- */
+
+START_TEST(gzip_is_all_its_members_and_zeros_behind_them)
+{
+	const struct blm_stage *gz = &blm_stage_gzip;
+	char text[] = TEXT_GZIP TEXT_GZIP;
+
+	reads(gz, TEXT_GZIP, LEN(TEXT_GZIP), TEXT, LEN(TEXT));
+	reads(gz, text, LEN(text), TEXT TEXT, LEN(TEXT TEXT));
+	reads(gz, TEXT_GZIP "\0\0\0", LEN(TEXT_GZIP) + 3, TEXT, LEN(TEXT));
+	refuses(gz, TEXT_GZIP "x", LEN(TEXT_GZIP) + 1, "something else follows the gzip data");
+	refuses(gz, TEXT_GZIP "\0x", LEN(TEXT_GZIP) + 2, "something else follows the gzip data");
+	refuses(gz, TEXT_GZIP "\x1f", LEN(TEXT_GZIP) + 1, "the gzip data ends before its end; it was cut");
+	refuses(gz, text, LEN(text) - 1, "the gzip data ends before its end; it was cut");
+	refuses(gz, TEXT_GZIP "\x1fx", LEN(TEXT_GZIP) + 2, "incorrect header check");
+	text[LEN(text) - 5] ^= 1;
+	refuses(gz, text, LEN(text), "incorrect data check");
+	refuses(gz, "", 0, "the gzip data ends before its end; it was cut");
 }
 END_TEST
 
@@ -809,6 +832,7 @@ int main(void)
 	tcase_add_test(one, megabytes_outside_the_alphabet_take_no_longer_than_others);
 	tcase_add_test(one, zlib_gives_the_known_answers);
 	tcase_add_test(one, what_follows_zlibs_data_is_ignored_and_not_asked_for);
+	tcase_add_test(one, gzip_is_all_its_members_and_zeros_behind_them);
 	tcase_add_test(one, what_is_not_zlibs_or_damaged_is_refused_in_zlibs_words);
 	tcase_add_test(one, zstd_gives_the_known_answers);
 	tcase_add_test(one, zstd_reads_all_the_frames_and_skips_the_skippable);

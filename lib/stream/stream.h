@@ -85,7 +85,7 @@ extern const struct blm_stage blm_stage_gzip;	/* only to be read */
 
 /*
  * Decodes what *top reads; `shown` is the file's name in messages. -EBADMSG: damaged or cut. Ends where the stage's data does:
- * what follows is not asked for (a block of it may have been read), except for zstd, which is many frames up to the end.
+ * what follows is not asked for (a block of it may have been read), except for zstd and gzip, which are many frames, or members, up to the end.
  */
 int blm_reader_stage(struct blm_reader **top, const struct blm_stage *stage, const char *shown);
 

@@ -31,15 +31,6 @@ static int start_decoding(void *state, int level)
 	return blm_zlib.inflateInit_(state, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
 }
 
-static int start_gunzip(void *state, int level)
-{
-	const char *why = blm_need(BLM_ZLIB);
-
-	if (why)
-		return blm_fail(-ELIBACC, "zlib: %s", why);
-	return blm_zlib.inflateInit2_(state, 15 + 16, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
-}
-
 static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
 {
 	z_stream *z = state;
@@ -67,6 +58,48 @@ static void stop_decoding(void *state)
 {
 	if (!blm_need(BLM_ZLIB))
 		blm_zlib.inflateEnd(state);
+}
+
+/* ---- Decoding gzip's, which is a member, or several ---- */
+
+struct gunzip {
+	z_stream z;		/* first, as decode() and stop_decoding() have it */
+	bool between;		/* members, where the input may end */
+};
+
+static int start_gunzip(void *state, int level)
+{
+	const char *why = blm_need(BLM_ZLIB);
+
+	if (why)
+		return blm_fail(-ELIBACC, "zlib: %s", why);
+	return blm_zlib.inflateInit2_(state, 15 + 16, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
+}
+
+/* After a member comes another, or zeros that fill a tape's last block. 0: neither yet. */
+static int next_member(struct gunzip *g, struct blm_in *in, bool last, const char *shown)
+{
+	for (; in->count && !*in->at; in->count--)
+		in->at++;
+	if (!in->count)
+		return last ? BLM_STREAM_ENDED : 0;
+	if (*in->at != 0x1f)
+		return blm_fail(-EBADMSG, "%s: something else follows the gzip data", shown);
+	g->between = false;
+	blm_zlib.inflateReset(&g->z);	/* which has all that it needs */
+	return 0;
+}
+
+static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+{
+	struct gunzip *g = state;
+	int r = g->between ? next_member(g, in, last, shown) : 0;
+
+	if (r || g->between)
+		return r;
+	r = decode(&g->z, in, out, last, shown);
+	g->between = r == BLM_STREAM_ENDED;
+	return g->between ? 0 : r;
 }
 
 /* ---- Encoding ---- */
@@ -114,5 +147,5 @@ const struct blm_stage blm_stage_zlib = {
 
 const struct blm_stage blm_stage_gzip = {
 	.name = "gzip",
-	.decode = { .bytes = sizeof(z_stream), .start = start_gunzip, .step = decode, .stop = stop_decoding },
+	.decode = { .bytes = sizeof(struct gunzip), .start = start_gunzip, .step = gunzip, .stop = stop_decoding },
 };

@@ -271,6 +271,20 @@ START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
 		fclose(to);
 		ck_assert_int_lt(blm_open_foreign(&f, path, NULL), 0);
 	}
+	for (int behind = 0; behind < 2; behind++) {	/* zeros that fill a tape's block; something else */
+		FILE *to = fopen(path, "we");
+
+		ck_assert_uint_eq(fwrite(file, 1, bytes, to) + fwrite(behind ? "junk" : "\0\0\0", 1, 3, to), bytes + 3);
+		fclose(to);
+		if (behind) {
+			FAILS(blm_open_foreign(&f, path, NULL), -EBADMSG);
+			ck_assert_msg(strstr(blm_why(), "something else follows the gzip data") != NULL, "%s", blm_why());
+			FAILS(blm_import_file(&f, NULL, NULL, NULL, path), -EBADMSG);
+		} else {
+			OK(blm_open_foreign(&f, path, NULL));
+			blm_close(f);
+		}
+	}
 	unlink(path);
 	free(file);
 }
