@@ -134,6 +134,12 @@ static int unpack(struct importing *in)
 	return r;
 }
 
+/* Of what a file has by its header. */
+static uint64_t end_of(const struct blm_outline *o)
+{
+	return o->behind > o->end ? o->behind : o->end;
+}
+
 /* The beginning, and what it says; nothing is made before that is checked against what may come. */
 static int read_outline(struct importing *in)
 {
@@ -150,12 +156,12 @@ static int read_outline(struct importing *in)
 	o->asked_probes = in->how->probes;
 	o->asked_everything = in->how->everything;
 	r = blm_outline_of(o, in->format, in->head, in->head_count, in->shown);
-	if (r == 0 && in->outline->end > in->most)
+	if (r == 0 && end_of(o) > in->most)
 		r = blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed (--max-size)", in->shown,
-			     (unsigned long long)in->outline->end, (unsigned long long)in->most);
-	if (r == 0 && in->known && !in->how->base64 && !in->format->cut && in->outline->end > in->known)
+			     (unsigned long long)end_of(o), (unsigned long long)in->most);
+	if (r == 0 && in->known && !in->how->base64 && !in->format->cut && end_of(o) > in->known)
 		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", in->shown,
-			     (unsigned long long)in->known, (unsigned long long)in->outline->end);
+			     (unsigned long long)in->known, (unsigned long long)end_of(o));
 	return r;
 }
 
@@ -191,7 +197,7 @@ static int take(struct importing *in, uint8_t *room, size_t bytes)
 	}
 	if ((size_t)n < bytes)
 		return blm_fail(-ENODATA, "%s: ends after %llu bytes; by its header it has %llu: it was cut", in->shown,
-				(unsigned long long)in->at, (unsigned long long)in->outline->end);
+				(unsigned long long)in->at, (unsigned long long)end_of(in->outline));
 	return 0;
 }
 
@@ -266,6 +272,26 @@ static int read_rest(struct importing *in)
 	return r;
 }
 
+static bool is_zero(const uint8_t *bytes, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/* Space that was taken for a part which then did not come, at most; another file is not, nor what was written over a longer one. */
+static int take_zeros(struct importing *in)
+{
+	int64_t n = skip_to(in, in->outline->behind);
+
+	if (n == 0)
+		n = take_some(in, in->block, BLOCK);
+	if (n <= 0 || is_zero(in->block, n))
+		return n < 0 ? (int)n : 0;
+	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->shown, (unsigned long long)(in->at - (uint64_t)n));
+}
+
 /* What some formats' files have behind the bits: the tail, which was looked at; nothing; what its user put there, which is kept. */
 static int take_end(struct importing *in, struct blm_view *view)
 {
@@ -273,6 +299,8 @@ static int take_end(struct importing *in, struct blm_view *view)
 	struct blm_constant *constant;
 	int64_t n = in->outline->tail_bytes ? take(in, in->block, in->outline->tail_bytes) : 0;
 
+	if (n == 0 && in->format->zeros)
+		return take_zeros(in);
 	if (n == 0 && (in->format->exact || in->format->rest))
 		n = take_some(in, in->block, in->format->exact ? 1 : BLM_ORIGIN_BYTES - head + 1);
 	if (n <= 0)

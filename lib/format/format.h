@@ -29,6 +29,7 @@ struct blm_outline {
 	struct blm_contents contents;	/* as our own header would say it; the offsets of its parts are those in that file */
 	uint64_t end;			/* of its bits, in the file; it has at least so many bytes */
 	size_t head_bytes;		/* lay_out(): before the first part, if that is not the format's head_bytes */
+	uint64_t behind;		/* of what lies behind its bits and is nothing to us, up to where; 0: nothing does */
 	uint8_t tail[64];		/* what comes behind the bits; for parse() it is among the first bytes, which has the number only */
 	size_t tail_bytes;
 	/*
@@ -97,6 +98,7 @@ struct blm_format {
 	bool memo;			/* of the first bytes nothing is kept with a filter but what parse() sets as the memo */
 	bool states;			/* its files say for how many keys they were made, and most at which rate */
 	bool exact;			/* nothing may follow its end */
+	bool zeros;			/* nothing but zeros may */
 	bool cut;			/* zeros may be missing at its end */
 	bool gzipped;			/* it is common to have its files in gzip */
 	bool seeded;			/* its files lack the seeds of their hash: who imports one gives them */

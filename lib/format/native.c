@@ -49,6 +49,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	ret->end = le64toh(c->part[c->parts - 1].offset) + le64toh(c->part[c->parts - 1].bytes);
+	if (le64toh(c->constant.flags) & BLM_FLAG_SHADOW)	/* it has one part */
+		ret->behind = shadow_layout(le64toh(c->part[0].offset), le64toh(c->part[0].bytes)).end;
 	ret->counted = true;
 	ret->keys_estimated = header->live.inexact.word != 0;
 	for (int i = 0; i < BLM_OWN; i++)
@@ -87,7 +89,7 @@ const struct blm_format blm_format_native = {
 	.summary = "our own: every kind and hash, mapped as it is",
 	.text_name = "base64(zstd(file))",
 	.text = text,
-	.states = true, .head_bytes = BLM_HEADER_BYTES,
+	.states = true, .head_bytes = BLM_HEADER_BYTES, .zeros = true,
 	.begins = begins, .text_begins = text_begins,
 	.parse = parse, .lay_out = lay_out,
 };

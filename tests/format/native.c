@@ -47,6 +47,13 @@ static int sorts(void)
 	return hashes * kinds;
 }
 
+static void write_file(const char *path, const void *bytes, size_t count)
+{
+	FILE *to = fopen(path, "we");
+
+	ck_assert(to && fwrite(bytes, 1, count, to) == count && fclose(to) == 0);
+}
+
 /* A key, or where the kind holds values a key with one. */
 static void give(struct blm_filter *f, const void *bytes, size_t len)
 {
@@ -187,6 +194,57 @@ START_TEST(a_plain_file_that_was_exported_is_a_filter_to_open)
 	blm_close(g);
 	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
 	blm_close(f);
+}
+END_TEST
+
+/* As a file, in memory, as text; what lies behind the only part of a cuckoo filter's own file is its. */
+START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come)
+{
+	static const char *const kinds[] = { "scalable", "blocked", "cuckoo", "cuckoo" };
+	static const uint8_t more[4096];
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const bool raw = i == 3;
+		struct blm_filter *f, *g;
+		const char *path = a_path();
+		char *changed = strdup(a_path());
+		size_t bytes;
+		uint8_t *file;
+
+		OK(blm_create(&f, NULL, raw ? path : NULL, &(struct blm_params){ .kind = kinds[i], .capacity = N }));
+		add(f, 0, 100);
+		if (raw) {
+			OK(blm_sync(f));
+			file = (uint8_t *)file_of(path, &bytes);
+		} else {
+			OK(blm_export_bytes(f, NULL, (void **)&file, &bytes));
+		}
+		for (int what = 0; what < 5; what++) {		/* nothing; zeros; junk; junk behind zeros; as many bytes fewer */
+			size_t count = what == 0 ? bytes : what == 4 ? bytes - sizeof(more) : bytes + sizeof(more);
+			uint8_t *all = calloc(1, count);
+			int r, in_file;
+
+			memcpy(all, file, count < bytes ? count : bytes);
+			if (what > 1 && what < 4)
+				all[what == 2 ? bytes : count - 1] = 'B';
+			write_file(changed, all, count);
+			r = blm_import_bytes(&g, NULL, NULL, NULL, all, count);
+			if (r == 0) {
+				equal(f, g);
+				blm_close(g);
+			}
+			in_file = blm_import_file(&g, NULL, NULL, NULL, changed);
+			if (in_file == 0)
+				blm_close(g);
+			ck_assert_int_eq(r, in_file);
+			ck_assert_msg(r == (what < 2 ? 0 : what < 4 ? -EBADMSG : -ENODATA), "%s, %d: %d, %s", kinds[i], what, r, blm_why());
+			ck_assert_msg(r == 0 || strstr(blm_why(), what < 4 ? "goes on after" : "cut"), "%s", blm_why());
+			free(all);
+		}
+		blm_close(f);
+		free(changed);
+		free(file);
+	}
 }
 END_TEST
 
@@ -446,6 +504,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter, 0, sorts());
 	tcase_add_loop_test(tc, large_and_sparse_filters_go_out_and_come_in_again, 0, 4);
 	tcase_add_test(tc, a_plain_file_that_was_exported_is_a_filter_to_open);
+	tcase_add_test(tc, behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_not_come);
 	tcase_add_test(tc, a_filter_from_a_store_is_sent_without_its_name_and_labels);
 	tcase_add_test(tc, a_bit_that_is_wrong_in_the_header_is_seen_or_means_nothing);
 	tcase_add_test(tc, parts_that_cannot_be_are_refused_whatever_their_checksums_say);
