@@ -76,9 +76,9 @@ static bool next(const struct blm_part *whole, struct blm_component *ret)
 	if (!compose(&whole->shape, whole->subs, ret))
 		return false;
 	keys = keys > most ? most : keys ? keys : 1;
-	return ret->shape.capacity / growth <= keys
-	    || blm_component_plan(ret, "classic", ROLE_STAGE,
-				  &(struct blm_params){ .capacity = keys * growth, .rate = ret->shape.rate }) == 0;
+	if (ret->shape.capacity / growth <= keys)
+		return true;
+	return blm_component_plan(ret, "classic", ROLE_STAGE, &(struct blm_params){ .capacity = keys * growth, .rate = ret->shape.rate }) == 0;
 }
 
 static unsigned parts(const struct blm_shape *whole)
