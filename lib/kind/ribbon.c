@@ -3,7 +3,7 @@
  *
  * P. C. Dillinger and S. Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; P. C. Dillinger, L. Huebschle-Schneider,
  * P. Sanders and S. Walzer, "Fast Succinct Retrieval and Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with
- * thresholds of 2 bits, interleaved. Trits, which make all rates cost what they should, are ours (ribbon.h).
+ * thresholds, interleaved. Digits, which make all rates cost what they should, are ours (ribbon.h).
  */
 #include "kind/ribbon.h"
 #include "sizing.h"
@@ -45,7 +45,8 @@ struct place {
 	const uint64_t *words;		/* of the section */
 	uint64_t slots, start;		/* of it, in it */
 	struct ribbon_code code;
-	uint64_t coefficients, value;
+	unsigned __int128 coefficients;
+	uint64_t value;
 };
 
 /* A shard, by numbers that were copied and checked: what all its keys begin with. */
@@ -69,7 +70,7 @@ static inline bool open_shard(const struct blm_part *part, uint64_t number, stru
 	ret->ribbon.share = (uint32_t)ret->shard.own[1];
 	ret->ribbon.codes = (uint32_t)(ret->shard.own[1] >> 32);
 	keys = (uint32_t)ret->shard.own[0];
-	if (!keys || ribbon_code(&ret->ribbon, 0).bits > RIBBON_BITS_MAX || ribbon_code(&ret->ribbon, 1).bits > RIBBON_BITS_MAX)
+	if (!keys || !ribbon_code_valid(ribbon_code(&ret->ribbon, 0)) || !ribbon_code_valid(ribbon_code(&ret->ribbon, 1)))
 		return false;
 	ribbon_first(&ret->ribbon, keys, &ret->first);
 	return true;
@@ -77,10 +78,13 @@ static inline bool open_shard(const struct blm_part *part, uint64_t number, stru
 
 static inline bool is_bumped(const struct opened *o, const struct ribbon_layer *l, uint64_t start)
 {
-	uint64_t bucket = start / RIBBON_BUCKET, word = l->at + bucket / 32;
+	uint64_t bucket = start / RIBBON_BUCKET, byte = bucket / RIBBON_THRESHOLDS_A_BYTE, word = l->at + byte / 8, five;
+	unsigned number = bucket % RIBBON_THRESHOLDS_A_BYTE;
 
-	return !l->last && word < o->count
-	    && start % RIBBON_BUCKET < blm_ribbon_thresholds[load_relaxed(&o->shard.words[word]) >> bucket % 32 * 2 & 3];
+	if (l->last || word >= o->count)
+		return false;
+	five = load_relaxed(&o->shard.words[word]) >> byte % 8 * 8 & 0xff;
+	return start % RIBBON_BUCKET < blm_ribbon_thresholds[blm_ribbon_sums_of_trits[five << 5 | 1U << number]];
 }
 
 static inline bool place_in(const struct opened *o, const struct ribbon_layer *l, uint64_t start, const struct blm_hash *hash, struct place *ret)
@@ -125,25 +129,37 @@ static inline bool find_one(const struct blm_part *part, const struct blm_hash *
 	return open_shard(part, number, &o) && find(&o, hash, rest, ret);
 }
 
-/* Of a block of 64 slots the bits lie one word after the other; a value is of the end of one block and the beginning of the next. */
+/* Of a block of 64 slots the bits lie one word after the other; a value is of the end of one block, the next one, and the beginning of a third. */
 struct window {
-	const uint64_t *low, *high;
-	uint64_t of_low, of_high, value;
+	const uint64_t *first, *second, *third;
+	uint64_t of_first, of_second, of_third, value;
 };
 
 static inline unsigned differs(const struct window *w, unsigned bit)
 {
-	uint64_t looked_at = (load_relaxed(&w->low[bit]) & w->of_low) ^ (load_relaxed(&w->high[bit]) & w->of_high);
+	uint64_t looked_at = (load_relaxed(&w->first[bit]) & w->of_first) ^ (load_relaxed(&w->second[bit]) & w->of_second)
+			   ^ (load_relaxed(&w->third[bit]) & w->of_third);
 
 	return ((unsigned)__builtin_parityll(looked_at) ^ (unsigned)(w->value >> bit)) & 1;
+}
+
+/* Where there is no third block, of_third is 0, and the second is looked at again. */
+static inline struct window window_of(const struct place *p)
+{
+	unsigned shift = p->start % 64, bits = p->code.bits;
+	uint64_t low = (uint64_t)p->coefficients, high = (uint64_t)(p->coefficients >> 64);
+	const uint64_t *first = p->words + p->start / 64 * bits;
+
+	if (!shift)
+		return (struct window){ first, first + bits, first + bits, low, high, 0, p->value };
+	return (struct window){ first, first + bits, first + 2 * bits, low << shift, high << shift | low >> (64 - shift), high >> (64 - shift), p->value };
 }
 
 /* Four are looked at together: to stop before costs more than it saves. */
 static bool bits_match(const struct place *p)
 {
-	unsigned shift = p->start % 64, bits = p->code.bits, j = 0;
-	const uint64_t *low = p->words + p->start / 64 * bits;
-	const struct window w = { low, low + (shift ? bits : 0), p->coefficients << shift, shift ? p->coefficients >> (64 - shift) : 0, p->value };
+	const struct window w = window_of(p);
+	unsigned bits = p->code.bits, j = 0;
 
 	for (; j + 4 <= bits; j += 4)
 		if (differs(&w, j) | differs(&w, j + 1) | differs(&w, j + 2) | differs(&w, j + 3))
@@ -154,36 +170,19 @@ static bool bits_match(const struct place *p)
 	return true;
 }
 
-/* The sum, modulo 3, of those of a byte's five trits that the bits of a number say. */
-#define IF(c, i, trit) (((c) >> (i) & 1) * ((trit) % 3))
-#define SUM(b, c) (IF(c, 0, b) + IF(c, 1, (b) / 3) + IF(c, 2, (b) / 9) + IF(c, 3, (b) / 27) + IF(c, 4, (b) / 81)) % 3
-#define FOUR(b, c) SUM(b, c), SUM(b, c + 1), SUM(b, c + 2), SUM(b, c + 3)
-#define SUMS(b) { FOUR(b, 0), FOUR(b, 4), FOUR(b, 8), FOUR(b, 12), FOUR(b, 16), FOUR(b, 20), FOUR(b, 24), FOUR(b, 28) }
-#define BYTES(b) SUMS(b), SUMS(b + 1), SUMS(b + 2), SUMS(b + 3), SUMS(b + 4), SUMS(b + 5), SUMS(b + 6), SUMS(b + 7)
-#define MORE(b) BYTES(b), BYTES(b + 8), BYTES(b + 16), BYTES(b + 24), BYTES(b + 32), BYTES(b + 40), BYTES(b + 48), BYTES(b + 56)
-
-static const uint8_t sums[256][32] = { MORE(0), MORE(64), MORE(128), MORE(192) };
-
-/* The byte with the trit of the start. */
-static const uint8_t *first_trits(const struct place *p)
+static inline const uint64_t *digit_words(const struct place *p)
 {
-	return (const uint8_t *)(p->words + p->slots / 64 * p->code.bits) + p->start / 5;
+	return p->words + p->slots / 64 * p->code.bits;
 }
 
-/* Of five trits a byte, those of the next five coefficients. */
-static bool trit_matches(const struct place *p)
+static bool digit_matches(const struct place *p)
 {
-	const uint8_t *b = first_trits(p);
-	unsigned skip = p->start % 5, sum = sums[*b][p->coefficients << skip & 31];
-
-	for (uint64_t left = p->coefficients >> (5 - skip); left; left >>= 5)
-		sum += sums[*++b][left & 31];
-	return sum % 3 == scale(p->value, 3);
+	return blm_ribbon_digit_sum(ribbon_packing(p->code.values), digit_words(p), p->start, p->coefficients) == scale(p->value, p->code.values);
 }
 
 static bool holds(const struct place *p)
 {
-	return bits_match(p) && (!p->code.trit || trit_matches(p));
+	return bits_match(p) && (!p->code.values || digit_matches(p));
 }
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
@@ -193,10 +192,10 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return find_one(part, &key->hash, &p) && holds(&p);
 }
 
-/* The bits of two blocks decide nearly always. */
+/* The bits of three blocks decide nearly always. */
 static void ask_for(const struct place *p)
 {
-	const char *at = (const char *)(p->words + p->start / 64 * p->code.bits), *end = at + 16 * p->code.bits;
+	const char *at = (const char *)(p->words + p->start / 64 * p->code.bits), *end = at + 24 * p->code.bits;
 
 	for (; at < end; at += 64)
 		__builtin_prefetch(at, 0, 2);
@@ -211,7 +210,7 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 		ask_for(&p);
 }
 
-/* The first and the last word of bits, and the first of trits. */
+/* The first and the last word of bits, and the first of digits. */
 static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
 {
 	const uint64_t *places[3], *low;
@@ -224,10 +223,13 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 	low = p.words + p.start / 64 * p.code.bits;
 	if (p.code.bits) {
 		places[count++] = low;
-		places[count++] = low + (p.start % 64 ? 2 : 1) * p.code.bits - 1;
+		places[count++] = low + (p.start % 64 ? 3 : 2) * p.code.bits - 1;
 	}
-	if (p.code.trit)
-		places[count++] = p.words + p.slots / 64 * p.code.bits + p.start / 40;
+	if (p.code.values) {
+		const struct ribbon_packing *packing = ribbon_packing(p.code.values);
+
+		places[count++] = digit_words(&p) + p.start / packing->digits * packing->bits / 64;
+	}
 	return i < count ? places[i] : NULL;
 }
 

@@ -5,39 +5,47 @@
  * all that come there. A layer is a row of slots; a key starts at one of them, and the sum of the slots from there, where the key's
  * 64 coefficients are 1, is the key's value. What layers there are follows from the number of keys, so the file need not say it.
  *
- * A slot holds some bits and maybe a trit, a number of 0..2. Whole bits alone have rates of 1/2, 1/4, 1/8 ... and all between them
- * would cost up to 0.086 bits a key more than need be; with steps of log2(3) - 1 and 2 - log2(3) bits it is a third of that.
+ * A slot holds some bits and maybe a digit, a number of 0..2 or of 0..4. Whole bits alone have rates of 1/2, 1/4, 1/8 ... and all between
+ * them would cost up to 0.086 bits a key more than need be. With 1/3, 1/6, 1/12 ... it is at most 0.03, and 0.01 with 1/5, 1/10 and 1/20 as
+ * well, where keys take so few bits that it is more than a hundredth of them.
  */
 #ifndef BLM_KIND_RIBBON_H
 #define BLM_KIND_RIBBON_H
 
+#include "kind/ribbon_digits.h"
 #include "kind/shards.h"
 
 enum {
-	RIBBON_WIDTH = 64,		/* slots that a key's value depends on */
-	RIBBON_BUCKET = 128,		/* slots with one threshold */
-	RIBBON_FEW = 768,		/* so many keys have one layer only, the last */
-	RIBBON_DIVIDED = 64,		/* so many buckets has a layer of two sections at least: each has an end, where slots stay empty */
+	RIBBON_WIDTH = 128,		/* slots that a key's value depends on */
+	RIBBON_BUCKET = 512,		/* slots with one threshold */
+	RIBBON_BUCKET_KEYS = 528,	/* for so many of a layer's keys it has a bucket */
+	RIBBON_FEW = 3072,		/* so many keys have one layer only, the last */
+	RIBBON_DIVIDED = 32,		/* so many buckets has a layer of two sections at least: each has an end, where slots stay empty */
 	RIBBON_BITS_MAX = 32,
 };
 
 /* What a slot holds. */
 struct ribbon_code {
 	unsigned bits;			/* 0 to 32 */
-	bool trit;
+	unsigned values;		/* of its digit: 3 or 5; 0: it has none */
 };
 
 /* How the layers of a shard are divided, as its entry says. */
 struct ribbon {
 	uint32_t share;			/* of a layer, in 2^-32: so much has the first code, the rest the second */
-	uint32_t codes;			/* each in 16 bits: its bits, and above them 256 if it has a trit */
+	uint32_t codes;			/* each in 16 bits: its bits, and above them the values of its digit */
 };
 
 static inline struct ribbon_code ribbon_code(const struct ribbon *r, unsigned i)
 {
 	uint32_t code = r->codes >> 16 * i;
 
-	return (struct ribbon_code){ code & 0xff, code >> 8 & 1 };
+	return (struct ribbon_code){ code & 0xff, code >> 8 & 0xff };
+}
+
+static inline bool ribbon_code_valid(struct ribbon_code code)
+{
+	return code.bits <= RIBBON_BITS_MAX && (code.values == 0 || code.values == 3 || code.values == 5);
 }
 
 /* A layer has two sections of slots, by their code; no key has slots of both. The first can be empty. */
@@ -54,19 +62,16 @@ static inline uint64_t ribbon_slots(const struct ribbon_layer *l)
 	return l->slots[0] + l->slots[1];
 }
 
-static inline uint64_t ribbon_threshold_words(const struct ribbon_layer *l)	/* 2 bits a bucket */
-{
-	return l->last ? 0 : (ribbon_slots(l) / RIBBON_BUCKET + 31) / 32;
-}
+enum { RIBBON_THRESHOLDS = 3, RIBBON_THRESHOLDS_A_BYTE = 5 };
 
-static inline uint64_t ribbon_trit_words(uint64_t slots)	/* 5 trits a byte */
+static inline uint64_t ribbon_threshold_words(const struct ribbon_layer *l)
 {
-	return (slots + 39) / 40;
+	return l->last ? 0 : (ribbon_slots(l) / RIBBON_BUCKET + 8 * RIBBON_THRESHOLDS_A_BYTE - 1) / (8 * RIBBON_THRESHOLDS_A_BYTE);
 }
 
 static inline uint64_t ribbon_section_words(uint64_t slots, struct ribbon_code code)
 {
-	return slots / 64 * code.bits + (code.trit ? ribbon_trit_words(slots) : 0);
+	return slots / 64 * code.bits + (code.values ? ribbon_digit_words(slots, code.values) : 0);
 }
 
 /* Where the slots of section i begin. */
@@ -81,17 +86,17 @@ static inline uint64_t ribbon_layer_end(const struct ribbon *r, const struct rib
 }
 
 /*
- * A layer that bumps has 16 slots for 17 keys: more keys than slots, so that hardly a slot stays empty. The last has more
+ * A layer that bumps has 32 slots for 33 keys: more keys than slots, so that hardly a slot stays empty. The last has more
  * slots than keys, so that its equations can nearly always be solved; where not, the shard is built again with other coefficients.
  */
 static inline void ribbon_lay_out(const struct ribbon *r, struct ribbon_layer *l)
 {
-	uint64_t buckets = l->keys / (RIBBON_BUCKET / 16 * 17);
+	uint64_t buckets = l->keys / RIBBON_BUCKET_KEYS;
 
 	l->last = l->keys <= RIBBON_FEW;
 	if (l->last) {
 		l->slots[0] = 0;
-		l->slots[1] = l->keys ? round_up(l->keys + l->keys / 8 + RIBBON_WIDTH, 64) : 0;
+		l->slots[1] = l->keys ? round_up(l->keys + l->keys / 16 + RIBBON_WIDTH / 2, 64) : 0;
 		return;
 	}
 	l->slots[0] = buckets < RIBBON_DIVIDED ? 0 : ((buckets - 1) * r->share >> 32) * RIBBON_BUCKET;
@@ -106,13 +111,13 @@ static inline void ribbon_first(const struct ribbon *r, uint64_t keys, struct ri
 	ribbon_lay_out(r, ret);
 }
 
-/* For the keys that are more than its slots, and for the slots that stay empty: one of 2800, and some at the ends. */
+/* For the keys that are more than its slots, and for the slots that stay empty: one of 7000, and some at the ends. */
 static inline void ribbon_next(const struct ribbon *r, struct ribbon_layer *l)
 {
 	uint64_t slots = ribbon_slots(l);
 
 	l->at = ribbon_layer_end(r, l);
-	l->keys = l->keys - slots + slots / 2048 + 64;
+	l->keys = l->keys - slots + slots / 8192 + 128;
 	l->number++;
 	ribbon_lay_out(r, l);
 }
@@ -135,15 +140,16 @@ static inline uint64_t ribbon_word(const struct blm_hash *hash, uint32_t seed, u
 	return unfold(hash->lo, hash->hi, ((uint64_t)seed << 4) + i);
 }
 
-static inline uint64_t ribbon_coefficients(const struct blm_hash *hash, uint32_t seed)
+/* Bit i is for the slot i behind its start. */
+static inline unsigned __int128 ribbon_coefficients(const struct blm_hash *hash, uint32_t seed)
 {
-	return ribbon_word(hash, seed, 0) | 1;
+	return (unsigned __int128)ribbon_word(hash, seed, 1) << 64 | ribbon_word(hash, seed, 0) | 1;
 }
 
-/* The low bits are those of the value; its trit is what the whole comes to on a scale of 3. */
+/* The low bits are those of the value; its digit is what the whole comes to on a scale of the digit's values. */
 static inline uint64_t ribbon_value(const struct blm_hash *hash, uint32_t seed)
 {
-	return ribbon_word(hash, seed, 1);
+	return ribbon_word(hash, seed, 2);
 }
 
 /* In the first layer, and unless that failed with the seed 0, keys start in the order of their hashes, which is the order that they come in. */
@@ -152,17 +158,17 @@ static inline bool ribbon_in_order(const struct ribbon_layer *l, uint32_t seed)
 	return l->number == 0 && seed == 0;
 }
 
-/* The slot where a key starts; rest: of shard_number(). The last 63 slots of a section are no starts. */
+/* The slot where a key starts; rest: of shard_number(). The last 127 slots of a section are no starts. */
 static inline uint64_t ribbon_start(const struct ribbon_layer *l, const struct blm_hash *hash, uint32_t seed, uint64_t rest)
 {
 	uint64_t first = l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1 : 0, second = l->slots[1] - RIBBON_WIDTH + 1;
-	uint64_t i = scale(ribbon_in_order(l, seed) ? rest : ribbon_word(hash, seed, 2 + l->number), first + second);
+	uint64_t i = scale(ribbon_in_order(l, seed) ? rest : ribbon_word(hash, seed, 3 + l->number), first + second);
 
 	return i < first ? i : i - first + l->slots[0];
 }
 
 /* The keys that start before this slot of a bucket are in the next layer. */
-extern const uint8_t blm_ribbon_thresholds[4];
+extern const uint8_t blm_ribbon_thresholds[RIBBON_THRESHOLDS];
 
 /* ribbon_code.c */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys);	/* of a shard */

@@ -1,7 +1,26 @@
-/* ribbon_band.c - the linear equations of a layer, over GF(2) and GF(3) */
+/* ribbon_band.c - the linear equations of a layer, over GF(2), GF(3) and GF(5) */
 #include "kind/ribbon_band.h"
 
-static uint32_t insert_bits(struct ribbon_band *b, uint32_t at, uint64_t row, uint32_t value)
+typedef unsigned __int128 wide;		/* a coefficient a bit */
+
+static unsigned leading_zeros(wide row)	/* from the first slot on; row: not 0 */
+{
+	uint64_t low = (uint64_t)row;
+
+	return low ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(row >> 64));
+}
+
+static unsigned parity(wide x)
+{
+	return (unsigned)__builtin_parityll((uint64_t)x ^ (uint64_t)(x >> 64));
+}
+
+static unsigned ones(wide x)
+{
+	return (unsigned)__builtin_popcountll((uint64_t)x) + (unsigned)__builtin_popcountll((uint64_t)(x >> 64));
+}
+
+static uint32_t insert_bits(struct ribbon_band *b, uint32_t at, wide row, uint32_t value)
 {
 	for (;;) {
 		unsigned skip;
@@ -15,64 +34,147 @@ static uint32_t insert_bits(struct ribbon_band *b, uint32_t at, uint64_t row, ui
 		value ^= b->values[at];
 		if (!row)
 			return value ? RIBBON_CONFLICT : RIBBON_NONE;
-		skip = (unsigned)__builtin_ctzll(row);
+		skip = leading_zeros(row);
 		row >>= skip;
 		at += skip;
 	}
 }
 
-/* Trits a word: 64 numbers of 0..2, where bit i of `ones` and `twos` say which. */
-struct trits {
-	uint64_t ones, twos;
+/*
+ * ---- 128 digits of 0..q - 1: a bit says that one is 1, or 2, 3, 4; where no bit is it is 0 ----
+ * q is a constant in all calls, 3 or 5, so no code that asks for it is left; with 3, three and four are not there.
+ */
+
+struct digits {
+	wide one, two, three, four;
 };
 
-static struct trits negative_if(struct trits x, bool negate)
+static inline wide any_but_zero(struct digits x)
 {
-	uint64_t swap = (x.ones ^ x.twos) & -(uint64_t)negate;
-
-	return (struct trits){ x.ones ^ swap, x.twos ^ swap };
+	return x.one | x.two | x.three | x.four;
 }
 
-static struct trits sum(struct trits x, struct trits y)
+static inline void swap_if(bool yes, wide *x, wide *y)	/* without a branch, which nobody could foretell */
 {
-	uint64_t t = (x.ones | y.twos) ^ (x.twos | y.ones);
+	wide change = (*x ^ *y) & -(wide)yes;
 
-	return (struct trits){ (x.twos | y.twos) ^ t, (x.ones | y.ones) ^ t };
+	*x ^= change;
+	*y ^= change;
 }
 
-static unsigned rest_of(unsigned rest, bool negate)	/* 3 is 0 */
+/* factor: 1..q - 1; of 5, 2 and 3 are twice 1 and twice 4, which is -1. */
+static inline struct digits times(struct digits x, unsigned factor, const unsigned q)
 {
-	return negate ? 3 - rest : rest;
+	if (q == 3) {
+		swap_if(factor == 2, &x.one, &x.two);
+		return x;
+	}
+	swap_if(factor == 2 || factor == 3, &x.one, &x.two);	/* 1 to 2, 2 to 4, 4 to 3, 3 to 1 */
+	swap_if(factor == 2 || factor == 3, &x.three, &x.four);
+	swap_if(factor == 2 || factor == 3, &x.one, &x.four);
+	swap_if(factor > 2, &x.one, &x.four);
+	swap_if(factor > 2, &x.two, &x.three);
+	return x;
 }
 
-static uint32_t insert_trit(struct ribbon_band *b, uint32_t at, uint64_t coefficients, unsigned rest)
+static inline struct digits sum(struct digits x, struct digits y, const unsigned q)
 {
-	struct trits row = { coefficients, 0 };
+	wide none_of_x = ~any_but_zero(x), none_of_y = ~any_but_zero(y), t = (x.one | y.two) ^ (x.two | y.one);
+
+	if (q == 3)
+		return (struct digits){ (x.two | y.two) ^ t, (x.one | y.one) ^ t, 0, 0 };
+	return (struct digits){
+		(x.one & none_of_y) | (none_of_x & y.one) | (x.two & y.four) | (x.four & y.two) | (x.three & y.three),
+		(x.two & none_of_y) | (none_of_x & y.two) | (x.three & y.four) | (x.four & y.three) | (x.one & y.one),
+		(x.three & none_of_y) | (none_of_x & y.three) | (x.one & y.two) | (x.two & y.one) | (x.four & y.four),
+		(x.four & none_of_y) | (none_of_x & y.four) | (x.one & y.three) | (x.three & y.one) | (x.two & y.two),
+	};
+}
+
+/* The sum of the products of digit with digit, modulo q: of those that are 1, 2, 3 and 4. */
+static inline unsigned sum_of_products(struct digits x, struct digits y, const unsigned q)
+{
+	if (q == 3)
+		return (ones((x.one & y.one) | (x.two & y.two)) + 2 * ones((x.one & y.two) | (x.two & y.one))) % 3;
+	return (ones((x.one & y.one) | (x.two & y.three) | (x.three & y.two) | (x.four & y.four))
+	      + 2 * ones((x.one & y.two) | (x.two & y.one) | (x.three & y.four) | (x.four & y.three))
+	      + 3 * ones((x.one & y.three) | (x.three & y.one) | (x.two & y.four) | (x.four & y.two))
+	      + 4 * ones((x.one & y.four) | (x.four & y.one) | (x.two & y.two) | (x.three & y.three))) % 5;
+}
+
+static inline unsigned first_digit(struct digits x)
+{
+	return (unsigned)(x.one & 1) + 2 * (unsigned)(x.two & 1) + 3 * (unsigned)(x.three & 1) + 4 * (unsigned)(x.four & 1);
+}
+
+static inline struct digits from(struct digits x, unsigned skip)	/* those behind the first ones */
+{
+	return (struct digits){ x.one >> skip, x.two >> skip, x.three >> skip, x.four >> skip };
+}
+
+static inline unsigned inverse(unsigned x, const unsigned q)	/* x * x^(q - 2) is 1 */
+{
+	return q == 3 ? x : x * x * x % q;
+}
+
+static wide *row_at(const struct ribbon_band *b, uint64_t at)
+{
+	return b->digits + at * b->planes;
+}
+
+static inline struct digits get_row(const struct ribbon_band *b, uint64_t at, const unsigned q)
+{
+	const wide *row = row_at(b, at);
+
+	return (struct digits){ row[0], row[1], q == 3 ? 0 : row[2], q == 3 ? 0 : row[3] };
+}
+
+static inline void put_row(struct ribbon_band *b, uint64_t at, struct digits x, const unsigned q)
+{
+	wide *row = row_at(b, at);
+
+	row[0] = x.one;
+	row[1] = x.two;
+	if (q == 3)
+		return;
+	row[2] = x.three;
+	row[3] = x.four;
+}
+
+static inline uint32_t insert(struct ribbon_band *b, uint32_t at, wide coefficients, unsigned rest, const unsigned q)
+{
+	struct digits row = { .one = coefficients };
 
 	for (;;) {
-		bool one = row.ones & 1;
-		unsigned skip;
+		struct digits there = get_row(b, at, q);
+		unsigned lead = first_digit(row), skip;
+		wide any;
 
-		if (!b->ones[at]) {
-			row = negative_if(row, !one);
-			b->ones[at] = row.ones;
-			b->twos[at] = row.twos;
-			b->rests[at] = (uint8_t)(rest_of(rest % 3, !one) % 3);
+		if (!(there.one & 1)) {
+			put_row(b, at, times(row, inverse(lead, q), q), q);
+			b->rests[at] = (uint8_t)(rest * inverse(lead, q) % q);
 			return at;
 		}
-		row = sum(row, negative_if((struct trits){ b->ones[at], b->twos[at] }, one));
-		rest += rest_of(b->rests[at], one);
-		if (!(row.ones | row.twos))
-			return rest % 3 ? RIBBON_CONFLICT : RIBBON_NONE;
-		skip = (unsigned)__builtin_ctzll(row.ones | row.twos);
-		row.ones >>= skip;
-		row.twos >>= skip;
+		row = sum(row, times(there, q - lead, q), q);
+		rest = (rest + b->rests[at] * (q - lead)) % q;
+		any = any_but_zero(row);
+		if (!any)
+			return rest ? RIBBON_CONFLICT : RIBBON_NONE;
+		skip = leading_zeros(any);
+		row = from(row, skip);
 		at += skip;
 	}
 }
 
-bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32_t start, uint64_t coefficients, uint64_t value,
-		   struct ribbon_rows *ret)
+static uint32_t insert_digit(struct ribbon_band *b, unsigned q, uint32_t at, wide coefficients, unsigned rest)
+{
+	return q == 3 ? insert(b, at, coefficients, rest, 3) : insert(b, at, coefficients, rest, 5);
+}
+
+/* ---- Equations ---- */
+
+bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32_t start, unsigned __int128 coefficients, uint64_t value,
+		       struct ribbon_rows *ret)
 {
 	struct ribbon_rows rows = { RIBBON_NONE, RIBBON_NONE };
 
@@ -80,10 +182,10 @@ bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32
 		rows.bits = insert_bits(band, start, coefficients, (uint32_t)(value & ((UINT64_C(1) << code.bits) - 1)));
 	if (rows.bits == RIBBON_CONFLICT)
 		return false;
-	if (code.trit)
-		rows.trit = insert_trit(band, start, coefficients, (unsigned)scale(value, 3));
-	if (rows.trit == RIBBON_CONFLICT) {
-		rows.trit = RIBBON_NONE;
+	if (code.values)
+		rows.digit = insert_digit(band, code.values, start, coefficients, (unsigned)scale(value, code.values));
+	if (rows.digit == RIBBON_CONFLICT) {
+		rows.digit = RIBBON_NONE;
 		blm_ribbon_take_out(band, rows);
 		return false;
 	}
@@ -93,60 +195,65 @@ bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32
 
 void blm_ribbon_take_out(struct ribbon_band *band, struct ribbon_rows rows)
 {
-	if (rows.bits != RIBBON_NONE)
-		band->rows[rows.bits] = band->values[rows.bits] = 0;
-	if (rows.trit != RIBBON_NONE)
-		band->ones[rows.trit] = band->twos[rows.trit] = band->rests[rows.trit] = 0;
+	if (rows.bits != RIBBON_NONE) {
+		band->rows[rows.bits] = 0;
+		band->values[rows.bits] = 0;
+	}
+	if (rows.digit != RIBBON_NONE) {
+		memset(row_at(band, rows.digit), 0, band->planes * sizeof(wide));
+		band->rests[rows.digit] = 0;
+	}
 }
 
-/*
- * ---- From the last slot to the first: each is its row's value less what the slots after it come to. One without a row is 0 ----
- * A word holds one bit of each of the 64 slots from the current one on; when that is the first of a block it is the block's word.
- */
+/* ---- From the last slot to the first: each is its row's value less what the slots after it come to. One without a row is 0 ---- */
 
+/* A window holds one bit of each of the 128 slots from the current one on; when that is the first of a block its low word is the block's. */
 static void solve_bits(const struct ribbon_band *b, uint32_t first, uint64_t slots, unsigned bits, uint64_t *ret_words)
 {
-	uint64_t window[32] = { 0 };
+	wide window[RIBBON_BITS_MAX] = { 0 };
 
 	for (uint64_t i = slots; i-- > 0;) {
-		uint64_t row = b->rows[first + i];
+		wide row = b->rows[first + i];
 		uint32_t value = b->values[first + i];
 
 		for (unsigned j = 0; j < bits; j++) {
-			uint64_t w = window[j] << 1;
+			wide w = window[j] << 1;
 
-			window[j] = w | ((unsigned)__builtin_parityll(w & row) ^ (value >> j & 1));
+			window[j] = w | (parity(w & row) ^ (value >> j & 1));
 		}
 		if (i % 64 == 0)
 			for (unsigned j = 0; j < bits; j++)
-				ret_words[i / 64 * bits + j] = htole64(window[j]);
+				ret_words[i / 64 * bits + j] = htole64((uint64_t)window[j]);
 	}
 }
 
-static void solve_trits(const struct ribbon_band *b, uint32_t first, uint64_t slots, uint8_t *ret_bytes)
+static inline void solve(struct ribbon_band *b, uint32_t first, uint64_t slots, const unsigned q)
 {
-	static const uint8_t power[5] = { 1, 3, 9, 27, 81 };
-	struct trits window = { 0, 0 };
+	struct digits window = { 0 };
 
 	for (uint64_t i = slots; i-- > 0;) {
-		struct trits row = { b->ones[first + i], b->twos[first + i] };
-		unsigned same, other, trit;
+		struct digits row = get_row(b, first + i, q);
+		unsigned digit;
 
-		window.ones <<= 1;
-		window.twos <<= 1;
-		same = (unsigned)__builtin_popcountll((row.ones & window.ones) | (row.twos & window.twos));
-		other = (unsigned)__builtin_popcountll((row.ones & window.twos) | (row.twos & window.ones));
-		trit = row.ones ? (b->rests[first + i] + 2 * same + other) % 3 : 0;
-		window.ones |= trit == 1;
-		window.twos |= trit == 2;
-		ret_bytes[i / 5] = (uint8_t)(ret_bytes[i / 5] + trit * power[i % 5]);
+		window = (struct digits){ window.one << 1, window.two << 1, window.three << 1, window.four << 1 };
+		digit = row.one & 1 ? (b->rests[first + i] + (q - 1) * sum_of_products(row, window, q)) % q : 0;
+		window.one |= digit == 1;
+		window.two |= digit == 2;
+		window.three |= digit == 3;
+		window.four |= digit == 4;
+		b->rests[first + i] = (uint8_t)digit;
 	}
 }
 
-void blm_ribbon_solve(const struct ribbon_band *band, uint32_t first, uint64_t slots, struct ribbon_code code, uint64_t *ret_words)
+void blm_ribbon_solve(struct ribbon_band *band, uint32_t first, uint64_t slots, struct ribbon_code code, uint64_t *ret_words)
 {
 	if (code.bits)
 		solve_bits(band, first, slots, code.bits, ret_words);
-	if (code.trit)
-		solve_trits(band, first, slots, (uint8_t *)(ret_words + slots / 64 * code.bits));
+	if (!code.values)
+		return;
+	if (code.values == 3)
+		solve(band, first, slots, 3);
+	else
+		solve(band, first, slots, 5);
+	blm_ribbon_pack(ribbon_packing(code.values), band->rests + first, slots, ret_words + slots / 64 * code.bits);
 }

@@ -3,13 +3,13 @@
  *
  * A layer takes its keys bucket after bucket, from the first slot on, but those of one bucket from the last on: the slots that those
  * of the bucket before reached into are then the last to be asked for. Where a key contradicts those that are in, it and all that
- * start before it in the bucket are bumped, or a few more: thresholds are of four values.
+ * start before it in the bucket are bumped, or a few more: thresholds are of three values.
  */
 #include "kind/ribbon_band.h"
 
-enum { TRIES = 100, BUCKET_KEYS = 512 };
+enum { TRIES = 100, BUCKET_KEYS = 2048 };
 
-const uint8_t blm_ribbon_thresholds[4] = { 0, 20, 44, RIBBON_BUCKET };
+const uint8_t blm_ribbon_thresholds[RIBBON_THRESHOLDS] = { 0, 40, 104 };
 
 /* ---- A shard ---- */
 
@@ -39,14 +39,21 @@ static uint64_t cut(uint8_t **room, uint64_t at, uint64_t bytes, void *ret)
 	return at + round_up(bytes, 64);
 }
 
+static unsigned planes(const struct ribbon *r)
+{
+	unsigned first = ribbon_code(r, 0).values, second = ribbon_code(r, 1).values, most = first > second ? first : second;
+
+	return most ? most - 1 : 0;
+}
+
 /* The room for so many keys, and unless it is NULL, divided. */
 static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, uint64_t keys)
 {
-	bool trits = ribbon_code(r, 0).trit || ribbon_code(r, 1).trit;
 	uint8_t **from = room ? &room : NULL;
 	struct ribbon_layer l;
 	uint64_t slots, at = 0;
 
+	b->band.planes = planes(r);
 	ribbon_first(r, keys, &l);
 	slots = ribbon_slots(&l) + 2 * RIBBON_FEW;
 	at = cut(from, at, keys * sizeof(*b->starts), &b->starts);
@@ -55,10 +62,9 @@ static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, u
 	at = cut(from, at, most_bumped(keys) * sizeof(*b->bumped[1]), &b->bumped[1]);
 	at = cut(from, at, slots * sizeof(*b->band.rows), &b->band.rows);
 	at = cut(from, at, slots * sizeof(*b->band.values), &b->band.values);
-	if (!trits)
+	if (!b->band.planes)
 		return at;
-	at = cut(from, at, slots * sizeof(*b->band.ones), &b->band.ones);
-	at = cut(from, at, slots * sizeof(*b->band.twos), &b->band.twos);
+	at = cut(from, at, slots * b->band.planes * sizeof(*b->band.digits), &b->band.digits);
 	return cut(from, at, slots, &b->band.rests);
 }
 
@@ -67,7 +73,10 @@ static const struct blm_hash *key_at(const struct bench *b, uint32_t i)
 	return &b->keys[b->order[i]];
 }
 
-/* All keys of the layer that start in one bucket; returns how many of them, the first ones, are bumped. */
+/*
+ * All keys of the layer that start in one bucket; returns how many of them, the first ones, are bumped. Where that is more than a threshold can
+ * say, which keys that are spread at random are not, it is more than any layer bumps.
+ */
 static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t seed, uint32_t from, uint32_t to, unsigned *ret_threshold)
 {
 	struct ribbon_rows rows[BUCKET_KEYS];
@@ -81,8 +90,10 @@ static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t s
 		in++;
 	}
 	if (k > from)
-		while (blm_ribbon_thresholds[t] <= b->starts[k - 1] % RIBBON_BUCKET)
+		while (t < RIBBON_THRESHOLDS && blm_ribbon_thresholds[t] <= b->starts[k - 1] % RIBBON_BUCKET)
 			t++;
+	if (t == RIBBON_THRESHOLDS)
+		return UINT32_MAX;
 	for (; in && b->starts[k] % RIBBON_BUCKET < blm_ribbon_thresholds[t]; k++)
 		blm_ribbon_take_out(&b->band, rows[--in]);
 	*ret_threshold = t;
@@ -93,6 +104,8 @@ static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t s
 static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct ribbon_layer *l, uint32_t seed, uint64_t *words,
 			   struct blm_hash *bumped, uint32_t most)
 {
+	static const uint8_t power[RIBBON_THRESHOLDS_A_BYTE] = { 1, 3, 9, 27, 81 };
+	uint8_t *thresholds = (uint8_t *)(words + l->at);
 	uint32_t count = 0, from = 0;
 
 	while (from < b->count && count <= most) {
@@ -102,7 +115,9 @@ static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct
 		while (to < b->count && b->starts[to] / RIBBON_BUCKET == bucket)
 			to++;
 		few = fill_bucket(b, ribbon_code(r, b->starts[from] >= l->slots[0]), seed, from, to, &threshold);
-		words[l->at + bucket / 32] |= htole64((uint64_t)threshold << bucket % 32 * 2);
+		if (few > most)
+			return few;
+		thresholds[bucket / RIBBON_THRESHOLDS_A_BYTE] += (uint8_t)(threshold * power[bucket % RIBBON_THRESHOLDS_A_BYTE]);
 		for (uint32_t i = 0; i < few && count + i < most; i++)
 			bumped[count + i] = *key_at(b, from + i);
 		count += few;
@@ -159,10 +174,9 @@ static void empty_band(struct ribbon_band *b, uint64_t slots)
 {
 	memset(b->rows, 0, slots * sizeof(*b->rows));
 	memset(b->values, 0, slots * sizeof(*b->values));
-	if (!b->ones)
+	if (!b->planes)
 		return;
-	memset(b->ones, 0, slots * sizeof(*b->ones));
-	memset(b->twos, 0, slots * sizeof(*b->twos));
+	memset(b->digits, 0, slots * b->planes * sizeof(*b->digits));
 	memset(b->rests, 0, slots);
 }
 

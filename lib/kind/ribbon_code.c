@@ -10,20 +10,27 @@
 
 static double rate_of(struct ribbon_code code)
 {
-	return ldexp(code.trit ? 1.0 / 3 : 1, -(int)code.bits);
+	return ldexp(code.values ? 1.0 / code.values : 1, -(int)code.bits);
 }
 
-/* Steps of 1, 1.58, 2, 2.58, 3 ... bits from the second on. */
-static struct ribbon_code code_of(unsigned step)
+/* Of smaller rates 1/5 would save less than a thousandth, and quints take longer than trits. */
+enum { BITS_WITH_QUINTS = 2 };
+
+/* The rates 1, 1/2, 1/3, 1/4, 1/5, 1/6, 1/8, 1/10, 1/12, 1/16, 1/20, 1/24, 1/32, 1/48, 1/64, 1/96 ... */
+static struct ribbon_code next_code(struct ribbon_code code)
 {
-	if (step < 2)
-		return (struct ribbon_code){ 0, false };
-	return step % 2 ? (struct ribbon_code){ (step - 3) / 2, true } : (struct ribbon_code){ step / 2, false };
+	if (code.values == 3)
+		return (struct ribbon_code){ code.bits + 2, 0 };
+	if (code.values == 5)
+		return (struct ribbon_code){ code.bits + 1, 3 };
+	if (code.bits >= 2 && code.bits - 2 <= BITS_WITH_QUINTS)
+		return (struct ribbon_code){ code.bits - 2, 5 };
+	return code.bits ? (struct ribbon_code){ code.bits - 1, 3 } : (struct ribbon_code){ 1, 0 };
 }
 
 static uint32_t packed(struct ribbon_code code)
 {
-	return code.bits | (uint32_t)code.trit << 8;
+	return code.bits | (uint32_t)code.values << 8;
 }
 
 /*
@@ -45,22 +52,24 @@ static double first_code_finds(const struct ribbon *r, uint64_t keys, double sha
 	return found;
 }
 
-/* If a layer could have the first code alone, so many strangers would find it; of these the rate wants a share. */
+/* If a layer could have the first code alone, so many strangers would find it; of these the rate wants a share. No key has nothing to find. */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys)
 {
 	struct ribbon r = { 0, 0 };
+	struct ribbon_code code = { 0, 0 }, next = next_code(code);
 	double more, less, most, share = 0;
-	unsigned step = 1;
 
-	while (step < 2 * RIBBON_BITS_MAX - 1 && rate_of(code_of(step + 1)) > shape->rate)
-		step++;
-	more = rate_of(code_of(step));
-	less = rate_of(code_of(step + 1));
+	while (next.bits < RIBBON_BITS_MAX && rate_of(next) > shape->rate) {
+		code = next;
+		next = next_code(code);
+	}
+	more = rate_of(code);
+	less = rate_of(next);
 	most = first_code_finds(&r, keys, 1);
-	if (step > 1 && shape->rate > less && most > 0)
+	if (code.bits + code.values > 0 && shape->rate > less && most > 0)
 		share = fmin((shape->rate - less) / (more - less) / most, 1 - 0x1p-32);
 	r.share = (uint32_t)ldexp(share, 32);
-	r.codes = packed(code_of(step)) | packed(code_of(step + 1)) << 16;
+	r.codes = packed(code) | packed(next) << 16;
 	return r;
 }
 

@@ -76,7 +76,8 @@ static const struct golden goldens[] = {
 	{ "golomb-of-few", { .kind = "golomb", .hash = "siphash", .rate = 0.4, .secret = secret }, .more = 1 },
 	{ "golomb-siphash64", { .kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2,
 	  .seeds = (const uint64_t[]){ 1, UINT64_MAX } }, .more = 100 },
-	{ "ribbon-xxh3", { .kind = "ribbon", .hash = "xxh3", .rate = 0.01 }, .seed = 22, .more = 11000 },
+	{ "ribbon-xxh3", { .kind = "ribbon", .hash = "xxh3", .rate = 0.01 }, .seed = 22, .more = 18000 },
+	{ "ribbon-of-quints", { .kind = "ribbon", .hash = "xxh3", .rate = 0.18 }, .seed = 23, .more = 18000 },
 	{ "ribbon-siphash", { .kind = "ribbon", .hash = "siphash", .rate = 0.125, .secret = secret }, .more = 955 },
 	{ "fuse-xxh3", { .kind = "fuse", .hash = "xxh3", .rate = 0.01 }, .seed = 73, .more = 700 },	/* by the seed 1 of its shard */
 	{ "fuse-4-cells", { .kind = "fuse", .hash = "xxh3", .probes = 4, .options = "fingerprint-bits=16" }, .seed = 24, .more = 355 },

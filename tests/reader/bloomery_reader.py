@@ -870,7 +870,7 @@ def shard_of(image, part, hi):
 
 class Ribbon:
 	"""Kind 17."""
-	THRESHOLDS = 0, 20, 44, 128
+	THRESHOLDS = 0, 40, 104
 
 	@staticmethod
 	def args_valid(args):
@@ -878,7 +878,7 @@ class Ribbon:
 
 	@staticmethod
 	def valid(part, args):
-		return shards_valid(part) and part.cells == 8 * part.bytes and part.probes == 64 and part.cell_bits == 1
+		return shards_valid(part) and part.cells == 8 * part.bytes and part.probes == 128 and part.cell_bits == 1
 
 	@staticmethod
 	def takes(family, part):
@@ -888,18 +888,29 @@ class Ribbon:
 	def layers(keys, share):
 		"""Of each its buckets (0: it is the last) and the slots of its sections."""
 		n = keys
-		while n > 768:
-			buckets = n // 136
-			first = 128 * ((buckets - 1) * share >> 32) if buckets >= 64 else 0
-			yield buckets, (first, 128 * buckets - first)
-			n += 64 + 128 * buckets // 2048 - 128 * buckets
-		yield 0, (0, (n + n // 8 + 127) // 64 * 64)
+		while n > 3072:
+			buckets = n // 528
+			first = 512 * ((buckets - 1) * share >> 32) if buckets >= 32 else 0
+			yield buckets, (first, 512 * buckets - first)
+			n += 128 + 512 * buckets // 8192 - 512 * buckets
+		yield 0, (0, (n + n // 16 + 127) // 64 * 64)
 
 	@staticmethod
 	def start(x, slots):
-		a = slots[0] - 63 if slots[0] else 0
-		y = scale(x, a + slots[1] - 63)
+		a = slots[0] - 127 if slots[0] else 0
+		y = scale(x, a + slots[1] - 127)
 		return y if y < a else y - a + slots[0]
+
+	@staticmethod
+	def digit_words(count, values):
+		group, bits = {0: (1, 0), 3: (29, 46), 5: (27, 63)}[values]
+		return ((count + group - 1) // group * bits + 63) // 64
+
+	@staticmethod
+	def digit(data, at, i, values):
+		if values == 3:
+			return bits_at(data, at, i // 29 * 46, 46) // 3 ** (i % 29) % 3
+		return bits_at(data, at, i // 3 * 7, 7) // 5 ** (i % 3) % 5
 
 	@classmethod
 	def holds(kind, image, family, key, part, args):
@@ -909,31 +920,31 @@ class Ribbon:
 			return False
 		keys, seed, share, *codes = struct.unpack('<3I4B', shard.own)
 		word = lambda i: unfold(lo, hi, 16 * seed + i)
-		codes, at = ((codes[0], codes[1] & 1), (codes[2], codes[3] & 1)), 0
-		if not keys or codes[0][0] > 32 or codes[1][0] > 32:
+		codes, at = ((codes[0], codes[1]), (codes[2], codes[3])), 0
+		if not keys or any(bits > 32 or values not in (0, 3, 5) for bits, values in codes):
 			return False
 		for number, (buckets, slots) in enumerate(kind.layers(keys, share)):
-			start = kind.start(word(2 + number) if number or seed else rest, slots)
-			sizes = [8 * (count // 64 * bits + (count + 39) // 40 * trit) for count, (bits, trit) in zip(slots, codes)]
-			bucket, first = start // 128, at + 8 * ((buckets + 31) // 32)
-			if buckets and at + 8 * (bucket // 32) < len(shard.data) and start % 128 < kind.THRESHOLDS[bits_at(shard.data, at, 2 * bucket, 2)]:
+			start = kind.start(word(3 + number) if number or seed else rest, slots)
+			sizes = [8 * (count // 64 * bits + kind.digit_words(count, values)) for count, (bits, values) in zip(slots, codes)]
+			bucket, first = start // 512, at + 8 * ((buckets + 39) // 40)
+			if buckets and at + bucket // 40 * 8 < len(shard.data) and start % 512 < kind.THRESHOLDS[shard.data[at + bucket // 5] // 3 ** (bucket % 5) % 3]:
 				at = first + sum(sizes)
 				continue
 			second = start >= slots[0]
 			begin = first + (sizes[0] if second else 0)
 			if begin + sizes[second] > len(shard.data):
 				return False
-			return kind.matches(shard.data[begin:begin + sizes[second]], slots[second], codes[second], start - (slots[0] if second else 0), word(0) | 1, word(1))
+			c = word(1) << 64 | word(0) | 1
+			return kind.matches(shard.data[begin:begin + sizes[second]], slots[second], codes[second], start - (slots[0] if second else 0), c, word(2))
 
-	@staticmethod
-	def matches(data, slots, code, start, c, v):
-		bits, trit = code
-		looked_at = [start + i for i in range(64) if c >> i & 1]
+	@classmethod
+	def matches(kind, data, slots, code, start, c, v):
+		bits, values = code
+		looked_at = [start + i for i in range(128) if c >> i & 1]
 		for j in range(bits):
 			if sum(bits_at(data, 8 * (i // 64 * bits + j), i % 64, 1) for i in looked_at) % 2 != v >> j & 1:
 				return False
-		base = slots // 64 * bits * 8
-		return not trit or sum(data[base + i // 5] // 3 ** (i % 5) % 3 for i in looked_at) % 3 == scale(v, 3)
+		return not values or sum(kind.digit(data, slots // 64 * bits * 8, i, values) for i in looked_at) % values == scale(v, values)
 
 	@staticmethod
 	def padding(part):

@@ -201,13 +201,14 @@ def signature_examples():
 
 def ribbon_examples():
 	wrong = []
-	for name, parameters, key, n, share, c, v, *starts, trit in table('Kind 17: ribbon', 'family', 'seed or secret'):
+	for name, parameters, key, n, share, *given in table('Kind 17: ribbon', 'family', 'seed or secret'):
 		lo, hi = family_of(name, parameters).hash(key_of(key))
-		word = [reader.unfold(lo, hi, i) for i in range(4)]
+		word = [reader.unfold(lo, hi, i) for i in range(5)]
 		slots = [slots for _, slots in reader.Ribbon.layers(int(n), int(share))][:2]
-		want = [str(reader.Ribbon.start(hi if i == 0 else word[2 + i], slots[i])) if i < len(slots) else '-' for i in range(2)]
-		if (word[0] | 1, word[1], reader.scale(word[1], 3)) != (int(c, 16), int(v, 16), int(trit)) or starts != want:
-			wrong.append('%s, %s: %#x | %#x | %s | %d' % (name, key, word[0] | 1, word[1], ' | '.join(want), reader.scale(word[1], 3)))
+		starts = [str(reader.Ribbon.start(hi if i == 0 else word[3 + i], slots[i])) if i < len(slots) else '-' for i in range(2)]
+		want = ['%#034x' % (word[1] << 64 | word[0] | 1), '%#018x' % word[2], *starts, *(str(reader.scale(word[2], q)) for q in (3, 5))]
+		if given != want:
+			wrong.append('%s, %s: %s' % (name, key, ' | '.join(want)))
 	return wrong
 
 
