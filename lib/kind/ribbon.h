@@ -3,7 +3,7 @@
  *
  * A shard (shards.h) is a sequence of layers: a key that found no place in a layer is bumped to the next one, and the last has room for
  * all that come there. A layer is a row of slots; a key starts at one of them, and the sum of the slots from there, where the key's
- * 64 coefficients are 1, is the key's value. What layers there are follows from the number of keys, so the file need not say it.
+ * 128 coefficients are 1, is the key's value. What layers there are follows from the number of keys, so the file need not say it.
  *
  * A slot holds some bits and maybe a digit, a number of 0..2 or of 0..4. Whole bits alone have rates of 1/2, 1/4, 1/8 ... and all between
  * them would cost up to 0.086 bits a key more than need be. With 1/3, 1/6, 1/12 ... it is at most 0.03, and 0.01 with 1/5, 1/10 and 1/20 as

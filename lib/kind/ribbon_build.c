@@ -16,7 +16,7 @@ const uint8_t blm_ribbon_thresholds[RIBBON_THRESHOLDS] = { 0, 40, 104 };
 /* Keys that are bumped, at most; more are not random enough for this seed. */
 static uint32_t most_bumped(uint64_t keys)
 {
-	return (uint32_t)(keys / 8 + RIBBON_FEW);
+	return (uint32_t)(keys / 16 + RIBBON_FEW);
 }
 
 /* What one is made in. */
