@@ -77,29 +77,41 @@ static inline struct digits times(struct digits x, unsigned factor, const unsign
 	return x;
 }
 
+/* Where x or y is the digit, and where both are: as a digit is but one, where one is a and the other is b is `either.a & either.b`. */
+static inline struct digits either(struct digits x, struct digits y)
+{
+	return (struct digits){ x.one | y.one, x.two | y.two, x.three | y.three, x.four | y.four };
+}
+
+static inline struct digits both(struct digits x, struct digits y)
+{
+	return (struct digits){ x.one & y.one, x.two & y.two, x.three & y.three, x.four & y.four };
+}
+
 static inline struct digits sum(struct digits x, struct digits y, const unsigned q)
 {
-	wide none_of_x = ~any_but_zero(x), none_of_y = ~any_but_zero(y), t = (x.one | y.two) ^ (x.two | y.one);
+	struct digits e = either(x, y), b = both(x, y);
+	wide zero = ~(any_but_zero(x) & any_but_zero(y));	/* is x or y there */
 
 	if (q == 3)
-		return (struct digits){ (x.two | y.two) ^ t, (x.one | y.one) ^ t, 0, 0 };
+		return (struct digits){ (zero & e.one) | b.two, (zero & e.two) | b.one, 0, 0 };
 	return (struct digits){
-		(x.one & none_of_y) | (none_of_x & y.one) | (x.two & y.four) | (x.four & y.two) | (x.three & y.three),
-		(x.two & none_of_y) | (none_of_x & y.two) | (x.three & y.four) | (x.four & y.three) | (x.one & y.one),
-		(x.three & none_of_y) | (none_of_x & y.three) | (x.one & y.two) | (x.two & y.one) | (x.four & y.four),
-		(x.four & none_of_y) | (none_of_x & y.four) | (x.one & y.three) | (x.three & y.one) | (x.two & y.two),
+		(zero & e.one) | (e.two & e.four) | b.three,
+		(zero & e.two) | (e.three & e.four) | b.one,
+		(zero & e.three) | (e.one & e.two) | b.four,
+		(zero & e.four) | (e.one & e.three) | b.two,
 	};
 }
 
 /* The sum of the products of digit with digit, modulo q: of those that are 1, 2, 3 and 4. */
 static inline unsigned sum_of_products(struct digits x, struct digits y, const unsigned q)
 {
+	struct digits e = either(x, y), b = both(x, y);
+
 	if (q == 3)
-		return (ones((x.one & y.one) | (x.two & y.two)) + 2 * ones((x.one & y.two) | (x.two & y.one))) % 3;
-	return (ones((x.one & y.one) | (x.two & y.three) | (x.three & y.two) | (x.four & y.four))
-	      + 2 * ones((x.one & y.two) | (x.two & y.one) | (x.three & y.four) | (x.four & y.three))
-	      + 3 * ones((x.one & y.three) | (x.three & y.one) | (x.two & y.four) | (x.four & y.two))
-	      + 4 * ones((x.one & y.four) | (x.four & y.one) | (x.two & y.two) | (x.three & y.three))) % 5;
+		return (ones(b.one | b.two) + 2 * ones(e.one & e.two)) % 3;
+	return (ones(b.one | b.four | (e.two & e.three)) + 2 * ones((e.one & e.two) | (e.three & e.four))
+	      + 3 * ones((e.one & e.three) | (e.two & e.four)) + 4 * ones(b.two | b.three | (e.one & e.four))) % 5;
 }
 
 static inline unsigned first_digit(struct digits x)
