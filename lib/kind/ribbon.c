@@ -192,14 +192,22 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return find_one(part, &key->hash, &p) && holds(&p);
 }
 
-/* The bits of three blocks decide nearly always. */
-static void ask_for(const struct place *p)
+static void ask_for_words(const uint64_t *first, uint64_t count)
 {
-	const char *at = (const char *)(p->words + p->start / 64 * p->code.bits), *end = at + 24 * p->code.bits;
+	const char *at = (const char *)first, *end = (const char *)(first + count);
 
 	for (; at < end; at += 64)
 		__builtin_prefetch(at, 0, 2);
 	__builtin_prefetch(end - 1, 0, 2);
+}
+
+/* The bits of three blocks decide nearly always, unless they are few. */
+static void ask_for(const struct place *p)
+{
+	if (p->code.bits)
+		ask_for_words(p->words + p->start / 64 * p->code.bits, 3 * p->code.bits);
+	if (p->code.values && p->code.bits < 3)
+		ask_for_words(digit_words(p) + ribbon_digit_word(p->code.values, p->start), 5);
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
@@ -210,10 +218,10 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 		ask_for(&p);
 }
 
-/* The first and the last word of bits, and the first of digits. */
+/* The first and the last word of bits, and of digits. */
 static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
 {
-	const uint64_t *places[3], *low;
+	const uint64_t *places[4], *low;
 	unsigned count = 0;
 	struct place p;
 
@@ -226,9 +234,8 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 		places[count++] = low + (p.start % 64 ? 3 : 2) * p.code.bits - 1;
 	}
 	if (p.code.values) {
-		const struct ribbon_packing *packing = ribbon_packing(p.code.values);
-
-		places[count++] = digit_words(&p) + p.start / packing->digits * packing->bits / 64;
+		places[count++] = digit_words(&p) + ribbon_digit_word(p.code.values, p.start);
+		places[count++] = digit_words(&p) + ribbon_digit_word(p.code.values, p.start + RIBBON_WIDTH - 1);
 	}
 	return i < count ? places[i] : NULL;
 }

@@ -18,7 +18,7 @@
 enum {
 	RIBBON_WIDTH = 128,		/* slots that a key's value depends on */
 	RIBBON_BUCKET = 512,		/* slots with one threshold */
-	RIBBON_BUCKET_KEYS = 528,	/* for so many of a layer's keys it has a bucket */
+	RIBBON_BLOCK_KEYS = 66,		/* for so many of a layer's keys it has 64 slots */
 	RIBBON_FEW = 3072,		/* so many keys have one layer only, the last */
 	RIBBON_DIVIDED = 32,		/* so many buckets has a layer of two sections at least: each has an end, where slots stay empty */
 	RIBBON_BITS_MAX = 32,
@@ -66,7 +66,9 @@ enum { RIBBON_THRESHOLDS = 3, RIBBON_THRESHOLDS_A_BYTE = 5 };
 
 static inline uint64_t ribbon_threshold_words(const struct ribbon_layer *l)
 {
-	return l->last ? 0 : (ribbon_slots(l) / RIBBON_BUCKET + 8 * RIBBON_THRESHOLDS_A_BYTE - 1) / (8 * RIBBON_THRESHOLDS_A_BYTE);
+	uint64_t buckets = (ribbon_slots(l) + RIBBON_BUCKET - 1) / RIBBON_BUCKET;	/* the last can have fewer slots */
+
+	return l->last ? 0 : (buckets + 8 * RIBBON_THRESHOLDS_A_BYTE - 1) / (8 * RIBBON_THRESHOLDS_A_BYTE);
 }
 
 static inline uint64_t ribbon_section_words(uint64_t slots, struct ribbon_code code)
@@ -85,13 +87,20 @@ static inline uint64_t ribbon_layer_end(const struct ribbon *r, const struct rib
 	return ribbon_section_at(r, l, 1) + ribbon_section_words(l->slots[1], ribbon_code(r, 1));
 }
 
+/* That a layer of so many slots can have. */
+static inline unsigned ribbon_sections(uint64_t slots)
+{
+	return slots / RIBBON_BUCKET < RIBBON_DIVIDED ? 1 : 2;
+}
+
 /*
- * A layer that bumps has 32 slots for 33 keys: more keys than slots, so that hardly a slot stays empty. The last has more
- * slots than keys, so that its equations can nearly always be solved; where not, the shard is built again with other coefficients.
+ * A layer that bumps has 64 slots for 66 keys: more keys than slots, so that hardly a slot stays empty, but no bucket of a few has so many that its
+ * threshold could not say which are bumped. The last has more slots than keys, so that its equations can nearly always be solved; where
+ * not, the shard is built again with other coefficients.
  */
 static inline void ribbon_lay_out(const struct ribbon *r, struct ribbon_layer *l)
 {
-	uint64_t buckets = l->keys / RIBBON_BUCKET_KEYS;
+	uint64_t slots = l->keys / RIBBON_BLOCK_KEYS * 64;
 
 	l->last = l->keys <= RIBBON_FEW;
 	if (l->last) {
@@ -99,8 +108,8 @@ static inline void ribbon_lay_out(const struct ribbon *r, struct ribbon_layer *l
 		l->slots[1] = l->keys ? round_up(l->keys + l->keys / 16 + RIBBON_WIDTH / 2, 64) : 0;
 		return;
 	}
-	l->slots[0] = buckets < RIBBON_DIVIDED ? 0 : ((buckets - 1) * r->share >> 32) * RIBBON_BUCKET;
-	l->slots[1] = buckets * RIBBON_BUCKET - l->slots[0];
+	l->slots[0] = ribbon_sections(slots) == 1 ? 0 : ((slots / RIBBON_BUCKET - 1) * r->share >> 32) * RIBBON_BUCKET;
+	l->slots[1] = slots - l->slots[0];
 }
 
 static inline void ribbon_first(const struct ribbon *r, uint64_t keys, struct ribbon_layer *ret)
@@ -111,13 +120,13 @@ static inline void ribbon_first(const struct ribbon *r, uint64_t keys, struct ri
 	ribbon_lay_out(r, ret);
 }
 
-/* For the keys that are more than its slots, and for the slots that stay empty: one of 7000, and some at the ends. */
+/* For the keys that are more than its slots, and for the slots that stay empty: one of 8192, and some at the end of each section. */
 static inline void ribbon_next(const struct ribbon *r, struct ribbon_layer *l)
 {
 	uint64_t slots = ribbon_slots(l);
 
 	l->at = ribbon_layer_end(r, l);
-	l->keys = l->keys - slots + slots / 8192 + 128;
+	l->keys = l->keys - slots + slots / 8192 + 64 * (ribbon_sections(slots) + 1);
 	l->number++;
 	ribbon_lay_out(r, l);
 }

@@ -54,29 +54,6 @@ static inline wide any_but_zero(struct digits x)
 	return x.one | x.two | x.three | x.four;
 }
 
-static inline void swap_if(bool yes, wide *x, wide *y)	/* without a branch, which nobody could foretell */
-{
-	wide change = (*x ^ *y) & -(wide)yes;
-
-	*x ^= change;
-	*y ^= change;
-}
-
-/* factor: 1..q - 1; of 5, 2 and 3 are twice 1 and twice 4, which is -1. */
-static inline struct digits times(struct digits x, unsigned factor, const unsigned q)
-{
-	if (q == 3) {
-		swap_if(factor == 2, &x.one, &x.two);
-		return x;
-	}
-	swap_if(factor == 2 || factor == 3, &x.one, &x.two);	/* 1 to 2, 2 to 4, 4 to 3, 3 to 1 */
-	swap_if(factor == 2 || factor == 3, &x.three, &x.four);
-	swap_if(factor == 2 || factor == 3, &x.one, &x.four);
-	swap_if(factor > 2, &x.one, &x.four);
-	swap_if(factor > 2, &x.two, &x.three);
-	return x;
-}
-
 /* Where x or y is the digit, and where both are: as a digit is but one, where one is a and the other is b is `either.a & either.b`. */
 static inline struct digits either(struct digits x, struct digits y)
 {
@@ -91,10 +68,10 @@ static inline struct digits both(struct digits x, struct digits y)
 static inline struct digits sum(struct digits x, struct digits y, const unsigned q)
 {
 	struct digits e = either(x, y), b = both(x, y);
-	wide zero = ~(any_but_zero(x) & any_but_zero(y));	/* is x or y there */
+	wide zero = ~(any_but_zero(x) & any_but_zero(y)), t = (x.one | y.two) ^ (x.two | y.one);	/* is x or y 0 there */
 
 	if (q == 3)
-		return (struct digits){ (zero & e.one) | b.two, (zero & e.two) | b.one, 0, 0 };
+		return (struct digits){ e.two ^ t, e.one ^ t, 0, 0 };
 	return (struct digits){
 		(zero & e.one) | (e.two & e.four) | b.three,
 		(zero & e.two) | (e.three & e.four) | b.one,
@@ -119,9 +96,19 @@ static inline unsigned first_digit(struct digits x)
 	return (unsigned)(x.one & 1) + 2 * (unsigned)(x.two & 1) + 3 * (unsigned)(x.three & 1) + 4 * (unsigned)(x.four & 1);
 }
 
+/* x >> skip, without the instruction that shifts two words, which is slow on many processors; nearly always skip is small. */
+static inline wide behind(wide x, unsigned skip)
+{
+	uint64_t low = (uint64_t)x, high = (uint64_t)(x >> 64);
+
+	if (skip >= 64)
+		return high >> (skip - 64);
+	return (wide)(high >> skip) << 64 | low >> skip | high << 1 << (63 - skip);
+}
+
 static inline struct digits from(struct digits x, unsigned skip)	/* those behind the first ones */
 {
-	return (struct digits){ x.one >> skip, x.two >> skip, x.three >> skip, x.four >> skip };
+	return (struct digits){ behind(x.one, skip), behind(x.two, skip), behind(x.three, skip), behind(x.four, skip) };
 }
 
 static inline unsigned inverse(unsigned x, const unsigned q)	/* x * x^(q - 2) is 1 */
@@ -134,23 +121,31 @@ static wide *row_at(const struct ribbon_band *b, uint64_t at)
 	return b->digits + at * b->planes;
 }
 
-static inline struct digits get_row(const struct ribbon_band *b, uint64_t at, const unsigned q)
+/* A row times a factor, 1..q - 1: which of its planes become those of 1, 2, 3 and 4. So it takes no arithmetic. */
+static const uint8_t become[5][4] = { { 0 }, { 0, 1, 2, 3 }, { 2, 0, 3, 1 }, { 1, 3, 0, 2 }, { 3, 2, 1, 0 } };
+
+static inline struct digits get_times(const struct ribbon_band *b, uint64_t at, unsigned factor, const unsigned q)
 {
+	const uint8_t *of = become[factor];
 	const wide *row = row_at(b, at);
 
-	return (struct digits){ row[0], row[1], q == 3 ? 0 : row[2], q == 3 ? 0 : row[3] };
+	if (q == 3)
+		return (struct digits){ row[factor - 1], row[2 - factor], 0, 0 };
+	return (struct digits){ row[of[0]], row[of[1]], row[of[2]], row[of[3]] };
 }
 
-static inline void put_row(struct ribbon_band *b, uint64_t at, struct digits x, const unsigned q)
+/* The other way round: a row is divided, where its planes go to by the same table. */
+static inline void put_divided(struct ribbon_band *b, uint64_t at, struct digits x, unsigned divisor, const unsigned q)
 {
+	const uint8_t *of = become[divisor];
 	wide *row = row_at(b, at);
 
-	row[0] = x.one;
-	row[1] = x.two;
+	row[q == 3 ? divisor - 1 : of[0]] = x.one;
+	row[q == 3 ? 2 - divisor : of[1]] = x.two;
 	if (q == 3)
 		return;
-	row[2] = x.three;
-	row[3] = x.four;
+	row[of[2]] = x.three;
+	row[of[3]] = x.four;
 }
 
 static inline uint32_t insert(struct ribbon_band *b, uint32_t at, wide coefficients, unsigned rest, const unsigned q)
@@ -158,16 +153,15 @@ static inline uint32_t insert(struct ribbon_band *b, uint32_t at, wide coefficie
 	struct digits row = { .one = coefficients };
 
 	for (;;) {
-		struct digits there = get_row(b, at, q);
 		unsigned lead = first_digit(row), skip;
 		wide any;
 
-		if (!(there.one & 1)) {
-			put_row(b, at, times(row, inverse(lead, q), q), q);
+		if (!(*row_at(b, at) & 1)) {
+			put_divided(b, at, row, lead, q);
 			b->rests[at] = (uint8_t)(rest * inverse(lead, q) % q);
 			return at;
 		}
-		row = sum(row, times(there, q - lead, q), q);
+		row = sum(row, get_times(b, at, q - lead, q), q);
 		rest = (rest + b->rests[at] * (q - lead)) % q;
 		any = any_but_zero(row);
 		if (!any)
@@ -244,7 +238,7 @@ static inline void solve(struct ribbon_band *b, uint32_t first, uint64_t slots, 
 	struct digits window = { 0 };
 
 	for (uint64_t i = slots; i-- > 0;) {
-		struct digits row = get_row(b, first + i, q);
+		struct digits row = get_times(b, first + i, 1, q);
 		unsigned digit;
 
 		window = (struct digits){ window.one << 1, window.two << 1, window.three << 1, window.four << 1 };

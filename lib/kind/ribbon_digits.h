@@ -30,6 +30,14 @@ static inline uint64_t ribbon_digit_words(uint64_t slots, unsigned values)
 	return ((slots + p->digits - 1) / p->digits * p->bits + 63) / 64;
 }
 
+/* The word with the first bit of the group that has the digit of a slot. */
+static inline uint64_t ribbon_digit_word(unsigned values, uint64_t slot)
+{
+	const struct ribbon_packing *p = ribbon_packing(values);
+
+	return slot / p->digits * p->bits / 64;
+}
+
 /* A group: it can be of two words. */
 static inline uint64_t ribbon_group(const struct ribbon_packing *p, const uint64_t *words, uint64_t number)
 {

@@ -1,7 +1,7 @@
 /*
  * shards.h - data of kinds that are built from all their keys at once, in shards: each made from the keys whose hashes begin alike
  *
- * A shard has 2^20 keys and more, so that many can be made at once, each in at most some 200 MiB of memory, however many keys there
+ * A shard has 2^20 keys and more, so that many can be made at once, each in at most some 220 MiB of memory, however many keys there
  * are; fewer keys are one shard. The data begin with an index of an entry for each (format-spec.md, "Shards"), the shards follow it, each
  * at a multiple of 64 bytes. What a shard is, its kind says; it depends on its keys alone, and how many there are on the number of keys
  * alone, so the data do not depend on threads or memory.

@@ -889,10 +889,10 @@ class Ribbon:
 		"""Of each its buckets (0: it is the last) and the slots of its sections."""
 		n = keys
 		while n > 3072:
-			buckets = n // 528
-			first = 512 * ((buckets - 1) * share >> 32) if buckets >= 32 else 0
-			yield buckets, (first, 512 * buckets - first)
-			n += 128 + 512 * buckets // 8192 - 512 * buckets
+			slots = n // 66 * 64
+			first = 512 * ((slots // 512 - 1) * share >> 32) if slots // 512 >= 32 else 0
+			yield (slots + 511) // 512, (first, slots - first)
+			n += (192 if slots // 512 >= 32 else 128) + slots // 8192 - slots
 		yield 0, (0, (n + n // 16 + 127) // 64 * 64)
 
 	@staticmethod
