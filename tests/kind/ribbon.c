@@ -111,6 +111,69 @@ START_TEST(it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less)
 }
 END_TEST
 
+static double rate_of(struct ribbon_code code)
+{
+	return ldexp(code.values ? 1.0 / code.values : 1, -(int)code.bits);
+}
+
+/* Of a stranger that comes to a layer: how likely it is to start at a slot of a section whose keys are not bumped. */
+static void stay_in(const struct ribbon_layer *l, const uint64_t *words, double ret[2])
+{
+	const double starts = (double)((l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1 : 0) + l->slots[1] - RIBBON_WIDTH + 1);
+	unsigned divisor = 1;
+
+	ret[0] = ret[1] = 0;
+	for (uint64_t at = 0; at < ribbon_slots(l); at += RIBBON_BUCKET, divisor = divisor == 81 ? 1 : divisor * 3) {
+		uint64_t bucket = at / RIBBON_BUCKET, end = (at < l->slots[0] ? l->slots[0] : ribbon_slots(l)) - RIBBON_WIDTH + 1;
+		uint64_t first = at + (l->last ? 0 : blm_ribbon_thresholds[((const uint8_t *)(words + l->at))[bucket / 5] / divisor % 3]);
+		uint64_t behind = at + RIBBON_BUCKET < end ? at + RIBBON_BUCKET : end;
+
+		if (first < behind)
+			ret[at >= l->slots[0]] += (double)(behind - first) / starts;
+	}
+}
+
+/* What the data of one shard come to, by its codes and thresholds. */
+static double rate_by_data(const struct built *b)
+{
+	const struct blm_shard_entry *e = entry(b);
+	const uint64_t *words = (const uint64_t *)(b->part.bytes + le64toh(e->offset));
+	const struct ribbon r = { (uint32_t)le64toh(e->own[1]), (uint32_t)(le64toh(e->own[1]) >> 32) };
+	double rate = 0, come = 1, stay[2];
+	struct ribbon_layer l;
+
+	for (ribbon_first(&r, (uint32_t)le64toh(e->own[0]), &l);; ribbon_next(&r, &l)) {
+		stay_in(&l, words, stay);
+		for (unsigned i = 0; i < 2; i++)
+			rate += come * stay[i] * rate_of(ribbon_code(&r, i));
+		if (l.last)
+			return rate;
+		come *= 1 - stay[0] - stay[1];
+	}
+}
+
+/* A thousandth is what it differs by from one set of keys to another, since not all bump as many. */
+START_TEST(the_rate_that_its_data_come_to_is_what_was_asked)
+{
+	static const uint64_t counts[] = { 100, 3500, 16000, 17000, 33000, 100000 };
+
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		struct built b = ribbon_of(i, counts[i], 0.5);
+
+		for (double rate = 0.5; rate > 0.001; rate *= 0.83) {
+			double data, says;
+
+			again(&b, rate);
+			data = rate_by_data(&b);
+			says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
+			ck_assert_msg(data <= rate * 1.002, "%g keys, %g: %g", (double)counts[i], rate, data);
+			ck_assert_msg(fabs(data / says - 1) <= 0.01, "%g keys, %g: says %g, is %g", (double)counts[i], rate, says, data);
+		}
+		built_end(&b);
+	}
+}
+END_TEST
+
 static double bits_a_key(const struct blm_shape *shape)
 {
 	return (double)shape->bytes * 8 / (double)shape->capacity;
@@ -394,6 +457,7 @@ int main(void)
 	tcase_add_test(tc, a_layer_of_a_few_buckets_hardly_ever_takes_another_seed);
 	tcase_add_test(tc, all_keys_are_found_at_every_rate);
 	tcase_add_loop_test(tc, it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less, 0, ARRAY_LEN(asked));
+	tcase_add_test(tc, the_rate_that_its_data_come_to_is_what_was_asked);
 	tcase_add_test(tc, a_million_keys_and_more_take_at_most_a_hundredth_more_than_the_least);
 	tcase_add_test(tc, it_is_as_large_as_was_planned);
 	tcase_add_test(tc, what_a_ribbon_cannot_be_is_refused);
