@@ -37,6 +37,11 @@ static inline uint64_t round_up(uint64_t x, uint64_t unit)	/* the caller knows t
 	return (x + unit - 1) / unit * unit;
 }
 
+static inline bool is_zero(const uint8_t *bytes, size_t count)
+{
+	return !count || (!bytes[0] && !memcmp(bytes, bytes + 1, count - 1));
+}
+
 /*
  * Words that several processes share are little-endian 64-bit words, aligned to 8. These are the only ways to
  * touch one; each declaration says which of them its readers and writers use and why that is enough.

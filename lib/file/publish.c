@@ -104,11 +104,6 @@ int blm_allocate(int fd, uint64_t at, uint64_t bytes, const char *path)
 	return take_space(fd, at, bytes, false, path);
 }
 
-static bool is_zero(const uint8_t *bytes, size_t count)
-{
-	return !count || (!bytes[0] && !memcmp(bytes, bytes + 1, count - 1));
-}
-
 static int write_full_pages(int fd, const uint8_t *bytes, size_t count, uint64_t at, struct blm_pages *counted)
 {
 	size_t from = 0, to = 0;

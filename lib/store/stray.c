@@ -96,7 +96,7 @@ static enum blm_state state_now(const struct blm_view *view)
 	return state_of(load_acquire(&live_of(view)->state.word));
 }
 
-static bool is_zero(const struct blm_part *part, uint64_t from, uint64_t to)
+static bool is_empty(const struct blm_part *part, uint64_t from, uint64_t to)
 {
 	const uint64_t *words = (const uint64_t *)part->bytes;
 
@@ -114,7 +114,7 @@ static bool holds_nothing(const struct blm_view *view)
 
 	for (unsigned i = 0; nothing && i < view->parts; i++)
 		for (uint64_t at = 0; nothing && blm_next_data(view, i, at, &from, &to); at = to)
-			nothing = is_zero(&view->part[i], from, to);
+			nothing = is_empty(&view->part[i], from, to);
 	return nothing;
 }
 
