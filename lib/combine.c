@@ -5,68 +5,7 @@
 #include "replace.h"
 #include "room.h"
 
-#include <math.h>
-
-/* ---- Passes over the data ---- */
-
-enum { STEP = 4 << 10 };
-
-static int count_one(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
-{
-	const struct blm_part *part = &pass->views[0]->part[pass->part];
-
-	part->kind->census(part, part->bytes + at, bytes, &worker->census[0]);
-	return 0;
-}
-
-/* The OR of these bytes of all views, or their AND, somewhere of one's own: in steps that stay in the first cache. */
-static void combine(enum blm_op op, const struct blm_view *const *views, size_t count, unsigned i, uint64_t at, size_t bytes, uint8_t *to)
-{
-	struct blm_part part = views[0]->part[i];
-
-	part.alone = true;
-	part.marks = NULL;
-	for (size_t done = 0; done < bytes; done += STEP) {
-		size_t some = bytes - done < STEP ? bytes - done : STEP;
-
-		memcpy(to + done, part.bytes + at + done, some);
-		for (size_t v = 1; v < count; v++)
-			(op == BLM_UNION ? part.kind->unite : part.kind->intersect)(&part, to + done, views[v]->part[i].bytes + at + done, some);
-	}
-}
-
-static int count_or(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
-{
-	const struct blm_part *part = &pass->views[0]->part[pass->part];
-
-	combine(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
-	part->kind->census(part, worker->room, bytes, &worker->census[0]);
-	return 0;
-}
-
-int blm_union_census(const struct blm_view *const *views, size_t count, unsigned i, struct blm_census *to)
-{
-	return blm_pass(&(struct blm_pass){ .views = views, .count = count, .part = i, .censuses = 1, .most = BLM_PIECE,
-					    .piece = count == 1 ? count_one : count_or }, to);
-}
-
-static int count_both(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
-{
-	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
-
-	a->kind->census(a, a->bytes + at, bytes, &worker->census[0]);
-	b->kind->census(b, b->bytes + at, bytes, &worker->census[1]);
-	if (a->kind->differ)
-		a->kind->differ(a, b, at, bytes, &worker->census[2]);
-	combine(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
-	a->kind->census(a, worker->room, bytes, &worker->census[2]);
-	return 0;
-}
-
-int blm_pair_census(const struct blm_view *const views[2], unsigned i, struct blm_census to[3])
-{
-	return blm_pass(&(struct blm_pass){ .views = views, .count = 2, .part = i, .censuses = 3, .most = BLM_PIECE, .piece = count_both }, to);
-}
+enum { STEP = 4 << 10 };	/* bytes that are changed at once: they stay in the first cache */
 
 /* ---- OR and AND ---- */
 
@@ -150,35 +89,6 @@ static int judge(const struct combining *c, const struct blm_view *parts_of, con
 	if (c->max_rate && rate > c->max_rate)
 		return blm_fail(-ERANGE, "%s: the result would have a false-positive rate of %.3g, above %.3g", c->shown, rate, c->max_rate);
 	return 0;
-}
-
-/* Distinct keys, rounded; a full filter's is the least that it can be. */
-static uint64_t estimated_keys(const struct blm_view *view, const struct blm_census *census)
-{
-	double keys = 0;
-	bool saturated;
-
-	for (unsigned i = 0; i < view->parts; i++)
-		keys += blm_part_counts(view, i) * blm_keys_of_census(&view->part[i], &census[i], &saturated).value;
-	return (uint64_t)llround(fmax(keys, 0));
-}
-
-int blm_keys_of_bits(const struct blm_view *view, uint64_t *ret)
-{
-	struct blm_census *census;
-	int r = 0;
-
-	if (!view->part[0].kind->census)
-		return -EOPNOTSUPP;
-	census = calloc(view->parts, sizeof(*census));
-	if (!census)
-		return blm_fail(-ENOMEM, "out of memory");
-	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_union_census(&view, 1, i, &census[i]);
-	if (r == 0)
-		*ret = estimated_keys(view, census);
-	free(census);
-	return r;
 }
 
 /* A union with what lost bits would deny its keys, and say of itself that it is whole. from: the first that is asked. */
@@ -283,7 +193,7 @@ static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker,
 		size_t some = bytes - done < BLM_PIECE ? bytes - done : BLM_PIECE;
 
 		r = check_pieces(c, 0, pass->part, at + done, some);
-		combine(c->op, c->view, having(c, pass->part), pass->part, at + done, some, worker->room + done);
+		blm_combine_bytes(c->op, c->view, having(c, pass->part), pass->part, at + done, some, worker->room + done);
 		part->kind->census(part, worker->room + done, some, &worker->census[0]);
 	}
 	return r < 0 ? r : blm_guard_put(result->new, pass->part, at, worker->room, bytes);
@@ -311,7 +221,7 @@ static int fill_with_result(struct blm_view *new, void *context)
 	if (r == 0)
 		r = judge(c, new, census);
 	if (r == 0) {
-		new->image.header->stripe[0].keys = htole64(estimated_keys(new, census));
+		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, census));
 		live_of(new)->inexact.word = htole64(!new->whole.kind->exact);
 	}
 	free(census);
@@ -372,7 +282,7 @@ static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, u
 		const uint8_t *src = pass->views[1]->part[pass->part].bytes + at + done;
 
 		if (pass->count > 2) {
-			combine(BLM_UNION, pass->views + 1, pass->count - 1, pass->part, at + done, some, worker->room);
+			blm_combine_bytes(BLM_UNION, pass->views + 1, pass->count - 1, pass->part, at + done, some, worker->room);
 			src = worker->room;
 		}
 		dst->kind->unite(dst, dst->bytes + at + done, src, some);
@@ -407,7 +317,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	if (held)
 		let_go_of_into(c);
 	if (r == 0) {
-		keys = estimated_keys(view, census);
+		keys = blm_keys_of_parts(view, census);
 		counted = blm_counted_keys(view);
 		blm_count_keys(view, keys > counted ? keys - counted : 0);
 		if (c->ret_rate)

@@ -1,4 +1,4 @@
-/* combine.h - what is compared and counted in filters, for template.c, combine.c and estimate.c */
+/* combine.h - what is compared and counted in filters, for template.c, combine.c, census.c and estimate.c */
 #ifndef BLM_COMBINE_H
 #define BLM_COMBINE_H
 
@@ -45,6 +45,9 @@ static inline void blm_unlock_torn(struct blm_view *view)
 		blm_unlock_writing(view);
 }
 
+/* The OR of these bytes of part i of all views, or their AND, somewhere of one's own. */
+void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size_t count, unsigned i, uint64_t at, size_t bytes, uint8_t *to);
+
 /* Count the cells of the OR of some views' part i, all of one template, without making it; one alone as it is. */
 int blm_union_census(const struct blm_view *const *views, size_t count, unsigned i, struct blm_census *to);
 
@@ -57,7 +60,10 @@ double blm_rate_of_parts(const struct blm_view *view, const struct blm_census *c
 /* What one census says of the number of keys. */
 struct blm_value blm_keys_of_census(const struct blm_part *part, const struct blm_census *census, bool *ret_saturated);
 
-/* How many distinct keys the bits of all parts tell of, rounded; reads all data. -EOPNOTSUPP: this kind's do not. */
+/* How many distinct keys these of all its parts tell of, rounded; of a full filter the least that there can be. */
+uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_census *census);
+
+/* The same, of its bits as they are; reads all data. -EOPNOTSUPP: this kind's do not. */
 int blm_keys_of_bits(const struct blm_view *view, uint64_t *ret);
 
 #endif
