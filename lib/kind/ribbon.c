@@ -5,6 +5,7 @@
  * P. Sanders and S. Walzer, "Fast Succinct Retrieval and Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with
  * thresholds, interleaved. Digits, which make all rates cost what they should, are ours (ribbon.h).
  */
+#include "kind/loop.h"
 #include "kind/ribbon.h"
 #include "sizing.h"
 
@@ -197,16 +198,16 @@ static void ask_for_words(const uint64_t *first, uint64_t count)
 	const char *at = (const char *)first, *end = (const char *)(first + count);
 
 	for (; at < end; at += 64)
-		__builtin_prefetch(at, 0, 2);
-	__builtin_prefetch(end - 1, 0, 2);
+		blm_fetch(at);
+	blm_fetch(end - 1);
 }
 
-/* The bits of three blocks decide nearly always, unless they are few. */
+/* The bits of three blocks, and of a key that they say is there the digits. */
 static void ask_for(const struct place *p)
 {
 	if (p->code.bits)
 		ask_for_words(p->words + p->start / 64 * p->code.bits, 3 * p->code.bits);
-	if (p->code.values && p->code.bits < 3)
+	if (p->code.values)
 		ask_for_words(digit_words(p) + ribbon_digit_word(p->code.values, p->start), 5);
 }
 
