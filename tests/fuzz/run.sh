@@ -3,9 +3,10 @@
 #
 # usage: tests/fuzz/run.sh BUILD RUNS SECONDS [FOLDER [SEED]]
 #
-# RUNS is how many executions each target gets; one that has had fewer when the SECONDS for all of them are over has failed. 0: as many as
-# there is time for, of which each gets the same share. The targets begin with the corpus of the repository and with what is in FOLDER/TARGET,
-# where they put what they find to be new. With a SEED they change them in the same ways in every run. The last line counts.
+# RUNS is how many executions each target gets, of new inputs; one that has had fewer when the SECONDS for all of them are over has failed. The
+# targets begin with the corpus of the repository and with what is in FOLDER/TARGET, where they put what they find to be new. RUNS 0: as many
+# as there is time for, of which each target gets the same share; they begin with some of what is there, and what they find is for nobody.
+# With a SEED they change inputs in the same ways in every run. The last line counts.
 set -u
 build=$(cd "$1" && pwd) || exit 2
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd) || exit 2
@@ -20,23 +21,40 @@ trap 'rm -rf "$log"; [ -n "${4:-}" ] || rm -rf "$folder"' EXIT
 export UBSAN_OPTIONS=halt_on_error=1 ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16
 passed=0 failed=0
 
+# Copies some of the inputs of a folder, others for each number of a process.
+some()
+{
+	local count step
+	count=$(find "$1" -type f | wc -l)
+	step=$((count / 400 + 1))
+	mkdir -p "$3"
+	find "$1" -type f | sort | awk -v step=$step -v first="$2" '(NR + first) % step == 0' | xargs -r cp -t "$3"
+}
+
 # One process after the other, since what a program leaves to the system at its end adds up here; each begins with what those before it
 # found. No entropy: to keep account of it takes longer than most inputs. What others find is looked for now and then: among thousands of
 # files that takes its time, too. Through a pipe: a target may limit the size of its files.
 # Of the command line longer inputs would only be more commands one after the other.
 work()
 {
-	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share corpus=() how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
-	[ ! -d "$here/corpus/$name" ] || corpus=("$here/corpus/$name")
+	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share new corpus how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
+	corpus=("$folder/$name")
+	if [ "$runs" = 0 ]; then
+		corpus=("$log/begin")
+		some "$folder/$name" "${log##*/}" "$log/begin"
+	fi
+	[ ! -d "$here/corpus/$name" ] || corpus+=("$here/corpus/$name")
 	[ "$name" != cli ] || how+=(-max_len=160)
 	cd "$log" || return 1
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
-		share=$((left < 100000 ? left : 100000))
+		share=$((left < 200000 ? left : 200000))
+		share=$((share + $(find "${corpus[@]}" -type f | wc -l)))
 		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((stop - SECONDS)) "${how[@]}" -print_final_stats=1 \
-			"$folder/$name" "${corpus[@]}" 2>&1 | cat > "$log/out"
+			"${corpus[@]}" 2>&1 | cat > "$log/out"
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1
-		sed -n 's/^stat::number_of_executed_units: *//p' "$log/out" >> "$log/done"
-		left=$((left - share))
+		new=$(awk '$2 == "INITED" { old = substr($1, 2) } /^stat::number_of_executed_units:/ { all = $2 } END { print all - old }' "$log/out")
+		echo "$new" >> "$log/done"
+		left=$((left - new))
 		seed=${seed:+$((seed + processors))}
 	done
 }
