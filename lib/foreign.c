@@ -330,7 +330,7 @@ static int read_in(struct blm_view **ret, const struct blm_format *format, const
 	return 0;
 }
 
-/* Of formats whose files are often in gzip: import.c unpacks no others. What is damaged is of none. */
+/* Of formats whose files are often in gzip. What is damaged is of none. */
 static const struct blm_format *gzipped_format(const uint8_t *head, size_t count, const char *shown)
 {
 	const struct blm_format *ret = NULL;

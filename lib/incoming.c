@@ -24,6 +24,7 @@ static int gunzip(struct blm_incoming *in, const uint8_t **bytes, int64_t *n)
 	if (in->how->base64 || (named && !named->gzipped) || !blm_looks_like_gzip(*bytes, (size_t)*n))
 		return 0;
 	in->known = 0;
+	in->file = NULL;	/* what is packed is at hand, not this */
 	in->most = in->how->max_bytes ? in->how->max_bytes : MOST_UNTOLD;
 	in->below[in->layers++] = in->from;
 	r = blm_reader_stage(&in->from, &blm_stage_gzip, in->shown);

@@ -579,6 +579,25 @@ START_TEST(gzip_is_all_its_members_and_zeros_behind_them)
 }
 END_TEST
 
+/* A member of nothing is 20 bytes. */
+START_TEST(what_says_nothing_in_gzip_ends_after_a_mebibyte)
+{
+	static const char empty[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
+	enum { MEMBERS = ((1 << 20) - LEN(TEXT_GZIP)) / LEN(empty) };
+	const size_t room = LEN(TEXT_GZIP) + (2 << 20);
+	char *text = calloc(1, room);
+
+	memcpy(text, TEXT_GZIP, LEN(TEXT_GZIP));
+	reads(&blm_stage_gzip, text, 1 << 20, TEXT, LEN(TEXT));
+	refuses(&blm_stage_gzip, text, room, "more than a MiB of the gzip data has nothing in it");
+	for (int i = 0; i < 2 * MEMBERS; i++)
+		memcpy(text + LEN(TEXT_GZIP) + i * LEN(empty), empty, LEN(empty));
+	reads(&blm_stage_gzip, text, LEN(TEXT_GZIP) + MEMBERS * LEN(empty), TEXT, LEN(TEXT));
+	refuses(&blm_stage_gzip, text, LEN(TEXT_GZIP) + 2 * MEMBERS * LEN(empty), "more than a MiB of the gzip data has nothing in it");
+	free(text);
+}
+END_TEST
+
 /* ---- Zstd ---- */
 
 START_TEST(zstd_gives_the_known_answers)
@@ -833,6 +852,7 @@ int main(void)
 	tcase_add_test(one, zlib_gives_the_known_answers);
 	tcase_add_test(one, what_follows_zlibs_data_is_ignored_and_not_asked_for);
 	tcase_add_test(one, gzip_is_all_its_members_and_zeros_behind_them);
+	tcase_add_test(one, what_says_nothing_in_gzip_ends_after_a_mebibyte);
 	tcase_add_test(one, what_is_not_zlibs_or_damaged_is_refused_in_zlibs_words);
 	tcase_add_test(one, zstd_gives_the_known_answers);
 	tcase_add_test(one, zstd_reads_all_the_frames_and_skips_the_skippable);

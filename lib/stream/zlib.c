@@ -62,9 +62,13 @@ static void stop_decoding(void *state)
 
 /* ---- Decoding gzip's, which is a member, or several ---- */
 
+/* Zeros, empty members and empty blocks are much input for no output, of which nobody could say how much may come. */
+#define IDLE_MOST (UINT64_C(1) << 20)
+
 struct gunzip {
 	z_stream z;		/* first, as decode() and stop_decoding() have it */
 	bool between;		/* members, where the input may end */
+	uint64_t idle;		/* bytes that were read since the last one came out */
 };
 
 static int start_gunzip(void *state, int level)
@@ -90,9 +94,8 @@ static int next_member(struct gunzip *g, struct blm_in *in, bool last, const cha
 	return 0;
 }
 
-static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int unpack(struct gunzip *g, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
 {
-	struct gunzip *g = state;
 	int r = g->between ? next_member(g, in, last, shown) : 0;
 
 	if (r || g->between)
@@ -100,6 +103,16 @@ static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last
 	r = decode(&g->z, in, out, last, shown);
 	g->between = r == BLM_STREAM_ENDED;
 	return g->between ? 0 : r;
+}
+
+static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+{
+	struct gunzip *g = state;
+	size_t given = in->count, room = out->count;
+	int r = unpack(g, in, out, last, shown);
+
+	g->idle = out->count < room ? 0 : g->idle + (given - in->count);
+	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip data has nothing in it", shown) : r;
 }
 
 /* ---- Encoding ---- */

@@ -30,7 +30,7 @@ enum {
 	ALLOCATE = 1 << 5,
 	FRESH = 1 << 6,
 	OUT_AS_TEXT = 1 << 7,
-	BYTES_MAX = 1 << 20,
+	BYTES_MAX = 64 << 10,
 };
 
 static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };	/* the golden files' */
@@ -130,7 +130,7 @@ static uint64_t noon(void)
 	return UINT64_C(1700000000000000000);
 }
 
-/* A key takes no more than in proportion to what is there already (add()), so there is room for that. */
+/* A key takes no more than in proportion to what is there already (add()), which is some 700 times that: there is room for that. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const struct rlimit files = { 64 << 20, 64 << 20 };
