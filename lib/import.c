@@ -78,14 +78,14 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 }
 
 /*
- * Space that was taken for a part which then did not come, at most; another file is not, nor what was written over a longer one. One
- * block tells, and a hole of any length takes no time.
+ * The space of a part that did not come, at most; another file is not, nor what was written over a longer one. One block tells, and a
+ * hole of any length takes no time. Behind what grows lies what a writer that was killed made of its next part.
  */
-static int take_zeros(struct importing *in)
+static int take_zeros(struct importing *in, const struct blm_view *view)
 {
 	int64_t n = blm_incoming_skip_to(&in->from, in->outline->behind);
 
-	if (n == 0)
+	if (n == 0 && !view->whole.kind->next)
 		n = blm_incoming_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
 	if (n <= 0 || is_zero(in->from.block, (size_t)n))
 		return n < 0 ? (int)n : 0;
@@ -100,7 +100,7 @@ static int take_end(struct importing *in, struct blm_view *view)
 	int64_t n = in->outline->tail_bytes ? blm_incoming_take(&in->from, in->from.block, in->outline->tail_bytes) : 0;
 
 	if (n == 0 && in->from.format->zeros)
-		return take_zeros(in);
+		return take_zeros(in, view);
 	if (n == 0 && (in->from.format->exact || in->from.format->rest))
 		n = blm_incoming_some(&in->from, in->from.block, in->from.format->exact ? 1 : BLM_ORIGIN_BYTES - head + 1);
 	if (n <= 0)
