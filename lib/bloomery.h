@@ -311,7 +311,7 @@ struct blm_build_options {
  * Kinds that are made from all their keys at once (BLM_CAN_BUILD), and the others where params have neither capacity nor cells, are
  * sized for the distinct keys that were really given. Their keys are gathered, 16 bytes each and with values 24: in memory_bytes (no less
  * than 64 KiB) less 64 MiB, or half of it, and beyond that in a temporary file without a name, in the folder of the filter. What is made
- * of them is made in memory_bytes less what they take; in up to 128 MiB where that is more, by kinds with BLM_CAN_BUILD. Space and memory
+ * of them is made in memory_bytes less what they take; in up to 224 MiB where that is more, by kinds with BLM_CAN_BUILD. Space and memory
  * for the filter itself are then taken by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same keys
  * with the same seeds are the same, bit for bit, for any order of keys, threads and memory. What capacity says is not looked at for kinds with
  * BLM_CAN_BUILD, but by golomb.

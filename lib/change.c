@@ -414,8 +414,11 @@ uint64_t blm_counted_keys(const struct blm_view *view)
 
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can)
 {
+	const struct blm_kind *kind = view->whole.kind;
+	const char *instead = !kind->build ? "" : kind->merge ? "; `bloomery merge` makes one of several, and `bloomery build` one from all keys"
+							      : "; `bloomery build` makes one from all keys";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s; these kinds can: %s", f->place.shown, view->whole.kind->name, what,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s", f->place.shown, kind->name, what, instead,
 			blm_kinds_that_can(can, names, sizeof(names)));
 }

@@ -18,7 +18,7 @@ static int cannot_merge(const struct blm_view *view, const char *shown)
 	const struct blm_kind *kind = view->whole.kind;
 	const char *instead = kind->unite ? "`bloomery union` joins them, and `bloomery add` takes more keys"
 			    : kind->add   ? "`bloomery add` takes more keys"
-					  : "`bloomery build` makes one from all keys";
+					  : "they do not say which keys they have, so `bloomery build` makes one from all of those";
 	char names[256];
 
 	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", shown, kind->name, instead,

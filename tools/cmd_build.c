@@ -124,6 +124,7 @@ static int run(int operands_count, char **operands)
 {
 	struct job job = { .values = holds_values(params.kind) };
 	int code = begin(&job, operands[0]), r;
+	struct blm_filter *made = NULL;
 
 	if (code != DONE)
 		return code;
@@ -136,9 +137,13 @@ static int run(int operands_count, char **operands)
 		return code;
 	}
 	progress_begin(0);
-	r = blm_build_finish(job.b, NULL);
+	r = blm_build_finish(job.b, &made);
 	progress_end();
-	return r < 0 ? fail(r) : DONE;
+	if (r < 0)
+		return fail(r);
+	warn_beyond(made, operands[0]);
+	blm_close(made);
+	return DONE;
 }
 
 static const struct opt *const options[] = { own_options, size_options, make_options, create_options, hash_key_options, key_options, value_options, jobs_option, threads_option,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 /*
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
 
 	if (!hold_descriptors() || blm_survive_truncation() < 0)
 		return FAILED;
+	signal(SIGXFSZ, SIG_IGN);	/* what stdout goes to may be at its limit, too: an error then, as of a full disk */
 	code = dispatch(argc, argv);
 	if (blm_truncated())
 		code = broken("%s: was cut, could not be read, or found the disk full, while it was open: its answers are worth nothing", blm_truncated());

@@ -202,13 +202,13 @@ static void ask_for_words(const uint64_t *first, uint64_t count)
 	blm_fetch(end - 1);
 }
 
-/* The bits of three blocks, and of a key that they say is there the digits. */
+/* The bits of three blocks; and the digits, which only keys need that the bits let through. */
 static void ask_for(const struct place *p)
 {
 	if (p->code.bits)
 		ask_for_words(p->words + p->start / 64 * p->code.bits, 3 * p->code.bits);
 	if (p->code.values)
-		ask_for_words(digit_words(p) + ribbon_digit_word(p->code.values, p->start), 5);
+		ask_for_words(digit_words(p) + ribbon_digit_word(p->code.values, p->start), 7);
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
@@ -272,7 +272,7 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 const struct blm_kind blm_kind_ribbon = {
 	.id = 17,
 	.name = "ribbon",
-	.summary = "linear equations, solved: the least space that there can be and a hundredth more; made from all keys at once",
+	.summary = "linear equations, solved: for a million keys a hundredth more than the least space that there can be; made from all keys at once",
 	.caveat = "made once from all its keys; none can be added or taken out",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.fit = blm_ribbon_fit, .build = blm_ribbon_build,

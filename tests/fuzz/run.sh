@@ -48,7 +48,7 @@ work()
 	cd "$log" || return 1
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < 200000 ? left : 200000))
-		share=$((share + $(find "${corpus[@]}" -type f | wc -l)))
+		share=$((share + $(find "${corpus[@]}" -type f | wc -l) + 10))	# it tries one or two of its own first
 		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((stop - SECONDS)) "${how[@]}" -print_final_stats=1 \
 			"${corpus[@]}" 2>&1 | cat > "$log/out"
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1

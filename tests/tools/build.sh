@@ -24,6 +24,18 @@ the_same_keys_and_seed_give_the_same_data() {
 	done
 }
 
+more_keys_than_were_said_are_told_of() {
+	for kind in blocked classic counting removable split-block; do
+		seq 3000 | bloomery build ./$kind --kind $kind -n 100 2> err; grep -q 'keys, made for 100' err
+		seq 100 | bloomery build ./$kind --kind $kind -n 100 --force 2> err; same "$(cat err)" ''
+	done
+	seq 10 | bloomery build ./fuse --kind fuse -n 5; seq 10 | bloomery build ./other --kind fuse
+	exits 2 bloomery union ./fuse ./other -o ./both; says '`bloomery build` makes one from all keys'
+	exits 2 bloomery merge ./fuse ./other -o ./both; says 'they do not say which keys they have'
+	seq 10 | bloomery build ./golomb --kind golomb
+	exits 2 bloomery union ./golomb ./golomb -o ./both; says '`bloomery merge` makes one of several'
+}
+
 keys_are_found_in_lines_as_everywhere() {
 	printf 'a,1\nb,2\n' | gzip | bloomery build ./f --field 1 --delimiter ,
 	same "$(printf 'a\nb\n' | bloomery test -c ./f)" 2

@@ -170,6 +170,8 @@ what_does_not_fit_is_said_of_the_file_that_it_was_for() {
 	(ulimit -f 100; exits 2 bloomery export f -o ./out; says './out: cannot write: File too large')
 	(ulimit -f 100; exits 2 bloomery import f.bloom ./made --hash mm3_64; says './made: ')
 	[ ! -e out ] && [ ! -e made ]
+	bloomery create ./all -n 100k; seq 100000 > keys
+	(ulimit -f 8; exits 2 bloomery claim ./all keys; says 'standard output: File too large')
 	exits 2 bloomery export f -o /dev/full; says 'No space left'
 }
 
