@@ -177,6 +177,8 @@ static int fill(struct blm_view *view, void *context)
 	}
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(view)->own[i].word, in->outline->own[i]);
+	if (r == 0 && view->whole.kind->settle)		/* what a writer that died was doing: it goes out as it is in here */
+		view->whole.kind->settle(&view->whole);
 	if (r == 0)
 		r = take_end(in, view);
 	if (r == 0)

@@ -116,7 +116,7 @@ static void in_place(const uint8_t *data, size_t size, const struct blm_exchange
 		if (info.foreign)
 			there_and_back(f, how, choices);
 		r = info.keyed ? 0 : blm_copy(&copy, NULL, NULL, f, 0);
-		must(r == 0 || (info.sealed && r == -EUCLEAN));		/* which its checksums tell */
+		must(r == 0 || (!info.foreign && r == -EUCLEAN));	/* which our own files tell by their checksums and records */
 		blm_close(copy);
 		blm_close(f);
 	} else {
