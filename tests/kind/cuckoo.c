@@ -400,7 +400,7 @@ START_TEST(a_key_is_found_while_it_goes_to_and_fro)
 {
 	struct blm_filter *f = make(1000, 1.2e-4, 7);
 	struct blm_part *part = &current_view(f)->whole;
-	struct blm_key key = { "wanderer", 8 };
+	struct blm_key key = { "wanderer", 8 }, other = { "at home", 7 };
 	struct blm_hashed hashed = { .key = &key, .by = &current_view(f)->hasher };
 	struct blm_key keys[256];
 	struct wanderer w = { .moves = own_word(part, 0) };
@@ -413,8 +413,15 @@ START_TEST(a_key_is_found_while_it_goes_to_and_fro)
 	w.here = (uint64_t *)(uintptr_t)part->kind->probe(part, &hashed, 0, &any);
 	w.there = (uint64_t *)(uintptr_t)part->kind->probe(part, &hashed, 1, &any);
 	ck_assert(w.here != w.there && load_relaxed(w.here));
+	OK(blm_add(f, other.bytes, other.len));		/* of those that are asked together some are found at once */
+	OK(blm_hash_many(f, &other, 1, &hashed.hash));
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t *bucket = part->kind->probe(part, &hashed, i, &any);
+
+		ck_assert(bucket != w.here && bucket != w.there);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		keys[i] = key;
+		keys[i] = i % 2 ? other : key;
 	pthread_create(&thread, NULL, wander, &w);
 	for (int i = 0; i < 20000; i++) {
 		missed += (uint64_t)(256 - blm_contains_many(f, keys, 256, NULL));
