@@ -690,6 +690,45 @@ END_TEST
 
 /* ---- Memory ---- */
 
+struct told {
+	const char *phase;
+	int phases, from_0;
+	uint64_t done, total;
+};
+
+static void tell(void *context, const char *phase, uint64_t done, uint64_t total)
+{
+	struct told *t = context;
+
+	if (t->phase != phase) {
+		t->phases++;
+		t->from_0 += done == 0;
+	}
+	t->phase = phase;
+	t->done = done;
+	t->total = total;
+}
+
+/* Also where one shard is all that is built. */
+START_TEST(of_each_phase_it_is_told_when_it_begins_and_when_it_is_done)
+{
+	struct told told = { 0 };
+	struct blm_build *b;
+	struct blm_filter *f;
+
+	OK(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "fuse" }, &(struct blm_build_options){ .progress = tell, .context = &told }));
+	for (int i = 0; i < 1000; i++)
+		OK((int)blm_build_add_many(b, &(struct blm_key){ &i, sizeof(i) }, 1));
+	OK(blm_build_finish(b, &f));
+	ck_assert_int_ge(told.phases, 2);
+	ck_assert_int_eq(told.from_0, told.phases);
+	ck_assert_str_eq(told.phase, "building");
+	ck_assert_uint_eq(told.done, 1000);
+	ck_assert_uint_eq(told.total, 1000);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(no_lane_takes_more_memory_than_it_was_given)
 {
 	static const uint64_t given[] = { 1, 32 << 10, 1000000, 64 << 20, (uint64_t)1 << 30, UINT64_MAX };
@@ -787,6 +826,7 @@ int main(void)
 	tcase_add_test(tc, of_a_size_that_is_known_it_is_built_for_another_programs_format);
 	tcase_add_test(tc, hashes_and_cells_do_as_well_as_keys_and_a_capacity);
 	tcase_add_test(tc, no_keys_at_all_are_a_filter_too);
+	tcase_add_test(tc, of_each_phase_it_is_told_when_it_begins_and_when_it_is_done);
 	tcase_add_test(tc, no_lane_takes_more_memory_than_it_was_given);
 	for (int i = 0; !SANITIZED && blm_kind_at((size_t)i); i++)	/* which has memory in use for its own purposes */
 		if (blm_kind_at((size_t)i)->fill)

@@ -36,6 +36,7 @@ static void begin_phase(struct blm_sort *s, const char *phase, uint64_t total)
 	s->total = total;
 	s->done = 0;
 	pthread_mutex_unlock(&s->telling);
+	count_done(s, 0);	/* whoever shows how fast it goes begins to count the time */
 }
 
 static void begin_merge(void *context, uint64_t total)
@@ -291,7 +292,6 @@ int blm_sort_finish(struct blm_sort *s)
 	if (r < 0)
 		return blm_fail(r, "%s", s->why);
 	begin_phase(s, "sorting", s->used);
-	count_done(s, 0);
 	if (s->has_runs)
 		r = empty(s);
 	else
