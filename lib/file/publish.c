@@ -132,12 +132,23 @@ int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct
 	return r < 0 ? blm_fail(r, "%s: cannot write its data: %s", path, strerror(-r)) : 0;
 }
 
+/* Network file systems and those of FUSE know no flags of rename, most of them. Killed in between the file has both names, one a leftover. */
+static int rename_new(struct blm_new_file *file, const char *name)
+{
+	if (renameat2(file->folder, file->temporary, file->folder, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if ((errno != EINVAL && errno != ENOSYS) || linkat(file->folder, file->temporary, file->folder, name, 0) < 0)
+		return -errno;
+	unlinkat(file->folder, file->temporary, 0);
+	return 0;
+}
+
 static int name_it(struct blm_new_file *file, const char *name)
 {
 	char self[40];
 
 	if (file->temporary[0])
-		return renameat2(file->folder, file->temporary, file->folder, name, RENAME_NOREPLACE) < 0 ? -errno : 0;
+		return rename_new(file, name);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
 	if (linkat(AT_FDCWD, self, file->folder, name, AT_SYMLINK_FOLLOW) == 0)
 		return 0;
