@@ -461,6 +461,8 @@ BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
 	struct { char name[BLM_FORMAT_NAME]; struct blm_entry entry; struct blm_info info; } *at = calloc(1, sizeof(*at));
 	int r = at ? 0 : blm_fail(-ENOMEM, "%s: out of memory", s->dir), err;
 
+	if (r == 0)
+		r = blm_catalog_verify(s->catalog);	/* all of it is gone through: at opening a large one was not */
 	while (r == 0) {
 		err = blm_catalog_next(s->catalog, at->name, at->name, &at->entry);
 		if (err == -ENOENT)

@@ -1,6 +1,6 @@
-"""catalog.py - damaged catalogs through the program: verify never crashes, its repair brings every name back
+"""catalog.py - damaged catalogs through the program: nothing crashes or lists other names, a repair brings every name back
 
-catalog.py BLOOMERY [HOW-MANY]; prints what ls and info did, too, which have no process of their own to crash in
+catalog.py BLOOMERY [HOW-MANY]; prints what ls and info did, too
 """
 
 import collections
@@ -98,6 +98,8 @@ def try_one(store, pristine, bad, outcomes, thorough):
 	listing, one = Run(store, 'ls'), Run(store, 'info', NAMES[zlib.crc32(bad or b'') % FILTERS])
 	for r, what in (listing, 'ls'), (one, 'info'):
 		silent = what == 'ls' and r.code == 0 and r.out.split('\n')[:-1] != NAMES
+		if r.code < 0 or silent:
+			wrong.append('%s: %s' % (what, r))
 		outcomes[what, 'signal' if r.code < 0 else 'wrong answer' if silent else 'error' if r.code else 'right'] += 1
 	seen = Run(store, 'verify')
 	if seen.code < 0 or seen.code > 2:
@@ -155,7 +157,7 @@ def main():
 			tried[sort] += 1
 			failed[sort] += try_one(store, pristine, bad, outcomes, i % 10 == 0)
 		for sort in sorted(tried):
-			tap.ok(not failed[sort], 'of %d catalogs with %s each is verified without a crash and repaired with all names'
+			tap.ok(not failed[sort], 'of %d catalogs with %s each is listed, looked up in and verified without a crash and repaired with all names'
 				% (tried[sort], sort), '%d failures\n' % len(failed[sort]) + '\n'.join(failed[sort][:5]))
 		for what in 'ls', 'info', 'verify':
 			print('# %s: %s' % (what, ', '.join('%d %s' % (n, o) for (w, o), n in sorted(outcomes.items()) if w == what)))

@@ -712,6 +712,72 @@ START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 }
 END_TEST
 
+/* ---- Catalogs of which opening looks at the beginning alone ---- */
+
+enum { MANY = 6500 };
+
+static void make_large_catalog(void)
+{
+	struct blm_new_entry *all = calloc(MANY, sizeof(*all));
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct stat st;
+
+	make_with(store, "a", "a");
+	OK(blm_catalog_get(store->catalog, "a", &all[0].entry));
+	blm_store_close(store);
+	all[0].entry.labels_bytes = 1400;
+	memset(all[0].entry.labels, 'l', 1400);
+	all[0].entry.labels[1] = '=';
+	all[0].entry.labels[1399] = '\n';
+	for (int i = 0; i < MANY; i++) {
+		all[i].entry = all[0].entry;
+		snprintf(all[i].name, sizeof(all[i].name), "%06d", i);
+	}
+	OK(blm_catalog_make("s/catalog", all, MANY));
+	free(all);
+	ck_assert_int_eq(stat(DATA, &st), 0);
+	ck_assert_int_gt(st.st_size, 3 * 2048 * PAGE);
+}
+
+static int count_names(void *context, const struct blm_info *info, int err)
+{
+	char expected[8];
+
+	snprintf(expected, sizeof(expected), "%06d", (*(int *)context)++);
+	return err || strcmp(info->name, expected) ? -EILSEQ : 0;
+}
+
+/* All names, or words: no signal, and no other names. */
+static int list_large(int unused)
+{
+	struct blm_store *store;
+	int count = 0, r = blm_store_open(&store, "s", 0);
+
+	if (r == 0)
+		r = blm_store_list(store, NULL, count_names, &count);
+	return r == -EUCLEAN || (r == 0 && count == MANY) ? 0 : 1;
+}
+
+START_TEST(a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_or_fails)
+{
+	uint8_t was[PAGE], garbage[PAGE];
+	int fd;
+
+	make_large_catalog();
+	memset(garbage, 0xa5, PAGE);
+	fd = open(DATA, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	for (off_t page = 2048 + _i; page < 3 * 2048; page += 61) {
+		ck_assert_int_eq(pread(fd, was, PAGE, page * PAGE), PAGE);
+		ck_assert_int_eq(pwrite(fd, garbage + (_i ? 64 : 0), PAGE - 64 * _i, page * PAGE + 64 * _i), PAGE - 64 * _i);
+		ck_assert_int_eq(run_apart(list_large, 0), 0);
+		ck_assert_int_eq(pwrite(fd, was, PAGE, page * PAGE), PAGE);
+	}
+	ck_assert_int_eq(run_apart(list_large, 0), 0);
+	close(fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("repair");
@@ -737,6 +803,7 @@ int main(void)
 	tcase_add_test(tc, a_rename_cut_short_is_told_of_and_finished);
 	tcase_add_test(tc, what_replaces_a_filter_whose_rename_was_cut_short_says_its_name);
 	tcase_add_loop_test(tc, a_damaged_filter_is_told_of_and_not_deleted, 0, 3);
+	tcase_add_loop_test(tc, a_listing_of_a_large_catalog_that_is_damaged_anywhere_has_all_names_or_fails, 0, 2);
 	tcase_add_test(tc, a_repair_beside_processes_at_work_loses_nothing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
