@@ -2,6 +2,7 @@
 #include "combine.h"
 
 struct advancing {
+	const struct blm_filter *f;	/* whose levels go on */
 	struct blm_view *into;
 	unsigned to;
 };
@@ -9,16 +10,20 @@ struct advancing {
 static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
 	const struct advancing *a = pass->context;
-	const struct blm_part *dst = &a->into->part[a->to], *src = &pass->views[0]->part[pass->part];
+	const struct blm_part *dst = &a->into->part[a->to];
+	int r;
 
-	dst->kind->unite(dst, dst->bytes + at, src->bytes + at, bytes);
-	return 0;
+	memcpy(worker->room, pass->views[0]->part[pass->part].bytes + at, bytes);
+	r = blm_check_struck(a->f, pass->views[0]);	/* before it is set, as nothing takes it out again */
+	if (r == 0)
+		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
+	return r;
 }
 
 /* The farthest level first: a filter that is its own neighbour then goes one step, not all of them. */
-static int advance(struct blm_view *into, const struct blm_view *from)
+static int advance(struct blm_view *into, const struct blm_view *from, const struct blm_filter *f)
 {
-	struct advancing a = { .into = into };
+	struct advancing a = { .f = f, .into = into };
 	int r = 0;
 
 	for (unsigned i = from->parts; r == 0 && i--; )
@@ -46,7 +51,7 @@ static int advance_all(struct blm_filter *into, struct blm_view *view, const str
 	if (r == 0)
 		store_release(&live_of(view)->inexact.word, 1);
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = advance(view, of[i]);
+		r = advance(view, of[i], from[i]);
 	free(of);
 	if (r == 0)
 		r = blm_keys_of_bits(view, &keys);

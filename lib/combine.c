@@ -101,6 +101,16 @@ static int check_pieces(const struct combining *c, size_t from, unsigned i, uint
 	return r;
 }
 
+/* What was cut under its map reads as ones: those are nobody's keys. */
+static int check_struck(const struct combining *c, size_t from)
+{
+	int r = 0;
+
+	for (size_t v = from; r == 0 && v < c->count; v++)
+		r = blm_check_struck(c->from[v], c->view[v]);
+	return r;
+}
+
 static int check_holes(const struct combining *c, size_t from, unsigned i)
 {
 	int r = 0;
@@ -219,6 +229,8 @@ static int fill_with_result(struct blm_view *new, void *context)
 	if (!let_go(c))
 		blm_tear(new);
 	if (r == 0)
+		r = check_struck(c, 0);
+	if (r == 0)
 		r = judge(c, new, census);
 	if (r == 0) {
 		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, census));
@@ -260,6 +272,8 @@ static int judge_union(const struct combining *c, struct blm_census *census)
 	for (unsigned i = 0; r == 0 && i < first->parts; i++)
 		r = blm_union_census(c->view, having(c, i), i, &census[i]);
 	if (r == 0)
+		r = check_struck(c, 0);
+	if (r == 0)
 		r = judge(c, first, census);
 	memset(census, 0, first->parts * sizeof(*census));
 	return r;
@@ -267,7 +281,8 @@ static int judge_union(const struct combining *c, struct blm_census *census)
 
 /*
  * Into a filter that others may add to. What there is to set is put together first: setting takes an atomic OR for each word, and is
- * done once this way, not once for each filter. (In tests/bench: "loop: atomic OR of two into a third", beside the plain one.)
+ * done once this way, not once for each filter. (In tests/bench: "loop: atomic OR of two into a third", beside the plain one.) And what was
+ * read is looked at before it is set, as nothing takes it out again.
  */
 static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
@@ -277,18 +292,16 @@ static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, u
 
 	if (r < 0)
 		return r;
-	for (size_t done = 0; pass->count > 1 && done < bytes; done += STEP) {
+	for (size_t done = 0; r == 0 && pass->count > 1 && done < bytes; done += STEP) {
 		size_t some = bytes - done < STEP ? bytes - done : STEP;
-		const uint8_t *src = pass->views[1]->part[pass->part].bytes + at + done;
 
-		if (pass->count > 2) {
-			blm_combine_bytes(BLM_UNION, pass->views + 1, pass->count - 1, pass->part, at + done, some, worker->room);
-			src = worker->room;
-		}
-		dst->kind->unite(dst, dst->bytes + at + done, src, some);
+		blm_combine_bytes(BLM_UNION, pass->views + 1, pass->count - 1, pass->part, at + done, some, worker->room);
+		r = check_struck(c, 1);
+		if (r == 0)
+			dst->kind->unite(dst, dst->bytes + at + done, worker->room, some);
 	}
 	dst->kind->census(dst, dst->bytes + at, bytes, &worker->census[0]);
-	return 0;
+	return r;
 }
 
 static int unite_all(struct blm_view *view, const struct combining *c)

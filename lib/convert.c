@@ -37,9 +37,15 @@ static int shape_of(struct blm_shape *ret, const struct blm_kind *kind, const st
 	return kind->plan(ret, &(struct blm_params){ .cells = from->cells, .probes = from->probes, .capacity = from->capacity, .rate = from->rate });
 }
 
+struct converting {
+	const struct blm_filter *f;
+	const struct blm_view *from;
+};
+
 static int fill(struct blm_view *new, void *context)
 {
-	const struct blm_view *from = context;
+	const struct converting *c = context;
+	const struct blm_view *from = c->from;
 	const struct blm_part *part = &from->part[0];
 	uint64_t bytes = new->part[0].shape.bytes;
 	uint64_t *words = malloc(BLM_BLOCK);
@@ -56,7 +62,7 @@ static int fill(struct blm_view *new, void *context)
 		new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
 		live_of(new)->inexact.word = live_of(from)->inexact.word;
 	}
-	return r;
+	return r < 0 ? r : blm_check_struck(c->f, from);
 }
 
 BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,
@@ -75,7 +81,7 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
 		making->whole = making->shape[0];
 	}
 	if (r == 0)
-		r = blm_make(ret, store, name, making, fill, view);
+		r = blm_make(ret, store, name, making, fill, &(struct converting){ from, view });
 	free(making);
 	return r;
 }

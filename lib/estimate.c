@@ -145,6 +145,8 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 			cells += blm_part_counts(view, i) ? (double)part->shape.cells : 0;
 		}
 	}
+	if (r == 0)
+		r = blm_check_struck(f, view);
 	if (r == 0) {
 		e.keys.value = fmax(e.keys.value, 0);
 		if (cells > 0) {	/* none: all parts of it are past */
@@ -214,6 +216,10 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 		if (r == 0 && one->part[i].kind->difference_of)
 			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &census[2], &c.difference.error);
 	}
+	if (r == 0)
+		r = blm_check_struck(a, view[0]);
+	if (r == 0)
+		r = blm_check_struck(b, view[1]);
 	free(census);
 	if (r < 0)
 		return r;

@@ -232,6 +232,8 @@ static int export(struct exporting *out)
 		r = pack(out);
 	if (r == 0)
 		r = out->format->write ? write_file(out) : give_file(out);
+	if (r == 0)
+		r = blm_check_struck(out->f, out->view);
 	return r < 0 ? r : out->to->finish(out->to);
 }
 

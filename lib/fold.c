@@ -8,6 +8,7 @@
 #include "pass.h"
 
 struct folding {
+	const struct blm_filter *f;
 	const struct blm_view *from;
 	uint64_t by;
 };
@@ -52,7 +53,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	free(room);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));
 	live_of(new)->inexact.word = live_of(f->from)->inexact.word;
-	return r;
+	return r < 0 ? r : blm_check_struck(f->f, f->from);
 }
 
 /* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */
@@ -81,7 +82,7 @@ static int make_smaller(struct blm_making *ret, const struct blm_view *view, uin
 BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, uint64_t by, unsigned mode)
 {
 	BLM_INSIDE;
-	struct folding folding = { .from = current_view(from), .by = by };
+	struct folding folding = { .f = from, .from = current_view(from), .by = by };
 	struct blm_making *making = malloc(sizeof(*making));
 	int r = making ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
 

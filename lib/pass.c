@@ -4,6 +4,7 @@
 #include "thread.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A range is what a thread takes at a time: whole huge pages, few enough that taking one costs nothing. */
@@ -31,6 +32,14 @@ static unsigned threads_for(uint64_t bytes)
 
 /* ---- Holes ---- */
 
+/* Behind the end of a file that was cut there are no holes: what is not there any more is to be missed, not to be zeros. */
+static bool ends_before(int fd, uint64_t bytes)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size < bytes;
+}
+
 bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
 {
 	const struct blm_part *part = &view->part[i];
@@ -44,8 +53,8 @@ bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_
 	if (!view->holes || view->image.fd < 0)
 		return true;
 	data = lseek(view->image.fd, (off_t)(base + at), SEEK_DATA);
-	if (data < 0)
-		return errno != ENXIO;		/* ENXIO: only holes from here on */
+	if (data < 0)		/* ENXIO: only holes from here on */
+		return errno != ENXIO || ends_before(view->image.fd, base + part->shape.bytes);
 	if ((uint64_t)data >= base + part->shape.bytes)
 		return false;
 	hole = lseek(view->image.fd, data, SEEK_HOLE);

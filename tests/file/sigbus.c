@@ -96,6 +96,134 @@ START_TEST(a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for
 }
 END_TEST
 
+/* ---- What is made of one that is cut ---- */
+
+static struct blm_filter *made;
+
+static int unite(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_combine(&made, NULL, "made", BLM_UNION, (const struct blm_filter *const[]){ whole, cut }, 2, 0, NULL);
+}
+
+static int intersect(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_combine(&made, NULL, "made", BLM_INTERSECT, (const struct blm_filter *const[]){ whole, cut }, 2, 0, NULL);
+}
+
+static int unite_into(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_combine_into(whole, BLM_UNION, (const struct blm_filter *const[]){ cut }, 1, 0, NULL);
+}
+
+static int unite_into_judged(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_combine_into(whole, BLM_UNION, (const struct blm_filter *const[]){ cut }, 1, 0.9999, NULL);
+}
+
+static int intersect_into(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_combine_into(whole, BLM_INTERSECT, (const struct blm_filter *const[]){ cut }, 1, 0, NULL);
+}
+
+static int copy(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_copy(&made, NULL, "made", cut, 0);
+}
+
+static int fold(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_fold(&made, NULL, "made", cut, 2, 0);
+}
+
+static int convert(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_convert(&made, NULL, "made", cut, "classic", 0);
+}
+
+static int export_file(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_export_file(cut, NULL, "made");
+}
+
+static int export_bytes(struct blm_filter *cut, struct blm_filter *whole)
+{
+	void *bytes;
+	size_t count;
+
+	return blm_export_bytes(cut, NULL, &bytes, &count);
+}
+
+static int advance(struct blm_filter *cut, struct blm_filter *whole)
+{
+	return blm_advance(whole, (const struct blm_filter *const[]){ cut }, 1);
+}
+
+static int estimate(struct blm_filter *cut, struct blm_filter *whole)
+{
+	struct blm_estimate e;
+
+	return blm_estimate(cut, true, &e);
+}
+
+static int compare(struct blm_filter *cut, struct blm_filter *whole)
+{
+	struct blm_comparison c;
+
+	return blm_compare(whole, cut, &c);
+}
+
+static const struct {
+	const char *kind;
+	int (*use)(struct blm_filter *cut, struct blm_filter *whole);
+} uses[] = {
+	{ "classic", unite }, { "classic", intersect }, { "classic", unite_into }, { "classic", unite_into_judged }, { "classic", intersect_into },
+	{ "classic", copy }, { "classic", export_file }, { "classic", export_bytes }, { "classic", estimate }, { "classic", compare },
+	{ "blocked", fold }, { "counting", convert }, { "attenuated", advance }, { "attenuated", unite_into }, { "scalable", unite },
+};
+enum { USES = ARRAY_LEN(uses) };
+
+/* How many of other keys it takes for its own. */
+static int strangers_in(const struct blm_filter *f)
+{
+	int n = 0;
+
+	for (int i = KEYS; i < 11 * KEYS; i++)
+		n += blm_contains(f, &i, sizeof(i));
+	return n;
+}
+
+static int make_of_what_is_cut(int i)
+{
+	struct blm_params params = { .kind = uses[i / 2].kind, .capacity = 100000, .rate = 1e-6, .sparse = i % 2, .seed_count = 1,
+				     .seeds = (const uint64_t[]){ 7 } };
+	struct blm_filter *cut, *whole;
+	int r;
+
+	if (!strcmp(params.kind, "blocked"))
+		params.cells = 1 << 22;		/* so that it can be folded */
+	MUST(blm_survive_truncation() == 0);
+	MUST(blm_create(&cut, NULL, "cut", &params) == 0 && blm_create(&whole, NULL, "whole", &params) == 0);
+	for (int k = 0; k < KEYS; k++)
+		MUST(blm_add(cut, &k, sizeof(k)) == 1 && blm_add(whole, &k, sizeof(k)) == 1);
+	MUST(truncate("cut", 65536) == 0);
+	r = uses[i / 2].use(cut, whole);
+	if (r != -EIO)
+		fprintf(stderr, "%s %d: %d, %s\n", uses[i / 2].kind, i, r, blm_why());
+	MUST(r == -EIO && access("made", F_OK) < 0);
+	MUST(keys_denied(whole) == 0 && strangers_in(whole) == 0);
+	blm_close(cut);
+	blm_close(whole);
+	return 0;
+}
+
+START_TEST(what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing)
+{
+	ck_assert_int_eq(run_apart(make_of_what_is_cut, _i), 0);
+}
+END_TEST
+
+/* ---- How many ---- */
+
 static int cut_the_1025th(int unused)
 {
 	struct rlimit files;
@@ -195,6 +323,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(tc, a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for_and_else_a_signal, 0, 2);
 	tcase_add_test(tc, a_page_is_as_large_as_the_system_says);
+	tcase_add_loop_test(tc, what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing, 0, 2 * USES);
 	tcase_add_test(tc, a_thousand_and_24_maps_are_guarded_and_more_may_be_open);
 	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0, ARRAY_LEN(before));
 	tcase_add_loop_test(tc, so_does_a_signal_that_somebody_sends, 0, ARRAY_LEN(before));
