@@ -5,7 +5,8 @@
  * calls that it makes fails: once, or that one and all of its kind after it. What must hold then is in check() below.
  *
  * $BLOOMERY_TEST_SCALE: a share of the runs, or "full" for all of them; arguments: the names of the cases to run; with -e each
- * place fails at least once, with -v each run is told of.
+ * place fails in any case, with its first errno, once and from then on; with -j N so many cases run at the same time; with -v each
+ * run is told of.
  */
 #include "base.h"
 #include "bloomery.h"
@@ -1434,6 +1435,7 @@ static struct shared {
 	long calls[FAULT_CALLS], failed;
 	int result;
 	unsigned findings;
+	unsigned long runs;
 } *shared;
 
 static char run_name[200];
@@ -1878,8 +1880,9 @@ static void run_apart(const struct one_case *c, enum where where, const struct f
 
 static bool verbose, each;
 static double share = 1;
-static unsigned long dice = 1;
-static unsigned long runs;
+static unsigned long dice;
+
+static const char *const where_in_words[] = { "at a path", "in a store", "in memory" };
 
 static bool chosen(void)
 {
@@ -1894,21 +1897,19 @@ static const char *error_name(int err)
 
 static void run_plan(const struct one_case *c, enum where where, const struct fault *plan, long of)
 {
-	static const char *const at[] = { "at a path", "in a store", "in memory" };
-
 	if (plan->mode == FAULT_NOW_AND_THEN)
-		snprintf(run_name, sizeof(run_name), "%s %s, one of %ld calls fails, seed %lu", c->name, at[where], plan->nth, plan->random);
+		snprintf(run_name, sizeof(run_name), "%s %s, one of %ld calls fails, seed %lu", c->name, where_in_words[where], plan->nth, plan->random);
 	else if (plan->mode)
-		snprintf(run_name, sizeof(run_name), "%s %s, %s, number %ld of %ld%s, %s", c->name, at[where], fault_name(plan->call),
+		snprintf(run_name, sizeof(run_name), "%s %s, %s, number %ld of %ld%s, %s", c->name, where_in_words[where], fault_name(plan->call),
 			 plan->nth, of, plan->mode == FAULT_ONCE ? "" : " and all after", error_name(plan->err));
 	else
-		snprintf(run_name, sizeof(run_name), "%s %s, %s", c->name, at[where], storm ? "interrupted all the time" : "nothing fails");
+		snprintf(run_name, sizeof(run_name), "%s %s, %s", c->name, where_in_words[where], storm ? "interrupted all the time" : "nothing fails");
 	if (verbose) {
 		printf("# %s\n", run_name);
 		fflush(stdout);
 	}
 	run_apart(c, where, plan);
-	runs++;
+	shared->runs++;
 }
 
 static void run_call(const struct one_case *c, enum where where, enum fault_call call, long calls)
@@ -1916,7 +1917,7 @@ static void run_call(const struct one_case *c, enum where where, enum fault_call
 	for (long n = 1; n <= calls; n++)
 		for (unsigned e = 0; fault_errno(call, e); e++)
 			for (enum fault_mode mode = FAULT_ONCE; mode <= FAULT_FROM_THEN_ON; mode++)
-				if (chosen() || (each && e == 0 && mode == FAULT_ONCE))
+				if (chosen() || (each && e == 0))
 					run_plan(c, where, &(struct fault){ .mode = mode, .call = call, .nth = n,
 									    .err = fault_errno(call, e) }, calls);
 }
@@ -1942,18 +1943,100 @@ static unsigned run_case(const struct one_case *c, enum where where)
 	return shared->findings - before;
 }
 
-/* ---- The end ---- */
+/* ---- All cases ---- */
 
-static bool wanted(const char *name, int argc, char **argv)
+/* A case at one of its places: what one process works on, in a folder of its own. Several do so at the same time. */
+struct unit {
+	const struct one_case *c;
+	enum where where;
+	struct shared *shared;
+	FILE *told;		/* what it says, until its turn to be told of has come */
+	pid_t pid;		/* 0: not begun, or ended */
+	bool failed;
+};
+
+static bool wanted(const char *name, char **names, size_t count)
 {
-	bool any = false;
-
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], name))
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
 			return true;
-		any |= *argv[i] != '-';
+	return count == 0;
+}
+
+static size_t list_units(struct unit *ret, char **names, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (enum where where = PATH; where <= MEMORY; where++)
+			if (cases[i].how & 1u << where && wanted(cases[i].name, names, count))
+				ret[n++] = (struct unit){ .c = &cases[i], .where = where, .pid = 0 };
+	return n;
+}
+
+static void begin_unit(struct unit *u)
+{
+	char folder[32];
+
+	u->told = tmpfile();
+	FIXTURE(u->told ? 0 : -errno);
+	u->pid = fork();
+	FIXTURE(u->pid < 0 ? -errno : 0);
+	if (u->pid > 0)
+		return;
+	FIXTURE(dup2(fileno(u->told), STDOUT_FILENO) < 0 ? -errno : 0);
+	snprintf(folder, sizeof(folder), "%td-%d", u->c - cases, (int)u->where);
+	FIXTURE(mkdir(folder, 0755));
+	FIXTURE(chdir(folder));
+	dice = (unsigned long)(u->c - cases) * 4 + u->where;
+	shared = u->shared;
+	exit(run_case(u->c, u->where) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* Wait for any of them. */
+static void end_unit(struct unit *units, size_t count)
+{
+	int status;
+	pid_t pid = wait(&status);
+
+	for (size_t i = 0; i < count; i++)
+		if (units[i].pid == pid) {
+			units[i].pid = 0;
+			units[i].failed = status != 0;
+		}
+}
+
+static void tell_of(struct unit *u, size_t number)
+{
+	char words[4096];
+	size_t n;
+
+	rewind(u->told);
+	while ((n = fread(words, 1, sizeof(words), u->told)) > 0)
+		fwrite(words, 1, n, stdout);
+	fclose(u->told);
+	printf("%sok %zu - whatever fails under %s %s, it says so and leaves all as it was\n", u->failed ? "not " : "", number, u->c->name,
+	       where_in_words[u->where]);
+	fflush(stdout);
+}
+
+/* So many at the same time; told of in their order. Return: how many failed. */
+static unsigned work_through(struct unit *units, size_t count, size_t at_once)
+{
+	size_t begun = 0, ended = 0, told_of = 0;
+	unsigned failed = 0;
+
+	while (told_of < count) {
+		for (; begun < count && begun - ended < at_once; begun++)
+			begin_unit(&units[begun]);
+		end_unit(units, begun);
+		ended++;
+		for (; told_of < begun && units[told_of].pid == 0; told_of++) {
+			tell_of(&units[told_of], told_of + 1);
+			failed += units[told_of].failed;
+		}
 	}
-	return !any;
+	return failed;
 }
 
 static void go_to_work(void)
@@ -1976,34 +2059,40 @@ static void go_to_work(void)
 	FIXTURE(waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -EIO);
 	nftw(".", remember, 32, FTW_PHYS);
 	FIXTURE(chdir(folder));
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 int main(int argc, char **argv)
 {
+	static struct unit units[3 * ARRAY_LEN(cases)];
 	const char *scale = getenv("BLOOMERY_TEST_SCALE");
-	unsigned number = 0, failed = 0;
+	unsigned long at_once = 1, runs = 0, findings = 0;
+	struct shared *all;
 	char folder[300];
+	unsigned failed;
+	size_t count;
+	int option;
 
 	share = scale && !strcmp(scale, "full") ? 1 : scale ? atof(scale) * 0.05 : 0.05;
-	for (int i = 1; i < argc; i++) {
-		verbose |= !strcmp(argv[i], "-v");
-		each |= !strcmp(argv[i], "-e");
+	while ((option = getopt(argc, argv, "evj:")) != -1) {
+		verbose |= option == 'v';
+		each |= option == 'e';
+		if (option == 'j')
+			at_once = strtoul(optarg, NULL, 10);
+		if (option == '?' || at_once == 0)
+			return EXIT_FAILURE;
 	}
 	go_to_work();
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		for (enum where where = PATH; where <= MEMORY; where++) {
-			unsigned findings;
-
-			if (!(cases[i].how & 1u << where) || !wanted(cases[i].name, argc, argv))
-				continue;
-			findings = run_case(&cases[i], where);
-			failed += findings > 0;
-			printf("%sok %u - whatever fails under %s %s, it says so and leaves all as it was\n", findings ? "not " : "", ++number,
-			       cases[i].name, (const char *const[]){ "at a path", "in a store", "in memory" }[where]);
-			fflush(stdout);
-		}
-	printf("1..%u\n# %lu runs, %u findings\n", number, runs, shared->findings);
+	count = list_units(units, argv + optind, (size_t)(argc - optind));
+	all = mmap(NULL, (count + 1) * sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	FIXTURE(all == MAP_FAILED ? -errno : 0);
+	for (size_t i = 0; i < count; i++)
+		units[i].shared = &all[i];
+	failed = work_through(units, count, at_once);
+	for (size_t i = 0; i < count; i++) {
+		runs += all[i].runs;
+		findings += all[i].findings;
+	}
+	printf("1..%zu\n# %lu runs, %lu findings\n", count, runs, findings);
 	FIXTURE(getcwd(folder, sizeof(folder)) && chdir("/") == 0 ? 0 : -EIO);
 	nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
