@@ -1,0 +1,89 @@
+/* inject_banks.c - inject.c's cases of banks */
+#include "inject.h"
+
+static int finish_bank(struct blm_bank_build *b, int r)
+{
+	if (r >= 0)
+		return blm_bank_finish(b);
+	blm_bank_cancel(b);
+	return r;
+}
+
+static int build_bank(struct world *w)
+{
+	struct blm_bank_build *b;
+	int r = blm_bank_begin(&b, "bank", true, 0640);
+
+	if (r < 0)
+		return r;
+	r = blm_bank_add(b, w->f, "a");
+	if (r == 0)
+		r = blm_bank_add(b, w->g, "b");
+	return finish_bank(b, r);
+}
+
+static void build_bank_before(struct world *w)
+{
+	FIXTURE(build_bank(w));
+}
+
+static int build_bank_of_fps(struct world *w)
+{
+	static const char text[] = "#FPS1\n#num_bits=24\n0f0a01\tx\nffffff\ty\tmore\n000000\tz\n";
+	struct blm_bank_build *b;
+	int r = blm_bank_begin(&b, "bank", true, 0);
+
+	return r < 0 ? r : finish_bank(b, (int)blm_bank_add_fps(b, text, sizeof(text) - 1, "set"));
+}
+
+static void build_bank_of_fps_before(struct world *w)
+{
+	FIXTURE(build_bank_of_fps(w));
+}
+
+static int ask_bank(struct world *w)
+{
+	static _Alignas(64) uint8_t bits[1 << 16];
+	struct blm_bank_hit hits[2];
+	struct blm_bank_info about;
+	struct blm_bank *bank;
+	uint64_t row;
+	int64_t r = blm_bank_open(&bank, "bank");
+
+	if (r < 0)
+		return (int)r;
+	blm_bank_info(bank, &about);
+	r = about.row_bytes <= sizeof(bits) ? blm_bank_find(bank, "a", &row) : -EILSEQ;
+	if (r == 0)
+		r = blm_bank_read_filter(bank, w->f, bits);
+	if (r == 0)
+		r = blm_bank_similar(bank, bits, &(struct blm_likeness){ .threshold = 0.1 }, hits, 2);
+	if (r >= 0 && r != 2)
+		r = -EILSEQ;
+	if (r >= 0)
+		r = blm_bank_which(bank, "key 150", 7, NULL);
+	if (r >= 0)
+		r = r == 2 ? blm_bank_verify(bank, NULL, NULL) : -EILSEQ;
+	blm_bank_close(bank);
+	return (int)r;
+}
+
+static int export_bank(struct world *w)
+{
+	struct blm_bank *bank;
+	int r = blm_bank_open(&bank, "bank");
+
+	if (r < 0)
+		return r;
+	r = blm_bank_export_fps(bank, ignore_bytes, NULL);
+	blm_bank_close(bank);
+	return r;
+}
+
+const struct one_case banks_cases[] = {
+	{ "bank-build", IN_PATH | OPEN_F | OPEN_G, build_bank, NULL, 0, 0 },
+	{ "bank-build-of-fps", IN_PATH, build_bank_of_fps, NULL, 0, 0 },
+	{ "bank-ask", IN_PATH | OPEN_F | OPEN_G, ask_bank, build_bank_before, 0, 0 },
+	{ "bank-export", IN_PATH, export_bank, build_bank_of_fps_before, 0, 0 },
+	{ .name = NULL },
+};

@@ -1,0 +1,158 @@
+/* inject_built.c - inject.c's cases of kinds that are built from all their keys */
+#include "inject.h"
+
+enum { MORE = 5000, AT_ONCE = 250 };	/* with so many more keys they go through a file where memory is at its least */
+
+/* Keys, with values where the builder wants them. */
+static int gather(struct blm_build *b, bool values, int from, int to)
+{
+	char text[AT_ONCE][16];
+	struct blm_key keys[AT_ONCE];
+	uint64_t value[AT_ONCE];
+	int r = 0;
+
+	for (int i = from; r == 0 && i < to; ) {
+		size_t n = 0;
+
+		for (; n < AT_ONCE && i < to; i++, n++) {
+			key_of(i, text[n]);
+			keys[n] = (struct blm_key){ text[n], strlen(text[n]) };
+			value[n] = (uint64_t)i % 16;
+		}
+		r = values ? blm_build_put_many(b, keys, value, n) : blm_build_add_many(b, keys, n);
+	}
+	return r;
+}
+
+/* A filter of this kind with these keys, and as many more that nobody asks for. */
+static int build_kind(struct world *w, const char *name, struct blm_params params, int from, int to, int more, struct blm_filter **ret)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	bool values = !strcmp(params.kind, "bloomier");
+	struct blm_build *b;
+	int r;
+
+	params.seed_count = 1;
+	params.seeds = small.seeds;
+	r = blm_build_begin(&b, w->store, name, &params, &least);
+	if (r < 0)
+		return r;
+	r = gather(b, values, 1000, 1000 + more);
+	if (r == 0)
+		r = gather(b, values, from, to);
+	if (r == 0)
+		return blm_build_finish(b, ret);
+	blm_build_cancel(b);
+	return r;
+}
+
+static int build_golomb(struct world *w)
+{
+	return build_kind(w, new_name(w), (struct blm_params){ .kind = "golomb", .rate = 1e-6 }, COMMON, 300, MORE, &w->made);
+}
+
+static int build_fuse(struct world *w)
+{
+	return build_kind(w, new_name(w), (struct blm_params){ .kind = "fuse", .rate = 1e-6 }, COMMON, 300, 0, &w->made);
+}
+
+static int build_ribbon(struct world *w)
+{
+	return build_kind(w, new_name(w), (struct blm_params){ .kind = "ribbon", .rate = 1e-6 }, COMMON, 300, MORE, &w->made);
+}
+
+static int build_bloomier(struct world *w)
+{
+	return build_kind(w, new_name(w), (struct blm_params){ .kind = "bloomier", .rate = 1e-6, .options = "value-bits=4" }, COMMON, 300, MORE, &w->made);
+}
+
+/* Of keys that are counted first; what it was goes. */
+static int build_counted_over(struct world *w)
+{
+	return build_kind(w, "a", (struct blm_params){ .kind = "cuckoo", .rate = 1e-6, .replace = true }, COMMON, 300, MORE, NULL);
+}
+
+static int build_scalable(struct world *w)
+{
+	return build_kind(w, new_name(w), (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 }, COMMON, 300, 0, &w->made);
+}
+
+static const struct blm_params counted_golomb = { .kind = "golomb", .capacity = 600, .rate = 1e-6, .options = "counted=1", .replace = true };
+
+static void as_golomb(struct world *w)
+{
+	FIXTURE(build_kind(w, "a", counted_golomb, 0, KEYS, 0, NULL));
+}
+
+static void both_as_golomb(struct world *w)
+{
+	as_golomb(w);
+	FIXTURE(build_kind(w, "b", counted_golomb, COMMON, 300, 0, NULL));
+}
+
+static void both_as_golomb_in_memory(struct world *w)
+{
+	struct blm_params params = counted_golomb;
+
+	params.replace = false;
+	w->f = blm_close(w->f);
+	w->g = blm_close(w->g);
+	FIXTURE(build_kind(w, NULL, params, 0, KEYS, 0, &w->f));
+	FIXTURE(build_kind(w, NULL, params, COMMON, 300, 0, &w->g));
+}
+
+static void as_keyed_golomb(struct world *w)
+{
+	struct blm_params params = counted_golomb;
+	struct blm_build *b;
+
+	params.hash = keyed.hash;
+	params.secret = keyed.secret;
+	FIXTURE(blm_build_begin(&b, w->store, "a", &params, NULL));
+	FIXTURE(gather(b, false, 0, KEYS));
+	FIXTURE(blm_build_finish(b, NULL));
+}
+
+static int merge(struct world *w)
+{
+	return blm_merge(&w->made, w->store, new_name(w), (const struct blm_filter *const[]){ w->f, w->g }, 2, 0600);
+}
+
+/* What only "a" has goes, and what only "b" has comes. */
+static int update(struct world *w)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	struct blm_update *u;
+	int r = blm_update_begin(&u, w->store, "a", NULL, &least);
+
+	if (r < 0)
+		return r;
+	for (int i = 0; r == 0 && i < COMMON; i++) {
+		char go[16], come[16];
+
+		key_of(i, go);
+		key_of(KEYS + i, come);
+		r = blm_update_remove_many(u, &(struct blm_key){ go, strlen(go) }, 1);
+		if (r == 0)
+			r = blm_update_add_many(u, &(struct blm_key){ come, strlen(come) }, 1);
+	}
+	if (r == 0)
+		return blm_update_finish(u);
+	blm_update_cancel(u);
+	return r;
+}
+
+const struct one_case built_cases[] = {
+	{ "golomb-build", EVERYWHERE, build_golomb, NULL, 0, SECOND },
+	{ "fuse-build", IN_PATH | IN_MEMORY, build_fuse, NULL, 0, SECOND },
+	{ "ribbon-build", IN_STORE, build_ribbon, NULL, 0, SECOND },
+	{ "bloomier-build", IN_PATH, build_bloomier, NULL, 0, SECOND },
+	{ "scalable-build", IN_PATH | IN_STORE, build_scalable, NULL, 0, SECOND },
+	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
+	{ "golomb-open-read", IN_PATH | IN_STORE, open_to_read, as_golomb, 0, 0 },
+	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
+	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0, BOTH },
+	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
+	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
+	{ .name = NULL },
+};

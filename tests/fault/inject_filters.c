@@ -1,0 +1,270 @@
+/* inject_filters.c - inject.c's cases of filters of bits: made, opened, asked, given keys, combined, replaced */
+#include "inject.h"
+
+static int create(struct world *w)
+{
+	return blm_create(&w->made, w->store, new_name(w), &small);
+}
+
+static int create_keyed(struct world *w)
+{
+	return blm_create(&w->made, w->store, new_name(w), &keyed);
+}
+
+static int create_with_new_secret(struct world *w)
+{
+	return blm_create(&w->made, w->store, new_name(w), &(struct blm_params){ .capacity = 600, .hash = "siphash", .mode = 0640 });
+}
+
+static int create_sparse(struct world *w)
+{
+	return blm_create(&w->made, w->store, new_name(w), &(struct blm_params){ .capacity = 600, .rate = 0.0001, .sparse = true });
+}
+
+static int create_over(struct world *w)
+{
+	return blm_create(&w->made, w->store, "a", &(struct blm_params){ .capacity = 600, .rate = 0.0001, .replace = true });
+}
+
+int open_to_read(struct world *w)
+{
+	return blm_open(&w->made, w->store, "a", false);
+}
+
+int open_to_write(struct world *w)
+{
+	return blm_open(&w->made, w->store, "a", true);
+}
+
+static int open_keyed(struct world *w)
+{
+	return blm_open(&w->made, w->store, "keyed", true);
+}
+
+static int open_with_secret(struct world *w)
+{
+	return blm_open_keyed(&w->made, w->store, "keyed", true, keyed.secret);
+}
+
+int add(struct world *w)
+{
+	return add_keys(w->f, 0, KEYS);
+}
+
+static int add_and_sync(struct world *w)
+{
+	int r = blm_sync_every(w->f, 1, 0);
+
+	return r < 0 ? r : blm_add(w->f, "one more", 8);
+}
+
+static int claim(struct world *w)
+{
+	return (int)blm_claim_many(w->f, &(struct blm_key){ "one more", 8 }, 1, NULL);
+}
+
+int ask(struct world *w)
+{
+	return holds(w->f, 0, KEYS) == KEYS ? 0 : -EILSEQ;
+}
+
+static int load(struct world *w)
+{
+	return blm_load(w->f, BLM_LOCK | BLM_SMALL_PAGES);
+}
+
+int sync_it(struct world *w)
+{
+	return blm_sync(w->f);
+}
+
+static int info(struct world *w)
+{
+	struct blm_info *info = __builtin_alloca(sizeof(*info));
+
+	return blm_info(w->f, info);
+}
+
+static int estimate(struct world *w)
+{
+	struct blm_estimate e;
+
+	return blm_estimate(w->f, true, &e);
+}
+
+static int compare(struct world *w)
+{
+	struct blm_comparison c;
+
+	return blm_compare(w->f, w->g, &c);
+}
+
+int unite_raw(struct world *w)
+{
+	uint8_t raw[64];
+	int r = blm_data_read(w->f, 0, raw, sizeof(raw));
+
+	return r < 0 ? r : blm_data_unite(w->f, 0, raw, sizeof(raw));
+}
+
+static int template(struct world *w)
+{
+	return blm_template(&w->made, w->store, new_name(w), w->f, 0);
+}
+
+int copy(struct world *w)
+{
+	return blm_copy(&w->made, w->store, new_name(w), w->f, 0600);
+}
+
+static int combine(struct world *w, enum blm_op op)
+{
+	const struct blm_filter *two[] = { w->f, w->g };
+	double rate;
+
+	return blm_combine(&w->made, w->store, new_name(w), op, two, 2, 0.5, &rate);
+}
+
+static int unite(struct world *w)
+{
+	return combine(w, BLM_UNION);
+}
+
+static int intersect(struct world *w)
+{
+	return combine(w, BLM_INTERSECT);
+}
+
+int unite_into(struct world *w)
+{
+	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
+}
+
+static int intersect_into(struct world *w)
+{
+	return blm_combine_into(w->f, BLM_INTERSECT, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
+}
+
+int clear(struct world *w)
+{
+	return blm_clear(w->f);
+}
+
+int seal(struct world *w)
+{
+	return blm_seal(w->f);
+}
+
+static int fill_with_second(struct blm_filter *new, void *context)
+{
+	return add_keys(new, COMMON, 300);
+}
+
+int rebuild(struct world *w)
+{
+	return blm_rebuild(w->store, "a", &(struct blm_params){ .capacity = 800 }, fill_with_second, NULL);
+}
+
+/* All keys of b. Cancelled where adding fails, as it must be. */
+static int build_at(struct world *w, const char *name, bool over, struct blm_filter **ret)
+{
+	const struct blm_params params = { .capacity = 600, .rate = 0.0001, .replace = over };
+	struct blm_build *b;
+	int r = blm_build_begin(&b, w->store, name, &params, NULL);
+
+	for (int i = COMMON; r >= 0 && i < 300; i++) {
+		char key[16];
+
+		key_of(i, key);
+		r = blm_build_add_many(b, &(struct blm_key){ key, strlen(key) }, 1);
+		if (r < 0)
+			blm_build_cancel(b);
+	}
+	return r < 0 ? r : blm_build_finish(b, ret);
+}
+
+static int build(struct world *w)
+{
+	return build_at(w, new_name(w), false, &w->made);
+}
+
+static int build_over(struct world *w)
+{
+	return build_at(w, "a", true, NULL);
+}
+
+/* As many keys as are in both. */
+static void unite_before(struct world *w)
+{
+	FIXTURE(unite_into(w));
+}
+
+static int count_estimated(struct world *w)
+{
+	uint64_t keys = 0;
+	bool estimated = false;
+	int r = blm_count(w->f, &keys, &estimated);
+
+	return r == 0 && (!estimated || keys < 290 || keys > 310) ? -EILSEQ : r;
+}
+
+static void make_replacement(struct world *w)
+{
+	struct blm_filter *f;
+
+	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL));
+	blm_close(f);
+}
+
+static void fork_and_replace(struct world *w)
+{
+	fork_it(w);
+	make_replacement(w);
+}
+
+const struct one_case filters_cases[] = {
+	{ "create", EVERYWHERE, create, NULL, 0, EMPTY },
+	{ "create-keyed", EVERYWHERE, create_keyed, NULL, 0, EMPTY },
+	{ "create-secret", EVERYWHERE, create_with_new_secret, NULL, 0, EMPTY },
+	{ "create-sparse", EVERYWHERE, create_sparse, NULL, 0, EMPTY },
+	{ "create-over", IN_PATH | IN_STORE, create_over, NULL, EMPTY, 0 },
+	{ "open-read", IN_PATH | IN_STORE, open_to_read, NULL, 0, 0 },
+	{ "open-write", IN_PATH | IN_STORE, open_to_write, NULL, 0, 0 },
+	{ "open-keyed", IN_PATH | IN_STORE, open_keyed, NULL, 0, 0 },
+	{ "open-secret", IN_PATH | IN_STORE, open_with_secret, NULL, 0, 0 },
+	{ "add", EVERYWHERE | OPEN_F, add, NULL, 0, 0 },
+	{ "add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_and_sync, NULL, 0, 0 },
+	{ "add-to-replaced", IN_PATH | IN_STORE | OPEN_F, add, make_replacement, 0, 0 },
+	{ "claim", EVERYWHERE | OPEN_F, claim, NULL, 0, 0 },
+	{ "claim-in-replaced", IN_PATH | IN_STORE | OPEN_F, claim, make_replacement, 0, 0 },
+	{ "add-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, add, fork_it, 0, 0 },
+	{ "claim-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, claim, fork_it, 0, 0 },
+	{ "add-to-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, add, fork_and_replace, 0, 0 },
+	{ "claim-in-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, claim, fork_and_replace, 0, 0 },
+	{ "contains", EVERYWHERE | OPEN_F | READ_F, ask, NULL, 0, 0 },
+	{ "contains-in-replaced", IN_PATH | IN_STORE | OPEN_F | READ_F, ask, make_replacement, 0, 0 },
+	{ "load", EVERYWHERE | OPEN_F | READ_F, load, NULL, 0, 0 },
+	{ "sync", EVERYWHERE | OPEN_F, sync_it, NULL, 0, 0 },
+	{ "sync-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, sync_it, fork_it, 0, 0 },
+	{ "sync-replaced-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, sync_it, fork_and_replace, 0, 0 },
+	{ "clear-in-child", IN_PATH | IN_STORE | OPEN_F | FORKED, clear, fork_it, EMPTY, 0 },
+	{ "info", EVERYWHERE | OPEN_F, info, NULL, 0, 0 },
+	{ "estimate", EVERYWHERE | OPEN_F, estimate, NULL, 0, 0 },
+	{ "compare", IN_PATH | OPEN_F | OPEN_G, compare, NULL, 0, 0 },
+	{ "count", IN_PATH | OPEN_F | OPEN_G, count_estimated, unite_before, BOTH, 0 },
+	{ "data", IN_PATH | IN_STORE | OPEN_F, unite_raw, NULL, 0, 0 },
+	{ "template", EVERYWHERE | OPEN_F, template, NULL, 0, EMPTY },
+	{ "copy", EVERYWHERE | OPEN_F, copy, NULL, 0, FIRST },
+	{ "union", EVERYWHERE | OPEN_F | OPEN_G, unite, NULL, 0, BOTH },
+	{ "intersection", EVERYWHERE | OPEN_F | OPEN_G, intersect, NULL, 0, SHARED },
+	{ "union-into", EVERYWHERE | OPEN_F | OPEN_G, unite_into, NULL, BOTH, 0 },
+	{ "intersection-into", EVERYWHERE | OPEN_F | OPEN_G, intersect_into, NULL, SHARED, 0 },
+	{ "clear", EVERYWHERE | OPEN_F, clear, NULL, EMPTY, 0 },
+	{ "seal", EVERYWHERE | OPEN_F | SEALS, seal, NULL, FIRST, 0 },
+	{ "rebuild", IN_PATH | IN_STORE, rebuild, NULL, SECOND, 0 },
+	{ "rebuild-open", IN_STORE | OPEN_F, rebuild, NULL, SECOND, 0 },
+	{ "build", EVERYWHERE, build, NULL, 0, SECOND },
+	{ "build-over", IN_PATH | IN_STORE, build_over, NULL, SECOND, 0 },
+	{ .name = NULL },
+};

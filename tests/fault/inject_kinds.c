@@ -1,0 +1,264 @@
+/* inject_kinds.c - inject.c's cases of kinds that do more than set bits */
+#include "inject.h"
+#include "file/format.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* "a" is of this kind from now on, with the keys that it had; those of the second half are not synced. */
+static void become(struct world *w, struct blm_params params)
+{
+	struct blm_filter *f;
+
+	params.replace = true;
+	params.seed_count = strcmp(params.kind, "split-block") && strcmp(params.kind, "redis-cuckoo") ? 1 : 0;	/* whose hashes take none */
+	params.seeds = params.seed_count ? small.seeds : NULL;
+	FIXTURE(blm_create(&f, w->store, "a", &params));
+	FIXTURE(add_keys(f, 0, COMMON));
+	FIXTURE(blm_sync(f));
+	FIXTURE(add_keys(f, COMMON, KEYS));
+	blm_close(f);
+}
+
+/* With cells for few more keys than it will have if some are added once more, so that keys are moved. */
+static void as_cuckoo(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "cuckoo", .cells = 460, .rate = 1e-6 });
+}
+
+static void as_redis_cuckoo(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "redis-cuckoo", .capacity = 600, .rate = 0.01, .options = "bucket-size=2" });
+}
+
+static const struct blm_params iblt = { .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" };
+
+static void as_iblt(struct world *w)
+{
+	become(w, iblt);
+}
+
+/* "b", too. */
+static void as_two_iblt(struct world *w)
+{
+	struct blm_params params = iblt;
+	struct blm_filter *f;
+
+	as_iblt(w);
+	params.seeds = small.seeds;
+	params.seed_count = 1;
+	params.replace = true;
+	FIXTURE(blm_create(&f, w->store, "b", &params));
+	FIXTURE(add_keys(f, COMMON, 300));
+	blm_close(f);
+}
+
+static void as_counting(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "counting", .capacity = 600, .rate = 1e-6 });
+}
+
+/* "b", too. */
+static void as_two_counting(struct world *w)
+{
+	struct blm_params params = { .kind = "counting", .capacity = 600, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true };
+	struct blm_filter *f;
+
+	as_counting(w);
+	FIXTURE(blm_create(&f, w->store, "b", &params));
+	FIXTURE(add_keys(f, COMMON, 300));
+	blm_close(f);
+}
+
+static void as_d_left(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "d-left", .capacity = 600, .rate = 1e-6, .options = "spare=2" });
+}
+
+static void as_scalable(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 });
+}
+
+/* "b", too. */
+static void as_two_scalable(struct world *w)
+{
+	struct blm_params params = { .kind = "scalable", .capacity = 70, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true };
+	struct blm_filter *f;
+
+	as_scalable(w);
+	FIXTURE(blm_create(&f, w->store, "b", &params));
+	FIXTURE(add_keys(f, COMMON, 300));
+	blm_close(f);
+}
+
+static void as_removable(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "removable", .capacity = 600, .rate = 1e-6 });
+}
+
+static void as_window(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "window", .capacity = 600, .rate = 1e-6, .options = "slots=2" });
+}
+
+static void as_attenuated(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3" });
+}
+
+static void as_split_block(struct world *w)
+{
+	become(w, (struct blm_params){ .kind = "split-block", .cells = 256 * 200 });
+}
+
+/* The machine went down before all was synced, and with it some of the pages: the keys as of the sync are what counts, and they are "a"'s. */
+static void cut_power(struct world *w)
+{
+	struct blm_info *what = __builtin_alloca(sizeof(*what));
+	const uint64_t another_boot = 2;
+	struct blm_filter *f;
+	uint8_t zeros[64] = { 0 };
+	int fd;
+
+	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_sync(f));
+	FIXTURE(add_keys(f, KEYS, KEYS + 20));
+	FIXTURE(blm_info(f, what));
+	blm_close(f);
+	fd = open(what->path, O_RDWR | O_CLOEXEC);
+	FIXTURE(pwrite(fd, zeros, sizeof(zeros), sizeof(struct blm_header) + 64));
+	FIXTURE(pwrite(fd, &another_boot, 8, offsetof(struct blm_header, live.boot)));
+	close(fd);
+}
+
+static void as_cut_cuckoo(struct world *w)
+{
+	as_cuckoo(w);
+	cut_power(w);
+}
+
+static void as_cut_iblt(struct world *w)
+{
+	as_iblt(w);
+	cut_power(w);
+}
+
+static void as_cuckoo_forked(struct world *w)
+{
+	as_cuckoo(w);
+	fork_it(w);
+}
+
+int add_second(struct world *w)
+{
+	return add_keys(w->f, KEYS, 300);
+}
+
+static int add_second_and_sync(struct world *w)
+{
+	int r = blm_sync_every(w->f, 1, 0);
+
+	return r < 0 ? r : add_second(w);
+}
+
+/* All that only "a" has. */
+static int remove_first(struct world *w)
+{
+	char text[COMMON][16];
+	struct blm_key keys[COMMON];
+
+	for (int i = 0; i < COMMON; i++) {
+		key_of(i, text[i]);
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	return (int)blm_remove_many(w->f, keys, COMMON, NULL);
+}
+
+static int count_listed(void *context, const void *key, size_t len, bool in_b)
+{
+	++*(int *)context;
+	return 0;
+}
+
+static int list_differences(struct world *w)
+{
+	int n = 0, r = blm_differences(w->f, w->g, count_listed, &n);
+
+	return r == 0 && n < 300 - KEYS + COMMON ? -EILSEQ : r;	/* and what was added since */
+}
+
+static int estimate_difference(struct world *w)
+{
+	struct blm_value keys;
+
+	return blm_difference(w->f, w->g, &keys);
+}
+
+static int grow(struct world *w)
+{
+	return blm_grow(w->f, 0);
+}
+
+static int rotate(struct world *w)
+{
+	return blm_rotate(w->f);
+}
+
+static int advance(struct world *w)
+{
+	return blm_advance(w->f, (const struct blm_filter *const[]){ w->f }, 1);
+}
+
+static int convert(struct world *w)
+{
+	return blm_convert(&w->made, w->store, new_name(w), w->f, NULL, 0600);
+}
+
+static int fold(struct world *w)
+{
+	return blm_fold(&w->made, w->store, new_name(w), w->f, 4, 0600);
+}
+
+const struct one_case kinds_cases[] = {
+	{ "cuckoo-add", IN_PATH | IN_STORE | OPEN_F, add_second, as_cuckoo, BOTH, 0 },
+	{ "cuckoo-remove", IN_PATH | IN_STORE | OPEN_F, remove_first, as_cuckoo, SHARED, 0 },
+	{ "cuckoo-sync", IN_PATH | IN_STORE | OPEN_F, sync_it, as_cuckoo, 0, 0 },
+	{ "cuckoo-sync-in-child", IN_PATH | OPEN_F | FORKED, sync_it, as_cuckoo_forked, 0, 0 },
+	{ "cuckoo-copy", IN_PATH | OPEN_F, copy, as_cuckoo, 0, FIRST },
+	{ "cuckoo-clear", IN_STORE | OPEN_F, clear, as_cuckoo, EMPTY, 0 },
+	{ "cuckoo-seal", IN_PATH | OPEN_F | SEALS, seal, as_cuckoo, FIRST, 0 },
+	{ "cuckoo-verify", IN_PATH, verify, as_cuckoo, 0, 0 },
+	{ "cuckoo-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_cuckoo, BOTH, 0 },
+	{ "cuckoo-export", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, export_file, as_cuckoo, 0, 0 },
+	{ "cuckoo-export-bytes", IN_PATH | OPEN_F, export_bytes, as_cuckoo, 0, 0 },
+	{ "cuckoo-cut-open-read", IN_PATH, open_to_read, as_cut_cuckoo, 0, 0 },
+	{ "cuckoo-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_cuckoo, 0, 0 },
+	{ "redis-cuckoo-add", IN_PATH | OPEN_F, add_second, as_redis_cuckoo, BOTH, 0 },
+	{ "redis-cuckoo-remove", IN_STORE | OPEN_F, remove_first, as_redis_cuckoo, SHARED, 0 },
+	{ "redis-cuckoo-sync", IN_PATH | OPEN_F, sync_it, as_redis_cuckoo, 0, 0 },
+	{ "iblt-add", IN_PATH | IN_STORE | OPEN_F, add_second, as_iblt, BOTH, 0 },
+	{ "iblt-remove", IN_PATH | OPEN_F, remove_first, as_iblt, SHARED, 0 },
+	{ "iblt-sync", IN_PATH | IN_STORE | OPEN_F, sync_it, as_iblt, 0, 0 },
+	{ "iblt-cut-open-read", IN_PATH, open_to_read, as_cut_iblt, 0, 0 },
+	{ "iblt-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_iblt, 0, 0 },
+	{ "iblt-differences", IN_PATH | IN_STORE | OPEN_F | OPEN_G, list_differences, as_two_iblt, 0, 0 },
+	{ "iblt-difference", IN_PATH | OPEN_F | OPEN_G, estimate_difference, as_two_iblt, 0, 0 },
+	{ "counting-add", IN_PATH | OPEN_F, add_second, as_counting, BOTH, 0 },
+	{ "counting-remove", IN_STORE | OPEN_F, remove_first, as_counting, SHARED, 0 },
+	{ "counting-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_counting, BOTH, 0 },
+	{ "counting-data", IN_PATH | OPEN_F, unite_raw, as_counting, 0, 0 },
+	{ "counting-convert", IN_PATH | IN_STORE | OPEN_F, convert, as_counting, 0, FIRST },
+	{ "d-left-remove", IN_PATH | OPEN_F, remove_first, as_d_left, SHARED, 0 },
+	{ "d-left-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_d_left, FIRST, 0 },
+	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
+	{ "scalable-contains", IN_PATH | OPEN_F | READ_F, ask, as_scalable, 0, 0 },
+	{ "scalable-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_scalable, BOTH, 0 },
+	{ "scalable-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_scalable, BOTH, 0 },
+	{ "removable-remove", IN_PATH | OPEN_F, remove_first, as_removable, SHARED, 0 },
+	{ "window-add", IN_PATH | OPEN_F, add_second, as_window, BOTH, 0 },
+	{ "window-rotate", IN_PATH | IN_STORE | OPEN_F, rotate, as_window, FIRST, 0 },
+	{ "attenuated-advance", IN_STORE | OPEN_F, advance, as_attenuated, FIRST, 0 },
+	{ "split-block-fold", IN_PATH | OPEN_F, fold, as_split_block, 0, FIRST },
+	{ .name = NULL },
+};
