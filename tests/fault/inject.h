@@ -50,7 +50,9 @@ enum {
 	REPAIRS = 1 << 12,		/* it may succeed without having done all: made again, it does */
 	SEALS = 1 << 13,		/* "a" can be sealed though the call failed */
 	LAST_SECRET = 1 << 14,		/* with "a" goes a secret that no other filter has */
+
 	KEEPS_DAMAGE = 1 << 15,		/* "a" is damaged, and stays where it cannot be deleted */
+	NO_CALLS = 1 << 16,		/* it makes no call that can fail */
 };
 
 struct one_case {
@@ -61,7 +63,7 @@ struct one_case {
 	int a, new;		/* what becomes of "a", and of the new filter, if it is done; 0: as before, none */
 };
 
-extern const struct one_case filters_cases[], stores_cases[], lists_cases[], exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
+extern const struct one_case filters_cases[], stores_cases[], lists_cases[], forms_cases[], exchange_cases[], kinds_cases[], built_cases[], banks_cases[];
 
 #define FIXTURE(x) do { \
 	int fixture_ = (int)(x); \
@@ -107,6 +109,9 @@ int repair_store(struct world *w);
 int export_file(struct world *w);
 int export_bytes(struct world *w);
 int add_second(struct world *w);
+void make_replacement(struct world *w);
+void become(struct world *w, struct blm_params params);
+void as_counting(struct world *w);
 
 #pragma GCC visibility pop
 

@@ -47,6 +47,8 @@ static int ask_bank(struct world *w)
 	struct blm_bank_hit hits[2];
 	struct blm_bank_info about;
 	struct blm_bank *bank;
+	const char *id;
+	size_t id_bytes;
 	uint64_t row;
 	int64_t r = blm_bank_open(&bank, "bank");
 
@@ -54,6 +56,10 @@ static int ask_bank(struct world *w)
 		return (int)r;
 	blm_bank_info(bank, &about);
 	r = about.row_bytes <= sizeof(bits) ? blm_bank_find(bank, "a", &row) : -EILSEQ;
+	if (r == 0)
+		r = blm_bank_text(bank, row, &id, &id_bytes, NULL);
+	if (r == 0)
+		r = id_bytes == 1 && *id == 'a' ? blm_bank_read(bank, row, bits) : -EILSEQ;
 	if (r == 0)
 		r = blm_bank_read_filter(bank, w->f, bits);
 	if (r == 0)

@@ -38,6 +38,32 @@ static int import_bytes(struct world *w)
 	return blm_import_bytes(&w->made, w->store, new_name(w), NULL, w->bytes, w->count);
 }
 
+struct bytes_left {
+	const uint8_t *next;
+	size_t left;
+};
+
+/* A few bytes at a time. */
+static int64_t give_bytes(void *context, void *room, size_t bytes)
+{
+	struct bytes_left *at = context;
+	size_t n = bytes < 1000 ? bytes : 1000;
+
+	if (n > at->left)
+		n = at->left;
+	memcpy(room, at->next, n);
+	at->next += n;
+	at->left -= n;
+	return (int64_t)n;
+}
+
+static int import_from_function(struct world *w)
+{
+	struct bytes_left at = { w->bytes, w->count };
+
+	return blm_import(&w->made, w->store, new_name(w), NULL, give_bytes, &at);
+}
+
 static void export_first(struct world *w)
 {
 	FIXTURE(blm_export_bytes(w->f, NULL, &w->bytes, &w->count));
@@ -110,6 +136,7 @@ const struct one_case exchange_cases[] = {
 	{ "import-foreign", EVERYWHERE, import_foreign, NULL, 0, FIRST },
 	{ "import-foreign-text", IN_PATH, import_foreign_text, NULL, 0, FIRST },
 	{ "import-bytes", IN_PATH | OPEN_F, import_bytes, export_first, 0, FIRST },
+	{ "import-from-function", EVERYWHERE | OPEN_F, import_from_function, export_first, 0, FIRST },
 	{ "export", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, export_file, NULL, 0, 0 },
 	{ "export-to-function", IN_PATH | OPEN_F, export_to_function, NULL, 0, 0 },
 	{ "export-over", IN_PATH | OPEN_G, export_over, NULL, SECOND, 0 },

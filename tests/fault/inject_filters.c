@@ -208,7 +208,7 @@ static int count_estimated(struct world *w)
 	return r == 0 && (!estimated || keys < 290 || keys > 310) ? -EILSEQ : r;
 }
 
-static void make_replacement(struct world *w)
+void make_replacement(struct world *w)
 {
 	struct blm_filter *f;
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* "a" is of this kind from now on, with the keys that it had; those of the second half are not synced. */
-static void become(struct world *w, struct blm_params params)
+void become(struct world *w, struct blm_params params)
 {
 	struct blm_filter *f;
 
@@ -53,7 +53,7 @@ static void as_two_iblt(struct world *w)
 	blm_close(f);
 }
 
-static void as_counting(struct world *w)
+void as_counting(struct world *w)
 {
 	become(w, (struct blm_params){ .kind = "counting", .capacity = 600, .rate = 1e-6 });
 }

@@ -65,6 +65,15 @@ long fault_all_failed(void)
 	return sum;
 }
 
+long fault_all_calls(void)
+{
+	long sum = 0;
+
+	for (int i = 0; i < FAULT_CALLS; i++)
+		sum += fault.calls[i];
+	return sum;
+}
+
 static unsigned errors_of(enum fault_call call)
 {
 	unsigned n = 0;

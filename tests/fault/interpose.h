@@ -32,6 +32,8 @@ extern struct fault {
 const char *fault_name(enum fault_call call);
 int fault_errno(enum fault_call call, unsigned i);
 
+/* Of all kinds. */
 long fault_all_failed(void);
+long fault_all_calls(void);
 
 #endif
