@@ -2,7 +2,15 @@
  * interpose.c - the C library's calls in the places of which ours stand, and fail when they are told to
  *
  * The program defines them itself, so the libraries that it is linked with come here as well: LMDB, libsodium, and what the C
- * library itself allocates. Nothing here is for threads.
+ * library itself allocates. Counting is for threads, too; but which thread makes the n-th call is not the same each time.
+ *
+ * Of what these libraries call, the following does not come here:
+ *   - what cannot fail as it is called, or fails without effect: close, closedir, fclose, clock_gettime, getrlimit, getrusage, sigaction,
+ *     pthread_sigmask, pthread_mutex_init and its like (which allocate nothing), pthread_mutex_lock, newlocale of "C" (it is there)
+ *   - pthread_atfork: the C library has room for 48 of them, and then allocates
+ *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the function fails as a whole
+ *   - getrandom with ENOSYS: libsodium asks once whether the system has it, and aborts where later it has not
+ *   - dlopen and dlsym: this program is linked with what the library else loads
  */
 #undef _FILE_OFFSET_BITS	/* each call is defined under its own name here, and under that for large files */
 #include "interpose.h"
@@ -12,6 +20,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +29,10 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -44,6 +56,12 @@ static const struct { const char *name; int errors[8]; } kinds[FAULT_CALLS] = {
 	[FAULT_UNLINK] = { "a deletion", { EIO, EACCES } },
 	[FAULT_SEEK] = { "a seek", { EIO, EINVAL } },
 	[FAULT_FOLDER] = { "a listing of a folder", { ENOMEM, EIO } },
+	[FAULT_HOLE] = { "a hole", { EOPNOTSUPP, ENOSPC, EIO } },
+	[FAULT_PATH] = { "a way to a path", { EACCES, ENOENT, ENOMEM } },
+	[FAULT_RANDOM] = { "random bytes", { EINTR } },
+	[FAULT_THREAD] = { "a thread", { EAGAIN } },
+	[FAULT_WAIT] = { "a wait for another thread", { ETIMEDOUT } },
+	[FAULT_MACHINE] = { "a question about the machine", { ENOSYS, EPERM } },
 };
 
 const char *fault_name(enum fault_call call)
@@ -90,13 +108,11 @@ static unsigned long roll(void)
 }
 
 /* How this call fails: an errno value, FAULT_SHORT; 0: not at all. Who is interrupted for ever would wait for ever: 20 times will do. */
-static int failure(enum fault_call call)
+static int failure_of(enum fault_call call)
 {
 	bool hit = false;
 	int err = fault.err;
 
-	if (!fault.armed)
-		return 0;
 	fault.calls[call]++;
 	switch (fault.mode) {
 	case FAULT_NEVER:
@@ -114,6 +130,19 @@ static int failure(enum fault_call call)
 	}
 	fault.failed[call] += hit;
 	return hit ? err : 0;
+}
+
+static int failure(enum fault_call call)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	int err;
+
+	if (!fault.armed)
+		return 0;
+	pthread_mutex_lock(&mutex);
+	err = failure_of(call);
+	pthread_mutex_unlock(&mutex);
+	return err;
 }
 
 static bool fails(enum fault_call call)
@@ -166,6 +195,10 @@ ALSO_64(fstatfs);
 ALSO_64(fstatvfs);
 ALSO_64(ftruncate);
 ALSO_64(posix_fallocate);
+ALSO_64(fallocate);
+ALSO_64(statvfs);
+ALSO_64(statfs);
+ALSO_64(__fxstat);
 ALSO_64(fcntl);
 ALSO_64(readdir);
 
@@ -179,7 +212,7 @@ void __libc_free(void *allocated);
 
 static void *counted(void *allocated)
 {
-	fault.allocated += allocated != NULL;
+	__atomic_fetch_add(&fault.allocated, allocated != NULL, __ATOMIC_RELAXED);
 	return allocated;
 }
 
@@ -200,8 +233,7 @@ void *realloc(void *old, size_t bytes)
 	if (fails(FAULT_ALLOCATE))
 		return NULL;
 	now = __libc_realloc(old, bytes);
-	fault.allocated += !old && now;
-	fault.allocated -= old && !bytes;
+	__atomic_fetch_add(&fault.allocated, (!old && now) - (old && !bytes), __ATOMIC_RELAXED);
 	return now;
 }
 
@@ -229,7 +261,7 @@ int posix_memalign(void **ret, size_t align, size_t bytes)
 
 void free(void *allocated)
 {
-	fault.allocated -= allocated != NULL;
+	__atomic_fetch_sub(&fault.allocated, allocated != NULL, __ATOMIC_RELAXED);
 	__libc_free(allocated);
 }
 
@@ -242,7 +274,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	if (fails(FAULT_MAP))
 		return MAP_FAILED;
 	map = REAL(mmap)(at, bytes, protection, flags, fd, offset);
-	fault.mapped += map != MAP_FAILED && !(flags & MAP_FIXED);
+	__atomic_fetch_add(&fault.mapped, map != MAP_FAILED && !(flags & MAP_FIXED), __ATOMIC_RELAXED);
 	return map;
 }
 
@@ -250,7 +282,7 @@ int munmap(void *at, size_t bytes)
 {
 	int r = fails(FAULT_UNMAP) ? -1 : REAL(munmap)(at, bytes);
 
-	fault.mapped -= r == 0;
+	__atomic_fetch_sub(&fault.mapped, r == 0, __ATOMIC_RELAXED);
 	return r;
 }
 
@@ -267,6 +299,11 @@ int madvise(void *at, size_t bytes, int advice)
 int mlock(const void *at, size_t bytes)
 {
 	return fails(FAULT_MAP) ? -1 : REAL(mlock)(at, bytes);
+}
+
+int munlock(const void *at, size_t bytes)
+{
+	return fails(FAULT_MAP) ? -1 : REAL(munlock)(at, bytes);
 }
 
 int msync(void *at, size_t bytes, int flags)
@@ -306,6 +343,12 @@ int openat(int folder, const char *path, int flags, ...)
 FILE *fopen(const char *restrict path, const char *restrict how)
 {
 	return fails(FAULT_OPEN) ? NULL : REAL(fopen)(path, how);
+}
+
+/* As a file that cannot be read: at its end. */
+char *fgets(char *restrict room, int bytes, FILE *restrict from)
+{
+	return fails(FAULT_READ) ? NULL : REAL(fgets)(room, bytes, from);
 }
 
 int memfd_create(const char *name, unsigned flags)
@@ -370,6 +413,13 @@ int fstat(int fd, struct stat *ret)
 	return fails(FAULT_STAT) ? -1 : REAL(fstat)(fd, ret);
 }
 
+/* What LMDB, built long ago, calls fstat. */
+int __fxstat(int version, int fd, struct stat *ret);
+int __fxstat(int version, int fd, struct stat *ret)
+{
+	return fstat(fd, ret);
+}
+
 int stat(const char *restrict path, struct stat *restrict ret)
 {
 	return fails(FAULT_STAT) ? -1 : REAL(stat)(path, ret);
@@ -388,6 +438,21 @@ int fstatat(int folder, const char *restrict path, struct stat *restrict ret, in
 int access(const char *path, int how)
 {
 	return fails(FAULT_STAT) ? -1 : REAL(access)(path, how);
+}
+
+int faccessat(int folder, const char *path, int how, int flags)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(faccessat)(folder, path, how, flags);
+}
+
+int statfs(const char *path, struct statfs *ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(statfs)(path, ret);
+}
+
+int statvfs(const char *restrict path, struct statvfs *restrict ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(statvfs)(path, ret);
 }
 
 int fstatfs(int fd, struct statfs *ret)
@@ -410,6 +475,16 @@ int posix_fallocate(int fd, off_t at, off_t bytes)
 	int err = failure(FAULT_SIZE);
 
 	return err > 0 ? err : REAL(posix_fallocate)(fd, at, bytes);
+}
+
+int fallocate(int fd, int how, off_t at, off_t bytes)
+{
+	return fails(how & FALLOC_FL_PUNCH_HOLE ? FAULT_HOLE : FAULT_SIZE) ? -1 : REAL(fallocate)(fd, how, at, bytes);
+}
+
+int fchown(int fd, uid_t owner, gid_t group)
+{
+	return fails(FAULT_NAME) ? -1 : REAL(fchown)(fd, owner, group);
 }
 
 int fchmod(int fd, mode_t mode)
@@ -495,4 +570,76 @@ DIR *fdopendir(int fd)
 struct dirent *readdir(DIR *list)
 {
 	return fails(FAULT_FOLDER) ? NULL : REAL(readdir)(list);
+}
+
+char *getcwd(char *room, size_t bytes)
+{
+	return fails(FAULT_PATH) ? NULL : REAL(getcwd)(room, bytes);
+}
+
+char *realpath(const char *restrict path, char *restrict room)
+{
+	return fails(FAULT_PATH) ? NULL : REAL(realpath)(path, room);
+}
+
+/* ---- What is no file ---- */
+
+ssize_t getrandom(void *room, size_t bytes, unsigned flags)
+{
+	return fails(FAULT_RANDOM) ? -1 : REAL(getrandom)(room, bytes, flags);
+}
+
+int getentropy(void *room, size_t bytes)
+{
+	return fails(FAULT_RANDOM) ? -1 : REAL(getentropy)(room, bytes);
+}
+
+int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict how, void *(*work)(void *), void *restrict context)
+{
+	int err = failure(FAULT_THREAD);
+
+	return err > 0 ? err : REAL(pthread_create)(ret, how, work, context);
+}
+
+int pthread_key_create(pthread_key_t *ret, void (*end)(void *))
+{
+	int err = failure(FAULT_THREAD);
+
+	return err > 0 ? err : REAL(pthread_key_create)(ret, end);
+}
+
+int pthread_setspecific(pthread_key_t key, const void *value)
+{
+	return failure(FAULT_THREAD) > 0 ? ENOMEM : REAL(pthread_setspecific)(key, value);
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict end)
+{
+	int err = failure(FAULT_WAIT);
+
+	return err > 0 ? err : REAL(pthread_mutex_timedlock)(mutex, end);
+}
+
+int sched_getaffinity(pid_t of, size_t bytes, cpu_set_t *ret)
+{
+	return fails(FAULT_MACHINE) ? -1 : REAL(sched_getaffinity)(of, bytes, ret);
+}
+
+/* Only of the memory: the size of a page is known to every program. */
+long sysconf(int what)
+{
+	return what == _SC_PHYS_PAGES && fails(FAULT_MACHINE) ? -1 : REAL(sysconf)(what);
+}
+
+/* membarrier(), with two numbers. */
+long syscall(long number, ...)
+{
+	long first, second;
+	va_list ap;
+
+	va_start(ap, number);
+	first = va_arg(ap, long);
+	second = va_arg(ap, long);
+	va_end(ap);
+	return number == SYS_membarrier && fails(FAULT_MACHINE) ? -1 : REAL(syscall)(number, first, second);
 }
