@@ -573,7 +573,9 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const s
  * blm_sync() - make all keys added before this call durable
  *
  * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed before the next.
- * Return: 0, -ESTALE for a dropped filter, or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
+ * Return: 0; or how many of the blocks that changed have lost bits since they were last synced: all that is there is durable, but keys may be
+ * denied, blm_why() names the first block and its bytes, and each sync says so until blm_verify() has repaired them;
+ * or -ESTALE for a dropped filter, or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 
@@ -630,7 +632,7 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
  *           before a pause, or before closing, still want a blm_sync().
  *
  * The call that brings it about returns when the sync is done; where that failed it returns its error, though its keys are added, and
- * the answers for each of them are in ret_bits.
+ * the answers for each of them are in ret_bits. So it does, with -EUCLEAN, where the sync found blocks that have lost bits.
  */
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 

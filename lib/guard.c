@@ -92,7 +92,23 @@ static bool lost_bits(const struct blm_block_record *r, uint32_t hash, uint32_t 
 	return hash != le32toh(r->hash) && ones <= le32toh(r->ones);
 }
 
-/* A damaged block that was added to keeps the record that tells of it. */
+static struct blm_damage damage_of(const struct blm_view *view, unsigned i, uint64_t block, uint32_t ones, const struct blm_block_record *r)
+{
+	const struct blm_part *part = &view->part[i];
+	uint64_t from = (uint64_t)(part->bytes - view->image.map) + block * BLM_BLOCK;
+
+	return (struct blm_damage){ .part = i, .block = block, .from = from, .to = from + bytes_of_block(part, block), .ones = ones,
+				    .recorded = le32toh(r->ones) };
+}
+
+/* A damaged block that was added to keeps the record that tells of it, and its mark, so that each sync tells of it until it is repaired. */
+static void take_damaged(const struct blm_view *view, const struct blm_seen_block *s, const struct blm_block_record *r, struct blm_seen *seen)
+{
+	if (!seen->damaged++)
+		seen->first = damage_of(view, s->part, s->block, s->ones, r);
+	mark(&view->part[s->part], view->part[s->part].bytes + s->block * BLM_BLOCK);
+}
+
 static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, uint8_t *copy)
 {
 	const struct blm_part *part = &view->part[i];
@@ -105,8 +121,8 @@ static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, 
 		__atomic_exchange_n(&part->marks[b], 0, __ATOMIC_SEQ_CST);
 		look_at(part, b, copy, &s.hash, &s.ones);
 		if (good_record(view, i, b, &r) && lost_bits(&r, s.hash, s.ones))
-			continue;
-		if (!take(seen, &s))
+			take_damaged(view, &s, &r, seen);
+		else if (!take(seen, &s))
 			return blm_fail(-ENOMEM, "out of memory");
 	}
 	return 0;
@@ -208,10 +224,10 @@ static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, in
 {
 	const struct blm_part *part = &view->part[i];
 	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
-	uint64_t base = (uint64_t)(part->bytes - view->image.map);
 
 	for (uint64_t b = 0; b < blocks_of_part(part->shape.bytes); b++) {
 		struct blm_block_record r;
+		struct blm_damage found;
 		uint32_t hash, ones;
 		int answer = 0;
 
@@ -221,10 +237,8 @@ static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, in
 		look_at(part, b, copy, &hash, &ones);
 		if (sealed ? hash == le32toh(r.hash) : !lost_bits(&r, hash, ones))
 			continue;
-		answer = tell(context, &(struct blm_damage){
-			.part = i, .block = b, .from = base + b * BLM_BLOCK, .to = base + b * BLM_BLOCK + bytes_of_block(part, b),
-			.ones = ones, .recorded = le32toh(r.ones),
-		});
+		found = damage_of(view, i, b, ones, &r);
+		answer = tell(context, &found);
 		if (answer < 0)
 			return answer;
 	}

@@ -4,15 +4,24 @@
 
 #include "filter.h"
 
+/* One block that is not what its record says. */
+struct blm_damage {
+	unsigned part;
+	uint64_t block, from, to;	/* from and to in the file */
+	uint64_t ones, recorded;	/* bits that are set, and were at least */
+};
+
 /* What was seen of blocks before a write-back; to be recorded after it. */
 struct blm_seen {
 	struct blm_seen_block *block;
 	size_t count, room;
+	int damaged;			/* blocks that lost bits, and keep the records that tell of it */
+	struct blm_damage first;	/* of them */
 };
 
 /*
  * Look at the marked blocks of a filter whose data only grows, and take the marks away; the caller holds BLM_LOCK_SYNC. Of more
- * than a great many (64 GiB of data) the rest stay marked, for the next time. -ENOMEM: some marks may be lost, and no more.
+ * than a great many (64 GiB of data) the rest stay marked, for the next time; so do damaged ones. -ENOMEM: some marks may be lost, and no more.
  */
 int blm_guard_look(struct blm_view *view, struct blm_seen *ret);
 
@@ -32,13 +41,6 @@ int blm_guard_put(struct blm_view *new, unsigned part, uint64_t at, const void *
 
 /* Look and record, for a file that nobody else has: all marked blocks; all there are, if it is sealed. Before it is synced. */
 int blm_guard_new(struct blm_view *view);
-
-/* One block that is not what its record says. */
-struct blm_damage {
-	unsigned part;
-	uint64_t block, from, to;	/* from and to in the file */
-	uint64_t ones, recorded;	/* bits that are set, and were at least */
-};
 
 /*
  * Compare every block that has a record; tell() of the damaged ones. Others may add and sync in the meantime: a record is read before

@@ -3,6 +3,7 @@
 #include "pass.h"
 #include "shadow.h"
 
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -201,7 +202,7 @@ static int write_all(struct blm_filter *f, struct blm_view *view, const struct b
  * data, flushed; the records that say so, flushed; the catalog. A crash between two of them leaves the earlier records, which
  * claim less than is there.
  */
-static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret)
+static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret, struct blm_seen *ret_seen)
 {
 	struct blm_live *live = live_of(view);
 	uint64_t epoch = load_acquire(&live->epoch.word);
@@ -233,6 +234,7 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 		r = blm_shadow_finish(f, view);
 	if (r == 0)
 		r = blm_check_struck(f, view);
+	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
 	blm_seen_free(&seen);
 	*ret = record;
 	return r;
@@ -248,9 +250,23 @@ static int flush_name(struct blm_filter *f, struct blm_view *view)
 	return r;
 }
 
+/* All that is there is on the disk, and some of what was there is not. */
+static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
+{
+	const struct blm_damage *d = &seen->first;
+	char more[48] = "";
+
+	if (seen->damaged > 1)
+		snprintf(more, sizeof(more), " (and %d more)", seen->damaged - 1);
+	return blm_fail(seen->damaged, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost bits, so keys may be denied: "
+			"`bloomery verify --repair` sets all of a damaged block's bits", f->place.shown, d->part, (unsigned long long)d->block,
+			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
+}
+
 BLM_API int blm_sync(struct blm_filter *f)
 {
 	BLM_INSIDE;
+	struct blm_seen seen = { 0 };
 	struct blm_sync_record record = { 0 };
 	struct blm_view *view = current_view(f);
 	int fd, r;
@@ -265,7 +281,7 @@ BLM_API int blm_sync(struct blm_filter *f)
 	r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
 	if (r == 0) {
 		/* parts come only under this lock: one that is not in the view would be said to be on the disk, unseen */
-		r = has_all_parts(view) ? sync_file(f, view, &record) : -EAGAIN;
+		r = has_all_parts(view) ? sync_file(f, view, &record, &seen) : -EAGAIN;
 		blm_ofd_unlock(fd, BLM_LOCK_SYNC);
 	}
 	pthread_mutex_unlock(&view->syncing);
@@ -281,7 +297,7 @@ BLM_API int blm_sync(struct blm_filter *f)
 			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
 			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
 		});
-	return r;
+	return r == 0 && seen.damaged ? tell_damage(f, &seen) : r;
 }
 
 /* ---- By itself ---- */
@@ -307,6 +323,14 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 	return 0;
 }
 
+/* Who added keys is answered with their number, so what else a sync has to say is said as an error. */
+static int sync_by_itself(struct blm_filter *f)
+{
+	int r = blm_sync(f);
+
+	return r > 0 ? -EUCLEAN : r;
+}
+
 /* Of several threads for which it is due, the one that sets the clock back syncs. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
 {
@@ -321,11 +345,11 @@ int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
 	at = atomic_load(&f->synced_at);
 	if (since && every && since >= every && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
 		atomic_store(&f->synced_at, now);
-		return blm_sync(f);
+		return sync_by_itself(f);
 	}
 	if (since && time && now - at >= time && atomic_compare_exchange_strong(&f->synced_at, &at, now)) {
 		atomic_store(&f->keys_since, 0);
-		return blm_sync(f);
+		return sync_by_itself(f);
 	}
 	return 0;
 }

@@ -248,7 +248,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 	r = blm_verify_view(current_view(f), f->place.shown, repair, &findings);
 	if (r == 0 && findings.repaired)
 		r = blm_sync(f);
-	if (r == 0 && !store && name)
+	if (r >= 0 && !store && name)
 		verify_beside(current_view(f), &f->place, repair, &findings);
 	blm_close(f);
 	return r < 0 ? r : findings.found - findings.repaired;

@@ -1,9 +1,19 @@
 /* cmd_sync.c - bloomery sync: make what was added durable */
 #include "place.h"
 
+#include <errno.h>
+
+/* Of blocks that have lost bits, too, whoever asks for a sync is to hear. */
+static int sync_whole(struct blm_filter *f)
+{
+	int r = blm_sync(f);
+
+	return r > 0 ? -EUCLEAN : r;
+}
+
 static int run(int count, char **operands)
 {
-	return each_filter(operands, count, blm_sync);
+	return each_filter(operands, count, sync_whole);
 }
 
 static const struct opt *const options[] = { key_option, store_option, NULL };
@@ -14,7 +24,8 @@ const struct command cmd_sync = {
 	.summary = "make all keys added so far survive a power cut",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "Keys survive the death of any process without it.",
+	.notes = "Keys survive the death of any process without it. A sync that finds a block of data that has lost bits does its work, says\n"
+		 "which, and exits with 2; verify --repair mends it.",
 	.example = "bloomery sync seen",
 	.options = options,
 	.run = run,

@@ -59,12 +59,12 @@ static void *sync_by_clock(void *unused)
 		pthread_mutex_unlock(&by_clock.mutex);
 		if (is_dirty(by_clock.f))
 			r = blm_sync(by_clock.f);
-		if (r < 0) {
+		if (r) {		/* blocks that have lost bits, too */
 			fail(r);
 			stop_reading();
 		}
 		pthread_mutex_lock(&by_clock.mutex);
-		by_clock.failed = r < 0;
+		by_clock.failed = r != 0;
 	}
 	pthread_mutex_unlock(&by_clock.mutex);
 	return NULL;
@@ -100,7 +100,7 @@ int sync_if_due(struct blm_filter *f, uint64_t changed)
 		since = 0;
 		r = blm_sync(f);
 	}
-	return r < 0 ? fail(r) : DONE;
+	return r ? fail(r) : DONE;
 }
 
 int end_syncing(struct blm_filter *f, int code)
@@ -119,5 +119,5 @@ int end_syncing(struct blm_filter *f, int code)
 	}
 	if (code == DONE && (every.keys || every.seconds > 0))
 		r = blm_sync(f);
-	return r < 0 ? fail(r) : code;
+	return r ? fail(r) : code;
 }

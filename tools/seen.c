@@ -48,7 +48,7 @@ static int sum_of_filter(const struct seen *s, uint64_t *ret)
 static int settle(struct seen *s)
 {
 	uint64_t sum;
-	int r = blm_sync(s->f), code = r < 0 ? fail(r) : sum_of_filter(s, &sum);
+	int r = blm_sync(s->f), code = r ? fail(r) : sum_of_filter(s, &sum);
 
 	return code == DONE ? hashes_settle(&s->hashes, sum) : code;
 }

@@ -283,6 +283,38 @@ START_TEST(a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_sy
 }
 END_TEST
 
+START_TEST(a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired)
+{
+	struct blm_filter *f;
+	struct image i;
+	char where[80];
+	unsigned n = 1000000;
+
+	make_shape(&shapes[_i], SYNCED);
+	i = image_of("a.blm");
+	ck_assert(damage(&i, 0, BLOCK_CLEARED));
+	OK(blm_open(&f, NULL, "a.blm", true));
+	for (; !marks_of(&current_view(f)->part[0])[0]; n++)
+		OK(blm_add(f, &n, sizeof(n)));
+	ck_assert_int_eq(blm_sync(f), 1);
+	snprintf(where, sizeof(where), "a.blm: synced, but part 0, block 0, bytes %llu to %llu lost", (unsigned long long)i.at,
+		 (unsigned long long)end_of(&i, 0) - 1);
+	ck_assert_msg(strstr(blm_why(), where), "%s", blm_why());
+	ck_assert_int_eq(blm_sync(f), 1);
+	OK(blm_sync_every(f, 1, 0));
+	for (int r = 0; r == 0; n++) {
+		r = blm_add(f, &n, sizeof(n));
+		ck_assert_int_eq(r, r ? -EUCLEAN : 0);
+		ck_assert(blm_contains(f, &n, sizeof(n)));
+	}
+	OK(blm_sync_every(f, 0, 0));
+	ck_assert_int_eq(verify("a.blm", true), 0);
+	ck_assert_int_eq(blm_sync(f), 0);
+	blm_close(f);
+	free(i.bytes);
+}
+END_TEST
+
 static int seal_as(struct blm_filter *f, struct blm_store *store)
 {
 	return blm_seal(f);
@@ -1275,6 +1307,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, what_a_synced_block_lost_is_found_and_what_it_has_more_is_not, 0, SHAPES);
 	tcase_add_loop_test(tc, a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_synced, 0, 8);
+	tcase_add_loop_test(tc, a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired, 0, SHAPES);
 	tcase_add_loop_test(tc, nothing_is_made_of_a_damaged_filter_until_it_is_repaired, 0, SHAPES * USES);
 	tcase_add_test(tc, several_damaged_blocks_are_each_told_of);
 	tcase_add_loop_test(tc, any_bit_flipped_in_a_sealed_file_is_found, 0, 4);

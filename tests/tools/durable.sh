@@ -32,6 +32,16 @@ verify_finds_a_damaged_block_and_says_which() {
 	same "$(bloomery verify ./f --json | json 'len(all), j["repaired"], "block 1" in j["what"]')" "(2, False, True)"
 }
 
+syncs_tell_of_a_block_that_lost_bits_until_it_is_repaired() {
+	make ./f 20000; spoil ./f 1 65536
+	seq 20001 20100 > more
+	exits 2 bloomery add ./f more --sync-every 50; says './f: synced, but part 0, block 1, bytes 86080 to 151615 lost bits'
+	exits 2 bloomery sync ./f; says 'verify --repair'
+	exits 0 bloomery verify ./f --repair
+	bloomery sync ./f; bloomery add ./f more --sync-every 50
+	same "$(seq 20100 | bloomery test -c ./f)" 20100
+}
+
 bits_that_changed_places_are_found() {
 	make ./f 20000
 	at=90000 byte=0
