@@ -28,9 +28,12 @@ static int map_aligned(struct blm_image *image, int protection, const char *path
 		munmap(reserved, room);
 		return err;
 	}
+	if (blm_sigbus_note(at, image->bytes, path) < 0) {
+		munmap(reserved, room);
+		return -ENOMEM;
+	}
 	madvise(at, image->bytes, MADV_RANDOM);		/* a miss reads its own page, and not what lies around it */
 	image->map = at;
-	blm_sigbus_note(at, image->bytes, path);
 	image->reserved = reserved;
 	image->reserved_bytes = room;
 	return 0;

@@ -13,83 +13,120 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MAPS = 1024 };
+enum { MAPS = 1024, PATH = 512 };
 
 static struct sigaction before;
 static size_t page_bytes;	/* the system's */
-static _Atomic int first_struck;	/* slot + 1 */
-static char first_path[512];
+static _Atomic bool struck;	/* any of them */
+static char first_path[PATH];
 
 /*
  * A slot is taken by whoever changes `begin` from 0, and given back by the same. The handler reads begin, end, begin: a slot that
- * changes meanwhile is not the fault's, as its own map stays while the instruction runs. path is written before begin.
+ * changes meanwhile is not the fault's, as its own map stays while the instruction runs. path is written before begin. Where all
+ * slots are taken another table is put behind the last one, by compare-and-swap, and stays: the handler takes no lock.
  */
-static struct {
-	_Atomic uintptr_t begin, end;
-	_Atomic bool struck;
-	char path[512];
-} maps[MAPS];
+static struct table {
+	_Atomic uintptr_t begin[MAPS], end[MAPS];
+	_Atomic bool struck[MAPS];
+	char path[MAPS][PATH];
+	struct table *_Atomic next;
+} first;
 
-void blm_sigbus_note(const void *map, uint64_t bytes, const char *path)
+struct slot {
+	struct table *t;	/* NULL: none */
+	int i;
+};
+
+static bool take(struct table *t, int i)
 {
-	for (int i = 0; i < MAPS; i++) {
-		uintptr_t none = 0;
+	uintptr_t none = 0;
 
-		if (atomic_load_explicit(&maps[i].begin, memory_order_relaxed))
-			continue;
-		if (!atomic_compare_exchange_strong(&maps[i].begin, &none, 1))
-			continue;
-		atomic_store(&maps[i].struck, false);
-		snprintf(maps[i].path, sizeof(maps[i].path), "%s", path);
-		atomic_store(&maps[i].end, (uintptr_t)map + bytes);
-		atomic_store(&maps[i].begin, (uintptr_t)map);
-		return;
-	}
+	return !atomic_load_explicit(&t->begin[i], memory_order_relaxed) && atomic_compare_exchange_strong(&t->begin[i], &none, 1);
+}
+
+static struct table *next_or_new(struct table *t)
+{
+	struct table *next = atomic_load(&t->next), *new;
+
+	if (next)
+		return next;
+	new = calloc(1, sizeof(*new));
+	if (!new || atomic_compare_exchange_strong(&t->next, &next, new))
+		return new;
+	free(new);		/* another thread was faster */
+	return next;
+}
+
+int blm_sigbus_note(const void *map, uint64_t bytes, const char *path)
+{
+	for (struct table *t = &first; t; t = next_or_new(t))
+		for (int i = 0; i < MAPS; i++) {
+			if (!take(t, i))
+				continue;
+			atomic_store(&t->struck[i], false);
+			snprintf(t->path[i], PATH, "%s", path);
+			atomic_store(&t->end[i], (uintptr_t)map + bytes);
+			atomic_store(&t->begin[i], (uintptr_t)map);
+			return 0;
+		}
+	return -ENOMEM;
+}
+
+static struct slot slot_of_map(const void *map)
+{
+	for (struct table *t = &first; t; t = atomic_load(&t->next))
+		for (int i = 0; i < MAPS; i++)	/* the rest of the table may never have been in memory */
+			if (atomic_load_explicit(&t->begin[i], memory_order_relaxed) == (uintptr_t)map)
+				return (struct slot){ t, i };
+	return (struct slot){ 0 };
 }
 
 void blm_sigbus_forget(const void *map)
 {
-	for (int i = 0; i < MAPS; i++)
-		if (atomic_load_explicit(&maps[i].begin, memory_order_relaxed) == (uintptr_t)map) {
-			atomic_store(&maps[i].end, 0);
-			atomic_store(&maps[i].begin, 0);
-			return;		/* the rest of the table may never have been in memory */
-		}
+	struct slot s = slot_of_map(map);
+
+	if (!s.t)
+		return;
+	atomic_store(&s.t->end[s.i], 0);
+	atomic_store(&s.t->begin[s.i], 0);
 }
 
 bool blm_sigbus_struck(const void *map)
 {
-	if (!atomic_load_explicit(&first_struck, memory_order_relaxed))
-		return false;
-	for (int i = 0; i < MAPS; i++)
-		if (atomic_load_explicit(&maps[i].begin, memory_order_relaxed) == (uintptr_t)map)
-			return atomic_load(&maps[i].struck);
-	return false;
+	struct slot s = { 0 };
+
+	if (atomic_load_explicit(&struck, memory_order_relaxed))
+		s = slot_of_map(map);
+	return s.t && atomic_load(&s.t->struck[s.i]);
 }
 
-static int slot_of(uintptr_t at)
+static struct slot slot_of_address(uintptr_t at)
 {
-	for (int i = 0; i < MAPS; i++)
-		if (atomic_load(&maps[i].begin) > 1 && atomic_load(&maps[i].begin) <= at && at < atomic_load(&maps[i].end))
-			return i;
-	return -1;
+	for (struct table *t = &first; t; t = atomic_load(&t->next))
+		for (int i = 0; i < MAPS; i++)
+			if (atomic_load(&t->begin[i]) > 1 && atomic_load(&t->begin[i]) <= at && at < atomic_load(&t->end[i]))
+				return (struct slot){ t, i };
+	return (struct slot){ 0 };
 }
 
 /* mmap(2) is a plain system call here; the handler calls nothing else but memset. */
 static bool mend(uintptr_t at)
 {
-	int i = slot_of(at), none = 0, saved = errno;
+	struct slot s = slot_of_address(at);
+	int saved = errno;
+	bool none = false;
 	void *page = (void *)(at / page_bytes * page_bytes);
 
-	if (i < 0 || mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (!s.t || mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	memset(page, 0xff, page_bytes);
-	if (atomic_compare_exchange_strong(&first_struck, &none, i + 1))
-		memcpy(first_path, maps[i].path, sizeof(first_path));
-	atomic_store(&maps[i].struck, true);
+	if (atomic_compare_exchange_strong(&struck, &none, true))
+		memcpy(first_path, s.t->path[s.i], sizeof(first_path));
+	atomic_store(&s.t->struck[s.i], true);
 	errno = saved;
 	return true;
 }
@@ -129,5 +166,5 @@ BLM_API int blm_survive_truncation(void)
 
 BLM_API const char *blm_truncated(void)
 {
-	return atomic_load(&first_struck) ? first_path : NULL;
+	return atomic_load(&struck) ? first_path : NULL;
 }

@@ -4,8 +4,8 @@
 
 #include "base.h"
 
-/* Every map is noted, so that the handler knows whose a page is. Of more than a thousand at once some go unguarded. */
-void blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
+/* Every map is noted, so that the handler knows whose a page is. Return: 0 or -ENOMEM, for a map that would go unguarded. */
+int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
 void blm_sigbus_forget(const void *map);
 
 /* Has a page of this map been missing? */
