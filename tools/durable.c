@@ -11,7 +11,7 @@
 
 static struct every every;
 const struct opt sync_option[] = {
-	{ 0, "sync-every", "N|Ns", "sync after each N changes, or every N seconds (5s), and at the end", set_every, &every },
+	{ 0, "sync-every", "N|TIME", "sync after each N changes (100k, 5M), or every so often (5s, 10min, 1h), and at the end", set_every, &every },
 	{ 0 }
 };
 

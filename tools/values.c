@@ -146,18 +146,24 @@ int set_hash_key(const struct opt *opt, const char *text)
 	return set_key(opt->target, key);
 }
 
+/* A number of keys, or a time. An m is a million elsewhere in the program, and a minute to many: neither is guessed at. */
 int set_every(const struct opt *opt, const char *text)
 {
+	static const struct { const char *sign; double seconds; } units[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 } };
 	struct every *every = opt->target;
 	char *end;
-	double seconds = strtod(text, &end);
+	double count = strtod(text, &end);
 
-	if (!strcmp(end, "s") && isdigit((unsigned char)*text) && seconds > 0 && seconds < 1e9) {
-		every->seconds = seconds;
-		return DONE;
-	}
+	if (isdigit((unsigned char)*text) && !strcmp(end, "m"))
+		return misuse("%s%s %s: %.*s million keys, or minutes? Write %.*sM or %.*smin", SHOWN(opt), text, (int)(end - text), text,
+			      (int)(end - text), text, (int)(end - text), text);
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (isdigit((unsigned char)*text) && !strcmp(end, units[i].sign) && count > 0 && count * units[i].seconds < 1e9) {
+			every->seconds = count * units[i].seconds;
+			return DONE;
+		}
 	if (parse_number(text, &every->keys) < 0 || !every->keys)
-		return misuse("%s%s %s: not a number of keys, like 100k, and not of seconds, like 5s", SHOWN(opt), text);
+		return misuse("%s%s %s: not a number of keys, like 100k or 5M, and not a time, like 5s, 10min or 1h", SHOWN(opt), text);
 	return DONE;
 }
 

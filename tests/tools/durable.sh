@@ -172,6 +172,16 @@ adding_and_claiming_sync_as_often_as_asked() {
 	done
 }
 
+minutes_between_syncs_are_not_taken_for_millions_of_keys() {
+	bloomery create ./f -n 100000
+	seq 10 | exits 64 bloomery add ./f --sync-every 5m; says '--sync-every 5m: 5 million keys, or minutes? Write 5M or 5min'
+	same "$(seq 10 | bloomery test -c ./f)" 0
+	for every in 5M 5min 1.5h 2Mi; do
+		seq 20 | bloomery add ./f --sync-every "$every"; info ./f | holds 'not j["dirty"]'
+	done
+}
+
+
 a_filter_is_synced_while_keys_still_come() {
 	bloomery create ./f -n 1000000
 	{ seq 5000; sleep 5; } | bloomery add ./f --sync-every 1000 &
@@ -195,11 +205,13 @@ until_it()
 }
 
 keys_are_synced_by_the_clock_while_the_input_pauses() {
-	bloomery create ./f -n 100000; mkfifo keys
-	bloomery add ./f --sync-every 0.5s < keys &
-	exec 3> keys; seq 100 >&3
-	until_it 'j["synced"] is not None and not j["dirty"] and j["keys"] >= 99'
-	exec 3>&-; wait
+	for every in 0.5s 0.01min; do
+		rm -f f keys; bloomery create ./f -n 100000; mkfifo keys
+		bloomery add ./f --sync-every $every < keys &
+		exec 3> keys; seq 100 >&3
+		until_it 'j["synced"] is not None and not j["dirty"] and j["keys"] >= 99'
+		exec 3>&-; wait
+	done
 }
 
 keys_are_synced_by_the_clock_while_none_is_new() {
