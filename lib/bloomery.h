@@ -1048,7 +1048,7 @@ BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter 
 enum blm_store_flags {
 	BLM_STORE_CREATE = 1 << 0,	/* make the directory and an empty catalog where there is none */
 	BLM_STORE_READ   = 1 << 1,	/* change nothing; works on a read-only mount and as another user */
-	BLM_STORE_ANYONE = 1 << 2,	/* open it also where every user of the machine may change it, its catalog or its keys */
+	BLM_STORE_ANYONE = 1 << 2,	/* open it also where every user of the machine may change it, its catalog, its keys or a filter in it */
 };
 
 /**
@@ -1057,7 +1057,7 @@ enum blm_store_flags {
  * Names are 1 to BLM_NAME_MAX bytes of UTF-8 without control characters and without '/', and not "." or "..". They are
  * keys in the catalog and never become paths. One directory is opened once in a process, however often this is called.
  * A store that every user may write to, where anyone can put another's filter in the place of yours, is refused with -EPERM unless
- * flags say BLM_STORE_ANYONE.
+ * flags say BLM_STORE_ANYONE. So is, when it is opened or made, a filter in it whose file every user may write to.
  * Return: 0, or -ENOENT where there is no store, -EUCLEAN where the catalog is damaged (blm_store_verify() mends it), -EACCES or -ENOLCK
  * where this user cannot open the catalog's lock (readers hold it too), and the mount is not read-only.
  */

@@ -119,6 +119,19 @@ static int64_t find_line(const struct text *text, const uint8_t key_id[8], uint8
 
 /* ---- Reading ---- */
 
+/* A secret of ours that others read is none. Of one that is another's it is that one's affair, and whoever may read it may ask. */
+static int check_secrecy(const struct blm_place *place, int fd, const char *in, const char *name)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return blm_fail(-errno, "%s: its secret %s%s: %s", place->shown, in, name, strerror(errno));
+	if (st.st_uid != geteuid() || !(st.st_mode & (S_IROTH | S_IWOTH)))
+		return 0;
+	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may read or change it; chmod 600 it, or where others may "
+			"know it by now make the filter anew with another key", place->shown, in, name, st.st_mode & 0777);
+}
+
 int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret)
 {
 	const char *in = place->store ? "keys/" : "";
@@ -139,6 +152,11 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (fd < 0)
 		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with --key-file", place->shown,
 				in, name, strerror(errno));
+	r = check_secrecy(place, fd, in, name);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
 	r = read_text(fd, &text);
 	close(fd);
 	if (r == 0)

@@ -15,7 +15,7 @@ static const char *given_store, *key_file;
 static bool anyone;
 const struct opt store_option[] = {
 	{ 0, "store", "DIR", "the store; else $BLOOMERY_STORE, else ~/.local/share/bloomery", set_text, &given_store },
-	{ 0, "anyone", NULL, "take a store that every user of the machine may change", set_flag, &anyone },
+	{ 0, "anyone", NULL, "take a store, or a filter in it, that every user of the machine may change", set_flag, &anyone },
 	{ 0 }
 };
 const struct opt key_option[] = {

@@ -156,11 +156,12 @@ static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 	int r = catalog ? 0 : blm_fail(-ENOMEM, "%s: out of memory", dir);
 
 	s->write = !(flags & BLM_STORE_READ);
+	s->anyone = flags & BLM_STORE_ANYONE;
 	if (r == 0 && flags & BLM_STORE_CREATE)
 		r = make_store(dir);
 	if (r == 0)
 		r = open_folder(dir, "filters", &s->filters);
-	if (r == 0 && !(flags & BLM_STORE_ANYONE))
+	if (r == 0 && !s->anyone)
 		r = check_modes(dir);
 	if (r == 0)
 		s->keys_errno = -open_folder(dir, "keys", &s->keys);	/* its keyed filters cannot be read, the others can */
@@ -244,10 +245,19 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 			"makes the catalog follow the file", name, s->dir);
 }
 
+/* As check_modes(): a filter that everybody may change may be made to deny keys, or to claim them. */
+static int check_file_mode(const struct blm_store *s, const char *name, unsigned mode)
+{
+	return s->anyone || !(mode & S_IWOTH) ? 0
+		: blm_fail(-EPERM, "%s (%s): its file has the mode %03o, so every user may change what is in it; take that away (chmod o-w), or say "
+			   "that this is meant (--anyone)", name, s->dir, mode & 0777);
+}
+
 int blm_store_open_file(struct blm_store *s, const char *name, bool write)
 {
 	char file[BLM_FILE_TEXT];
 	struct blm_entry *entry = malloc(sizeof(*entry));
+	struct stat st;
 	int r = -ENOENT, fd = -1;
 
 	if (!entry)
@@ -260,7 +270,9 @@ int blm_store_open_file(struct blm_store *s, const char *name, bool write)
 		blm_uuid_file(entry->constant.uuid, file);
 		fd = openat(s->filters, file, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 		if (fd >= 0) {
-			r = check_file(s, name, fd, entry);
+			r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", name, strerror(errno)) : check_file_mode(s, name, st.st_mode);
+			if (r == 0)
+				r = check_file(s, name, fd, entry);
 		} else if (errno == ENOENT) {
 			r = blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is missing; `bloomery verify --repair` mends the catalog",
 				     name, s->dir, file);
@@ -290,8 +302,10 @@ int blm_store_is(struct blm_store *s, const char *name, const uint8_t uuid[16])
 int blm_store_new(struct blm_store *s, const char *name, unsigned mode, struct blm_new_file *ret)
 {
 	char shown[512];
-	int folder;
+	int folder, r = check_file_mode(s, name, mode);
 
+	if (r < 0)
+		return r;
 	if (!s->write)
 		return blm_fail(-EROFS, "%s: the store was opened for reading only", s->dir);
 	folder = fcntl(s->filters, F_DUPFD_CLOEXEC, 0);

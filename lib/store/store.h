@@ -22,6 +22,7 @@ struct blm_store {
 	int keys;			/* -1 where it may not be looked into; keys_errno says why */
 	int keys_errno;
 	bool write;
+	bool anyone;			/* what every user may change is taken, too */
 	struct blm_catalog *catalog;
 };
 

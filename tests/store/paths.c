@@ -2,6 +2,7 @@
 #include "suite.h"
 #include "place.h"
 
+#include <glob.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -275,6 +276,76 @@ START_TEST(who_comes_too_late_takes_its_own_secret_away_and_no_other)
 }
 END_TEST
 
+/* Who is given another's secret may ask: that is the other's affair. */
+START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended)
+{
+	static const mode_t open_to_all[] = { 0644, 0602, 0666 };
+	struct blm_params params = keyed_with(two);
+	struct blm_store *store = NULL;
+	const char *key = "a.key";
+	struct blm_filter *f;
+	glob_t found = { 0 };
+
+	if (_i)
+		OK(blm_store_open(&store, "store", BLM_STORE_CREATE));
+	OK(blm_create(NULL, store, "a", &params));
+	if (_i) {
+		ck_assert_int_eq(glob("store/keys/*", 0, NULL, &found), 0);
+		key = found.gl_pathv[0];
+	}
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(chmod(key, open_to_all[i]), 0);
+		FAILS(blm_open(&f, store, "a", false), -EKEYREJECTED);
+		ck_assert(strstr(blm_why(), key + (_i ? 6 : 0)) && strstr(blm_why(), "chmod 600"));
+		OK(blm_open_keyed(&f, store, "a", false, two));
+		blm_close(f);
+	}
+	ck_assert_int_eq(chmod(key, 0640), 0);
+	OK(blm_open(&f, store, "a", false));
+	blm_close(f);
+	if (geteuid() == 0) {
+		ck_assert(chmod(key, 0644) == 0 && chown(key, 65534, 65534) == 0);
+		OK(blm_open(&f, store, "a", false));
+		blm_close(f);
+	}
+	globfree(&found);
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant)
+{
+	struct blm_params params = { .capacity = 100, .mode = 0602 };
+	struct blm_store *store;
+	struct blm_filter *f;
+	glob_t found;
+
+	OK(blm_store_open(&store, "store", BLM_STORE_CREATE));
+	FAILS(blm_create(NULL, store, "a", &params), -EPERM);
+	params.mode = 0664;
+	OK(blm_create(NULL, store, "a", &params));
+	ck_assert_int_eq(glob("store/filters/*.blm", 0, NULL, &found), 0);
+	ck_assert_int_eq(chmod(found.gl_pathv[0], 0666), 0);
+	for (int write = 0; write < 2; write++) {
+		FAILS(blm_open(&f, store, "a", write), -EPERM);
+		ck_assert(strstr(blm_why(), "--anyone") && strstr(blm_why(), "mode 666"));
+	}
+	blm_store_close(store);
+	OK(blm_store_open(&store, "store", BLM_STORE_ANYONE));
+	OK(blm_open(&f, store, "a", true));
+	blm_close(f);
+	params.mode = 0606;
+	OK(blm_create(NULL, store, "b", &params));
+	blm_store_close(store);
+	ck_assert_int_eq(chmod(found.gl_pathv[0], 0664), 0);
+	OK(blm_store_open(&store, "store", 0));
+	OK(blm_open(&f, store, "a", true));
+	blm_close(f);
+	blm_store_close(store);
+	globfree(&found);
+}
+END_TEST
+
 START_TEST(a_secret_is_not_put_where_others_may_read_it)
 {
 	struct blm_params params = keyed_with(two);
@@ -316,6 +387,8 @@ int main(void)
 	tcase_add_test(tc, where_no_keyed_filter_comes_about_no_secret_is_left);
 	tcase_add_loop_test(tc, who_comes_too_late_takes_its_own_secret_away_and_no_other, 0, 2);
 	tcase_add_loop_test(tc, a_secret_is_not_put_where_others_may_read_it, 0, 3);
+	tcase_add_loop_test(tc, a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is_mended, 0, 2);
+	tcase_add_test(tc, a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
