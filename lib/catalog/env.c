@@ -398,6 +398,20 @@ int blm_catalog_verify(struct blm_catalog *c)
 	return blm_catalog_look(c, look_at_pages, NULL, "checking");
 }
 
+/*
+ * LMDB writes new pages also to take an entry away, so on a full disk nothing could be dropped. Behind the end of the file, which does not
+ * move, room is kept for them, as far as the file system does that.
+ */
+static void keep_reserve(struct blm_catalog *c)
+{
+	enum { RESERVE = 1 << 16 };
+	struct stat st;
+	int fd;
+
+	if (mdb_env_get_fd(c->env, &fd) == 0 && fstat(fd, &st) == 0)
+		fallocate(fd, FALLOC_FL_KEEP_SIZE, st.st_size, RESERVE);
+}
+
 static int transact(struct blm_catalog *c, blm_catalog_step *change, void *context)
 {
 	for (;;) {
@@ -410,6 +424,8 @@ static int transact(struct blm_catalog *c, blm_catalog_step *change, void *conte
 		code = change(c, txn, context);
 		if (code == 0) {
 			code = mdb_txn_commit(txn);
+			if (code == 0)
+				keep_reserve(c);
 		} else {
 			mdb_txn_abort(txn);
 		}

@@ -150,6 +150,21 @@ static int check_modes(const char *dir)
 	return r;
 }
 
+/* Where nothing is in filters/ no catalog is lost: who was making the store, and failed or was killed, did not come to it. */
+static int without_catalog(const struct blm_store *s, const char *dir, int r)
+{
+	struct stat st;
+	int top = r == -EUCLEAN ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (top >= 0) {
+		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT && blm_folder_is_empty(s->filters))
+			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not come to an end; `bloomery create` goes on with it",
+				     dir);
+		close(top);
+	}
+	return r;
+}
+
 static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 {
 	char *catalog = inside(dir, "catalog");
@@ -168,7 +183,7 @@ static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 	if (r == 0 && flags & BLM_STORE_CREATE)
 		r = make_catalog(catalog, s->filters);
 	if (r == 0)
-		r = blm_catalog_open(&s->catalog, catalog, s->write);
+		r = without_catalog(s, dir, blm_catalog_open(&s->catalog, catalog, s->write));
 	free(catalog);
 	return r;
 }

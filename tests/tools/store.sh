@@ -161,6 +161,46 @@ a_given_secret_makes_the_same_filter_twice() {
 	ls store/keys | grep -q .
 }
 
+a_create_that_fails_leaves_no_store_that_is_damaged() {
+	for blocks in 0 2 8 12 21 24 30; do		# of 1024 bytes
+		rm -rf store
+		(ulimit -f $blocks; bloomery create a -n 1000) 2> err || { [ $? = 2 ] && not grep -q lost err; }
+		bloomery ls > out 2> err || { [ $? = 2 ] && grep -q 'no store of filters' err; }
+		bloomery info a > out 2>&1 || bloomery create a -n 1000
+		echo x | bloomery add a; bloomery verify; bloomery ls | grep -q '^a'
+	done
+}
+
+a_catalog_that_is_lost_is_told_of_where_there_are_filters() {
+	bloomery create a -n 1000; rm store/catalog/data.mdb
+	exits 2 bloomery ls; says 'the catalog is lost'
+	exits 0 bloomery verify --repair; bloomery info a > /dev/null
+}
+
+# full: no block is free where we are
+full() { cat /dev/zero > "filler$RANDOM$RANDOM" 2> /dev/null || true; }
+
+# drop_on_a_full_disk: filters of a young store, one after another
+drop_on_a_full_disk()
+{
+	set -e
+	mount -t tmpfs -o size=1m none .; cd .
+	cd "$PWD"; export BLOOMERY_STORE=$PWD/store
+	for i in $(seq 6); do bloomery create "f$i" -n 1000; done
+	for i in $(seq 6); do
+		full
+		bloomery drop "f$i"
+	done
+	bloomery ls | wc -l > left; rm -f filler*; bloomery verify
+}
+
+filters_are_dropped_on_a_full_disk() {
+	mkdir at
+	[ "$(id -u)" = 0 ] && unshare -m mount -t tmpfs none at 2> /dev/null || { echo '# SKIP root with mounts is needed'; return; }
+	export -f drop_on_a_full_disk full bloomery; export BLOOMERY
+	(cd at; unshare -m bash -c drop_on_a_full_disk)
+}
+
 a_store_can_be_read_by_those_who_cannot_write_it() {
 	bloomery create a -n 100; echo x | bloomery add a
 	chmod -R a-w store
