@@ -111,6 +111,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct blm_sync_record sync = { 0 };
 	uint64_t synced_epoch = 0;
+	bool known;
 	int r;
 
 	if (!entry)
@@ -119,7 +120,8 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	entry->constant = view->constant;
 	if (view->shows_image)
 		entry->keys = view->synced_keys;
-	if (blm_last_sync(live, view->constant.uuid, &sync)) {
+	known = blm_last_sync(live, view->constant.uuid, &sync);
+	if (known) {
 		synced_epoch = le64toh(sync.epoch);
 		entry->synced = le64toh(sync.time);
 	}
@@ -140,7 +142,9 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 			&& !(view->image.fd >= 0 && blm_ofd_held(view->image.fd, BLM_LOCK_SYNC));
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = synced_epoch;
-		if (ret->suspect)
+		if (!known && (live->sync[0].sequence || live->sync[1].sequence))
+			ret->suspect = true;	/* both records are damaged: what of it is on the disk nobody knows */
+		else if (ret->suspect)
 			ret->suspect_epoch = load_acquire(&live->failed.word) > synced_epoch ? load_acquire(&live->failed.word) : ret->epoch;
 	}
 	free(entry);

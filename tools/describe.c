@@ -170,6 +170,11 @@ static void print_file(const struct blm_info *i)
 	label("uuid");
 	puts(show_uuid(i->uuid));
 	label("created");
+	if (i->suspect && !i->suspect_epoch) {
+		printf("%s; its sync records are damaged, so which keys are on the disk is not known, and a power cut may take any: sync it again\n",
+		       show_time(i->created));
+		return;
+	}
 	printf("%s, %s%s", show_time(i->created), i->synced ? "synced " : "never synced", i->synced ? show_time(i->synced) : "");
 	if (i->suspect)
 		printf(", and writing back the changes of the epochs %" PRIu64 " to %" PRIu64 " failed since: sync it again\n", i->synced_epoch + 1,

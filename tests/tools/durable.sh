@@ -42,6 +42,21 @@ syncs_tell_of_a_block_that_lost_bits_until_it_is_repaired() {
 	same "$(seq 20100 | bloomery test -c ./f)" 20100
 }
 
+of_damaged_sync_records_info_says_what_follows() {
+	bloomery create ./f -n 1000; seq 10 | bloomery add ./f; bloomery sync ./f; bloomery sync ./f
+	for at in 4608 4544; do		# the two of them, the older one first
+		info ./f | holds 'not j["suspect"] and j["synced"] is not None'
+		printf '\377' | dd of=./f bs=1 seek=$((at + 8)) conv=notrunc status=none
+	done
+	info ./f | holds 'j["suspect"] and j["suspect_epoch"] == 0 and j["synced"] is None'
+	bloomery info ./f | grep '^ *created' > created
+	grep -q 'its sync records are damaged, so which keys are on the disk is not known, .*: sync it again$' created
+	not grep -qE 'never|epoch' created
+	exits 1 bloomery verify ./f; bloomery sync ./f; bloomery verify ./f
+	info ./f | holds 'not j["suspect"] and j["synced"] is not None'
+	same "$(seq 10 | bloomery test -c ./f)" 10
+}
+
 bits_that_changed_places_are_found() {
 	make ./f 20000
 	at=90000 byte=0
