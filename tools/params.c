@@ -114,5 +114,9 @@ int params_check(void)
 
 int make_filter(struct blm_filter **ret, const struct place *place)
 {
-	return blm_create(ret, place->store, place->name, &params);
+	int r = blm_create(ret, place->store, place->name, &params);
+
+	if (r >= 0)
+		warn_of_place(*ret, place->name);
+	return r;
 }

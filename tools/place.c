@@ -188,7 +188,7 @@ int open_place(struct blm_filter **ret, const struct place *place, bool write, c
 }
 
 /* Once: what is true of one filter here is most likely true of all. */
-static void warn_of_place(const struct blm_filter *f, const char *name)
+void warn_of_place(const struct blm_filter *f, const char *name)
 {
 	static bool warned;
 	struct blm_info info;

@@ -23,6 +23,9 @@ int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for
 int each_filter(char **names, int count, int (*what)(struct blm_filter *f));
 int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was given */
 
+/* Of the file system that a filter made or to be written lies on; once. */
+void warn_of_place(const struct blm_filter *f, const char *name);
+
 /* As blm_open(): 0 or a negative errno, no message. */
 int open_place(struct blm_filter **ret, const struct place *place, bool write, const uint8_t *secret);
 

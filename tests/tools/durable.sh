@@ -57,6 +57,23 @@ of_damaged_sync_records_info_says_what_follows() {
 	same "$(seq 10 | bloomery test -c ./f)" 10
 }
 
+of_a_file_system_of_other_machines_is_warned_once_by_create_too() {
+	[ -z "${SANITIZED-}" ] && command -v cc > /dev/null || { echo '# SKIP a compiler, and no sanitizers, are needed'; return; }
+	cat > fuse.c <<-'END'
+		#include <string.h>
+		static int fuse(long *ret) { memset(ret, 0, 64); *ret = 0x65735546; return 0; }
+		int fstatfs(int fd, long *ret) { return fuse(ret); }
+		int fstatfs64(int fd, long *ret) { return fuse(ret); }
+	END
+	cc -shared -fPIC -o fuse.so fuse.c
+	on_fuse() { LD_PRELOAD=$PWD/fuse.so "$BLOOMERY" "$@" 2> err; }
+	on_fuse create ./f -n 100
+	same "$(grep -c '^bloomery: warning: ./f: it lies on a FUSE file system' err)" 1; same "$(wc -l < err)" 1
+	echo x | on_fuse claim ./g --create -n 100 > out; same "$(grep -c warning err)" 1
+	on_fuse create a -n 100; same "$(grep -c 'warning: a: it lies' err)" 1
+	bloomery create ./h -n 100 2> err; same "$(cat err)" ''
+}
+
 bits_that_changed_places_are_found() {
 	make ./f 20000
 	at=90000 byte=0
