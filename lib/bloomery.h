@@ -679,7 +679,7 @@ struct blm_info {
 	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: never */
 	uint64_t epoch;			/* that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next two */
 	uint64_t synced_epoch;		/* all changes up to the end of this one are on the disk */
-	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; else 0 */
+	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; 0: both sync records are damaged, so any; else 0 */
 	unsigned can;			/* of enum blm_can */
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
