@@ -27,6 +27,6 @@ run "$build/test-kill_kinds" $kinds
 run "$build/test-kill_built" $kinds
 run "$build/test-many" $keys $seconds $opens
 run "$build/test-locks"
-run "${BASH_SOURCE[0]%/*}/model/run.sh"
+run "${BASH_SOURCE[0]%/*}/model/run.sh" ${2:+"$2"}
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
