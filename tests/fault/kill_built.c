@@ -240,6 +240,7 @@ static void check_at_rest(void)
 	OK(blm_store_verify("s", 0, no_finding, NULL));
 	OK(blm_store_list(store, NULL, count_filters, &filters));
 	ck_assert_int_eq(files_in("s/filters", NULL), filters);
+	only_known_files(store);
 	for (unsigned w = 0; w < WORKERS; w++)
 		check_worker(store, w);
 	blm_store_close(store);

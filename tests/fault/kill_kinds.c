@@ -339,6 +339,7 @@ static uint64_t check_at_rest(void)
 	ck_assert_int_eq(blm_store_verify("s", 0, print_finding, &wrong), 0);
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_int_eq(files_in("s/filters", NULL), KINDS);
+	only_known_files(store);
 	check_all(store, BATCHES);
 	for (enum which kind = 0; kind <= REMOVABLE; kind++) {
 		struct blm_filter *f;

@@ -68,6 +68,39 @@ static inline void kill_it(pid_t pid)
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
 }
 
+/* ---- What is left ---- */
+
+static inline int is_file_of(void *context, const struct blm_info *info, int err)
+{
+	const char *file = strrchr(info->path, '/');
+
+	return err < 0 ? err : file && !strcmp(file + 1, context);
+}
+
+/* Of a store with no keyed filter: nothing is in any of its folders that its catalog does not know. */
+static inline void only_known_files(struct blm_store *store)
+{
+	static const char *const folders[] = { "s", "s/catalog", "s/filters", "s/keys" };
+	static const char *const known[] = { "catalog", "filters", "keys", "data.mdb", "lock" };
+
+	for (unsigned i = 0; i < 4; i++) {
+		DIR *list = opendir(folders[i]);
+
+		ck_assert_msg(list || i == 3, "%s: %s", folders[i], strerror(errno));	/* keys/ is made with the first of them */
+		for (struct dirent *e; list && (e = readdir(list)); ) {
+			bool knows = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+
+			for (unsigned k = i < 1 ? 0 : 3; i < 2 && k < (i < 1 ? 3 : 5); k++)
+				knows |= !strcmp(e->d_name, known[k]);
+			if (i == 2)
+				knows = knows || blm_store_list(store, NULL, is_file_of, e->d_name) == 1;
+			ck_assert_msg(knows, "%s/%s is left: nobody knows it", folders[i], e->d_name);
+		}
+		if (list)
+			closedir(list);
+	}
+}
+
 /* The argument of a test program: how much of it. */
 static inline unsigned long how_many(int argc, char **argv, unsigned long by_default)
 {
