@@ -4,7 +4,7 @@
 # usage: tests/fault/processes.sh BUILD [--soak]; about eight minutes, or a day. The last line counts.
 set -u
 build=$(cd "$1" && pwd)/tests/fault || exit 2
-cycles=2000 kinds=300 keys=1000000000 seconds=200 opens=10000
+cycles=2000 kinds=300 keys=1000000000 seconds=900 opens=10000
 if [ "${2:-}" = --soak ]; then
 	cycles=50000 kinds=20000 keys=4000000000 seconds=7200
 fi
