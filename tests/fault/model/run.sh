@@ -2,7 +2,7 @@
 # run.sh - swap.pml in every variant: as it is built, no order of steps does harm; without one of its precautions, some does
 #
 # usage: tests/fault/model/run.sh [--soak]; half a minute of one processor. With --soak what is built is tried with three places for
-# files, so that what replaced one is itself replaced, and with the lock at the gate, too: a quarter of an hour, and 12 GB of memory.
+# files, so that what replaced one is itself replaced, and with the lock at the gate, too: three minutes more, and 4 GB of memory.
 if ! command -v spin > /dev/null || ! command -v cc > /dev/null; then
 	echo '1..0 # SKIP spin, or a compiler, is not installed'
 	exit 0

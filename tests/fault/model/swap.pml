@@ -78,7 +78,7 @@ byte running;
 #define set_state(file, to) word[file] = changed(word[file], to)
 
 #ifdef GATE
-#define ENTER(file) atomic { gate[file] == 0 -> gate[file] = _pid }; MAY_DIE
+#define ENTER(file) atomic { gate[file] == 0 -> gate[file] = _pid }; MAY_DIE;
 #define PASS(file) ; gate[file] = 0
 #else
 #define ENTER(file)
