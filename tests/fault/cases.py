@@ -26,8 +26,9 @@ BY_HAND = {'fault/cross.sh', 'fault/cpu.sh'}		# .ci/run does
 
 # Whose lines in the log name no file: a part of the command that ran them.
 PROGRAMS = {
-	'golden/broken.txt': 'reader/test_golden.py', 'fault/model/swap.pml': 'fault/model/run.sh', 'fault/inject.c': '/test-inject',
+	'golden/broken.txt': 'reader/test_golden.py', 'fault/model/swap.pml': 'fault/model/run.sh',
 	'fuzz/record.c': '/again-record',
+	**{'fault/' + path.name: '/test-inject' for path in (ROOT / 'fault').glob('inject*.c')},
 	**{'fault/%s.c' % name: '/fault-' + name for name in ('cut', 'images', 'pageloss', 'writeback')},
 }
 # The words in which the log has a test, where they are not those of its name. '': all of the program.

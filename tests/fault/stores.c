@@ -3,6 +3,7 @@
 
 #include "catalog/catalog.h"
 #include "file/image.h"
+#include "store/store.h"
 
 #include <lmdb.h>
 #include <sys/mman.h>
@@ -256,6 +257,53 @@ START_TEST(two_hundred_processes_have_a_store_open_at_once)
 }
 END_TEST
 
+static int find_for_ever(int unused)
+{
+	struct blm_store *store;
+	struct blm_info *info = malloc(sizeof(*info));
+	char c = 'r';
+
+	(void)unused;
+	MUST(info && blm_store_open(&store, "s", BLM_STORE_READ) == 0 && blm_store_find(store, "f0", info) == 0);
+	MUST(write(told[1], &c, 1) == 1);
+	for (;;)
+		MUST(blm_store_find(store, "f0", info) == 0);
+}
+
+START_TEST(a_catalog_whose_readers_are_killed_again_and_again_does_not_grow)
+{
+	const char *scale = getenv("BLOOMERY_TEST_SCALE");
+	int updates = scale && !strcmp(scale, "full") ? 100000 : 2000;
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	struct blm_store *store;
+	struct stat st;
+	pid_t pid = 0;
+	char c;
+
+	some_filters(1);
+	ck_assert_int_eq(pipe(told), 0);
+	store = open_store(0);
+	OK(blm_catalog_get(store->catalog, "f0", entry));
+	for (int i = 0; i < updates; i++) {
+		if (i % (updates / 20) == 0) {
+			if (pid) {
+				kill(pid, SIGKILL);
+				join(pid);
+			}
+			pid = spawn(find_for_ever, 0);
+			ck_assert_int_eq((int)read(told[0], &c, 1), 1);
+		}
+		OK(blm_catalog_put(store->catalog, "f0", entry, BLM_PUT_OVER));
+	}
+	kill(pid, SIGKILL);
+	join(pid);
+	ck_assert_int_eq(stat("s/catalog/data.mdb", &st), 0);
+	ck_assert_msg(st.st_size < 256 << 10, "%lld bytes", (long long)st.st_size);
+	blm_store_close(store);
+	free(entry);
+}
+END_TEST
+
 static int count(void *context, const struct blm_info *info, int err)
 {
 	++*(int *)context;
@@ -322,6 +370,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_store_that_anyone_may_change_is_refused_unless_that_is_wanted, 0, 3);
 	tcase_add_test(tc, a_copy_of_a_busy_store_made_with_cp_is_mended_by_a_repair_with_all_filters_that_stayed);
 	tcase_add_test(tc, two_hundred_processes_have_a_store_open_at_once);
+	tcase_add_test(tc, a_catalog_whose_readers_are_killed_again_and_again_does_not_grow);
 	tcase_add_test(tc, a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

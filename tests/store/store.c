@@ -79,11 +79,16 @@ END_TEST
 START_TEST(a_name_of_256_bytes_is_too_long)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	char name[BLM_NAME_MAX + 2];
+	static const size_t lengths[] = { BLM_NAME_MAX + 1, BLM_NAME_MAX + 2, 511, 512, 1 << 16 };
+	char *name = calloc(1, (1 << 16) + 1);
 
-	snprintf(name, sizeof(name), "%sx", long_name);
 	make(NULL, store, "good");
-	is_refused(store, name, -ENAMETOOLONG);
+	snprintf(name, BLM_NAME_MAX + 2, "%sx", long_name);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		memset(name + BLM_NAME_MAX, 'x', lengths[i] - BLM_NAME_MAX);
+		is_refused(store, name, -ENAMETOOLONG);
+	}
+	free(name);
 	blm_store_close(store);
 }
 END_TEST
