@@ -395,6 +395,11 @@ BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t w
 
 BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
 {
+	const struct blm_view *view = current_view(f);
+
+	if (view->whole.kind->shadow && is_cut(&view->whole))
+		return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
+				"and takes keys, but gives none up; `bloomery copy` makes whole copies, `bloomery rebuild` makes it anew from its keys", f->place.shown);
 	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_REMOVE, ret_bits);
 }
 

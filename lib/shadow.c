@@ -13,6 +13,21 @@
  * The first change after a sync is announced on the disk (change.c), so a file that was changed after its last sync shows it: opened
  * under the same boot number its data are what processes left there, under another one nobody knows, and they are made again
  * from image and journal. Marks are set before a change here, under the writers' lock, so they are exact.
+ *
+ * Who copies the file byte by byte, from its beginning to its end, while others sync has the sync record of when he began, then data,
+ * then an image that syncs changed meanwhile, then a journal that they emptied. Nothing keeps him from that: he takes no lock. But what is
+ * copied last can tell. So a record of the journal has in `ones`, for good, the last epoch whose sync began to bring this block to the
+ * image, its home: written before the image changes, when the sync record of that epoch is on the disk. No power cut leaves one that is
+ * later than the last sync record, nor one that is later than the block's record in the image, if the journal has the block no more. A copy
+ * can have both:
+ *
+ *   - If all blocks are good, and none is older than its home, no sync changed the image from when it was copied until the journal was:
+ *     the latest home is the sync whose data these are, all of them, though the sync record is of one before.
+ *   - Else the image is of several syncs. Then the data serve that were copied: they have all keys but those that were moved at that
+ *     moment from where the copy was not yet to where it had been. Own word `cut` says so for good, and nothing is removed any more: a key
+ *     could be another's. The next sync makes the image anew.
+ *
+ * Where the records of the journal are more than a page they were not copied at one moment, and a later home says the latter.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -27,9 +42,14 @@ struct shadow {
 	const struct blm_part *part;
 	struct blm_block_record *records[2];
 	uint8_t *blocks[2];
-	uint64_t count, epoch;		/* of blocks; of the last sync record */
+	uint64_t count, epoch;		/* of blocks; of the last sync record, or of a copy the latest home */
 	const uint8_t *uuid;
 };
+
+static bool is_later(uint32_t a, uint32_t b)	/* of epochs, of which records have the low half */
+{
+	return (int32_t)(a - b) > 0;
+}
 
 static struct shadow shadow_of(const struct blm_view *view)
 {
@@ -70,24 +90,42 @@ static bool good_record(const struct shadow *s, int which, uint64_t block, struc
 	return ret->check == check_of(s, which, block, ret);
 }
 
-static void write_record(const struct shadow *s, int which, uint64_t block, uint32_t hash, uint64_t epoch)
+static void write_record(const struct shadow *s, int which, uint64_t block, uint32_t hash, uint32_t home, uint64_t epoch)
 {
-	struct blm_block_record r = { .hash = htole32(hash), .epoch = htole32((uint32_t)epoch) };
+	struct blm_block_record r = { .hash = htole32(hash), .ones = htole32(home), .epoch = htole32((uint32_t)epoch) };
 
 	r.check = check_of(s, which, block, &r);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	s->records[which][block] = r;
 }
 
+/* The last epoch whose sync began to bring the block to the image; 0: none is known. */
+static uint32_t home_of(const struct shadow *s, uint64_t block)
+{
+	struct blm_block_record r;
+
+	return good_record(s, BLM_JOURNAL, block, &r) ? le32toh(r.ones) : 0;
+}
+
+/* It has nothing of the block any more. */
+static void empty_record(const struct shadow *s, int which, uint64_t block, uint32_t home)
+{
+	if (home)
+		write_record(s, which, block, 0, home, 0);
+	else
+		s->records[which][block] = (struct blm_block_record){ 0 };
+}
+
 /* In three steps, of which one who compares sees at least one. */
 static void copy_block(const struct shadow *s, int which, uint64_t block, const uint8_t *from, uint64_t epoch)
 {
 	uint8_t *to = s->blocks[which] + block * BLM_BLOCK;
+	uint32_t home = which == BLM_JOURNAL ? home_of(s, block) : 0;
 
-	s->records[which][block] = (struct blm_block_record){ 0 };
+	empty_record(s, which, block, home);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	memcpy(to, from, bytes_of(s, block));
-	write_record(s, which, block, hash_of(s, to, block), epoch);
+	write_record(s, which, block, hash_of(s, to, block), home, epoch);
 }
 
 int blm_shadow_new(struct blm_view *view)
@@ -115,21 +153,29 @@ static bool in_journal(const struct shadow *s, uint64_t block)
 	    && hash_of(s, s->blocks[BLM_JOURNAL] + block * BLM_BLOCK, block) == le32toh(r.hash);
 }
 
+/* Does the record say that the journal has something of the block, or nothing that can be read? */
+static bool is_noted(const struct shadow *s, uint64_t block)
+{
+	static const struct blm_block_record none;
+	struct blm_block_record r;
+
+	return memcmp(&s->records[BLM_JOURNAL][block], &none, sizeof(none)) && (!good_record(s, BLM_JOURNAL, block, &r) || r.epoch);
+}
+
 /*
  * The image has it all: forget the journal. What a sync noted that was killed before its record was written is still to be noted: it took
  * away the mark. The hole is for the space only; where there can be none, it stays.
  */
 static void forget_journal(const struct blm_view *view, const struct shadow *s)
 {
-	static const struct blm_block_record none;
 	struct blm_block_record r;
 	bool any = false;
 
 	for (uint64_t b = 0; b < s->count; b++)
-		if (memcmp(&s->records[BLM_JOURNAL][b], &none, sizeof(none))) {
+		if (is_noted(s, b)) {
 			if (good_record(s, BLM_JOURNAL, b, &r) && le32toh(r.epoch) != (uint32_t)s->epoch)
 				mark(s->part, s->part->bytes + b * BLM_BLOCK);
-			s->records[BLM_JOURNAL][b] = none;
+			empty_record(s, BLM_JOURNAL, b, home_of(s, b));
 			any = true;
 		}
 	if (any)
@@ -149,7 +195,10 @@ static int bring_home(struct blm_filter *f, struct blm_view *view, const struct 
 
 	for (uint64_t b = 0; b < s->count; b++)
 		if (in_journal(s, b)) {
-			copy_block(s, BLM_IMAGE, b, s->blocks[BLM_JOURNAL] + b * BLM_BLOCK, s->epoch);
+			uint8_t *block = s->blocks[BLM_JOURNAL] + b * BLM_BLOCK;
+
+			write_record(s, BLM_JOURNAL, b, hash_of(s, block, b), (uint32_t)s->epoch, s->epoch);
+			copy_block(s, BLM_IMAGE, b, block, s->epoch);
 			any = true;
 		}
 	if (any)
@@ -169,17 +218,73 @@ int blm_shadow_finish(struct blm_filter *f, struct blm_view *view)
 
 bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
 {
-	static const struct blm_block_record none;
 	struct shadow s = shadow_of(view);
 	uint64_t first = (uint64_t)(s.blocks[BLM_JOURNAL] - view->image.map);
 
 	for (uint64_t b = at > first ? (at - first + BLM_BLOCK - 1) / BLM_BLOCK : 0; b < s.count; b++)
-		if (memcmp(&s.records[BLM_JOURNAL][b], &none, sizeof(none))) {
+		if (is_noted(&s, b)) {
 			*ret_from = first + b * BLM_BLOCK;
 			*ret_to = *ret_from + bytes_of(&s, b);
 			return true;
 		}
 	return false;
+}
+
+/* The latest home, in full; where there is none later, the epoch of the last sync. */
+static uint64_t latest_home(const struct shadow *s)
+{
+	uint64_t latest = s->epoch;
+
+	for (uint64_t b = 0; b < s->count; b++) {
+		uint32_t home = home_of(s, b);
+
+		if (home && is_later(home, (uint32_t)latest))
+			latest += (uint32_t)(home - (uint32_t)latest);
+	}
+	return latest;
+}
+
+/* Is the image's block of before its home, and the journal's gone? */
+static bool is_stale(const struct shadow *s, uint64_t block)
+{
+	static const struct blm_block_record none;
+	uint32_t home = home_of(s, block);
+	struct blm_block_record r;
+
+	if (!home || in_journal(s, block))
+		return false;
+	if (!memcmp(&s->records[BLM_IMAGE][block], &none, sizeof(none)))
+		return true;
+	return good_record(s, BLM_IMAGE, block, &r) && is_later(home, le32toh(r.epoch));
+}
+
+static bool any_is_stale(const struct shadow *s)
+{
+	for (uint64_t b = 0; b < s->count; b++)
+		if (is_stale(s, b))
+			return true;
+	return false;
+}
+
+/* All of the image is to be made anew, by a sync that is later than all that it is of. The caller holds BLM_LOCK_SYNC. */
+static void make_anew(struct blm_view *view, const struct shadow *s, uint64_t latest)
+{
+	struct blm_live *live = live_of(view);
+
+	for (uint64_t b = 0; b < s->count; b++)
+		mark(s->part, s->part->bytes + b * BLM_BLOCK);
+	if (load_acquire(&live->epoch.word) <= latest)
+		store_release(&live->epoch.word, latest + 1);
+	store_release(&live->own[BLM_OWN_CUT].word, 1);
+}
+
+void blm_shadow_mend_copy(struct blm_view *view)
+{
+	struct shadow s = shadow_of(view);
+	uint64_t latest = latest_home(&s);
+
+	if (latest > s.epoch || any_is_stale(&s))
+		make_anew(view, &s, latest);
 }
 
 int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view)
@@ -248,7 +353,7 @@ bool blm_shadow_is_needed(const struct blm_view *view)
 static int damaged(const char *shown, uint64_t block)
 {
 	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block %llu of that is damaged: drop it, "
-			"or remove the file, and make it anew from its keys",
+			"or remove the file, and make it anew from its keys; if it is a copy, make that with `bloomery copy`",
 			shown, (unsigned long long)block);
 }
 
@@ -272,6 +377,21 @@ static const uint8_t *synced_block(const struct shadow *s, uint64_t b)
 	return block;
 }
 
+/*
+ * A copy that was made while others synced? Then its data as of the latest home, if they are whole: *ret_torn, if not. Else s is left as
+ * it is.
+ */
+static void look_for_copy(struct shadow *s, bool *ret_torn)
+{
+	uint64_t latest = latest_home(s);
+	bool later = latest > s->epoch;
+
+	*ret_torn = later && s->count * sizeof(struct blm_block_record) > BLM_PAGE;
+	s->epoch = latest;
+	for (uint64_t b = 0; b < s->count && !*ret_torn; b++)
+		*ret_torn = is_stale(s, b) || (later && !synced_block(s, b));
+}
+
 static int no_image(const char *shown)
 {
 	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and has no second image to go back to: "
@@ -287,18 +407,28 @@ static void restore_words(struct blm_view *view)
 	for (int i = 0; i < BLM_STRIPES; i++)
 		store_release(&header->stripe[i].keys, i ? 0 : le64toh(last.keys));
 	for (int i = 0; i < BLM_OWN; i++)
-		store_release(&header->live.own[i].word, 0);
+		if (i != BLM_OWN_CUT)
+			store_release(&header->live.own[i].word, 0);
 	store_release(&header->live.boot.word, blm_boot_number());
 }
 
 int blm_shadow_restore(struct blm_view *view, const char *shown)
 {
 	struct shadow s;
+	bool torn;
 	int r;
 
 	if (!has_shadow(view))
 		return no_image(shown);
 	s = shadow_of(view);
+	look_for_copy(&s, &torn);
+	if (torn) {
+		make_anew(view, &s, s.epoch);
+		store_release(&live_of(view)->boot.word, blm_boot_number());
+		return 0;
+	}
+	if (load_acquire(&live_of(view)->epoch.word) <= s.epoch)
+		store_release(&live_of(view)->epoch.word, s.epoch + 1);
 	for (uint64_t b = 0; b < s.count; b++) {
 		const uint8_t *from = synced_block(&s, b);
 		uint8_t *to = s.part->bytes + b * BLM_BLOCK;
@@ -324,11 +454,16 @@ int blm_shadow_show(struct blm_view *view, const char *shown)
 	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
 	struct blm_sync_record last = { 0 };
 	struct shadow s;
-	bool own_pages = false;
+	bool own_pages = false, torn;
 
 	if (!has_shadow(view))
 		return no_image(shown);
 	s = shadow_of(view);
+	look_for_copy(&s, &torn);
+	if (torn) {		/* or a writer did meanwhile what the caller looks for */
+		view->part[0].cut = view->whole.cut = true;
+		return blm_shadow_is_needed(view) ? 0 : -EUCLEAN;
+	}
 	for (uint64_t b = 0; b < s.count; b++) {
 		const uint8_t *from = synced_block(&s, b);
 		uint8_t *to = s.blocks[BLM_IMAGE] + b * BLM_BLOCK;
@@ -349,6 +484,7 @@ int blm_shadow_show(struct blm_view *view, const char *shown)
 	view->part[0].own = &none[0].word;
 	view->whole.own = &none[0].word;
 	view->synced_keys = le64toh(last.keys);
+	view->part[0].cut = view->whole.cut = load_acquire(&live_of(view)->own[BLM_OWN_CUT].word);
 	view->shows_image = true;
 	return 0;
 }
@@ -366,7 +502,8 @@ int blm_shadow_check(const struct blm_view *view, int (*tell)(void *context, con
 		uint64_t at = (uint64_t)(block - view->image.map);
 		uint32_t hash;
 
-		if (in_journal(&s, b) || !good_record(&s, BLM_IMAGE, b, &before))
+		if (in_journal(&s, b) || !good_record(&s, BLM_IMAGE, b, &before) || is_later(home_of(&s, b), (uint32_t)s.epoch)
+		    || is_stale(&s, b))	/* of a copy, or synced at this moment */
 			continue;
 		hash = hash_of(&s, block, b);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);

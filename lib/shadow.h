@@ -22,6 +22,8 @@ int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown);
 int blm_shadow_finish(struct blm_filter *f, struct blm_view *view);
 int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view);
 void blm_shadow_again(struct blm_view *view, uint64_t epoch);
+/* Before all of these: where this is a copy whose image is of several syncs, have all of it made anew, in an epoch after them. */
+void blm_shadow_mend_copy(struct blm_view *view);
 
 /* The first block that the journal has, from the offset `at` of the file on: from where to where it lies. */
 bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);

@@ -205,13 +205,17 @@ static int write_all(struct blm_filter *f, struct blm_view *view, const struct b
 static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret, struct blm_seen *ret_seen)
 {
 	struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word);
-	struct blm_sync_record record = { .epoch = htole64(epoch), .time = htole64(blm_now()) }, last = { 0 };
+	uint64_t epoch;
+	struct blm_sync_record record = { .time = htole64(blm_now()) }, last = { 0 };
 	struct blm_seen seen = { 0 };
 	int r = check_size(f, view);
 
-	if (r == 0 && has_shadow(view) && !f->place.memory)
+	if (r == 0 && has_shadow(view) && !f->place.memory) {
+		blm_shadow_mend_copy(view);
 		r = blm_shadow_finish_killed(f, view);
+	}
+	epoch = load_acquire(&live->epoch.word);
+	record.epoch = htole64(epoch);
 	if (r == 0)
 		r = blm_guard_look(view, &seen);
 	if (r == 0) {

@@ -680,6 +680,89 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 }
 END_TEST
 
+static uint64_t boots;		/* how often the machine started again */
+
+uint64_t __real_blm_boot_number(void);
+uint64_t __wrap_blm_boot_number(void);
+
+uint64_t __wrap_blm_boot_number(void)
+{
+	return __real_blm_boot_number() + 2 * boots;	/* odd as it is: not 0 */
+}
+
+/* All that can be added to; bitmap and approximator want other keys. */
+static const struct {
+	struct blm_params params;
+	bool may_lack;		/* a copy by bytes may lack what was moved meanwhile: its caveat says so */
+} copied[] = {
+	{ { .kind = "blocked", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "split-block", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "hash-compact", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "counting", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "removable", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "attenuated", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "scalable", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "d-left", .capacity = 40000, .rate = 0.001 }, false },
+	{ { .kind = "iblt", .capacity = 4000, .options = "key-bytes=8" }, false },
+	{ { .kind = "cuckoo", .capacity = 40000, .rate = 1e-6 }, true },
+	{ { .kind = "redis-cuckoo", .capacity = 40000, .rate = 0.02 }, true },
+};
+
+static int add_and_sync_for_ever(int most)
+{
+	for (uint64_t i = 0; i < (uint64_t)most; i++) {
+		MUST(blm_add(the_filter, &i, sizeof(i)) >= 0);
+		if (i % 16 == 15) {
+			MUST(blm_sync(the_filter) == 0);
+			__atomic_store_n(acknowledged, i + 1, __ATOMIC_SEQ_CST);
+		}
+	}
+	pause();
+	return 0;
+}
+
+/* _i: the kind. Every other copy is opened after a start of the machine. */
+START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_to_and_has_every_key_synced_before)
+{
+	struct blm_params params = copied[_i].params;
+	uint64_t lacking = 0, asked_for = 0;
+	pid_t pid;
+
+	acknowledged = shared_memory(sizeof(*acknowledged));
+	OK(blm_create(&the_filter, NULL, "a", &params));
+	pid = spawn(add_and_sync_for_ever, (int)params.capacity);
+	for (int i = 0; i < 60; i++) {
+		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST), after = UINT64_MAX - (uint64_t)i;
+		struct blm_filter *copy;
+
+		copy_file("a", "copy");
+		boots = i % 2;
+		for (int write = 0; write < 2; write++) {
+			OK(blm_open(&copy, NULL, "copy", write));
+			lacking += denied(copy, 0, keys);
+			asked_for += keys;
+			if (write) {
+				int r = blm_add(copy, &after, sizeof(after));
+
+				ck_assert_msg(r >= 0 || r == -EXFULL, "%s", blm_why());
+				OK(blm_sync(copy));
+				ck_assert(r < 0 || blm_contains(copy, &after, sizeof(after)));
+			}
+			blm_close(copy);
+		}
+		boots += 2;		/* and its image is good now */
+		OK(blm_open(&copy, NULL, "copy", true));
+		blm_close(copy);
+		boots = 0;
+	}
+	kill_it(pid);
+	ck_assert_uint_gt(*acknowledged, 100);
+	ck_assert_msg(lacking <= (copied[_i].may_lack ? asked_for / 1000 : 0), "%s: %llu of %llu keys are lacking", params.kind,
+		      (unsigned long long)lacking, (unsigned long long)asked_for);
+	blm_close(the_filter);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("locks");
@@ -699,6 +782,8 @@ int main(void)
 	tcase_add_test(tc, a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it);
 	tcase_add_loop_test(tc, a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_replace, 0, 2);
 	tcase_add_test(tc, a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledged_before);
+	tcase_add_loop_test(tc, a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_to_and_has_every_key_synced_before, 0,
+			    (int)ARRAY_LEN(copied));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
