@@ -78,10 +78,14 @@ static uint32_t hash_of(const struct shadow *s, const uint8_t *block, uint64_t n
 	return (uint32_t)XXH3_64bits(block, bytes_of(s, number));
 }
 
-/* The seeds of the checks are those of parts that no file has. */
+/* The seeds of the checks are those of parts that no file has. A home is not checked: it changes alone, while the journal is needed. */
 static uint32_t check_of(const struct shadow *s, int which, uint64_t block, const struct blm_block_record *r)
 {
-	return blm_check_block(r, BLM_PARTS_MAX + (unsigned)which, block, s->uuid);
+	struct blm_block_record checked = *r;
+
+	if (which == BLM_JOURNAL)
+		checked.ones = 0;
+	return blm_check_block(&checked, BLM_PARTS_MAX + (unsigned)which, block, s->uuid);
 }
 
 static bool good_record(const struct shadow *s, int which, uint64_t block, struct blm_block_record *ret)
@@ -197,7 +201,7 @@ static int bring_home(struct blm_filter *f, struct blm_view *view, const struct 
 		if (in_journal(s, b)) {
 			uint8_t *block = s->blocks[BLM_JOURNAL] + b * BLM_BLOCK;
 
-			write_record(s, BLM_JOURNAL, b, hash_of(s, block, b), (uint32_t)s->epoch, s->epoch);
+			__atomic_store_n(&s->records[BLM_JOURNAL][b].ones, htole32((uint32_t)s->epoch), __ATOMIC_SEQ_CST);
 			copy_block(s, BLM_IMAGE, b, block, s->epoch);
 			any = true;
 		}
