@@ -184,6 +184,9 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	verify_all_known(view, (uint64_t)known, file, to);
 	if (has_shadow(view))
 		blm_shadow_check(view, tell_image, &blocks);
+	if (view->whole.kind->shadow && is_cut(&view->whole))
+		blm_found(to, file, false, "is a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
+			  "and gives none up; `bloomery rebuild` makes it anew from its keys");
 	if (blm_sigbus_struck(view->image.map))
 		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: what is said of it is of a part of it");
 	if (blocks.filled)
