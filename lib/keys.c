@@ -199,12 +199,24 @@ static int run_listed(struct blm_filter *f, struct blm_view *view, const struct 
 	return r;
 }
 
+/* A fingerprint could be another key's, which was moved. */
+static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
+{
+	if (!view->whole.kind->shadow || !is_cut(&view->whole))
+		return 0;
+	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
+			"and takes keys, but gives none up; `bloomery copy` makes whole copies, `bloomery rebuild` makes it anew from its keys",
+			f->place.shown);
+}
+
 static int run(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, bool listed, uint64_t *ret_bits,
 	       int64_t *ret_yes)
 {
 	bool lone = is_lone(view, what);
-	int r = lone ? blm_lock_writing(f, view, true) : 0;
+	int r = what == BLM_REMOVE ? may_take_out(f, view) : 0;
 
+	if (r == 0 && lone)
+		r = blm_lock_writing(f, view, true);
 	if (r < 0)
 		return r;
 	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE))
@@ -395,11 +407,6 @@ BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t w
 
 BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
 {
-	const struct blm_view *view = current_view(f);
-
-	if (view->whole.kind->shadow && is_cut(&view->whole))
-		return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
-				"and takes keys, but gives none up; `bloomery copy` makes whole copies, `bloomery rebuild` makes it anew from its keys", f->place.shown);
 	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_REMOVE, ret_bits);
 }
 

@@ -193,6 +193,7 @@ START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
 		write_all(path, large, sizeof(large));
 	else
 		write_all(path, "00112233445566778899aabbccddeeff\n", 33);
+	ck_assert_int_eq(chmod(path, 0700), 0);
 	FAILS(blm_open(&f, store, "a", false), -ENOKEY);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
 	FAILS(blm_create(&f, store, "b", &(struct blm_params){ .capacity = 10, .hash = "siphash", .secret = given }), -ENOKEY);
