@@ -149,7 +149,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("options");
+	Suite *s = begin_suite("options");
 	TCase *tc = tcase_create("options");
 
 	tcase_add_loop_test(tc, what_is_not_said_is_as_usual, 0, 2);

@@ -614,7 +614,7 @@ END_TEST
 int main(void)
 {
 	TCase *sets = tcase_create("sets"), *keys = tcase_create("keys");
-	Suite *suite = suite_create("iblt");
+	Suite *suite = begin_suite("iblt");
 
 	tcase_add_loop_test(sets, sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_with_every_seed, 0, test_full() ? 200 : 20);
 	tcase_add_loop_test(sets, of_1000_tables_at_capacity_one_at_most_fails_and_says_so, 0, 12);
