@@ -12,7 +12,9 @@
  *           it never has one value twice. 0: nothing was added yet. Stored (release) only by who holds the locks of room.c;
  *           loaded (acquire) by every call.
  *   COUNTED the count of keys when that slot began; stored before NEWEST. One that is newer than NEWEST, since its writer died between
- *           the two, or greater than the count, since a crash took some of that, makes one slot take more keys than it is for.
+ *           the two, or greater than the count, since a crash took some of that, makes one slot take more keys than it is for. One that is
+ *           older makes the next slot begin too soon, and keys go before their time. So it is there twice: in a word of its own, and
+ *           in the line of NEWEST, which is on the disk with NEWEST or not at all. The greater of the two counts.
  *
  * Turning to the next slot: clear the spare; flush it to the disk; store NEWEST; and clear what became the spare, so that next time it
  * is clear and on the disk already.
@@ -116,6 +118,18 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 static uint64_t newest_word(const struct blm_part *whole)
 {
 	return whole->own ? load_acquire(own_word(whole, NEWEST)) : 0;
+}
+
+/* The count of keys when the newest slot began. */
+static uint64_t counted_word(const struct blm_part *whole)
+{
+	uint64_t alone, beside;
+
+	if (!whole->own)
+		return 0;
+	alone = load_acquire(own_word(whole, COUNTED));
+	beside = load_acquire(own_word(whole, NEWEST) + 1);
+	return alone > beside ? alone : beside;
 }
 
 static unsigned part_of(const struct blm_part *whole, uint64_t word)
@@ -263,7 +277,7 @@ static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
 
 static uint64_t room(const struct blm_part *whole, uint64_t keys)
 {
-	uint64_t word = newest_word(whole), counted = whole->own ? load_acquire(own_word(whole, COUNTED)) : 0;
+	uint64_t word = newest_word(whole), counted = counted_word(whole);
 	uint64_t most = keys_a_slot(&whole->shape, whole->shape.capacity), used = keys > counted ? keys - counted : 0;
 
 	if (!word || overdue(whole, word))
@@ -317,6 +331,7 @@ static void turn(struct blm_part *whole, uint64_t keys)
 	if (at <= began(word))
 		at = began(word) + 1;
 	store_release(own_word(whole, COUNTED), keys);
+	store_release(own_word(whole, NEWEST) + 1, keys);
 	store_release(own_word(whole, NEWEST), round_up(at, PART_BITS + 1) | part);
 }
 
