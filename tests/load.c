@@ -131,7 +131,7 @@ START_TEST(a_filter_that_is_filled_lies_in_huge_pages_or_in_small_ones_as_was_as
 	else if (huge_pages_here())
 		ck_assert_uint_gt(data_map(f).huge, 0);
 	else
-		printf("# skipped: %s has no huge pages\n", test_dir);
+		SKIP_PART("the folder of the tests has no huge pages");
 	ck_assert_uint_gt(data_map(f).rss, 0);
 	blm_close(f);
 }
@@ -145,7 +145,7 @@ START_TEST(the_choice_of_pages_reaches_the_map_and_can_be_made_again)
 
 	for (int again = 0; again < 2; again++) {
 		if (!has(&map, "hg")) {
-			printf("# skipped: this system takes no advice on huge pages\n");
+			SKIP_PART("this system takes no advice on huge pages");
 			break;
 		}
 		ck_assert(has(&map, "rr"));	/* a miss does not read what lies around it */
@@ -225,9 +225,8 @@ START_TEST(a_locked_filter_stays_in_memory_until_it_is_let_go)
 	struct map map;
 
 	if (!locks_work()) {
-		printf("# skipped: memory cannot be locked here\n");
 		blm_close(f);
-		return;
+		SKIP("memory cannot be locked here");
 	}
 	OK(blm_load(f, BLM_LOCK));
 	map = data_map(f);
@@ -266,7 +265,7 @@ START_TEST(where_so_much_may_not_be_locked_the_error_says_how_much_may_and_the_f
 	if (locks_work())
 		ck_assert_int_eq(join(spawn(body_of_limited, f)), 0);
 	else
-		printf("# skipped: memory cannot be locked here\n");
+		SKIP_PART("memory cannot be locked here");
 	blm_close(f);
 }
 END_TEST

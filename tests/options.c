@@ -134,7 +134,7 @@ START_TEST(numbers_have_a_point_whatever_the_locale_says)
 	char text[BLM_OPTIONS_MAX], number[16];
 
 	if (!set_comma())
-		return;
+		SKIP("no locale here has a decimal comma, and none can be made");
 	snprintf(number, sizeof(number), "%g", 0.5);
 	ck_assert_str_eq(number, "0,5");
 	OK(blm_options_parse(&kind, "share=0.25,span=1.5", args));

@@ -268,8 +268,8 @@ static int make_under_limit(int unused)
 
 START_TEST(a_filter_larger_than_the_address_space_is_not_made_and_nothing_is_left)
 {
-	if (SANITIZED)	/* which takes all addresses, signals and the environment for itself */
-		return;
+	if (SANITIZED)
+		SKIP("sanitizers take all addresses for themselves");
 	ck_assert_int_eq(run_apart(make_under_limit, 0), 0);
 }
 END_TEST
@@ -412,7 +412,7 @@ START_TEST(a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves)
 	int r;
 
 	if (getuid())
-		return;
+		SKIP("only root can be somebody else");
 	if (_i)
 		store = open_store(BLM_STORE_CREATE);
 	OK(blm_create(&f, store, _i ? "a" : "a.blm", &(struct blm_params){ .capacity = 10, .hash = "siphash" }));
@@ -420,8 +420,9 @@ START_TEST(a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves)
 	blm_close(f);
 	blm_store_close(store);
 	r = run_apart(open_keyed_without_its_key, _i);
-	if (r != 77)
-		ck_assert_int_eq(r, 0);
+	if (r == 77)
+		SKIP("nobody can be somebody else here");
+	ck_assert_int_eq(r, 0);
 }
 END_TEST
 
@@ -486,21 +487,21 @@ static int run_as_nobody(int unused)
 
 START_TEST(a_set_uid_program_does_not_look_at_the_environment)
 {
-	char *best = strdup(blm_simd());
 	int r;
 
-	if (SANITIZED)	/* which takes all addresses, signals and the environment for itself */
-		return;
-	if (getuid() || !strcmp(best, "scalar") || getenv("BLOOMERY_SIMD")) {
-		free(best);
-		return;
-	}
+	if (SANITIZED)
+		SKIP("sanitizers take the environment for themselves");
+	if (getuid())
+		SKIP("only root can give a file away");
+	if (!strcmp(blm_simd(), "scalar") || getenv("BLOOMERY_SIMD"))
+		SKIP("there is no choice of loops here");
 	copy_myself("myself");
 	ck_assert_int_eq(chown("myself", 65534, 65534), 0);
 	ck_assert_int_eq(chmod("myself", 04755), 0);
 	r = run_apart(run_as_nobody, 0);
-	ck_assert_msg(r == 0 || r == 77 || r == 78 || r == 79, "%d", r);
-	free(best);
+	if (r == 77 || r == 78 || r == 79)
+		SKIP("nobody can be somebody else here, or set-uid programs are not given their owner's rights");
+	ck_assert_int_eq(r, 0);
 }
 END_TEST
 

@@ -451,7 +451,7 @@ START_TEST(two_containers_whose_processes_have_equal_numbers_share_a_store)
 	r[0] = join(pid[0]);
 	r[1] = join(pid[1]);
 	if (r[0] == SKIPPED)
-		return;
+		SKIP("no namespace of processes can be made here");
 	ck_assert_int_eq(r[0], 0);
 	ck_assert_int_eq(r[1], 0);
 	for (int i = 0; i < 50; i++)
@@ -516,7 +516,7 @@ START_TEST(who_may_only_read_sees_keys_publications_and_drops_at_once)
 	pid = spawn(read_along, _i);
 	close(told[1]);
 	if (!reader_is_ready(pid))
-		return;
+		SKIP(_i ? "nothing can be mounted here" : "nobody can be somebody else here");
 	OK(blm_add(the_filter, "added", 5));
 	say(asked[1]);
 	ck_assert(reader_is_ready(pid));
@@ -614,8 +614,9 @@ START_TEST(a_reader_in_an_overlay_that_may_not_write_sees_what_others_add_and_re
 
 	ck_assert(mkdir("layers", 0755) == 0 && mkdir("merged", 0755) == 0);
 	r = run_apart(in_overlay_as_nobody, _i);
-	if (r != SKIPPED)
-		ck_assert_int_eq(r, 0);
+	if (r == SKIPPED)
+		SKIP("no overlay can be mounted here");
+	ck_assert_int_eq(r, 0);
 }
 END_TEST
 
@@ -625,8 +626,9 @@ START_TEST(a_reader_in_an_overlay_sees_the_keys_of_the_first_writer_after_it)
 
 	ck_assert(mkdir("layers", 0755) == 0 && mkdir("merged", 0755) == 0);
 	r = run_apart(in_overlay, 0);
-	if (r != SKIPPED)
-		ck_assert_int_eq(r, 0);
+	if (r == SKIPPED)
+		SKIP("no overlay can be mounted here");
+	ck_assert_int_eq(r, 0);
 }
 END_TEST
 

@@ -138,14 +138,15 @@ START_TEST(a_catalog_whose_folder_cannot_be_read_is_not_taken_for_lost)
 	int r;
 
 	if (getuid())
-		return;
+		SKIP("only root can be somebody else");
 	some_filters(1);
 	ck_assert_int_eq(chmod("s/catalog", 0), 0);
 	r = run_apart(open_as_nobody, 0);
 	ck_assert_int_eq(chmod("s/catalog", 0755), 0);
-	if (r != 77)
-		ck_assert_int_eq(r, 0);
 	ck_assert(have_filters("s", 1));
+	if (r == 77)
+		SKIP("nobody can be somebody else here");
+	ck_assert_int_eq(r, 0);
 }
 END_TEST
 

@@ -1160,7 +1160,7 @@ START_TEST(after_a_sync_that_failed_the_next_one_makes_every_page_dirty)
 	size_t count, pages, gap;
 
 	if (sysconf(_SC_PAGESIZE) != BLM_PAGE)
-		return;
+		SKIP("pages are larger here");
 	make_shape(&shapes[_i], SYNCED);
 	OK(blm_open(&f, NULL, "a.blm", true));
 	count = pages_touched(f, &pages);

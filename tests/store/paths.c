@@ -362,7 +362,7 @@ START_TEST(a_secret_is_not_put_where_others_may_read_it)
 		ck_assert_int_eq(chmod("a.key", 0600), 0);
 		ck_assert_int_eq(chown("a.key", 65534, 65534), 0);
 	} else {
-		return;
+		SKIP("only root can give a file away");
 	}
 	FAILS(blm_create(NULL, NULL, "a", &params), _i == 1 ? -ELOOP : -EKEYREJECTED);
 	ck_assert_int_eq(access("a", F_OK), -1);

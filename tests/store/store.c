@@ -683,7 +683,7 @@ static int as_nobody(int err)
 START_TEST(another_user_reads_a_store_and_changes_nothing)
 {
 	if (getuid())
-		return;		/* only root can be somebody else */
+		SKIP("only root can be somebody else");
 	make_store_to_read();
 	ck_assert_int_eq(run_apart(as_nobody, -EACCES), 0);
 }
@@ -717,7 +717,7 @@ static int as_nobody_with_the_key(int err)
 START_TEST(a_store_whose_files_and_folders_are_write_protected_is_readable)
 {
 	if (getuid())
-		return;
+		SKIP("only root can be somebody else");
 	make_store_to_read();
 	ck_assert_int_eq(nftw("s", chown_one, 16, FTW_PHYS), 0);
 	ck_assert_int_eq(nftw("s", chmod_one, 16, FTW_PHYS), 0);
@@ -739,8 +739,9 @@ START_TEST(a_store_on_a_read_only_mount_is_readable)
 
 	make_store_to_read();
 	r = run_apart(on_a_read_only_mount, -EROFS);
-	if (r != 77)
-		ck_assert_int_eq(r, 0);
+	if (r == 77)
+		SKIP("nothing can be mounted here");
+	ck_assert_int_eq(r, 0);
 }
 END_TEST
 

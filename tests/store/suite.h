@@ -2,6 +2,7 @@
 #ifndef BLM_STORE_SUITE_H
 #define BLM_STORE_SUITE_H
 
+#include "../skip.h"
 #include "bloomery.h"
 
 #include <check.h>
@@ -212,17 +213,12 @@ static inline int run_suite(Suite *s)
 	/* in memory where there is a place: thousands of small syncs say nothing about what is tested here, and take minutes */
 	const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 	char folder[256];
-	SRunner *runner;
 	int failed;
 
 	snprintf(folder, sizeof(folder), "%.200s/bloomery-store-XXXXXX", where);
 	if (!mkdtemp(folder) || chmod(folder, 0755) < 0 || chdir(folder) < 0)
 		return EXIT_FAILURE;
-	runner = srunner_create(s);
-	srunner_set_fork_status(runner, CK_FORK);	/* each test in its folder, and a crash ends only one */
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = run_tests(s, CK_FORK);		/* each test in its folder, and a crash ends only one */
 	if (chdir("/") == 0)
 		nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
