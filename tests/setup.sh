@@ -51,3 +51,13 @@ configure()
 	fi
 	meson setup $again "$@" "$dir" "$root" < /dev/null
 }
+
+# counting BUILD - the options by which clang counts what the tests take, one on a line. The counters lie in files that all processes
+# share, so that those that are killed count as well, and cost little: what races for one may be lost, never all. Inline functions are
+# counted in each program.
+counting()
+{
+	mkdir -p -m 777 "$root/$1/profiles" && chmod 777 "$root/$1/profiles"
+	echo "-Dc_args=['-fprofile-instr-generate=$root/$1/profiles/%m%c.profraw','-fcoverage-mapping','-mllvm','-runtime-counter-relocation']"
+	echo "-Dc_link_args=['-fprofile-instr-generate=$root/$1/profiles/%m%c.profraw']"
+}

@@ -6,7 +6,7 @@ set -u
 build=$(cd "$1" && pwd)/tests/fault || exit 2
 cycles=2000 kinds=300 keys=1000000000 seconds=900 opens=10000
 if [ "${2:-}" = --soak ]; then
-	cycles=50000 kinds=20000 keys=4000000000 seconds=7200
+	cycles=50000 kinds=20000 keys=4000000000 seconds=7200 opens=200000
 fi
 passed=0 failed=0 skipped=0
 export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
