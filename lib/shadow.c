@@ -21,13 +21,17 @@
  * later than the last sync record, nor one that is later than the block's record in the image, if the journal has the block no more. A copy
  * can have both:
  *
- *   - If all blocks are good, and none is older than its home, no sync changed the image from when it was copied until the journal was:
- *     the latest home is the sync whose data these are, all of them, though the sync record is of one before.
+ *   - If all blocks are good, and none is older than its home, none was brought to the image from when it was copied until its record in
+ *     the journal was. All of those are copied after all of the image, so these are the data at one moment between: as of the latest
+ *     home, though the sync record is of one before. Homes are forgotten when they served for that.
  *   - Else the image is of several syncs. Then the data serve that were copied: they have all keys but those that were moved at that
  *     moment from where the copy was not yet to where it had been. Own word `cut` says so for good, and nothing is removed any more: a key
  *     could be another's. The next sync makes the image anew.
  *
- * Where the records of the journal are more than a page they were not copied at one moment, and a later home says the latter.
+ * A sync record that is damaged leaves the one before it, and homes that are later, too: then there is a slot that is neither good nor
+ * empty. The image is as good as it was, and its data are those of the latest home, or it is damaged as well; the file is no copy.
+ *
+ * Homes are forgotten after 2^20 epochs, longer than a copy takes, since they are compared by their low halves.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -43,6 +47,7 @@ struct shadow {
 	struct blm_block_record *records[2];
 	uint8_t *blocks[2];
 	uint64_t count, epoch;		/* of blocks; of the last sync record, or of a copy the latest home */
+	bool misses_record;		/* a sync record is damaged */
 	const uint8_t *uuid;
 };
 
@@ -63,6 +68,7 @@ static struct shadow shadow_of(const struct blm_view *view)
 	}
 	blm_last_sync(live_of(view), view->constant.uuid, &last);
 	s.epoch = le64toh(last.epoch);
+	s.misses_record = blm_misses_sync(live_of(view), view->constant.uuid);
 	return s;
 }
 
@@ -108,6 +114,8 @@ static uint32_t home_of(const struct shadow *s, uint64_t block)
 {
 	struct blm_block_record r;
 
+	if (!s->records[BLM_JOURNAL][block].ones)
+		return 0;
 	return good_record(s, BLM_JOURNAL, block, &r) ? le32toh(r.ones) : 0;
 }
 
@@ -166,6 +174,11 @@ static bool is_noted(const struct shadow *s, uint64_t block)
 	return memcmp(&s->records[BLM_JOURNAL][block], &none, sizeof(none)) && (!good_record(s, BLM_JOURNAL, block, &r) || r.epoch);
 }
 
+static bool is_old(uint32_t home, uint64_t epoch)
+{
+	return home && (uint32_t)epoch - home > 1 << 20;
+}
+
 /*
  * The image has it all: forget the journal. What a sync noted that was killed before its record was written is still to be noted: it took
  * away the mark. The hole is for the space only; where there can be none, it stays.
@@ -181,6 +194,8 @@ static void forget_journal(const struct blm_view *view, const struct shadow *s)
 				mark(s->part, s->part->bytes + b * BLM_BLOCK);
 			empty_record(s, BLM_JOURNAL, b, home_of(s, b));
 			any = true;
+		} else if (is_old(home_of(s, b), s->epoch)) {
+			empty_record(s, BLM_JOURNAL, b, 0);
 		}
 	if (any)
 		fallocate(view->image.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->blocks[BLM_JOURNAL] - view->image.map,
@@ -270,7 +285,10 @@ static bool any_is_stale(const struct shadow *s)
 	return false;
 }
 
-/* All of the image is to be made anew, by a sync that is later than all that it is of. The caller holds BLM_LOCK_SYNC. */
+/*
+ * All of the image is to be made anew, by a sync that is later than all that it is of; of a copy there may be keys missing. The caller holds
+ * BLM_LOCK_SYNC.
+ */
 static void make_anew(struct blm_view *view, const struct shadow *s, uint64_t latest)
 {
 	struct blm_live *live = live_of(view);
@@ -278,8 +296,9 @@ static void make_anew(struct blm_view *view, const struct shadow *s, uint64_t la
 	for (uint64_t b = 0; b < s->count; b++)
 		mark(s->part, s->part->bytes + b * BLM_BLOCK);
 	if (load_acquire(&live->epoch.word) <= latest)
-		store_release(&live->epoch.word, latest + 1);
-	store_release(&live->own[BLM_OWN_CUT].word, 1);
+		store_release(&live->epoch.word, blm_epoch_after(latest));
+	if (!s->misses_record)
+		store_release(&live->own[BLM_OWN_CUT].word, 1);
 }
 
 void blm_shadow_mend_copy(struct blm_view *view)
@@ -382,17 +401,17 @@ static const uint8_t *synced_block(const struct shadow *s, uint64_t b)
 }
 
 /*
- * A copy that was made while others synced? Then its data as of the latest home, if they are whole: *ret_torn, if not. Else s is left as
- * it is.
+ * A copy that was made while others synced? Then s is of its data as of the latest home if they are whole; *ret_torn, if not. Where a sync
+ * record is damaged what is not whole is damaged, too.
  */
 static void look_for_copy(struct shadow *s, bool *ret_torn)
 {
 	uint64_t latest = latest_home(s);
 	bool later = latest > s->epoch;
 
-	*ret_torn = later && s->count * sizeof(struct blm_block_record) > BLM_PAGE;
+	*ret_torn = false;
 	s->epoch = latest;
-	for (uint64_t b = 0; b < s->count && !*ret_torn; b++)
+	for (uint64_t b = 0; b < s->count && !s->misses_record && !*ret_torn; b++)
 		*ret_torn = is_stale(s, b) || (later && !synced_block(s, b));
 }
 
@@ -419,12 +438,14 @@ static void restore_words(struct blm_view *view)
 int blm_shadow_restore(struct blm_view *view, const char *shown)
 {
 	struct shadow s;
+	uint64_t epoch;
 	bool torn;
 	int r;
 
 	if (!has_shadow(view))
 		return no_image(shown);
 	s = shadow_of(view);
+	epoch = s.epoch;
 	look_for_copy(&s, &torn);
 	if (torn) {
 		make_anew(view, &s, s.epoch);
@@ -432,7 +453,7 @@ int blm_shadow_restore(struct blm_view *view, const char *shown)
 		return 0;
 	}
 	if (load_acquire(&live_of(view)->epoch.word) <= s.epoch)
-		store_release(&live_of(view)->epoch.word, s.epoch + 1);
+		store_release(&live_of(view)->epoch.word, blm_epoch_after(s.epoch));
 	for (uint64_t b = 0; b < s.count; b++) {
 		const uint8_t *from = synced_block(&s, b);
 		uint8_t *to = s.part->bytes + b * BLM_BLOCK;
@@ -444,6 +465,9 @@ int blm_shadow_restore(struct blm_view *view, const char *shown)
 		s.part->marks[b] = 0;
 	}
 	r = bring_home(NULL, view, &s);
+	for (uint64_t b = 0; r == 0 && s.epoch > epoch && b < s.count; b++)
+		if (s.records[BLM_JOURNAL][b].ones)
+			empty_record(&s, BLM_JOURNAL, b, 0);	/* no copy any more */
 	if (r == 0)	/* records of an epoch that was never reached, which is to come now */
 		r = blm_flush(view, s.records[BLM_JOURNAL], (uint64_t)(s.blocks[BLM_JOURNAL] - (uint8_t *)s.records[BLM_JOURNAL]));
 	if (r < 0)

@@ -178,7 +178,7 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
 		store_release(&live->flushing.word, 0);
 		store_release(&live->announcing.word, 0);
-		store_release(&live->epoch.word, epoch + 1);
+		store_release(&live->epoch.word, blm_epoch_after(epoch));
 		full_fence();
 		/* what is under way may change pages that are written back by then, so the record of this epoch does not make the file clean */
 		if (view->whole.kind->minds_cuts && blm_lock_is_held(&view->lock, view->image.fd))

@@ -293,7 +293,7 @@ static int mend_epoch(struct blm_view *view, const char *shown)
 	blm_last_sync(live, view->constant.uuid, &last);
 	least = load_acquire(&live->written.word);
 	if (least <= le64toh(last.epoch))
-		least = le64toh(last.epoch) + 1;
+		least = blm_epoch_after(le64toh(last.epoch));
 	if (load_acquire(&live->epoch.word) < least)
 		store_release(&live->epoch.word, least);
 	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);

@@ -41,6 +41,12 @@ enum {
 
 #define BLM_EPOCH_MAX (UINT64_MAX >> 1)		/* one a nanosecond for 292 years: more is damage, and would come round to 0 */
 
+/* Records have the low half of an epoch, where 0 stands for none. */
+static inline uint64_t blm_epoch_after(uint64_t epoch)
+{
+	return (uint32_t)(epoch + 1) ? epoch + 1 : epoch + 2;
+}
+
 /* may_ignore and must_understand: none are assigned. flags: */
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,

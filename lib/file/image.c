@@ -395,6 +395,16 @@ bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct b
 	return found;
 }
 
+bool blm_misses_sync(const struct blm_live *live, const uint8_t uuid[16])
+{
+	static const struct blm_sync_record none;
+	bool misses = false;
+
+	for (int i = 0; i < 2; i++)
+		misses |= memcmp(&live->sync[i], &none, sizeof(none)) && live->sync[i].check != blm_check_sync(&live->sync[i], uuid);
+	return misses;
+}
+
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct blm_sync_record *content)
 {
 	struct blm_sync_record last = { 0 }, next = *content;

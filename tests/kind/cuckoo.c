@@ -862,6 +862,111 @@ START_TEST(a_damaged_record_of_the_image_is_refused_after_a_power_cut)
 }
 END_TEST
 
+/* The slot of the last sync, of which a byte is damaged. */
+static void damage_last_sync(struct blm_filter *f)
+{
+	struct blm_view *view = current_view(f);
+	struct blm_sync_record last;
+
+	ck_assert(blm_last_sync(live_of(view), view->constant.uuid, &last));
+	live_of(view)->sync[le64toh(last.sequence) % 2].check ^= 1;
+}
+
+/* _i: of how many blocks, a few or more than one page has records for. */
+START_TEST(the_image_serves_after_a_power_cut_also_where_its_sync_record_is_damaged)
+{
+	struct blm_filter *f = make(_i ? 6000000 : 50000, 1e-6, 12), *again;
+
+	for (int sync = 0; sync < 2; sync++) {
+		for (uint64_t i = 0; i < 10000; i++)
+			OK(blm_add(f, &(uint64_t){ 10000u * (unsigned)sync + i }, 8));
+		OK(blm_sync(f));
+	}
+	OK(blm_add(f, "new", 3));
+	damage_last_sync(f);
+	cut(f->place.shown, f);
+	for (int write = 0; write < 2; write++) {
+		OK(blm_open(&again, NULL, f->place.shown, write));
+		ck_assert_uint_eq(found(again, 0, 20000), 20000);
+		if (write)
+			ck_assert_int_eq(blm_remove(again, &(uint64_t){ 1 }, 8), 1);
+		blm_close(again);
+	}
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_damaged_sync_record_keeps_no_key_in_the_filter)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12);
+
+	for (uint64_t i = 0; i < 20000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	damage_last_sync(f);
+	for (uint64_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
+		OK(blm_sync(f));
+	}
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	blm_close(f);
+}
+END_TEST
+
+/* Page 1 was copied before a sync, the rest after it. */
+START_TEST(a_copy_that_is_whole_goes_on_as_its_original)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *copy;
+	struct blm_live before = *live_of(current_view(f));
+
+	for (uint64_t i = 0; i < 20000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	memcpy(&before, live_of(current_view(f)), sizeof(before));
+	for (uint64_t i = 20000; i < 40000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_sync(f));
+	memcpy(live_of(current_view(f)), &before, sizeof(before));
+	store_release(&live_of(current_view(f))->written.word, load_acquire(&live_of(current_view(f))->epoch.word));
+	cut(f->place.shown, f);
+	OK(blm_open(&copy, NULL, f->place.shown, true));
+	for (uint64_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(found(copy, i, 40000), 40000 - i);
+		ck_assert_int_eq(blm_remove(copy, &i, 8), 1);
+		OK(blm_sync(copy));
+	}
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	blm_close(f), blm_close(copy);
+}
+END_TEST
+
+/* _i: which half of the numbers that records have of epochs comes to its end. */
+START_TEST(epochs_may_go_round_in_the_records_of_blocks)
+{
+	struct blm_filter *f = make(3000000, 1e-6, 12), *again;
+	uint64_t end = UINT64_C(1) << (31 + _i);
+
+	for (uint64_t i = 0; i < 1000; i++)
+		OK(blm_add(f, &i, 8));
+	OK(blm_add(f, "first", 5));
+	OK(blm_sync(f));
+	store_release(&live_of(current_view(f))->epoch.word, end - 2);
+	for (uint64_t i = 0; i < (_i ? 3 : 10); i++) {
+		OK(blm_add(f, &(uint64_t){ 5000 + i }, 8));
+		OK(blm_sync(f));
+	}
+	ck_assert_int_eq(blm_remove(f, "first", 5), 1);
+	cut(f->place.shown, f);
+	OK(blm_open(&again, NULL, f->place.shown, true));
+	ck_assert_uint_eq(found(again, 0, 1000), 1000);
+	ck_assert(blm_contains(again, "first", 5));
+	ck_assert_int_eq(blm_remove(again, "first", 5), 1);
+	OK(blm_sync(again));
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	blm_close(f), blm_close(again);
+}
+END_TEST
+
 START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *out, *back;
@@ -967,6 +1072,10 @@ int main(void)
 	tcase_add_loop_test(tc, a_sync_that_is_killed_takes_nothing_from_the_next_one, 0, 2);
 	tcase_add_test(tc, a_child_does_not_copy_a_file_that_has_no_name_any_more);
 	tcase_add_test(tc, what_is_written_out_has_no_second_image_and_opens_as_it_is);
+	tcase_add_loop_test(tc, the_image_serves_after_a_power_cut_also_where_its_sync_record_is_damaged, 0, 2);
+	tcase_add_test(tc, a_damaged_sync_record_keeps_no_key_in_the_filter);
+	tcase_add_test(tc, a_copy_that_is_whole_goes_on_as_its_original);
+	tcase_add_loop_test(tc, epochs_may_go_round_in_the_records_of_blocks, 0, 2);
 	tcase_add_test(tc, without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut);
 	tcase_add_test(tc, a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut);
 	tcase_add_test(tc, a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut);
