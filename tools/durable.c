@@ -17,6 +17,8 @@ const struct opt sync_option[] = {
 
 static uint64_t since;		/* keys that changed the filter after the last sync for their number */
 
+static char lost[1024];		/* what the first sync said that found blocks which have lost bits */
+
 /* Syncs by the clock, also while no key comes or none is new. */
 static struct {
 	struct blm_filter *f;
@@ -40,6 +42,19 @@ static bool is_dirty(const struct blm_filter *f)
 	return blm_info(f, &info) < 0 || info.dirty;
 }
 
+/*
+ * That blocks have lost bits ends nothing: what came is on the disk. It is told of at the end, where the last sync may find no bit missing
+ * any more, for the keys that came since set others in the same block.
+ */
+static int sync_on_the_way(struct blm_filter *f)
+{
+	int r = blm_sync(f);
+
+	if (r > 0 && !*lost)
+		snprintf(lost, sizeof(lost), "%s", blm_why());
+	return r < 0 ? r : 0;
+}
+
 /* One that fails says so at once, for the input may pause; no more keys are taken then. */
 static void *sync_by_clock(void *unused)
 {
@@ -58,13 +73,13 @@ static void *sync_by_clock(void *unused)
 			break;
 		pthread_mutex_unlock(&by_clock.mutex);
 		if (is_dirty(by_clock.f))
-			r = blm_sync(by_clock.f);
-		if (r) {		/* blocks that have lost bits, too */
+			r = sync_on_the_way(by_clock.f);
+		if (r < 0) {
 			fail(r);
 			stop_reading();
 		}
 		pthread_mutex_lock(&by_clock.mutex);
-		by_clock.failed = r != 0;
+		by_clock.failed = r < 0;
 	}
 	pthread_mutex_unlock(&by_clock.mutex);
 	return NULL;
@@ -98,9 +113,9 @@ int sync_if_due(struct blm_filter *f, uint64_t changed)
 	since += changed;
 	if (every.keys && since >= every.keys) {
 		since = 0;
-		r = blm_sync(f);
+		r = sync_on_the_way(f);
 	}
-	return r ? fail(r) : DONE;
+	return r < 0 ? fail(r) : DONE;
 }
 
 int end_syncing(struct blm_filter *f, int code)
@@ -119,5 +134,7 @@ int end_syncing(struct blm_filter *f, int code)
 	}
 	if (code == DONE && (every.keys || every.seconds > 0))
 		r = blm_sync(f);
-	return r ? fail(r) : code;
+	if (r)
+		return fail(r);
+	return code == DONE && *lost ? broken("%s", lost) : code;
 }

@@ -42,6 +42,21 @@ syncs_tell_of_a_block_that_lost_bits_until_it_is_repaired() {
 	same "$(seq 20100 | bloomery test -c ./f)" 20100
 }
 
+# with so many keys after the first thousand that no count of its bits shows any more what the block has lost
+a_block_that_lost_bits_stops_no_input_and_is_told_of_at_its_end() {
+	make ./damaged 20000; spoil ./damaged 1 65536
+	seq 20001 80000 > more
+	slowly() { head -1000 more; sleep 1; tail -n +1001 more; }
+	for every in 50 0.1s; do
+		cp damaged f
+		slowly | exits 2 bloomery add ./f --sync-every $every; says './f: synced, but part 0, block 1, bytes 86080 to 151615 lost bits'
+		same "$(bloomery test -c ./f more)" 60000
+		cp damaged f
+		slowly | exits 2 bloomery claim ./f --sync-every $every; says 'block 1'
+		same "$(bloomery test -c ./f more)" 60000
+	done
+}
+
 of_damaged_sync_records_info_says_what_follows() {
 	bloomery create ./f -n 1000; seq 10 | bloomery add ./f; bloomery sync ./f; bloomery sync ./f
 	for at in 4608 4544; do		# the two of them, the older one first
