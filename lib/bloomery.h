@@ -1083,7 +1083,8 @@ BLM_API int blm_store_list(struct blm_store *store, const char *pattern,
 			   int (*each)(void *context, const struct blm_info *info, int err), void *context);
 
 /**
- * blm_store_rename() - one step; -EEXIST if the new name is taken, -ENOENT if the old one is not
+ * blm_store_rename() - one step; -EEXIST if the new name is taken, -ENOENT if the old one is not, -EPERM where every user may write to its
+ * file and the store was opened without BLM_STORE_ANYONE
  *
  * Handles that are open stay with the filter, whatever its name. When it is replaced or dropped later under its new name, a
  * handle opened under the old one answers -ESTALE: open it again. Where the old name has been given to another filter by then, it
@@ -1141,6 +1142,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 enum blm_verify_flags {
 	BLM_VERIFY_REPAIR   = 1 << 0,
 	BLM_VERIFY_DISTRUST = 1 << 1,	/* do not open the catalog: it is known to be damaged */
+	BLM_VERIFY_ANYONE   = 1 << 2,	/* that every user may write to a filter's file is meant, and nothing wrong */
 };
 
 /**

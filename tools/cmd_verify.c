@@ -60,7 +60,8 @@ static int verify_one(const char *name, int64_t *ret)
 
 static int verify_store(const char *dir, int64_t *ret)
 {
-	*ret = blm_store_verify(dir, (repair ? BLM_VERIFY_REPAIR : 0) | (distrust ? BLM_VERIFY_DISTRUST : 0), show, NULL);
+	*ret = blm_store_verify(dir, (repair ? BLM_VERIFY_REPAIR : 0) | (distrust ? BLM_VERIFY_DISTRUST : 0)
+				| (takes_anyones() ? BLM_VERIFY_ANYONE : 0), show, NULL);
 	return DONE;
 }
 
@@ -70,7 +71,7 @@ static int verify_store(const char *dir, int64_t *ret)
  */
 static int verify_apart(const char *dir)
 {
-	const char *arguments[] = { "bloomery", "verify", "--here", "--store", dir, NULL, NULL, NULL, NULL, NULL };
+	const char *arguments[] = { "bloomery", "verify", "--here", "--store", dir, NULL, NULL, NULL, NULL, NULL, NULL };
 	int signal, code, at = 5;
 
 	if (repair)
@@ -79,6 +80,8 @@ static int verify_apart(const char *dir)
 		arguments[at++] = "--json";
 	if (quiet)
 		arguments[at++] = "--quiet";
+	if (takes_anyones())
+		arguments[at++] = "--anyone";
 	code = run_apart(arguments, &signal);
 	if (!signal)
 		return code;

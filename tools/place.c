@@ -79,6 +79,11 @@ const char *store_dir(void)
 	return dir && *dir && strlen(dir) < PATH_MAX ? dir : NULL;
 }
 
+bool takes_anyones(void)
+{
+	return anyone;
+}
+
 int find_store(struct blm_store **ret, unsigned flags)
 {
 	static struct blm_store *store;

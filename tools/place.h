@@ -13,6 +13,7 @@ extern const struct opt store_option[], key_option[];
 
 bool is_path(const char *name);
 const char *store_dir(void);	/* NULL, after a message */
+bool takes_anyones(void);	/* --anyone: what every user may change, too */
 
 /* These give an exit code, and a message where it is not DONE. The first that needs the store opens it, with its flags. */
 int find_store(struct blm_store **ret, unsigned flags);

@@ -95,6 +95,8 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
 		r = blm_check_name(to);
 	if (r == 0 && !strcmp(from, to))
 		r = blm_fail(-EINVAL, "%s: that is its name already", from);
+	if (r == 0)
+		r = blm_store_check_mode(store, from);
 	return r < 0 ? r : rename_locked(store, from, to);
 }
 

@@ -175,11 +175,23 @@ static int check_name(struct repair *r, const struct blm_filter *f, const struct
 	return 0;
 }
 
+/* Whose it is, and who needs it, only its owner knows: so no repair takes it away. */
+static void check_mode(const struct repair *r, const struct blm_info *info)
+{
+	unsigned mode;
+
+	if (!r->anyone && blm_store_file_mode(r->store, info->uuid, &mode) == 0 && mode & S_IWOTH)
+		blm_found(r->to, info->name, false, "its file %s has the mode %03o, so every user may change what is in it; take that away "
+			  "(chmod o-w), or say that this is meant (--anyone)", info->path, mode & 0777);
+}
+
 static int check_record(void *context, const struct blm_info *info, int err)
 {
 	struct repair *r = context;
 	struct blm_filter *f;
 
+	if (err == 0)
+		check_mode(r, info);
 	if (err == 0)
 		err = blm_open(&f, r->store, info->name, false);
 	if (err == -ENOENT)
@@ -304,7 +316,7 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 	BLM_INSIDE;
 	struct blm_findings findings = { .tell = finding, .context = context };
 	bool repair = flags & BLM_VERIFY_REPAIR;
-	struct repair r = { .dir = dir, .repair = repair, .to = &findings, .filters = -1 };
+	struct repair r = { .dir = dir, .repair = repair, .anyone = flags & BLM_VERIFY_ANYONE, .to = &findings, .filters = -1 };
 	int lock = -1, err = repair ? lock_repairs(dir, &lock) : 0;
 	bool lost;
 

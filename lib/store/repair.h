@@ -8,6 +8,7 @@
 struct repair {
 	const char *dir;
 	bool repair;
+	bool anyone;			/* that every user may change a filter is meant */
 	struct blm_findings *to;
 	struct blm_store *store;	/* NULL: the catalog is lost */
 	bool doubt;			/* the catalog is not whole: that it does not know a file proves nothing */

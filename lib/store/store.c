@@ -268,6 +268,32 @@ static int check_file_mode(const struct blm_store *s, const char *name, unsigned
 			   "that this is meant (--anyone)", name, s->dir, mode & 0777);
 }
 
+int blm_store_file_mode(const struct blm_store *s, const uint8_t uuid[16], unsigned *ret)
+{
+	char file[BLM_FILE_TEXT];
+	struct stat st;
+
+	blm_uuid_file(uuid, file);
+	if (fstatat(s->filters, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*ret = st.st_mode;
+	return 0;
+}
+
+int blm_store_check_mode(struct blm_store *s, const char *name)
+{
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	unsigned mode;
+	int r = entry ? 0 : blm_fail(-ENOMEM, "%s: out of memory", name);
+
+	if (r == 0 && blm_catalog_get(s->catalog, name, entry) == 0 && blm_store_file_mode(s, entry->constant.uuid, &mode) == 0)
+		r = check_file_mode(s, name, mode);
+	free(entry);
+	return r;
+}
+
 int blm_store_open_file(struct blm_store *s, const char *name, bool write)
 {
 	char file[BLM_FILE_TEXT];

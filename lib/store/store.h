@@ -40,6 +40,11 @@ void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64
 
 bool blm_folder_is_empty(int folder);
 
+/* The mode of a filter's file, or a negative errno without words. */
+int blm_store_file_mode(const struct blm_store *store, const uint8_t uuid[16], unsigned *ret);
+/* -EPERM, with words, where the name leads to a file that every user may write to, and that is not meant. */
+int blm_store_check_mode(struct blm_store *store, const char *name);
+
 /* label.c: bring the name record of a filter's file in line with the catalog. */
 int blm_write_record(struct blm_store *store, const char *name);
 

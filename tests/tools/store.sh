@@ -28,6 +28,19 @@ moving_never_destroys() {
 	bloomery mv a c; same "$(bloomery ls | tr '\n' ' ')" 'b c '
 }
 
+a_filter_that_every_user_may_change_is_not_moved_and_verify_names_it() {
+	bloomery create k -n 10; chmod 666 store/filters/*.blm
+	exits 2 bloomery mv k k2; says '/store): its file has the mode 666, so every user may change what is in it'
+	same "$(bloomery ls)" k
+	for repair in '' --repair; do
+		exits 1 bloomery verify $repair
+		grep -q '^k: its file .*store/filters/[-0-9a-f]*.blm has the mode 666, so every user may change what is in it; .*(--anyone)$' exits.out
+		same "$(wc -l < exits.out)" 1
+	done
+	bloomery verify --anyone; bloomery mv --anyone k k2; bloomery verify --anyone
+	chmod 664 store/filters/*.blm; bloomery mv k2 k; bloomery verify
+}
+
 dropping_deletes_the_file() {
 	bloomery create a -n 10; bloomery create b -n 10; bloomery create c -n 10
 	bloomery drop a b
