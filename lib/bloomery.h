@@ -669,7 +669,7 @@ struct blm_info {
 	uint64_t created;		/* nanoseconds since 1970, UTC */
 	uint64_t bytes, data_bytes;	/* of the file; of the parts in it */
 	uint64_t shadow_bytes;		/* of a second image of the data, for power cuts; 0: this kind needs none, or it does without */
-	const char *caution;		/* what to know of the file system that it lies on; NULL: nothing; static */
+	const char *caution;		/* what to know of this file, or of the file system that it lies on; NULL: nothing; static */
 	bool sparse, sealed;
 	bool foreign;			/* another program's file, opened as it is: nobody counted its keys */
 	bool dirty;			/* changed since the last sync; from the catalog: false */

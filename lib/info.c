@@ -131,6 +131,11 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
 		ret->caution = view->image.fd >= 0 ? blm_caution_about(view->image.fd) : NULL;
+		if (view->whole.kind->shadow && is_cut(&view->whole)) {
+			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
+			ret->caution = "a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
+				       "and gives none up; `bloomery rebuild` makes it anew from its keys";
+		}
 		if (ret->foreign) {
 			ret->format = ret->origin;
 			ret->origin = NULL;

@@ -16,6 +16,18 @@ info_has_every_field_it_promises() {
 	holds 'len(j["template"]) == 32 and "claim" in j["can"] and j["version"] == 1' < j
 }
 
+of_a_copy_that_gives_no_key_up_info_says_so() {
+	local options
+	for kind in cuckoo redis-cuckoo iblt; do
+		options=(); [ $kind != iblt ] || options=(--with key-bytes=8)
+		bloomery create ./$kind -n 1000 --kind $kind "${options[@]}"
+		bloomery info ./$kind --json | holds '"remove" in j["can"]'
+		printf '\001' | dd of=./$kind bs=1 seek=$((4096 + 576 + 6 * 64)) conv=notrunc status=none	# it was copied while others changed it
+		bloomery info ./$kind --json | holds '"remove" not in j["can"] and "add" in j["can"] and "byte by byte" in j["caution"]'
+		bloomery info ./$kind | grep -q '^  caution *a copy that was made byte by byte'
+	done
+}
+
 info_says_what_was_given_exactly() {
 	bloomery create ./f -m 12345 -k 7 --seed 18446744073709551615 --mode 0600
 	bloomery info ./f --json > j
