@@ -150,14 +150,21 @@ static int check_modes(const char *dir)
 	return r;
 }
 
-/* Where nothing is in filters/ no catalog is lost: who was making the store, and failed or was killed, did not come to it. */
+/* Not known where it may not be looked into. */
+static bool has_no_keys(const struct blm_store *s)
+{
+	return s->keys < 0 ? s->keys_errno == ENOENT : blm_folder_is_empty(s->keys);
+}
+
+/* Where nothing is in filters/, nor a secret in keys/, no catalog is lost: who was making the store, and failed or was killed, did not come to it. */
 static int without_catalog(const struct blm_store *s, const char *dir, int r)
 {
 	struct stat st;
 	int top = r == -EUCLEAN ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (top >= 0) {
-		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT && blm_folder_is_empty(s->filters))
+		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT && blm_folder_is_empty(s->filters)
+		    && has_no_keys(s))
 			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not come to an end; `bloomery create` goes on with it",
 				     dir);
 		close(top);

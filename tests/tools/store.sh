@@ -41,6 +41,15 @@ a_filter_that_every_user_may_change_is_not_moved_and_verify_names_it() {
 	chmod 664 store/filters/*.blm; bloomery mv k2 k; bloomery verify
 }
 
+a_store_with_secrets_lost_its_catalog_and_one_without_any_never_had_one() {
+	mkdir -p store/catalog store/filters store/keys
+	exits 2 bloomery ls; says 'no store of filters yet'
+	echo secret > store/keys/0123456789abcdef
+	exits 2 bloomery ls; not says 'no store of filters yet' > said
+	rm store/keys/0123456789abcdef; rmdir store/keys
+	exits 2 bloomery ls; says 'no store of filters yet'
+}
+
 dropping_deletes_the_file() {
 	bloomery create a -n 10; bloomery create b -n 10; bloomery create c -n 10
 	bloomery drop a b
