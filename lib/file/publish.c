@@ -137,8 +137,10 @@ static int rename_new(struct blm_new_file *file, const char *name)
 {
 	if (renameat2(file->folder, file->temporary, file->folder, name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if ((errno != EINVAL && errno != ENOSYS) || linkat(file->folder, file->temporary, file->folder, name, 0) < 0)
+	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
+	if (linkat(file->folder, file->temporary, file->folder, name, 0) < 0)
+		return errno == EPERM ? -EOPNOTSUPP : -errno;	/* no links there, which is no matter of rights */
 	unlinkat(file->folder, file->temporary, 0);
 	return 0;
 }

@@ -38,6 +38,17 @@ int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned
 	return (int)syscall(SYS_renameat2, from_at, from, to_at, to, flags);
 }
 
+static int refuse_links;	/* with this errno */
+
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
+{
+	if (refuse_links) {
+		errno = refuse_links;
+		return -1;
+	}
+	return (int)syscall(SYS_linkat, from_at, from, to_at, to, flags);
+}
+
 static int folder(void)
 {
 	int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -164,6 +175,20 @@ START_TEST(where_a_file_cannot_be_without_a_name_it_has_a_temporary_one)
 }
 END_TEST
 
+START_TEST(where_there_are_no_links_either_it_is_not_said_to_be_forbidden)
+{
+	struct blm_new_file file;
+
+	refuse_unnamed = EOPNOTSUPP;
+	refuse_flags = EINVAL;
+	refuse_links = _i ? EOPNOTSUPP : EPERM;
+	OK(blm_new_file(&file, folder(), "a", 0600));
+	FAILS(blm_new_file_publish(&file, "a", BLM_NOT_OVER, "a"), -EOPNOTSUPP);
+	blm_new_file_end(&file);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+}
+END_TEST
+
 static mode_t mode_of(const char *path)
 {
 	struct stat st;
@@ -282,6 +307,7 @@ int main(void)
 	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
 	tcase_add_loop_test(tc, what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again, 0, 3);
 	tcase_add_test(tc, who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that);
+	tcase_add_loop_test(tc, where_there_are_no_links_either_it_is_not_said_to_be_forbidden, 0, 2);
 	tcase_add_loop_test(tc, where_a_file_cannot_be_without_a_name_it_has_a_temporary_one, 0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
