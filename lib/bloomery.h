@@ -574,7 +574,8 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const s
  *
  * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed before the next.
  * Return: 0; or how many of the blocks that changed have lost bits since they were last synced: all that is there is durable, but keys may be
- * denied, blm_why() names the first block and its bytes, and each sync says so until blm_verify() has repaired them;
+ * denied, blm_why() names the first block and its bytes, and each sync says so until blm_verify() has repaired them, or more keys have set as many
+ * bits as it lost, when nobody can tell any more;
  * or -ESTALE for a dropped filter, or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
