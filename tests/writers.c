@@ -312,7 +312,7 @@ static void workers_are_killed(const struct blm_kind *kind, int how)
 	create(kind, distinct_keys(), 0.001);
 	for (unsigned w = 0; w < WORKERS; w++)
 		pid[w] = start(worker_body, w);
-	kills = kill_and_restart(pid, 150);
+	kills = kill_and_restart(pid, (unsigned)(20 + 130 * test_scale()));
 	team.pace = 0;
 	for (unsigned w = 0; w < WORKERS; w++)
 		ends_well(pid[w]);

@@ -37,7 +37,7 @@ static void all_have_their_values(const struct built *b)
 START_TEST(every_key_has_its_value_at_every_width)
 {
 	for (unsigned value = 1; value <= 64; value++)
-		for (unsigned check = 1 + value % 3; check <= 64; check += 7)
+		for (unsigned check = 1 + value % 3; check <= 64; check += SANITIZED ? 21 : 7)
 			for (unsigned probes = 3; probes <= 4; probes++) {
 				struct built b;
 

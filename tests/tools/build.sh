@@ -207,7 +207,9 @@ damage_of_what_was_built_is_told_and_not_repaired() {
 		seq 5000 | bloomery build ./f --kind $kind --force
 		bloomery verify ./f
 		for at in 20544 20564 21000; do	# its first numbers, and what they lead to
-			cp f damaged; printf '\xa5' | dd of=damaged bs=1 seek=$at conv=notrunc status=none; cp damaged before
+			cp f damaged
+			printf "\\x$(printf %x $(($(od -An -tu1 -j $at -N 1 f) ^ 0xa5)))" | dd of=damaged bs=1 seek=$at conv=notrunc status=none
+			cp damaged before
 			exits 1 bloomery verify ./damaged
 			exits 1 bloomery verify ./damaged --repair
 			tail -c +20545 damaged > a; tail -c +20545 before > b; cmp a b
