@@ -88,12 +88,17 @@ fuzz()
 	return $code
 }
 
-targets=()
+targets=() slowest=()		# last, so that it alone goes without where time is short
 for target in "$build"/tests/fuzz/fuzz_*; do
-	if [ -f "$target" ] && [ -x "$target" ]; then
+	if [ ! -f "$target" ] || [ ! -x "$target" ]; then
+		continue
+	elif [ "${target##*/}" = fuzz_open ]; then
+		slowest+=("$target")
+	else
 		targets+=("$target")
 	fi
 done
+targets+=("${slowest[@]}")
 for ((t = 0; t < ${#targets[@]}; t++)); do
 	left=$((end - SECONDS))
 	code=0

@@ -940,6 +940,72 @@ START_TEST(a_copy_that_is_whole_goes_on_as_its_original)
 }
 END_TEST
 
+/*
+ * The image is of two syncs, as in a copy that was made while others synced. _i: the first block is the older one; so it is with a record that
+ * says nothing; it has bytes of both.
+ */
+enum { OLDER, NO_RECORD, OF_BOTH, TEARINGS };
+
+static void tear_image(struct blm_view *view, const uint8_t *block, const struct blm_block_record *record, int how)
+{
+	struct blm_block_record *to = (struct blm_block_record *)(view->image.map + view->shadow.records[BLM_IMAGE]);
+
+	if (how != OF_BOTH)
+		memcpy(view->image.map + view->shadow.blocks[BLM_IMAGE], block, BLM_BLOCK);
+	else
+		memcpy(view->image.map + view->shadow.blocks[BLM_IMAGE], "damage", 6);
+	if (how == NO_RECORD)
+		memset(to, 0, sizeof(*to));
+	else if (how == OLDER)
+		*to = *record;
+}
+
+START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives_none_up)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *copy;
+	struct blm_view *view = current_view(f);
+	struct blm_live before;
+	struct blm_block_record record;
+	uint8_t *block = malloc(BLM_BLOCK);
+	bool same_boot = _i / TEARINGS;
+
+	for (int sync = 0; sync < 2; sync++) {
+		memcpy(&before, live_of(view), sizeof(before));
+		memcpy(block, view->image.map + view->shadow.blocks[BLM_IMAGE], BLM_BLOCK);
+		memcpy(&record, view->image.map + view->shadow.records[BLM_IMAGE], sizeof(record));
+		for (uint64_t i = 0; i < 20000; i++)
+			OK(blm_add(f, &(uint64_t){ 20000u * (unsigned)sync + i }, 8));
+		OK(blm_sync(f));
+	}
+	tear_image(view, block, &record, _i % TEARINGS);
+	if (!same_boot) {
+		memcpy(live_of(view), &before, sizeof(before));
+		store_release(&live_of(view)->written.word, load_acquire(&live_of(view)->epoch.word));
+		store_release(&live_of(view)->boot.word, 12345);
+	}
+	for (int write = same_boot; write < 2; write++) {
+		OK(blm_open(&copy, NULL, f->place.shown, write));
+		ck_assert_uint_eq(found(copy, 0, 40000), 40000);
+		ck_assert(same_boot || !(info(copy).can & BLM_CAN_REMOVE));
+		if (write) {
+			OK(blm_sync(copy));
+			FAILS(blm_remove(copy, &(uint64_t){ 1 }, 8), -EUCLEAN);
+			OK(blm_add(copy, "new", 3));
+			OK(blm_sync(copy));
+		}
+		blm_close(copy);
+	}
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 1);
+	OK(blm_add(f, "newer", 5));
+	cut(f->place.shown, f);			/* the image is whole now */
+	OK(blm_open(&copy, NULL, f->place.shown, true));
+	ck_assert_uint_eq(found(copy, 0, 40000), 40000);
+	FAILS(blm_remove(copy, &(uint64_t){ 1 }, 8), -EUCLEAN);
+	blm_close(copy), blm_close(f);
+	free(block);
+}
+END_TEST
+
 /* _i: which half of the numbers that records have of epochs comes to its end. */
 START_TEST(epochs_may_go_round_in_the_records_of_blocks)
 {
@@ -1075,6 +1141,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_image_serves_after_a_power_cut_also_where_its_sync_record_is_damaged, 0, 2);
 	tcase_add_test(tc, a_damaged_sync_record_keeps_no_key_in_the_filter);
 	tcase_add_test(tc, a_copy_that_is_whole_goes_on_as_its_original);
+	tcase_add_loop_test(tc, a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives_none_up, 0, 2 * TEARINGS - 1);
 	tcase_add_loop_test(tc, epochs_may_go_round_in_the_records_of_blocks, 0, 2);
 	tcase_add_test(tc, without_a_second_image_it_is_half_as_large_and_refused_after_a_power_cut);
 	tcase_add_test(tc, a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut);
