@@ -31,23 +31,23 @@ some()
 	find "$1" -type f | sort | awk -v step=$step -v first="$2" '(NR + first) % step == 0' | xargs -r cp -t "$3"
 }
 
-# One process after the other, since what a program leaves to the system at its end adds up here; each begins with what those before it
+# One process after the other, since what a program leaves to the system at its end adds up here, of commands most; each begins with what those before it
 # found. No entropy: to keep account of it takes longer than most inputs. What others find is looked for now and then: among thousands of
 # files that takes its time, too. Through a pipe: a target may limit the size of its files.
 # Of the command line longer inputs would only be more commands one after the other.
 work()
 {
-	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 share new corpus how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
+	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 most=500000 share new corpus how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
 	corpus=("$folder/$name")
 	if [ "$runs" = 0 ]; then
 		corpus=("$log/begin")
 		some "$folder/$name" "${log##*/}" "$log/begin"
 	fi
 	[ ! -d "$here/corpus/$name" ] || corpus+=("$here/corpus/$name")
-	[ "$name" != cli ] || how+=(-max_len=160)
+	[ "$name" != cli ] || { how+=(-max_len=160); most=200000; }
 	cd "$log" || return 1
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
-		share=$((left < 200000 ? left : 200000))
+		share=$((left < most ? left : most))
 		share=$((share + $(find "${corpus[@]}" -type f | wc -l) + 10))	# it tries one or two of its own first
 		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((stop - SECONDS)) "${how[@]}" -print_final_stats=1 \
 			"${corpus[@]}" 2>&1 | cat > "$log/out"
