@@ -262,7 +262,8 @@ static inline uint64_t guard_bytes(uint64_t bytes)
  *
  *   image    the data as of the sync record before the last, or of the last. A block that was never changed is zeros and has no record.
  *   journal  the blocks that changed before the last sync: those whose record has the epoch of the last sync record are newer than the
- *            image's. Else nothing; a hole as a rule. `ones` of its records: the last epoch that was brought to the image, for copies.
+ *            image's. Else nothing; a hole as a rule. `ones` of its records: the last epoch that was
+ *            brought to the image, for copies; it changes alone, so `check` takes it for 0.
  *
  * The data as of the last sync are the image's, but for the blocks that the journal has. Written under the sync lock, see shadow.c.
  */

@@ -299,7 +299,8 @@ static int without_catalog(struct repair *r, const char *why)
 	if (err == 0 && r->repair)
 		err = make_anew(catalog, r);
 	if (err == 0)
-		blm_found(r->to, catalog, r->repair, "%s%s", why, r->repair ? " - made anew from the filters' files, without lists of false positives (`bloomery allow`), which only it had" : "");
+		blm_found(r->to, catalog, r->repair, "%s%s", why, r->repair
+			  ? " - made anew from the filters' files, without lists of false positives (`bloomery allow`), which only it had" : "");
 	if (lock.fd >= 0)
 		blm_catalog_unlock(&lock);
 	blm_catalog_lock_close(&lock);
