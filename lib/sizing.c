@@ -84,50 +84,39 @@ double blm_keys_that_differ(double cells, double each, double sum, double square
 }
 
 /*
- * The rate of a block with j keys in it, for j = 0..: E[(X / 512)^k], where X is how many of the 512 bits are set after j k
- * independent probes. The distribution of X is carried along, a probe at a time; the mean of X alone would promise too
- * much, as the mean of a power is more than the power of the mean.
+ * The rate of a block with j keys in it, for j = 0..: its probes are of r different bits with probability different[r], and r certain bits are
+ * all set after n probes with probability set[r]. The last of these n was of one of the r with r / 512, and then the r - 1 others were
+ * to be set before. All that is added is positive, so nothing cancels out, however small the rate. (The mean of the bits that are set
+ * alone would promise too much, as the mean of a power is more than the power of the mean.)
  */
 struct block_rates {
-	double room[2][BLOCK + 2];	/* for occupied and next, with one before the first */
-	double *occupied, *next;	/* P(X = x), now and after one more probe */
-	double power[BLOCK + 1];	/* (x / 512)^k */
-	int first, last;		/* where occupied[] is not negligible */
+	unsigned probes;
+	double different[BLM_PROBES_MAX + 1], set[BLM_PROBES_MAX + 1];
 };
 
 static void begin(struct block_rates *b, unsigned probes)
 {
-	memset(b->room, 0, sizeof(b->room));
-	b->occupied = b->room[0] + 1;
-	b->next = b->room[1] + 1;
-	b->occupied[0] = 1;
-	b->first = b->last = 0;
-	for (unsigned x = 0; x <= BLOCK; x++)
-		b->power[x] = pow((double)x / BLOCK, probes);
+	*b = (struct block_rates){ .probes = probes, .different = { 1 }, .set = { 1 } };
+	for (unsigned i = 0; i < probes; i++) {
+		for (unsigned r = i + 1; r > 0; r--)
+			b->different[r] = b->different[r] * r / BLOCK + b->different[r - 1] * (BLOCK - r + 1) / BLOCK;
+		b->different[0] = 0;
+	}
 }
 
-static void one_probe(struct block_rates *b)
+static void one_key(struct block_rates *b)
 {
-	static const double negligible = 1e-40;
-	double *now = b->occupied, *next = b->next;
-
-	if (b->last < BLOCK)
-		b->last++;
-	now[b->first - 1] = 0;
-	for (int x = b->first; x <= b->last; x++)	/* from one to the other, so that it can be done several at a time */
-		next[x] = now[x] * x / BLOCK + now[x - 1] * (BLOCK - x + 1) / BLOCK;
-	while (b->first < b->last && next[b->first] < negligible)
-		b->first++;
-	b->occupied = next;
-	b->next = now;
+	for (unsigned i = 0; i < b->probes; i++)
+		for (unsigned r = b->probes; r > 0; r--)
+			b->set[r] += (b->set[r - 1] - b->set[r]) * r / BLOCK;
 }
 
 static double rate_now(const struct block_rates *b)
 {
 	double sum = 0;
 
-	for (int x = b->first; x <= b->last; x++)
-		sum += b->occupied[x] * b->power[x];
+	for (unsigned r = 0; r <= b->probes; r++)
+		sum += b->different[r] * b->set[r];
 	return fmin(sum, 1);
 }
 
@@ -144,8 +133,7 @@ static void block_rates(double *rates, size_t count, unsigned probes, size_t *re
 			*ret_full = j;
 			return;
 		}
-		for (unsigned i = 0; i < probes; i++)
-			one_probe(&b);
+		one_key(&b);
 	}
 }
 

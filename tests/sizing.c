@@ -74,7 +74,8 @@ static void one_small_case(const char *kind, uint64_t keys, double rate)
 {
 	enum { SEEDS = 50 };
 	double sum = 0, squares = 0, mean, error;
-	uint64_t questions = (uint64_t)(fmin(1000 / rate, 2e7 * test_scale()) / SEEDS + 2000) / BLM_BATCH * BLM_BATCH;
+	/* Never less than a fifth of the questions: 45 times 3 standard errors are each time as likely to be left by chance, with any number. */
+	uint64_t questions = (uint64_t)(fmin(1000 / rate, 2e7 * fmax(test_scale(), 0.2)) / SEEDS + 2000) / BLM_BATCH * BLM_BATCH;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		struct blm_part part = make(kind, &(struct blm_params){ .capacity = keys, .rate = rate });
@@ -174,7 +175,7 @@ START_TEST(a_small_filter_with_22_probes_has_its_rate_within_a_tenth_over_400_fa
 	}
 	rate = (double)yes / (double)(questions_a_filter * FILTERS);
 	slack = share < 1 ? 1 + 4 / sqrt(480 * share) : 1.1;	/* a shorter run sees fewer */
-	ck_assert_uint_ge(yes, (uint64_t)(400 * share));
+	ck_assert_uint_ge(yes, (uint64_t)(test_scale() < 1 ? fmax(1, 480 * share - 4 * sqrt(480 * share)) : 400 * share));
 	ck_assert_double_eq_tol(theory, 2.10e-7, 0.02e-7);
 	ck_assert_msg(rate < theory * slack && rate > theory / slack, "%g measured from %d false positives, %g in theory", rate, (int)yes, theory);
 }
@@ -314,7 +315,7 @@ START_TEST(the_rate_of_blocks_is_what_a_simulation_finds)
 {
 	static const struct { unsigned bits_per_key, probes; } cases[] = { { 4, 3 }, { 8, 5 }, { 10, 6 }, { 16, 9 }, { 20, 11 }, { 16, 1 }, { 12, 40 } };
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i += SANITIZED ? 3 : 1) {
 		const unsigned blocks = 100000, keys = blocks * 512 / cases[i].bits_per_key;
 		uint64_t random = i;
 		double theory = blm_blocked_rate(blocks, cases[i].probes, keys), found = simulated(blocks, cases[i].probes, keys, &random);
