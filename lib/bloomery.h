@@ -34,6 +34,8 @@
  *                         values
  *       -EDOM             the exact number of keys is not known
  *       -EROFS            a change to a sealed filter, or in a store that was opened for reading
+ *       -ENOSYS           a filter of a kind that must notice power cuts is to be made or opened for changes where the system does not tell
+ *                         which boot this is (/proc/sys/kernel/random/boot_id): mount /proc
  *       -ELIBACC          zlib, zstd or libmd, which are loaded when something first needs them, cannot be
  *     Each of these, and -ENOMEM and what open(2), mmap(2) and fcntl(2) fail with, can come from any function that
  *     opens, makes or changes a filter, so the comments below name only what needs saying.
@@ -46,6 +48,10 @@
  *     goes on with a filter of its own.
  *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any number may open the same
  *     file, for reading and for writing. After fork() the child may go on with its parent's handles.
+ *   - What takes the place of a filter (clearing, sealing, rebuilding, intersecting in place, growing, publishing, and blm_create() with
+ *     replace) stays its owner's and its group's. Who may not give files away, as only root may, is the owner of the new file; and where
+ *     its group cannot be kept either, because they are not in it, group and others get only those rights that both had, so that
+ *     nobody gets more than before.
  *   - Handles are the caller's to close. Closing takes NULL, and returns NULL, so `f = blm_close(f)`.
  */
 #ifndef BLOOMERY_H
@@ -96,6 +102,8 @@ BLM_API const char *blm_version(void);
  * Without this such a file ends the process with SIGBUS. With it, a handler of that signal, installed once and for the whole
  * process, puts pages of ones in the place of those that are missing: questions about them are answered with yes, and every later
  * change, sync and blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
+ * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN, and loses the memory that it had in hand.
+ * The first fault in a filter makes a file in memory, of 2 MiB, whose descriptor stays open; where it cannot, each page takes memory of its own.
  */
 BLM_API int blm_survive_truncation(void);
 
@@ -274,7 +282,9 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
  * folder synced, and in a store entered into the catalog last. Of several that race, one makes it, the rest get -EEXIST.
  * A keyed filter's new secret is written to the store's keys/ID, or beside a path as a line of NAME.key, with mode 0600. That file
  * keeps the secrets that are in it, also those of filters that were replaced, which links and copies of their files may need; delete
- * a line when nothing does. -EKEYREJECTED where others may read them, or own it.
+ * a line when nothing does. -EKEYREJECTED where others may read them, or own it. In memory it is where no core dump has it, but the loops
+ * that hash leave pieces of it in registers and on the stack: a program that opens keyed filters calls prctl(PR_SET_DUMPABLE, 0), or
+ * setrlimit(RLIMIT_CORE) with 0, before it does, and clears what it gave as params.secret.
  * Return: 0, or -EEXIST, -ENOSPC, -EFBIG, and as blm_plan().
  */
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params);
@@ -612,7 +622,7 @@ BLM_API int blm_seal(struct blm_filter *f);
 
 /**
  * blm_rebuild() - make a filter anew from its keys, and put it in the place of the old one in one step
- * @params: as for blm_create(), zeros of kind, hash, capacity and rate meaning those of the old one; mode 0: 0644 less the umask. Options
+ * @params: as for blm_create(), zeros of kind, hash, capacity, rate and mode meaning those of the old one; also sparse and no_shadow stay. Options
  *          that are not named keep their values, but those that follow from the rate are found anew where that or other options change.
  *          With a format of another program kind, hash and options are what that says
  * @fill:   adds or puts the keys to `fresh`, which only it sees, from one thread or many; what it returns below 0 ends the rebuild, and the
@@ -677,6 +687,7 @@ struct blm_info {
 	bool suspect;			/* the last write-back failed: keys added since `synced` may not be on the disk; sync again */
 	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
 	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
+	bool unchecked;			/* its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in its data */
 	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: never */
 	uint64_t epoch;			/* that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next two */
 	uint64_t synced_epoch;		/* all changes up to the end of this one are on the disk */
@@ -1122,14 +1133,19 @@ struct blm_finding {
 	const char *file;	/* path */
 	const char *what;	/* in words */
 	bool repaired;
+	const char *name;	/* of the filter in the store whose file that is; NULL: not known, or of a file that was named itself */
 };
 
 /**
- * blm_verify() - check all of one filter: header, records, every block of its data, and that no bit lies where none can
- * @repair:  set all bits of damaged blocks, in the kinds that only set bits: then no key is denied, and more are taken for there
+ * blm_verify() - check all of one filter: header, records, the blocks of its data as far as there are records of them, and
+ * that no bit lies where none can
+ * @repair:  set all bits of damaged blocks, in the kinds that only set bits: then no key is denied, and more are taken for there;
+ *           and beside a path remove what a process left that died while it put a file in its place in that folder
  * @finding: called for each thing that is wrong, and with the rate that a repair results in
  *
- * A block is checked from the first sync (or the sealing, or the making of a copy) after it changed. It is damaged if it has
+ * Of kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable, attenuated) a block
+ * is checked from the first sync (or the sealing, or the making of a copy) after it changed; of the others, where cells change both ways, only
+ * if it is sealed: what damaged their data before that is not found (struct blm_info, unchecked). A block is damaged if it has
  * fewer bits than then, or as many but others; more are newer keys, among which bits that damage turned on cannot be seen.
  * In a sealed filter every difference is. Others may add and sync in the meantime.
  * Kinds with BLM_CAN_BUILD are always sealed, and never repaired: until it is built anew, a damaged one can deny keys that it was built

@@ -77,7 +77,7 @@ static int check_way(struct blm_build *b)
 	if (b->gathers && kind->forgets && !kind->remove)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys are not put into another order to count them: "
 				"say for how many it is to be (-n)", b->place.shown, kind->name);
-	return 0;
+	return blm_check_boot(kind, b->making.sealed, &b->place);	/* before the keys are read */
 }
 
 /* With a size that stands for the one that is not known yet, so that all else about the parameters is found out now. */

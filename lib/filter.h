@@ -302,6 +302,8 @@ int blm_making_size(struct blm_making *making, const struct blm_choice *choice);
 int blm_making_fit(struct blm_making *making, const struct blm_sorted *keys);
 /* -EOPNOTSUPP, with words, for a kind of which there are no empty filters. */
 int blm_check_empty(const struct blm_kind *kind, const char *shown);
+/* -ENOSYS, with words, for a kind that must notice power cuts, of which an unsealed file is to be here, where the system tells no boot. */
+int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place);
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_making_like(struct blm_making *ret, const struct blm_view *view);
 void blm_making_anew(struct blm_making *ret, const struct blm_view *view);

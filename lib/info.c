@@ -66,6 +66,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		.bytes = entry->file_bytes, .data_bytes = entry->data_bytes,
 		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_SHADOW ? entry->data_bytes : 0,
 		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE, .sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
+		.unchecked = !kind->only_sets && !(le64toh(c->flags) & BLM_FLAG_SEALED),
 		.can = blm_kind_can(kind),
 	};
 	blm_options_text(kind, shape.args, ret->options);
@@ -140,6 +141,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 			ret->format = ret->origin;
 			ret->origin = NULL;
 			ret->can &= AS_A_SOURCE;
+			ret->unchecked = true;
 		}
 		ret->dirty = load_acquire(&live->written.word) > synced_epoch;
 		/* or being synced at this moment */

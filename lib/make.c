@@ -148,12 +148,25 @@ static int make(struct blm_unborn *unborn, const struct blm_place *place, const 
 	return r;
 }
 
+/* Sealed files do not change, and memory has no power cuts but its last. */
+int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place)
+{
+	if ((!kind->shadow && !kind->minds_cuts) || sealed || place->memory || blm_boot_number() != BLM_NO_BOOT)
+		return 0;
+	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by which a power cut is noticed, and "
+			"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here; till then it can be read, or be made sealed",
+			place->shown, kind->name);
+}
+
 int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_making *making)
 {
 	struct blm_unborn unborn = { .view = NULL };
-	struct blm_header *header = calloc(1, sizeof(*header));
-	int r;
+	int r = blm_check_boot(making->of, making->sealed || !kind_takes_keys(making->of), place);
+	struct blm_header *header;
 
+	if (r < 0)
+		return r;
+	header = calloc(1, sizeof(*header));
 	if (!header || sodium_init() < 0) {
 		free(header);
 		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);

@@ -65,7 +65,7 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 /* A file is replaced where it is, not where a link to it is: others come to it by other paths. */
 int blm_place_follow(struct blm_place *ret, const struct blm_place *from)
 {
-	char *path;
+	char *path, *shown;
 	int r;
 
 	if (from->memory)
@@ -77,6 +77,11 @@ int blm_place_follow(struct blm_place *ret, const struct blm_place *from)
 		return blm_fail(-errno, "%s: %s", from->shown, strerror(errno));
 	r = blm_place_set(ret, NULL, path ? path : from->name);
 	free(path);
+	shown = r < 0 ? NULL : strdup(from->shown);	/* messages have the path that was given */
+	if (shown) {
+		free(ret->shown);
+		ret->shown = shown;
+	}
 	return r;
 }
 

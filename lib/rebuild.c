@@ -2,6 +2,7 @@
 #include "carry.h"
 #include "filter.h"
 #include "format/format.h"
+#include "replace.h"
 
 #include <math.h>
 #include <sodium.h>
@@ -11,6 +12,8 @@ struct old {
 	struct blm_info info;
 	uint8_t *secret;
 	char *options;		/* all that were told, the last one of a name counts */
+	unsigned mode;
+	bool no_shadow;		/* though its kind has one */
 };
 
 /* Theirs, in memory that is not dumped. */
@@ -20,6 +23,7 @@ struct secrets {
 
 static int look_at(struct old *ret, struct blm_store *store, const char *name)
 {
+	const struct blm_view *view;
 	struct blm_filter *f;
 	int r = blm_open(&f, store, name, false);
 
@@ -29,8 +33,11 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	if (r < 0)
 		return r;
 	r = blm_info(f, &ret->info);
-	if (current_view(f)->secret)
-		memcpy(ret->secret, current_view(f)->secret, BLM_SECRET_BYTES);
+	view = current_view(f);
+	if (view->secret)
+		memcpy(ret->secret, view->secret, BLM_SECRET_BYTES);
+	ret->mode = blm_mode_of(view->image.fd);
+	ret->no_shadow = view->whole.kind->shadow && !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;
 }
@@ -98,6 +105,9 @@ static void with_old(struct blm_params *p, const struct old *old)
 		p->capacity = capacity_of(info);
 	if (!(p->rate > 0) && !p->cells)
 		p->rate = rate_of(old);
+	p->mode = p->mode ? p->mode : old->mode;
+	p->sparse |= info->sparse;
+	p->no_shadow |= old->no_shadow;
 	if (is_planned_whole(p->format))
 		return;
 	/* so that the other program takes the new one, too; with its options, if it can */

@@ -31,7 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned mode_of(int fd)
+unsigned blm_mode_of(int fd)
 {
 	struct stat st;
 
@@ -174,8 +174,10 @@ static bool keeps(const void *context, const struct blm_key *key)
 static int put(struct blm_filter *f, struct blm_view *old, struct blm_unborn *unborn, const struct blm_carry *carry)
 {
 	const struct keeping keeping = { carry, unborn->view };
-	int r = blm_announce(&f->place, old, BLM_YIELDING);
+	int r = f->place.memory ? 0 : blm_new_file_keep_owner(&unborn->file, old->image.fd, f->place.shown);
 
+	if (r == 0)
+		r = blm_announce(&f->place, old, BLM_YIELDING);
 	if (r < 0)
 		return r;
 	keep_record(unborn->view, old);
@@ -197,7 +199,7 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 		*making = *with->making;
 	} else {
 		(with->anew ? blm_making_anew : blm_making_like)(making, old);
-		making->mode = mode_of(old->image.fd);
+		making->mode = blm_mode_of(old->image.fd);
 		making->sealed = with->seal;
 		if (with->change)
 			r = with->change(making, old, with->context);

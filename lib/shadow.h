@@ -22,13 +22,17 @@ int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown);
 int blm_shadow_finish(struct blm_filter *f, struct blm_view *view);
 int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view);
 void blm_shadow_again(struct blm_view *view, uint64_t epoch);
-/* Before all of these: where this is a copy whose image is of several syncs, have all of it made anew, in an epoch after them. */
-void blm_shadow_mend_copy(struct blm_view *view);
+/*
+ * shadow_copy.c: before all of these, where this is a copy, have all of its image made anew, in an epoch after all that it is of; after them the
+ * image is this file's own.
+ */
+int blm_shadow_mend_copy(struct blm_filter *f, struct blm_view *view);
+int blm_shadow_is_whole(struct blm_filter *f, struct blm_view *view);	/* f: NULL for a new file, which is flushed later */
 
 /* The first block that the journal has, from the offset `at` of the file on: from where to where it lies. */
 bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);
 
-/* Did a power cut come between the last sync and now, and is the data therefore nothing to go by? */
+/* shadow_back.c: did a power cut come between the last sync and now, and is the data therefore nothing to go by? */
 bool blm_shadow_is_needed(const struct blm_view *view);
 /* Then: the data as of the last sync, for everyone; the caller holds all locks. Or only in this view, which cannot write. Fail with words. */
 int blm_shadow_restore(struct blm_view *view, const char *shown);

@@ -1,4 +1,5 @@
 /* sync.c - what was added is on the disk when blm_sync() returns */
+#include "file/sigbus.h"
 #include "file/system.h"
 #include "pass.h"
 #include "shadow.h"
@@ -128,8 +129,8 @@ static int check_size(const struct blm_filter *f, const struct blm_view *view)
 	if (fstat(view->image.fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno));
 	if ((uint64_t)st.st_size < end)
-		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open", f->place.shown, (long long)st.st_size,
-				(unsigned long long)end);
+		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open, and keys are lost: put a copy in its place, or make it "
+				"anew from its keys", f->place.shown, (long long)st.st_size, (unsigned long long)end);
 	return 0;
 }
 
@@ -194,6 +195,8 @@ static int write_all(struct blm_filter *f, struct blm_view *view, const struct b
 {
 	int r = write_among_others(f, view, view->image.map, view->image.bytes);
 
+	if (r == 0 && blm_sigbus_struck(view->image.map))	/* a page that the guard put there is not one that was written */
+		r = -EIO;
 	return r < 0 ? r : write_records(f, view, seen, record);
 }
 
@@ -211,8 +214,9 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	int r = check_size(f, view);
 
 	if (r == 0 && has_shadow(view) && !f->place.memory) {
-		blm_shadow_mend_copy(view);
-		r = blm_shadow_finish_killed(f, view);
+		r = blm_shadow_mend_copy(f, view);
+		if (r == 0)
+			r = blm_shadow_finish_killed(f, view);
 	}
 	epoch = load_acquire(&live->epoch.word);
 	record.epoch = htole64(epoch);
@@ -230,14 +234,17 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 			blm_guard_look_again(view, &seen);
 			if (has_shadow(view))
 				blm_shadow_again(view, epoch);
-			r = blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
-					"the next sync writes all of it again", f->place.shown, strerror(-r));
+			if (blm_check_struck(f, view) == 0)
+				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
+						"the next sync writes all of it again", f->place.shown, strerror(-r));
 		}
 	}
 	if (r == 0 && has_shadow(view) && !f->place.memory)
 		r = blm_shadow_finish(f, view);
 	if (r == 0)
 		r = blm_check_struck(f, view);
+	if (r == 0 && has_shadow(view) && !f->place.memory)
+		r = blm_shadow_is_whole(f, view);
 	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
 	blm_seen_free(&seen);
 	*ret = record;

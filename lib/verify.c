@@ -4,6 +4,7 @@
 #include "shadow.h"
 #include "verify.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 	to->found++;
 	to->repaired += repaired;
 	if (to->tell)
-		to->tell(to->context, &(struct blm_finding){ .file = file, .what = what, .repaired = repaired });
+		to->tell(to->context, &(struct blm_finding){ .file = file, .what = what, .repaired = repaired, .name = to->name });
 }
 
 bool blm_is_damage(int err)
@@ -111,7 +112,9 @@ static int tell_block(void *context, const struct blm_damage *d)
 		blm_guard_fill(b->view, d);
 	b->filled += fill;
 	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s", d->part, (unsigned long long)d->block,
-		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill ? "; all are set now, so that no key is denied" : "");
+		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill ? "; all are set now, so that no key is denied"
+		  : b->repair ? "; it cannot be repaired: put a copy in its place, or make it anew from its keys with `bloomery build` or "
+				"`rebuild`" : "");
 	return 0;
 }
 
@@ -211,6 +214,23 @@ static bool remove_left(struct blm_view *view, int folder, const char *left)
 	return removed;
 }
 
+/* Files, of filters or not, that were to come into this folder, and whose makers died. */
+static void verify_temporary(int folder, const struct blm_place *place, bool repair, struct blm_findings *to)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir)))
+		if (blm_is_temporary(entry->d_name) && !blm_temporary_is_made(folder, entry->d_name))
+			blm_found(to, place->shown, repair && unlinkat(folder, entry->d_name, 0) == 0,
+				  "%s beside it is a temporary file, left behind by a process that died", entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
 /*
  * What a process that died while it replaced this file left beside it, where the file is, wherever links to it are. In a store all files
  * are looked at (stray.c). Who only reads cannot lock: it is there before nobody replaces the file and after, so nobody alive made it.
@@ -229,8 +249,10 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 	if (folder >= 0 && is_left(folder, left) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && is_left(folder, left))
 		blm_found(to, place->shown, repair && remove_left(view, folder, left),
 			  "%s beside it was to replace it, left behind by a process that died", left);
-	if (folder >= 0)
+	if (folder >= 0) {
+		verify_temporary(folder, place, repair, to);
 		close(folder);
+	}
 	blm_place_clear(&final);
 }
 

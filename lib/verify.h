@@ -8,6 +8,7 @@
 struct blm_findings {
 	void (*tell)(void *context, const struct blm_finding *found);
 	void *context;
+	const char *name;	/* of the filter whose file is looked at; NULL: not known */
 	int found, repaired;
 };
 

@@ -375,6 +375,7 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	if (f->lent)
 		return blm_unborn_again(ret, f);
 
+	blm_boot_number();	/* while there is a descriptor for it: the file may take the last one */
 	do {
 		blm_view_free(view);
 		r = open_live(&view, f);
@@ -383,12 +384,14 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 		r = blm_view_unlock(view, &f->place, f->secret);
 	} while (r == -ENOKEY && is_gone(f, view));
 	if (r == 0 && f->write)
+		r = blm_check_boot(view->whole.kind, le64toh(view->constant.flags) & BLM_FLAG_SEALED, &f->place);
+	if (r == 0 && f->write)
 		r = mend_epoch(view, f->place.shown);
 	if (r == 0)
 		r = note_cut(view, f->place.shown, f->write);
 	if (r == 0 && blm_shadow_is_needed(view))
 		r = f->write ? restore(f, view) : blm_shadow_show(view, f->place.shown);
-	if (r == -EUCLEAN && !f->write && !blm_shadow_is_needed(view)) {	/* a writer did meanwhile, and syncs change the image again */
+	if (!f->write && (r == -EAGAIN || (r == -EUCLEAN && !blm_shadow_is_needed(view)))) {	/* a writer does, or did, and syncs change the image again */
 		blm_view_free(view);
 		return blm_view_open(ret, f);
 	}

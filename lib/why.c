@@ -49,6 +49,7 @@ BLM_API const char *blm_strerror(int err)
 		{ ELIBACC, "a library that this needs cannot be loaded" },
 		{ ENOTUNIQ, "does not say which hash made it, or a key has two values" },
 		{ EDOM, "the exact number of keys is not known" },
+		{ ENOSYS, "the system does not tell what is needed to notice a power cut" },
 		{ EBUSY, "locked by somebody else for too long" },
 	};
 

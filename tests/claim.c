@@ -249,6 +249,12 @@ static const struct { unsigned processes, words; uint8_t mask; } sizes[] = {
 };
 enum { SIZES = ARRAY_LEN(sizes), SIZES_FOR_STRANGERS = SIZES - 1, SIZES_FOR_ALL = SIZES - 2 };	/* of the rest there are too many states */
 
+/* A quarter of them with a share of the work; sanitizers see as much of the protocols in the smaller ones, whose states are few. */
+static bool is_left_out_here(int size)
+{
+	return test_scale() < 1 && (size % 4 || (SANITIZED && size > 4));
+}
+
 /* The protocols and sizes in turn: the i-th. */
 static struct model explored(int i, bool deaths, bool stranger)
 {
@@ -262,7 +268,7 @@ START_TEST(exactly_one_of_all_who_claim_a_key_is_told_new)
 {
 	struct model m;
 
-	if (is_left_out(_i / 2))
+	if (is_left_out_here(_i / 2))
 		return;
 	m = explored(_i, false, false);
 	ck_assert_uint_gt(m.ends, 0);
@@ -275,7 +281,7 @@ START_TEST(with_deaths_at_any_step_at_most_one_is_told_new)
 {
 	struct model m;
 
-	if (is_left_out(_i / 2))
+	if (is_left_out_here(_i / 2))
 		return;
 	m = explored(_i, true, false);
 	ck_assert_uint_eq(m.most_new, 1);
@@ -285,14 +291,14 @@ END_TEST
 
 START_TEST(with_bits_that_other_keys_set_at_any_step_at_most_one_is_told_new)
 {
-	if (!is_left_out(_i / 2))
+	if (!is_left_out_here(_i / 2))
 		ck_assert_uint_eq(explored(_i, false, true).most_new, 1);
 }
 END_TEST
 
 START_TEST(with_deaths_and_other_keys_at_most_one_is_told_new)
 {
-	if (!is_left_out(_i / 2))
+	if (!is_left_out_here(_i / 2))
 		ck_assert_uint_eq(explored(_i, true, true).most_new, 1);
 }
 END_TEST

@@ -146,8 +146,9 @@ static int run(int operands_count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { own_options, size_options, make_options, create_options, hash_key_options, key_options, value_options, jobs_option, threads_option,
-					     progress_option, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, size_options, make_options, file_options, create_options, hash_key_options,
+					     key_options, value_options, jobs_option, threads_option, progress_option, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_build = {
 	.name = "build",

@@ -146,8 +146,8 @@ static int run(int count, char **operands)
 	return code == DONE && !job.claimed ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, sync_option, size_options, make_options, key_options, jobs_option, progress_option, load_options,
-					     quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, sync_option, size_options, make_options, file_options, key_options, jobs_option,
+					     progress_option, load_options, quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_claim = {
 	.name = "claim",

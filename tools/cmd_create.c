@@ -21,7 +21,7 @@ static int run(int count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { size_options, make_options, create_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { size_options, make_options, file_options, create_options, key_option, store_option, NULL };
 
 const struct command cmd_create = {
 	.name = "create",

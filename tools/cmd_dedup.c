@@ -168,7 +168,7 @@ static int read_files(struct job *job, int count, char **names)
 
 static int make_own_index(void)
 {
-	const char *top = getenv("TMPDIR");
+	const char *top = secure_getenv("TMPDIR");
 	char *name;
 
 	if (asprintf(&name, "%s/bloomery-XXXXXX", top && *top ? top : "/tmp") < 0)

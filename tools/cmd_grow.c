@@ -29,7 +29,7 @@ const struct command cmd_grow = {
 	.notes = "For kinds that can, see 'bloomery kinds'; of the others 'bloomery rebuild' makes a larger one from the keys, and a scalable\n"
 		 "filter grows by itself. Each doubling takes a bit from the fingerprints. As long as the filter has spare ones\n"
 		 "(--with spare=N when it was made) its false-positive rate stays what was asked for; after that it doubles, and that\n"
-		 "must be forced.",
+		 "must be forced. Of several filters those after one that fails grow, too; the exit code is 2 then.",
 	.example = "bloomery grow seen",
 	.options = options,
 	.run = run,

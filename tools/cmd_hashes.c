@@ -31,7 +31,8 @@ const struct command cmd_hashes = {
 	.group = ON_PAPER,
 	.summary = "list the hash families",
 	.operands = "",
-	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic kind.",
+	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic kind.\n"
+		"Only keyed ones protect from keys that are chosen to do harm; the seeds of others, which lie in the file, do not.",
 	.example = "bloomery hashes --json",
 	.options = options,
 	.run = run,

@@ -231,7 +231,7 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, size_options, make_options, json_option, foreign_option, maker_options, key_option, store_option,
+static const struct opt *const options[] = { own_options, size_options, make_options, file_options, json_option, foreign_option, maker_options, key_option, store_option,
 					     NULL };
 
 const struct command cmd_measure = {

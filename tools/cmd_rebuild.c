@@ -15,6 +15,14 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
+/* What the old one's file is, unless it is asked for. */
+static const struct opt kept_options[] = {
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those that it has)", set_mode, &params.mode },
+	{ 0, "sparse", NULL, "do not allocate the space now, also if it was: adding fails on a full disk", set_flag, &params.sparse },
+	{ 0, "no-shadow", NULL, "no second image, also if it had one: half the space, but unusable after some power cuts", set_flag, &params.no_shadow },
+	{ 0 }
+};
+
 struct job {
 	struct blm_filter *f;
 	struct putting putting;
@@ -22,12 +30,24 @@ struct job {
 	int code;
 };
 
+/* The beginning of a file of ours: the magic, and a version of less than three bytes, which no text has there. */
+static int refuse_filter(const struct batch *batch)
+{
+	static const char magic[] = "BLOOMERY";
+	size_t bytes = sizeof(magic) - 1;
+
+	if (!batch->first || batch->used < bytes + 4 || memcmp(batch->text, magic, bytes) || batch->text[bytes + 3])
+		return DONE;
+	return broken("%s: is a filter, and keys cannot be read out of it: --from takes the keys themselves, a line each", batch->source);
+}
+
 static int add(struct batch *batch, void *context)
 {
 	const struct job *job = context;
-	int64_t r = blm_add_many(job->f, batch->keys, batch->count, NULL);
+	int code = refuse_filter(batch);
+	int64_t r = code == DONE ? blm_add_many(job->f, batch->keys, batch->count, NULL) : 0;
 
-	return r < 0 ? fail(r) : DONE;
+	return r < 0 ? fail(r) : code;
 }
 
 static int check(struct batch *batch, void *context)
@@ -43,8 +63,9 @@ static int put(struct batch *batch, void *context)
 {
 	struct job *job = context;
 	uint64_t changed;
-	int code = put_batch(&job->putting, batch, &changed);
+	int code = refuse_filter(batch);
 
+	code = code == DONE ? put_batch(&job->putting, batch, &changed) : code;
 	return code == DONE ? check(batch, job) : code;
 }
 
@@ -87,7 +108,7 @@ static int run(int count, char **operands)
 	return r < 0 ? fail(r) : DONE;
 }
 
-static const struct opt *const options[] = { own_options, value_options, size_options, make_options, key_options, jobs_option, progress_option, quiet_option,
+static const struct opt *const options[] = { own_options, value_options, size_options, make_options, kept_options, key_options, jobs_option, progress_option, quiet_option,
 					     key_option, store_option, NULL };
 
 const struct command cmd_rebuild = {
@@ -96,10 +117,10 @@ const struct command cmd_rebuild = {
 	.summary = "make a filter anew from its keys, and put it in the old one's place in one step",
 	.operands = "F --from FILE",
 	.least = 1, .most = 1,
-	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, labels. Others ask and add to the old\n"
-		 "filter until the new one is complete; what they add before that is in the new one only if FILE has it. The lines of\n"
-		 "FILE are as for add; for kinds that take keys with values only, as for put, and for all that hold values if\n"
-		 "--value-field says where they are.",
+	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, labels, mode, and whether it is sparse or\n"
+		 "has no second image. Others ask and add to the old filter until the new one is complete; what they add before that is in\n"
+		 "the new one only if FILE has it. The lines of FILE are as for add; for kinds that take keys with values only, as for put,\n"
+		 "and for all that hold values if --value-field says where they are. A filter, which has no keys to be read, is refused as FILE.",
 	.example = "bloomery rebuild seen --from urls.txt -n 20m -p 0.001",
 	.options = options,
 	.run = run,

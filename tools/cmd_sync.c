@@ -25,7 +25,7 @@ const struct command cmd_sync = {
 	.operands = "F...",
 	.least = 1, .most = -1,
 	.notes = "Keys survive the death of any process without it. A sync that finds a block of data that has lost bits does its work, says\n"
-		 "which, and exits with 2; verify --repair mends it.",
+		 "which, and exits with 2; verify --repair mends it. Of several filters those after one that fails are synced, too.",
 	.example = "bloomery sync seen",
 	.options = options,
 	.run = run,

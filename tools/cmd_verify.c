@@ -23,12 +23,14 @@ static void show(void *context, const struct blm_finding *found)
 	if (json) {
 		json_begin();
 		json_text("file", found->file);
+		json_text("name", found->name);
 		json_text("what", found->what);
 		json_bool("repaired", found->repaired);
 		json_end();
 		return;
 	}
-	snprintf(text, sizeof(text), "%s: %s%s", found->file, found->what, found->repaired ? " (repaired)" : "");
+	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "", found->name ? found->name : "", found->name ? ")" : "",
+		 found->what, found->repaired ? " (repaired)" : "");
 	clean(text);
 	puts(text);
 }
@@ -45,6 +47,19 @@ static int verify_bank(const char *path, int64_t *ret)
 	return code;
 }
 
+/* No finding, so not on stdout: silence would mean that all is well. */
+static void say_what_is_not_checked(const struct place *place)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+
+	if (quiet || blm_open(&f, place->store, place->name, false) < 0)
+		return;
+	if (blm_info(f, &info) == 0 && info.unchecked)
+		say("%s: its data was not checked: of the kind %s damage is seen only in a filter that is sealed", place->name, info.kind);
+	blm_close(f);
+}
+
 static int verify_one(const char *name, int64_t *ret)
 {
 	struct place place;
@@ -55,6 +70,8 @@ static int verify_one(const char *name, int64_t *ret)
 	code = find_place(&place, name, repair ? 0 : BLM_STORE_READ);
 	if (code == DONE)
 		*ret = blm_verify(place.store, place.name, repair, show, NULL);
+	if (code == DONE && *ret >= 0)
+		say_what_is_not_checked(&place);
 	return code;
 }
 
@@ -125,9 +142,10 @@ const struct command cmd_verify = {
 	.summary = "check a filter, or the whole store; exit 1 if damage is found and remains",
 	.operands = "[F]",
 	.least = 0, .most = 1,
-	.notes = "Prints what is wrong, a line each. Repairing deletes only what was surely replaced, dropped or never finished; of a block\n"
-		 "of data that is damaged it sets all bits, so that no key is denied. Bits that damage turned on cannot be seen but in\n"
-		 "a sealed filter. The path of a bank is checked against its checksums and itself.",
+	.notes = "Prints what is wrong, a line each. Damage to data is found in kinds whose bits are only set, block by block as synced, and in\n"
+		 "sealed filters; of one filter whose data cannot be checked, one of another kind that is not sealed, it says so.\n"
+		 "Repairing deletes only what was surely replaced, dropped or never finished; of a block of data that is damaged it sets all\n"
+		 "bits, so that no key is denied. Bits that damage turned on cannot be seen but in a sealed filter. The path of a bank is checked against its checksums and itself.",
 	.example = "bloomery verify --repair",
 	.options = options,
 	.run = run,

@@ -16,6 +16,7 @@ const struct opt sync_option[] = {
 };
 
 static uint64_t since;		/* keys that changed the filter after the last sync for their number */
+static bool failed;		/* the sync for their number */
 
 static char lost[1024];		/* what the first sync said that found blocks which have lost bits */
 
@@ -43,6 +44,40 @@ static bool is_dirty(const struct blm_filter *f)
 }
 
 /*
+ * Does the path still lead to the filter that we write to? Where it is replaced by one of us, the handle goes over at its next call; what was
+ * deleted or moved over by other means it goes on with, and nobody finds. In a store the handle is told.
+ */
+static bool is_found(struct blm_filter *f)
+{
+	struct blm_info ours, theirs;
+	struct blm_filter *again;
+
+	for (int tries = 0; tries < 3; tries++) {
+		int r;
+
+		if (blm_info(f, &ours) < 0 || *ours.name || strlen(ours.path) == sizeof(ours.path) - 1)
+			return true;
+		r = blm_open(&again, NULL, ours.path, false);
+		if (r < 0)
+			return r != -ENOENT && r != -EBADMSG;
+		r = blm_info(again, &theirs);
+		blm_close(again);
+		if (r < 0 || !memcmp(ours.uuid, theirs.uuid, sizeof(ours.uuid)))
+			return true;
+		blm_contains(f, "", 0);
+	}
+	return false;
+}
+
+static int tell_if_lost(struct blm_filter *f)
+{
+	struct blm_info info;
+
+	return is_found(f) || blm_info(f, &info) < 0 ? DONE
+	     : broken("%s: was moved or deleted, or another file was moved there, while it was open: what was added to it is not found there", info.path);
+}
+
+/*
  * That blocks have lost bits ends nothing: what came is on the disk. It is told of at the end, where the last sync may find no bit missing
  * any more, for the keys that came since set others in the same block.
  */
@@ -52,7 +87,7 @@ static int sync_on_the_way(struct blm_filter *f)
 
 	if (r > 0 && !*lost)
 		snprintf(lost, sizeof(lost), "%s", blm_why());
-	return r < 0 ? r : 0;
+	return r < 0 ? fail(r) : tell_if_lost(f);
 }
 
 /* One that fails says so at once, for the input may pause; no more keys are taken then. */
@@ -64,7 +99,7 @@ static void *sync_by_clock(void *unused)
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	pthread_mutex_lock(&by_clock.mutex);
 	while (!by_clock.ending && !by_clock.failed) {
-		int r = 0;
+		int code = DONE;
 
 		next = later(next, every.seconds);
 		while (!by_clock.ending && pthread_cond_timedwait(&by_clock.end, &by_clock.mutex, &next) != ETIMEDOUT)
@@ -73,13 +108,11 @@ static void *sync_by_clock(void *unused)
 			break;
 		pthread_mutex_unlock(&by_clock.mutex);
 		if (is_dirty(by_clock.f))
-			r = sync_on_the_way(by_clock.f);
-		if (r < 0) {
-			fail(r);
+			code = sync_on_the_way(by_clock.f);
+		if (code != DONE)
 			stop_reading();
-		}
 		pthread_mutex_lock(&by_clock.mutex);
-		by_clock.failed = r < 0;
+		by_clock.failed = code != DONE;
 	}
 	pthread_mutex_unlock(&by_clock.mutex);
 	return NULL;
@@ -91,6 +124,8 @@ int begin_syncing(struct blm_filter *f)
 	sigset_t before;
 	int err;
 
+	if (every.keys || every.seconds > 0)
+		signal(SIGPIPE, SIG_IGN);	/* who reads our answers no more ends us after the last sync, not before it (output.c) */
 	if (!(every.seconds > 0))
 		return DONE;
 	by_clock.f = f;
@@ -108,16 +143,18 @@ int begin_syncing(struct blm_filter *f)
 
 int sync_if_due(struct blm_filter *f, uint64_t changed)
 {
-	int r = 0;
+	int code = DONE;
 
 	since += changed;
 	if (every.keys && since >= every.keys) {
 		since = 0;
-		r = sync_on_the_way(f);
+		code = sync_on_the_way(f);
+		failed = code != DONE;
 	}
-	return r < 0 ? fail(r) : DONE;
+	return code;
 }
 
+/* Also where it ends badly: what was added or claimed until then is. But one sync that failed is told of once. */
 int end_syncing(struct blm_filter *f, int code)
 {
 	int r = 0;
@@ -132,9 +169,11 @@ int end_syncing(struct blm_filter *f, int code)
 		if (by_clock.failed)
 			return FAILED;
 	}
-	if (code == DONE && (every.keys || every.seconds > 0))
+	if (!failed && (every.keys || every.seconds > 0)) {
 		r = blm_sync(f);
+		r = r ? fail(r) : tell_if_lost(f);
+	}
 	if (r)
-		return fail(r);
+		return code == DONE ? r : code;
 	return code == DONE && *lost ? broken("%s", lost) : code;
 }

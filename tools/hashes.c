@@ -18,7 +18,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,6 +137,56 @@ static size_t digests_of(const struct hashes *h, uint64_t page, struct digest *r
 	return count;
 }
 
+/* ---- A file that is cut, or cannot be read, under its map ---- */
+
+static struct mapped {
+	uintptr_t begin, end;		/* 0: free */
+	const char *path;
+} mapped[2];				/* one, and a larger one that is to take its place */
+
+static struct sigaction other_fault;	/* SIGBUS, as it was: the library's guard of filters */
+
+/* Without the page nothing can be said of its digests. The file is left as by a kill, of another length, so no later run believes it. */
+static _Noreturn void end_with(const struct mapped *m)
+{
+	char text[512];
+	int count = snprintf(text, sizeof(text), "bloomery: %.300s/hashes: damaged: was cut, or cannot be read any more, so blocks that were seen "
+			     "could be called new: begin with a new index\n", m->path);
+
+	if (write(STDERR_FILENO, text, (size_t)count) < 0)
+		_exit(FAILED);
+	_exit(FAILED);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	uintptr_t at = (uintptr_t)info->si_addr;
+
+	for (size_t i = 0; info->si_code > 0 && i < ARRAY_LEN(mapped); i++)
+		if (mapped[i].begin <= at && at < mapped[i].end)
+			end_with(&mapped[i]);
+	if (other_fault.sa_flags & SA_SIGINFO)
+		other_fault.sa_sigaction(number, info, context);
+	else
+		sigaction(number, &other_fault, NULL);
+}
+
+static void note(const char *at, uint64_t bytes, const char *path)
+{
+	const struct sigaction mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+	mapped[mapped[0].end != 0] = (struct mapped){ (uintptr_t)at, (uintptr_t)at + bytes, path };
+	if (!other_fault.sa_flags)	/* the library's has some */
+		sigaction(SIGBUS, &mine, &other_fault);
+}
+
+static void forget(const char *at)
+{
+	for (size_t i = 0; i < ARRAY_LEN(mapped); i++)
+		if (mapped[i].begin == (uintptr_t)at)
+			mapped[i] = (struct mapped){ 0 };
+}
+
 /* ---- The file ---- */
 
 static int map(struct hashes *h)
@@ -144,6 +196,7 @@ static int map(struct hashes *h)
 
 	if (at == MAP_FAILED)
 		return failed(h, "cannot be mapped");
+	note(at, offset_of(pages), h->path);
 	h->pages = (struct hashes_page *)(at + PAGE);
 	h->page_count = pages;
 	h->slot_count = pages * SLOTS;
@@ -269,8 +322,10 @@ int hashes_open(struct hashes *ret, int dir, const char *path, uint64_t block_by
 
 void hashes_close(struct hashes *h)
 {
-	if (h->pages)
+	if (h->pages) {
+		forget((char *)h->pages - PAGE);
 		munmap((char *)h->pages - PAGE, offset_of(h->page_count));
+	}
 	if (h->fd > 0)		/* 0: it was not opened yet */
 		close(h->fd);
 	*h = (struct hashes){ 0 };

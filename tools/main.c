@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /*
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
 {
 	int code;
 
+	prctl(PR_SET_DUMPABLE, 0);	/* the loops that hash leave pieces of a keyed filter's secret in registers and on the stack */
 	if (!hold_descriptors() || blm_survive_truncation() < 0)
 		return FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* what stdout goes to may be at its limit, too: an error then, as of a full disk */

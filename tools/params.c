@@ -30,6 +30,9 @@ const struct opt make_options[] = {
 	{ 0, "untrusted", NULL, "keys may come from an adversary: a keyed hash, --hash siphash", set_flag, &untrusted },
 	{ 0, "seed", "N", "a seed instead of a random one; once for each that the family takes", set_seed, &seeds },
 	{ 0, "tweak", "N", "the tweak, for families that take one", set_word, &params.tweak },
+	{ 0 }
+};
+const struct opt file_options[] = {
 	{ 0, "mode", "BITS", "permission bits of the file, octal (default: 0644 less the umask)", set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag, &params.sparse },
 	{ 0, "no-shadow", NULL, "no second image: half the space, but unusable after some power cuts", set_flag, &params.no_shadow },

@@ -241,20 +241,31 @@ void close_all(struct blm_filter **filters, size_t count)
 		filters[i] = blm_close(filters[i]);
 }
 
+static int one_filter(const char *name, int (*what)(struct blm_filter *f))
+{
+	struct blm_filter *f;
+	int code = open_filter(&f, name, true, 0), r;
+
+	if (code != DONE)
+		return code;
+	r = what(f);
+	code = r < 0 ? fail(r) : DONE;
+	blm_close(f);
+	return code;
+}
+
+/* What is wrong with one is no reason to leave the others as they are. */
 int each_filter(char **names, int count, int (*what)(struct blm_filter *f))
 {
-	int code = DONE, r;
+	const uint8_t *secret;
+	int code = find_secret(&secret);
 
-	for (int i = 0; i < count && code == DONE; i++) {
-		struct blm_filter *f;
+	if (code != DONE)
+		return code;
+	for (int i = 0; i < count; i++) {
+		int one = one_filter(names[i], what);
 
-		code = open_filter(&f, names[i], true, 0);
-		if (code != DONE)
-			break;
-		r = what(f);
-		if (r < 0)
-			code = fail(r);
-		blm_close(f);
+		code = code == DONE ? one : code;
 	}
 	return code;
 }

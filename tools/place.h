@@ -20,7 +20,7 @@ int find_store(struct blm_store **ret, unsigned flags);
 int find_place(struct place *ret, const char *name, unsigned flags);
 int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned flags);
 int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing, unsigned flags);
-/* Open each for writing and do it to them, as far as it goes well. */
+/* Open each for writing and do it to them, also to those after one that fails; the first such exit code. */
 int each_filter(char **names, int count, int (*what)(struct blm_filter *f));
 int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was given */
 

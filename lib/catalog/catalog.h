@@ -8,7 +8,7 @@
  * is read-only; elsewhere opening fails. Never used across fork(): a child closes the lock at once, and opens its own of both.
  *
  * data.mdb is mapped, so somebody who cuts it could kill. Each look-up looks first whether the file is as long as it was, and as it
- * says (-EUCLEAN); only a cut in the microseconds of the look-up itself is still a SIGBUS.
+ * says (-EUCLEAN); a cut in the microseconds of the look-up itself is that, too, where the guard is on (blm_survive_truncation()), else a SIGBUS.
  */
 #ifndef BLM_CATALOG_H
 #define BLM_CATALOG_H

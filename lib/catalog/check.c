@@ -7,6 +7,7 @@
  * of 64 bits; of others nothing is said. See "Internal Database Structures" in LMDB's mdb.c.
  */
 #include "catalog/env.h"
+#include "file/sigbus.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -320,12 +321,31 @@ static void begin(struct walk *w, const struct meta *meta, uint64_t most)
 	w->used = w->wrong ? NULL : calloc(1, w->all / 8 + 1);
 }
 
+struct check {
+	struct walk w;
+	uint64_t file_bytes, most;
+};
+
+static int check(void *context)
+{
+	struct check *c = context;
+	const struct meta *meta = (const struct meta *)(c->w.map + PAGE_HEAD);
+
+	if (meta->magic != META_MAGIC || meta->version != DATA_VERSION)	/* LMDB refuses it */
+		return 0;
+	meta = choose_meta(&c->w, c->file_bytes);
+	if (!c->w.wrong)
+		begin(&c->w, meta, c->most);
+	if (c->w.used)
+		walk_all(&c->w, meta);
+	return c->w.used || c->w.wrong ? 0 : -ENOMEM;
+}
+
 int blm_catalog_check(int fd, uint64_t file_bytes, uint64_t most, char ret_wrong[BLM_CATALOG_WRONG])
 {
-	struct walk w = { .map = NULL };
-	const struct meta *meta;
+	struct check c = { .file_bytes = file_bytes, .most = most };
 	void *map;
-	int r = 0;
+	int r;
 
 	if (sizeof(size_t) != 8)
 		return 0;
@@ -336,22 +356,15 @@ int blm_catalog_check(int fd, uint64_t file_bytes, uint64_t most, char ret_wrong
 	map = mmap(NULL, file_bytes, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	w.map = map;
-	meta = (const struct meta *)(w.map + PAGE_HEAD);
-	if (meta->magic == META_MAGIC && meta->version == DATA_VERSION) {	/* others LMDB refuses */
-		meta = choose_meta(&w, file_bytes);
-		if (!w.wrong)
-			begin(&w, meta, most);
-		if (w.used)
-			walk_all(&w, meta);
-		else if (!w.wrong)
-			r = -ENOMEM;
-	}
-	if (w.wrong) {
-		snprintf(ret_wrong, BLM_CATALOG_WRONG, "page %lld %s", (long long)w.where, w.wrong);
+	c.w.map = map;
+	if (!blm_sigbus_step(check, &c, &r)) {
+		snprintf(ret_wrong, BLM_CATALOG_WRONG, "data.mdb was cut, or cannot be read");
+		r = -EUCLEAN;
+	} else if (c.w.wrong) {
+		snprintf(ret_wrong, BLM_CATALOG_WRONG, "page %lld %s", (long long)c.w.where, c.w.wrong);
 		r = -EUCLEAN;
 	}
 	munmap(map, file_bytes);
-	free(w.used);
+	free(c.w.used);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* env.c - the catalog's LMDB environment: one for each directory in a process, its forks, locks and transactions */
 #include "bloomery.h"
 #include "catalog/env.h"
+#include "file/sigbus.h"
 #include "file/system.h"
 
 #include <fcntl.h>
@@ -68,6 +69,27 @@ static int note_file(struct blm_catalog *c)
 	return 0;
 }
 
+/*
+ * LMDB reads its file through a map. A cut while it does, where the guard is on, and an assertion of its that fails, end it where it is: what it
+ * had in hand is lost, and with it the environment. The next transaction opens another one. The caller holds the catalog's lock.
+ */
+static int guarded(struct blm_catalog *c, int (*step)(void *context), void *context)
+{
+	int r;
+
+	if (blm_sigbus_step(step, context, &r))
+		return r;
+	mdb_env_close(c->env);
+	c->env = NULL;
+	return blm_catalog_failed(c, MDB_CORRUPTED, "data.mdb was cut or damaged while it was read");
+}
+
+static void on_assertion(MDB_env *env, const char *what)
+{
+	(void)env, (void)what;
+	blm_sigbus_end_step();
+}
+
 static int open_table(struct blm_catalog *c)
 {
 	MDB_txn *txn;
@@ -88,9 +110,17 @@ static int open_table(struct blm_catalog *c)
  * MDB_NOTLS and MDB_NOLOCK: see catalog.h. An environment that may be written serves readers as well, so it is opened so
  * wherever the file allows it; that alone changes nothing.
  */
+static int open_file(void *context)
+{
+	struct blm_catalog *c = context;
+	int code = mdb_env_open(c->env, c->folder, MDB_NOLOCK | MDB_NOTLS | (c->write ? 0 : MDB_RDONLY), 0644);
+	int r = code ? blm_catalog_failed(c, code, "opening") : note_file(c);
+
+	return r < 0 ? r : open_table(c);
+}
+
 static int open_env(struct blm_catalog *c)
 {
-	const unsigned flags = MDB_NOLOCK | MDB_NOTLS;
 	int code, r = check_pages(c, PAGES_AT_OPENING);
 
 	if (r < 0)
@@ -100,10 +130,8 @@ static int open_env(struct blm_catalog *c)
 		return blm_catalog_failed(c, code, "opening");
 	mdb_env_set_maxdbs(c->env, 8);
 	mdb_env_set_mapsize(c->env, BLM_CATALOG_MAP);
-	code = mdb_env_open(c->env, c->folder, flags | (c->write ? 0 : MDB_RDONLY), 0644);
-	r = code ? blm_catalog_failed(c, code, "opening") : note_file(c);
-	if (r == 0)
-		r = open_table(c);
+	mdb_env_set_assert(c->env, on_assertion);
+	r = guarded(c, open_file, c);
 	if (r < 0) {
 		mdb_env_close(c->env);
 		c->env = NULL;
@@ -350,7 +378,7 @@ static int begin(struct blm_catalog *c, bool write, MDB_txn **ret)
 	return code ? blm_catalog_failed(c, code, "beginning a transaction") : 0;
 }
 
-static int begin_locked(struct blm_catalog *c, bool write, MDB_txn **ret)
+static int lock(struct blm_catalog *c, bool write)
 {
 	int r = c->generation == generation ? 0 : after_fork(c);
 
@@ -358,13 +386,7 @@ static int begin_locked(struct blm_catalog *c, bool write, MDB_txn **ret)
 		return r;
 	if (write && !c->write)
 		return blm_fail(-EROFS, "%s: opened for reading only", c->folder);
-	r = blm_catalog_lock(&c->lock, write);
-	if (r < 0)
-		return r;
-	r = begin(c, write, ret);
-	if (r < 0)
-		blm_catalog_unlock(&c->lock);
-	return r;
+	return blm_catalog_lock(&c->lock, write);
 }
 
 /* LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest is worded. */
@@ -373,16 +395,35 @@ static int worded(const struct blm_catalog *c, int code, const char *doing)
 	return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE) ? blm_catalog_failed(c, code, doing) : code;
 }
 
-int blm_catalog_look(struct blm_catalog *c, blm_catalog_step *step, void *context, const char *doing)
+struct use {
+	struct blm_catalog *c;
+	blm_catalog_step *step;
+	void *context;
+	const char *doing;
+	bool again;
+};
+
+static int look_once(void *context)
 {
+	struct use *u = context;
 	MDB_txn *txn;
-	int code = begin_locked(c, false, &txn);
+	int code = begin(u->c, false, &txn);
 
 	if (code < 0)
 		return code;
-	code = step(c, txn, context);
-	code = code == MDB_NOTFOUND ? 0 : worded(c, code, doing);
+	code = u->step(u->c, txn, u->context);
+	code = code == MDB_NOTFOUND ? 0 : worded(u->c, code, u->doing);
 	mdb_txn_abort(txn);
+	return code;
+}
+
+int blm_catalog_look(struct blm_catalog *c, blm_catalog_step *step, void *context, const char *doing)
+{
+	int code = lock(c, false);
+
+	if (code < 0)
+		return code;
+	code = guarded(c, look_once, &(struct use){ .c = c, .step = step, .context = context, .doing = doing });
 	blm_catalog_unlock(&c->lock);
 	return code;
 }
@@ -412,43 +453,54 @@ static void keep_reserve(struct blm_catalog *c)
 		fallocate(fd, FALLOC_FL_KEEP_SIZE, st.st_size, RESERVE);
 }
 
-static int transact(struct blm_catalog *c, blm_catalog_step *change, void *context)
+static int change_once(void *context)
 {
-	for (;;) {
-		MDB_txn *txn;
-		MDB_envinfo info;
-		int code = begin_locked(c, true, &txn);
+	struct use *u = context;
+	MDB_txn *txn;
+	MDB_envinfo info;
+	int code = begin(u->c, true, &txn);
 
-		if (code < 0)
-			return code;
-		code = change(c, txn, context);
-		if (code == 0) {
-			code = mdb_txn_commit(txn);
-			if (code == 0)
-				keep_reserve(c);
-		} else {
-			mdb_txn_abort(txn);
-		}
-		if (code == MDB_MAP_FULL) {
-			mdb_env_info(c->env, &info);
-			code = resize_map(c, info.me_mapsize * 2);
-			blm_catalog_unlock(&c->lock);
-			if (code == 0)
-				continue;
-		} else {
-			blm_catalog_unlock(&c->lock);
-		}
-		return worded(c, code, "writing");
+	if (code < 0)
+		return code;
+	code = u->step(u->c, txn, u->context);
+	if (code == 0) {
+		code = mdb_txn_commit(txn);
+		if (code == 0)
+			keep_reserve(u->c);
+	} else {
+		mdb_txn_abort(txn);
 	}
+	if (code == MDB_MAP_FULL) {
+		mdb_env_info(u->c->env, &info);
+		code = resize_map(u->c, info.me_mapsize * 2);
+		u->again = code == 0;
+	}
+	return worded(u->c, code, "writing");
 }
 
-int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *context)
+static int transact(struct blm_catalog *c, blm_catalog_step *step, void *context)
+{
+	struct use u = { .c = c, .step = step, .context = context };
+	int code;
+
+	do {
+		code = lock(c, true);
+		if (code < 0)
+			return code;
+		u.again = false;
+		code = guarded(c, change_once, &u);
+		blm_catalog_unlock(&c->lock);
+	} while (u.again);
+	return code;
+}
+
+int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *step, void *context)
 {
 	struct blm_held_signal held;
 	int r;
 
 	blm_hold_size_signal(&held);
-	r = transact(c, change, context);
+	r = transact(c, step, context);
 	blm_let_size_signal(&held);
 	return r;
 }

@@ -193,6 +193,8 @@ struct blm_line {
  *            who is killed then may be the only one that was told of a failure. Else 0. Written under the sync lock. That of another boot
  *            says nothing: what is in memory came from the disk since.
  *   announcing  the same of an announcement, from before its flush, and 0 again if that was good. Written under the writers' lock.
+ *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In every other file, which is a copy, the
+ *            next sync makes it anew; BLM_TORN: what is there cannot be used. Written under the sync lock.
  */
 struct blm_live {
 	struct blm_line parts;
@@ -207,12 +209,16 @@ struct blm_live {
 	struct blm_line announced;
 	struct blm_line flushing;
 	struct blm_line announcing;
-	uint8_t reserved[BLM_PAGE - (12 + BLM_OWN) * 64];
+	struct blm_line original;
+	uint8_t reserved[BLM_PAGE - (13 + BLM_OWN) * 64];
 };
 static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, sync) == 448, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, own) == 576, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, flushing) == 1152, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, original) == 1280, "format-spec.md, Page 1: live words");
+
+enum { BLM_TORN = 1 };		/* in `original`, where no file has this number */
 
 /* The name under which a store knows the file, so that a lost catalog can be made again. Slots as for sync. */
 struct blm_record {

@@ -82,7 +82,8 @@ int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write)
 		r = blm_fail(-EBADMSG, "%s: not a Bloomery filter (it does not begin with \"" BLM_MAGIC "\"); another program's is read by its --format",
 			     path);
 	else if (r == 0 && image.bytes < BLM_HEADER_BYTES)
-		r = blm_fail(-ENODATA, "%s: %llu bytes, shorter than a filter's header (%d); the file was cut, or is none of ours",
+		r = blm_fail(-ENODATA, "%s: %llu bytes, shorter than a filter's header (%d); the file was cut, or is none of ours: "
+			     "put a copy in its place, or make it anew from its keys",
 			     path, (unsigned long long)image.bytes, BLM_HEADER_BYTES);
 	if (r == 0)
 		r = map(&image, path);
@@ -253,7 +254,8 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 		return blm_fail(-EBADMSG, "%s: part %u: offset %llu, %llu bytes: not aligned, empty, or in the header", path, i,
 				(unsigned long long)offset, (unsigned long long)bytes);
 	if (offset > file_bytes || bytes > file_bytes - offset)
-		return blm_fail(-ENODATA, "%s: part %u ends at %llu + %llu, the file at %llu: it was cut", path, i,
+		return blm_fail(-ENODATA, "%s: part %u ends at %llu + %llu, the file at %llu: it was cut: put a copy in its place, or make it anew from its "
+				"keys", path, i,
 				(unsigned long long)offset, (unsigned long long)bytes, (unsigned long long)file_bytes);
 	return 0;
 }
@@ -269,7 +271,8 @@ static int check_shadow(const struct blm_contents *c, uint64_t file_bytes, const
 	if (c->parts > 1)
 		return blm_fail(-EBADMSG, "%s: %u parts, and a second image, which only a filter of one part has", path, c->parts);
 	if (bytes > file_bytes || shadow_layout(le64toh(e->offset), bytes).end > file_bytes)	/* offset and bytes are each at most that */
-		return blm_fail(-ENODATA, "%s: the second image of its data ends behind byte %llu, the file there: it was cut", path,
+		return blm_fail(-ENODATA, "%s: the second image of its data ends behind byte %llu, the file there: it was cut: put a copy in its place, or "
+				"make it anew from its keys", path,
 				(unsigned long long)file_bytes);
 	return 0;
 }
@@ -393,16 +396,6 @@ bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct b
 		}
 	}
 	return found;
-}
-
-bool blm_misses_sync(const struct blm_live *live, const uint8_t uuid[16])
-{
-	static const struct blm_sync_record none;
-	bool misses = false;
-
-	for (int i = 0; i < 2; i++)
-		misses |= memcmp(&live->sync[i], &none, sizeof(none)) && live->sync[i].check != blm_check_sync(&live->sync[i], uuid);
-	return misses;
 }
 
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct blm_sync_record *content)

@@ -75,7 +75,6 @@ void blm_header_finish(struct blm_header *header, unsigned parts);
 
 /* The valid one of two slots with the greater sequence, copied out; false if neither is valid. */
 bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret);
-bool blm_misses_sync(const struct blm_live *live, const uint8_t uuid[16]);	/* is one of the two neither good nor empty? */
 bool blm_last_record(const struct blm_header *header, const uint8_t uuid[16], struct blm_record *ret);
 
 /* Write the next slot; the caller holds the lock that slots of this sort are written under. */

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };		/* what is left out where it is zero */
@@ -19,6 +20,13 @@ static void temporary_name(char ret[BLM_TEMPORARY_NAME])
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = (uint64_t)getpid();
 	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-%016llx", (unsigned long long)random);
+}
+
+bool blm_is_temporary(const char *name)
+{
+	const char *digits = name + strlen(".bloomery-");
+
+	return !strncmp(name, ".bloomery-", strlen(".bloomery-")) && strlen(digits) == 16 && strspn(digits, "0123456789abcdef") == 16;
 }
 
 void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME])
@@ -52,6 +60,32 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 	}
 	*ret = file;
 	return 0;
+}
+
+/*
+ * Only root may give files away, and some file systems know no owners: then it is who made it, but has the group, if they are in it.
+ * Without that, too, nobody gets more than before: who is in the group that it has instead was one of the others.
+ */
+static int keep_owner(int fd, int old)
+{
+	struct stat was, is;
+	unsigned both;
+
+	if (fstat(old, &was) < 0 || fstat(fd, &is) < 0)
+		return -errno;
+	if (was.st_uid != is.st_uid && fchown(fd, was.st_uid, was.st_gid) == 0)
+		return 0;
+	if (was.st_gid == is.st_gid || fchown(fd, (uid_t)-1, was.st_gid) == 0)
+		return 0;
+	both = is.st_mode >> 3 & is.st_mode & 07;
+	return fchmod(fd, (is.st_mode & 0700) | both << 3 | both) < 0 ? -errno : 0;
+}
+
+int blm_new_file_keep_owner(struct blm_new_file *file, int old, const char *path)
+{
+	int r = keep_owner(file->fd, old);
+
+	return r < 0 ? blm_fail(r, "%s: cannot make the new file that of the old one's owner: %s", path, strerror(-r)) : 0;
 }
 
 static int set_size(int fd, uint64_t at, uint64_t bytes, bool sparse)
@@ -169,10 +203,12 @@ static int put_over(struct blm_new_file *file, const char *name, enum blm_over o
 	if (!file->temporary[0]) {
 		char temporary[BLM_TEMPORARY_NAME];
 
-		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			blm_replacement_name(st.st_ino, temporary);
-		else
+		} else {
 			temporary_name(temporary);
+			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
+		}
 		r = name_it(file, temporary);
 		if (over == BLM_OVER_LOCKED && r == -EEXIST && unlinkat(file->folder, temporary, 0) == 0)
 			r = name_it(file, temporary);
@@ -208,6 +244,25 @@ int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_o
 	int r = blm_new_file_sync(file, path);
 
 	return r < 0 ? r : blm_new_file_name(file, name, over, path);
+}
+
+/*
+ * Its maker locks it before anything is in it. Of an empty one that nobody holds, and of one that cannot be opened, only its age tells.
+ * Looked at before the lock is: what was empty then may be locked and full by now.
+ */
+bool blm_temporary_is_made(int folder, const char *file)
+{
+	enum { HOUR = 3600 };
+	int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	bool made = fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) < 0;
+
+	if (!made && (fd < 0 || !S_ISREG(st.st_mode) || !st.st_size))
+		made = time(NULL) - st.st_ctime < HOUR;
+	made = made || (fd >= 0 && blm_ofd_busy(fd, BLM_LOCK_MAKING));
+	if (fd >= 0)
+		close(fd);
+	return made;
 }
 
 void blm_new_file_take_back(struct blm_new_file *file, const char *name)

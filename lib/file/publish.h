@@ -14,14 +14,20 @@ struct blm_new_file {
 	int fd;			/* for reading and writing */
 	int folder;		/* -1: it gets no name, it is in memory */
 	/*
-	 * Its name, where the file system makes no unnamed files, or it was taken back; else empty. In a store a file of such a name that
-	 * holds anything is locked, BLM_LOCK_MAKING, while its maker lives.
+	 * Its name, where the file system makes no unnamed files, or it was taken back, or is just coming in the place of another; else empty.
+	 * A file of such a name that holds anything is locked, BLM_LOCK_MAKING, while its maker lives.
 	 */
 	char temporary[BLM_TEMPORARY_NAME];
 };
 
 /* Begin one in a folder (a descriptor, which then belongs to ret). mode 0: 0644 less the umask; else exactly these bits. */
 int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigned mode);
+
+/*
+ * It comes in the place of `old`, and is to be whose that is. Where the owner cannot be kept it stays its maker's; where the group cannot be
+ * kept, group and others get only what both have in its mode.
+ */
+int blm_new_file_keep_owner(struct blm_new_file *file, int old, const char *path);
 
 /* Its size, and its space unless sparse: a full disk then fails here (-ENOSPC), and no later write can. */
 int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, const char *path);
@@ -52,6 +58,9 @@ int blm_new_file_sync(struct blm_new_file *file, const char *path);	/* its two h
 int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over, const char *path);
 /* It is not to be seen by that name after all, but can be published again, which a file without any name cannot: it has a temporary one. */
 void blm_new_file_take_back(struct blm_new_file *file, const char *name);
+/* Is it such a name, though not of one that replaces a locked file? May its maker live? */
+bool blm_is_temporary(const char *name);
+bool blm_temporary_is_made(int folder, const char *file);
 void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME]);
 
 /* Take a temporary name away; and close what is open. */

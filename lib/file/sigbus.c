@@ -5,16 +5,31 @@
  * a page of ones of its own there, and the instruction goes on: questions are answered with "maybe", which a filter
  * may say, and what is added goes nowhere, which its caller is told, since the map is then known to be struck. Faults elsewhere
  * are none of ours and go to whoever handled them before.
+ *
+ * Other threads work in the same map meanwhile, so two things hold:
+ *
+ *   The map is struck before the page is there. Who stores into the page is asked only afterwards, behind a full fence
+ *   (blm_change_end()), whether it was, so no change that went nowhere is called done.
+ *
+ *   The page is of ones in the moment in which it is there: it comes whole, in the one step of a mmap(2) or mremap(2). Of two threads
+ *   that fault at once the second puts its page over the first one's, and nothing is lost by that but what was stored in
+ *   between: by changes that fail, as the map was struck before them.
+ *
+ * LMDB reads its map with trust, and any other page than the file's could lead it anywhere. So a fault in it ends the step that it was in.
  */
 #include "file/sigbus.h"
 #include "bloomery.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAPS = 1024, PATH = 512 };
@@ -113,21 +128,121 @@ static struct slot slot_of_address(uintptr_t at)
 	return (struct slot){ 0 };
 }
 
-/* mmap(2) is a plain system call here; the handler calls nothing else but memset. */
+/* ---- Pages of ones: the handler makes plain system calls and nothing else ---- */
+
+enum { ONES_BYTES = 2 << 20, NONE = -1, NOT_TO_BE_HAD = -2 };
+
+/*
+ * A file in memory that nobody can change, made at the first fault. Pages of it that lie side by side in a map lie so in the file, too: the
+ * system counts them as one map of at most so many as a process may have, and they take no memory until they are written to.
+ */
+static struct {
+	_Atomic int fd;
+	dev_t device;
+	ino_t inode;
+	uint8_t piece[4096];	/* of ones */
+} ones = { .fd = NONE };
+
+/* It is measured with the limit of file sizes, as any file, whose signal would kill. */
+static int make_ones(void)
+{
+	struct rlimit limit;
+	struct stat st;
+	int fd = getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur < ONES_BYTES ? -1 : memfd_create("ones", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	bool good = fd >= 0;
+
+	for (off_t at = 0; good && at < ONES_BYTES; at += sizeof(ones.piece))
+		good = pwrite(fd, ones.piece, sizeof(ones.piece), at) == sizeof(ones.piece);
+	if (good && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 && fstat(fd, &st) == 0) {
+		ones.device = st.st_dev;
+		ones.inode = st.st_ino;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return NOT_TO_BE_HAD;
+}
+
+/* Its descriptor, or less than 0: it cannot be made, another thread is making it, or the program has closed it, as daemons close all. */
+static int file_of_ones(void)
+{
+	int fd = NONE;
+	struct stat st;
+
+	if (atomic_compare_exchange_strong(&ones.fd, &fd, NOT_TO_BE_HAD)) {
+		fd = make_ones();
+		atomic_store(&ones.fd, fd);
+	}
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == ones.device && st.st_ino == ones.inode ? fd : NOT_TO_BE_HAD;
+}
+
+/* Where there is no such file: a page that is filled elsewhere, and moved. */
+static bool move_ones(void *to)
+{
+	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return false;
+	memset(page, 0xff, page_bytes);
+	if (mremap(page, page_bytes, page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+		return true;
+	munmap(page, page_bytes);
+	return false;
+}
+
+static bool put_ones(void *to)
+{
+	int fd = page_bytes <= ONES_BYTES ? file_of_ones() : NOT_TO_BE_HAD;
+	off_t at = (off_t)((uintptr_t)to % ONES_BYTES);
+
+	return (fd >= 0 && mmap(to, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, at) != MAP_FAILED) || move_ones(to);
+}
+
+/* ---- The handler ---- */
+
+static void strike(struct slot s)
+{
+	bool none = false;
+
+	atomic_store(&s.t->struck[s.i], true);
+	if (atomic_compare_exchange_strong(&struck, &none, true))
+		memcpy(first_path, s.t->path[s.i], sizeof(first_path));
+}
+
 static bool mend(uintptr_t at)
 {
 	struct slot s = slot_of_address(at);
 	int saved = errno;
-	bool none = false;
-	void *page = (void *)(at / page_bytes * page_bytes);
+	bool mended;
 
-	if (!s.t || mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (!s.t)
 		return false;
-	memset(page, 0xff, page_bytes);
-	if (atomic_compare_exchange_strong(&struck, &none, true))
-		memcpy(first_path, s.t->path[s.i], sizeof(first_path));
-	atomic_store(&s.t->struck[s.i], true);
+	strike(s);
+	mended = put_ones((void *)(at / page_bytes * page_bytes));
 	errno = saved;
+	return mended;
+}
+
+static _Thread_local sigjmp_buf *step_end;	/* NULL: this thread is in no step */
+
+void blm_sigbus_end_step(void)
+{
+	if (step_end)
+		siglongjmp(*step_end, 1);
+}
+
+/* The handler is not masked (SA_NODEFER), so that there is no mask to be set back. */
+bool blm_sigbus_step(int (*step)(void *context), void *context, int *ret)
+{
+	sigjmp_buf here, *volatile outer = step_end;
+
+	if (sigsetjmp(here, 0)) {
+		step_end = outer;
+		return false;
+	}
+	step_end = &here;
+	*ret = step(context);
+	step_end = outer;
 	return true;
 }
 
@@ -135,6 +250,8 @@ static void handle(int signal, siginfo_t *info, void *context)
 {
 	if (info->si_code > 0 && mend((uintptr_t)info->si_addr))
 		return;
+	if (info->si_code > 0)
+		blm_sigbus_end_step();
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(signal, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
@@ -153,6 +270,7 @@ static void install(void)
 	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER };
 
 	page_bytes = (size_t)getpagesize();
+	memset(ones.piece, 0xff, sizeof(ones.piece));
 	installed = sigaction(SIGBUS, &action, &before) < 0 ? -errno : 0;
 }
 

@@ -11,4 +11,12 @@ void blm_sigbus_forget(const void *map);
 /* Has a page of this map been missing? */
 bool blm_sigbus_struck(const void *map);
 
+/*
+ * Run a step that reads a map which is not noted, and has no use for ones: LMDB's. Where the guard is on, a missing page ends the step there
+ * and then: what it holds is lost, so it takes no locks. Return: true and what the step returned; false: it was ended.
+ */
+bool blm_sigbus_step(int (*step)(void *context), void *context, int *ret);
+/* From within, on or off: end the step in which this thread is. Where it is in none this returns. */
+void blm_sigbus_end_step(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,27 +19,51 @@ uint64_t blm_now(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t read_boot_id(void)
+static uint64_t read_boot_id(int *ret_err)
 {
 	char text[64];
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
+	*ret_err = n < 0 ? errno : 0;
 	if (fd >= 0)
 		close(fd);
-	return n > 0 ? XXH3_64bits(text, (size_t)n) | 1 : 1;
+	return n > 0 ? XXH3_64bits(text, (size_t)n) | 1 : BLM_NO_BOOT;
+}
+
+/* Where it is not, or may not be read, that stays so. */
+static bool may_pass(int err)
+{
+	return err && err != ENOENT && err != ENOTDIR && err != EACCES && err != EPERM;
 }
 
 uint64_t blm_boot_number(void)
 {
 	static uint64_t number;		/* atomic; every thread that finds 0 reads the same */
 	uint64_t n = __atomic_load_n(&number, __ATOMIC_RELAXED);
+	int err;
 
 	if (!n) {
-		n = read_boot_id();
-		__atomic_store_n(&number, n, __ATOMIC_RELAXED);
+		n = read_boot_id(&err);
+		if (!may_pass(err))
+			__atomic_store_n(&number, n, __ATOMIC_RELAXED);
 	}
 	return n;
+}
+
+uint64_t blm_file_number(int fd)
+{
+	struct statx st;
+	uint64_t of[3] = { 0 };
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) < 0)
+		return 0;
+	of[0] = st.stx_ino;
+	if (st.stx_mask & STATX_BTIME) {
+		of[1] = (uint64_t)st.stx_btime.tv_sec;
+		of[2] = st.stx_btime.tv_nsec;
+	}
+	return XXH3_64bits(of, sizeof(of)) & ~UINT64_C(1);
 }
 
 void blm_disk_use(struct blm_disk_use *ret)

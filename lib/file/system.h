@@ -8,8 +8,18 @@
 
 uint64_t blm_now(void);			/* nanoseconds since 1970, UTC */
 
-/* A number for this boot of the machine, not 0. Where the system tells none, 1: then a crash of the machine goes unnoticed. */
+/*
+ * A number for this boot of the machine, odd. Where the system tells none, BLM_NO_BOOT: then a crash of the machine goes
+ * unnoticed. Older programs took 1 for that, so what they left dirty is of another boot than any.
+ */
+#define BLM_NO_BOOT 2
 uint64_t blm_boot_number(void);
+
+/*
+ * A number for the file, from its inode and the time when that was made: a copy in a file of its own has another one; under another name and in
+ * another boot it is the same, but on file systems that number their files anew each time. An even one; 0: the system does not tell.
+ */
+uint64_t blm_file_number(int fd);
 
 /* What this thread has had of the disk: page faults that waited for it, and bytes read, for others' use as well. */
 struct blm_disk_use {

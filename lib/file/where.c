@@ -17,6 +17,12 @@ static const struct { uint32_t type; const char *caution; } systems[] = {
 	{ 0xfe534d42, NETWORK("SMB") },
 	{ 0x01021997, NETWORK("9p") },
 	{ 0x00c36400, NETWORK("Ceph") },
+	{ 0x5346414f, NETWORK("AFS") },
+	{ 0x6b414653, NETWORK("AFS") },
+	{ 0x0bd00bd0, NETWORK("Lustre") },
+	{ 0x47504653, NETWORK("GPFS") },
+	{ 0x7461636f, NETWORK("OCFS2") },
+	{ 0x786f4256, "it lies in a folder of VirtualBox's host: whether others see what is added here, and whether it survives a power cut, is up to that" },
 	{ 0x65735546, "it lies on a FUSE file system: whether others see what is added here, and whether it survives a power cut, is up to that" },
 };
 

@@ -185,6 +185,19 @@ static void check_mode(const struct repair *r, const struct blm_info *info)
 			  "(chmod o-w), or say that this is meant (--anyone)", info->path, mode & 0777);
 }
 
+/* Its file has its turn later, and says its name only if it opens. Without memory nobody is told the name. */
+static void keep_name(struct repair *r, const struct blm_info *info)
+{
+	struct blm_named *more = realloc(r->broken, (r->broken_count + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	memcpy(more[r->broken_count].uuid, info->uuid, sizeof(more->uuid));
+	snprintf(more[r->broken_count].name, sizeof(more->name), "%s", info->name);
+	r->broken = more;
+	r->broken_count++;
+}
+
 static int check_record(void *context, const struct blm_info *info, int err)
 {
 	struct repair *r = context;
@@ -200,6 +213,8 @@ static int check_record(void *context, const struct blm_info *info, int err)
 		char why[1024];
 
 		snprintf(why, sizeof(why), "%s", blm_why());
+		if (blm_is_damage(err))
+			keep_name(r, info);
 		if (err == -ENOKEY && blm_store_may_look(r->store, info->key_id))
 			blm_found(r->to, info->name, false, "%s", why);
 		return err == -EUCLEAN ? mend_record(r, info->name, why) : 0;
@@ -339,6 +354,7 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 		err = without_catalog(&r, why);
 	}
 	free(r.entries);
+	free(r.broken);
 	if (lock >= 0)
 		close(lock);
 	return err < 0 ? err : findings.found - findings.repaired;

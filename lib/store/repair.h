@@ -15,6 +15,11 @@ struct repair {
 	int filters;
 	struct blm_new_entry *entries;	/* of the new catalog */
 	size_t count;
+	struct blm_named {		/* what a name leads to that does not open */
+		uint8_t uuid[16];
+		char name[BLM_FORMAT_NAME + 1];
+	} *broken;
+	size_t broken_count;
 };
 
 /* Look at all files of the store, and for those that somebody died of in the making of keys; mend what can be, where that is wanted. */

@@ -226,31 +226,12 @@ static int known(struct repair *r, const struct blm_view *view)
 	return blm_catalog_knows(r->store->catalog, view->constant.uuid);
 }
 
-/*
- * Its maker locks it before anything is in it. Of an empty one that nobody holds, and of one that cannot be opened, only its age tells.
- * Looked at before the lock is: what was empty then may be locked and full by now.
- */
-static bool may_be_made(int folder, const char *file)
-{
-	enum { HOUR = 3600 };
-	int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-	bool made = fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) < 0;
-
-	if (!made && (fd < 0 || !S_ISREG(st.st_mode) || !st.st_size))
-		made = time(NULL) - st.st_ctime < HOUR;
-	made = made || (fd >= 0 && blm_ofd_busy(fd, BLM_LOCK_MAKING));
-	if (fd >= 0)
-		close(fd);
-	return made;
-}
-
 static int check_temporary(struct repair *r, int folder, const char *path)
 {
 	const char *file = strrchr(path, '/') + 1;
 	int err;
 
-	if (may_be_made(folder, file))
+	if (blm_temporary_is_made(folder, file))
 		return 0;
 	err = r->repair ? delete(r, folder, path) : 0;
 	blm_found(r->to, path, r->repair && err == 0, "a temporary file, left behind by a process that died");
@@ -260,7 +241,7 @@ static int check_temporary(struct repair *r, int folder, const char *path)
 /* The view belongs to it. */
 static int check_view(struct repair *r, const char *path, struct blm_view *view)
 {
-	char own[BLM_FILE_TEXT];
+	char own[BLM_FILE_TEXT], name[BLM_FORMAT_NAME + 1];
 	int err = 0;
 
 	blm_uuid_file(view->constant.uuid, own);
@@ -270,10 +251,42 @@ static int check_view(struct repair *r, const char *path, struct blm_view *view)
 		err = orphan(r, path, view);
 	else if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && (err = known(r, view)) >= 0)
 		err = err ? 0 : stray(r, path, view);
-	if (err == 0)
+	if (err == 0) {
+		struct blm_record record;
+
+		if (r->store && blm_last_record(view->image.header, view->constant.uuid, &record)) {
+			snprintf(name, sizeof(name), "%.*s", (int)le32toh(record.name_bytes), record.name);
+			r->to->name = name;
+		}
 		err = blm_verify_view(view, path, r->repair, r->to);
+		r->to->name = NULL;
+	}
 	blm_view_free(view);
 	return err < 0 ? err : 0;
+}
+
+/* By the catalog, if it is whole. */
+static const char *name_of(const struct repair *r, const char *file)
+{
+	char own[BLM_FILE_TEXT];
+
+	for (size_t i = 0; i < r->broken_count; i++) {
+		blm_uuid_file(r->broken[i].uuid, own);
+		if (!strcmp(own, file))
+			return r->broken[i].name;
+	}
+	return NULL;
+}
+
+/* What opening it said, which begins with the path that it was given. */
+static void tell_broken(struct repair *r, const char *path)
+{
+	const char *why = blm_why();
+	size_t bytes = strlen(path);
+
+	r->to->name = name_of(r, strrchr(path, '/') + 1);
+	blm_found(r->to, path, false, "%s", strncmp(why, path, bytes) || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);
+	r->to->name = NULL;
 }
 
 static int check_file(struct repair *r, int folder, const char *path)
@@ -289,7 +302,7 @@ static int check_file(struct repair *r, int folder, const char *path)
 	if (fd >= 0 && blm_view_make(&view, fd, path, r->repair) == 0)
 		return check_view(r, path, view);
 	if (fd >= 0)
-		blm_found(r->to, path, false, "%s", blm_why());
+		tell_broken(r, path);
 	else if (errno != ENOENT)	/* dropped or replaced since the folder was listed */
 		blm_found(r->to, path, false, "cannot be opened: %s", strerror(errno));
 	return 0;

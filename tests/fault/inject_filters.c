@@ -1,6 +1,8 @@
 /* inject_filters.c - inject.c's cases of filters of bits: made, opened, asked, given keys, combined, replaced */
 #include "inject.h"
 
+#include <unistd.h>
+
 static int create(struct world *w)
 {
 	return blm_create(&w->made, w->store, new_name(w), &small);
@@ -223,6 +225,16 @@ static void fork_and_replace(struct world *w)
 	make_replacement(w);
 }
 
+/* Another's, whom what takes its place is given to. Only root can; for others it stays their own. */
+static void give_away(struct world *w)
+{
+	struct blm_info info;
+
+	FIXTURE(blm_info(w->f, &info));
+	if (geteuid() == 0)
+		FIXTURE(chown(info.path, 65534, 65534));
+}
+
 const struct one_case filters_cases[] = {
 	{ "create", EVERYWHERE, create, NULL, 0, EMPTY },
 	{ "create-keyed", EVERYWHERE, create_keyed, NULL, 0, EMPTY },
@@ -261,6 +273,7 @@ const struct one_case filters_cases[] = {
 	{ "union-into", EVERYWHERE | OPEN_F | OPEN_G, unite_into, NULL, BOTH, 0 },
 	{ "intersection-into", EVERYWHERE | OPEN_F | OPEN_G, intersect_into, NULL, SHARED, 0 },
 	{ "clear", EVERYWHERE | OPEN_F, clear, NULL, EMPTY, 0 },
+	{ "clear-anothers", IN_PATH | IN_STORE | OPEN_F, clear, give_away, EMPTY, 0 },
 	{ "seal", EVERYWHERE | OPEN_F | SEALS, seal, NULL, FIRST, 0 },
 	{ "rebuild", IN_PATH | IN_STORE, rebuild, NULL, SECOND, 0 },
 	{ "rebuild-open", IN_STORE | OPEN_F, rebuild, NULL, SECOND, 0 },

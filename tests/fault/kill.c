@@ -5,11 +5,13 @@
  *
  * Four workers; a cycle kills one of them, or all, and looks at what is left. A worker writes what it is about to do, and
  * that it was done, into memory that outlives it. Of the key filters and claim filters, which all workers use and replace (by
- * an AND with ones, which takes nothing out), every acknowledged key must be found, and no key may be claimed twice. The
- * slots are names of one worker each, so what must be there is known: as before the step that the kill interrupted, or as after
+ * an AND with ones, which takes nothing out), every acknowledged key must be found, and no key may be claimed twice, nor by
+ * nobody, but those of a batch that a kill interrupted. The slots are names of one worker each, so what must be there is known: as before the step that the kill interrupted, or as after
  * it. The common names are everybody's, to get in each other's way.
  */
 #include "processes.h"
+
+#include <math.h>
 
 enum { WORKERS = 4, SLOTS = 4, COMMON = 3, BATCH = 64, ROUND = 100, CLAIM_ROOM = 1 << 19 };
 
@@ -82,6 +84,11 @@ struct log {
 		uint32_t value;
 	} next;
 	uint64_t added[KEY_FILTERS];	/* acknowledged keys, numbered from first_key() */
+	struct {
+		bool under_way;
+		enum fixed which;
+		uint64_t first;
+	} claim;			/* its batch: who is killed in it may have won what nobody was told */
 	uint64_t operations;
 	uint32_t value;			/* the last that was used */
 	double longest_start, longest;	/* seconds: to open everything; one operation */
@@ -92,6 +99,7 @@ static struct {
 	struct log log[WORKERS];
 	uint64_t claimed_to[FIXED];
 	uint8_t told[FIXED][CLAIM_ROOM], new[FIXED][CLAIM_ROOM];	/* acknowledged; how often with "new" */
+	uint8_t untold[FIXED][CLAIM_ROOM];	/* a kill interrupted a claim of it */
 } *shared;
 
 static enum step step_of(const struct log *log)
@@ -285,7 +293,7 @@ static void add_some(struct blm_filter *f, unsigned worker, enum fixed which)
 }
 
 /* At about the place where all are, so that most keys are raced for. */
-static void claim_some(struct blm_filter *f, enum fixed which, uint64_t *random)
+static void claim_some(struct blm_filter *f, struct log *log, enum fixed which, uint64_t *random)
 {
 	uint64_t *to = &shared->claimed_to[which], far = __atomic_load_n(to, __ATOMIC_RELAXED), back = one_of(random, 3 * BATCH);
 	uint64_t first = far > back ? far - back : 0, room[BATCH], won = 0;
@@ -294,12 +302,16 @@ static void claim_some(struct blm_filter *f, enum fixed which, uint64_t *random)
 	if (first + BATCH > CLAIM_ROOM)
 		return;
 	number_keys(room, keys, first, BATCH);
+	log->claim.which = which;
+	log->claim.first = first;
+	__atomic_store_n(&log->claim.under_way, true, __ATOMIC_SEQ_CST);
 	MUST(blm_claim_many(f, keys, BATCH, &won) >= 0);
 	for (unsigned i = 0; i < BATCH; i++) {
 		if (won >> i & 1)
 			__atomic_fetch_add(&shared->new[which][first + i], 1, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&shared->told[which][first + i], 1, __ATOMIC_SEQ_CST);
 	}
+	__atomic_store_n(&log->claim.under_way, false, __ATOMIC_SEQ_CST);
 	while (far < first + BATCH && !__atomic_compare_exchange_n(to, &far, first + BATCH, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 }
@@ -339,7 +351,7 @@ static void work_once(struct blm_store *store, struct blm_filter *const *f, unsi
 	else if (which < KEY_FILTERS)
 		add_some(f[which], worker, which);
 	else
-		claim_some(f[which], which, random);
+		claim_some(f[which], &shared->log[worker], which, random);
 }
 
 static int worker_body(int worker)
@@ -523,6 +535,32 @@ static unsigned repair_paths(void)
 	return left;
 }
 
+/*
+ * Nobody is at work, and whoever was told of a claimed key was told that somebody else has it, though nobody has: never, but where it
+ * seemed to be there before the first claim, which is as likely as the filter says, when it has all keys.
+ */
+static void check_claims(struct blm_store *store)
+{
+	for (enum fixed which = KEY_FILTERS; which < FIXED; which++) {
+		uint64_t claimed = 0, nobodys = 0;
+		struct blm_estimate e;
+		struct blm_filter *f;
+		double most;
+
+		for (uint64_t i = 0; i < shared->claimed_to[which]; i++)
+			if (shared->told[which][i] && !shared->untold[which][i]) {
+				claimed++;
+				nobodys += !shared->new[which][i];
+			}
+		OK(blm_open(&f, place_of(which, store), fixed[which].name, false));
+		OK(blm_estimate(f, true, &e));
+		blm_close(f);
+		most = e.rate.value * (double)claimed;
+		ck_assert_msg((double)nobodys <= most + 6 * sqrt(most) + 1, "%s: of %llu claimed keys %llu are nobody's", fixed[which].name,
+			      (unsigned long long)claimed, (unsigned long long)nobodys);
+	}
+}
+
 /* Nobody is at work: everything is as was acknowledged, and what the dead left is found and goes. */
 static unsigned check_at_rest(void)
 {
@@ -533,6 +571,7 @@ static unsigned check_at_rest(void)
 	for (unsigned w = 0; w < WORKERS; w++)
 		settle_slots(store, w);
 	check_keys(store, &from_the_first);
+	check_claims(store);
 	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, count_finding, &left), 0);
 	ck_assert_int_eq(blm_store_verify("s", 0, print_finding, &wrong), 0);
 	ck_assert_uint_eq(wrong, 0);
@@ -561,6 +600,7 @@ static void start_round(struct checked *ret)
 		shared->claimed_to[which] = 0;
 		memset(shared->told[which], 0, CLAIM_ROOM);
 		memset(shared->new[which], 0, CLAIM_ROOM);
+		memset(shared->untold[which], 0, CLAIM_ROOM);
 		for (unsigned w = 0; w < WORKERS && which < KEY_FILTERS; w++)
 			shared->log[w].added[which] = 0;
 	}
@@ -574,8 +614,13 @@ static void kill_workers(pid_t pid[WORKERS], unsigned first, unsigned count)
 	for (unsigned w = first; w < first + count; w++)
 		kill(pid[w], SIGKILL);
 	for (unsigned w = first; w < first + count; w++) {
+		struct log *log = &shared->log[w];
+
 		ck_assert_int_eq(join(pid[w]), SIGNALLED + SIGKILL);
 		pid[w] = 0;
+		if (log->claim.under_way)
+			memset(&shared->untold[log->claim.which][log->claim.first], 1, BATCH);
+		log->claim.under_way = false;
 	}
 }
 

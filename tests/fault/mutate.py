@@ -1,13 +1,15 @@
 # mutate.py - are the tests any good? Small faults are put into the library, one at a time, and the tests must notice
 #
-# usage: mutate.py [--seconds N] [--count N] [--seed N] [--least PERCENT] [--patience TIMES] [--build DIR] [FILE...]
+# usage: mutate.py [--seconds N] [--count N] [--seed WORD] [--tried N] [--least PERCENT] [--patience TIMES] [--build DIR] [FILE...]
 #
 # Each mutant changes one place of one file: an operator, a constant by one, a condition to its opposite, or a statement that is
-# left out. It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant; if none does:
-# survived, and its diff is told. Those that change nothing that anybody could see are listed in equivalent.txt beside this file, as
+# left out. It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant, which is looked at in
+# the end, of all together; if none fails: survived, and its diff is told. The FILEs are patterns, which take turns, so each has the same share
+# of a sample; which mutants it has follows from the seed, that is, from the commit, where none is given. Those that change nothing that anybody could see are listed in equivalent.txt beside this file, as
 # "file: line before => line after".
 import argparse
 import hashlib
+import itertools
 import os
 import pathlib
 import re
@@ -23,14 +25,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/guard.c", "lib/sync.c", "lib/change.c", "lib/replace.c", "lib/drop.c"]
 # Those that notice most, soonest first; name of the program: how long it may take. The suite that is named as the mutant's file
 # goes before them.
-SUITES = [("test-file-image", 30), ("test-file-lock", 30), ("test-file-publish", 30), ("test-file-system", 30), ("test-file-where", 30),
-          ("test-file-sigbus", 30), ("test-place", 30), ("test-clear", 30), ("test-data", 30), ("test-combine", 30), ("test-memory", 30),
-          ("test-limits", 60), ("test-seal", 60), ("test-repair", 60), ("test-files", 60), ("test-strays", 60), ("test-leftovers", 60),
-          ("test-inject", 60), ("test-kind-laws", 90), ("test-store", 60), ("test-claim", 60)]
-SUITES_OF_KINDS = [("test-kind-laws", 90), ("test-kind-built", 60), ("test-combine", 30), ("test-kind-torn", 60), ("test-filter", 60),
+SUITES = [("test-file-image", 10), ("test-file-lock", 10), ("test-file-publish", 10), ("test-file-system", 10), ("test-file-where", 10),
+          ("test-file-sigbus", 10), ("test-place", 10), ("test-paths", 10), ("test-leftovers", 20), ("test-clear", 20), ("test-data", 20),
+          ("test-verify", 20), ("test-strays", 30), ("test-combine", 30), ("test-filter", 30), ("test-seal", 30), ("test-inject", 60),
+          ("test-memory", 30), ("test-limits", 60), ("test-repair", 60), ("test-store", 60), ("test-files", 60), ("test-claim", 60),
+          ("test-kind-laws", 90)]
+SUITES_OF_KINDS = [("test-kind-laws", 90), ("test-kind-torn", 60), ("test-combine", 30), ("test-filter", 30), ("test-kind-built", 60),
                    ("test-memory", 30), ("test-kind-parts", 60), ("test-kind-shapes", 60), ("test-simd", 90)]
 ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
+LONGEST = 10  # seconds that one test may take: a mutant that does not end is no reason to wait
 
 OPERATORS = {"<": ["<=", ">="], ">": [">=", "<="], "<=": ["<"], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
              "+": ["-"], "-": ["+"], "*": ["+"], "/": ["*"], "%": ["/"], "&": ["|"], "|": ["&"], "^": ["|"], "<<": [">>"], ">>": ["<<"],
@@ -119,19 +123,21 @@ class Bench:
         text[number] = line
         path.write_text("\n".join(text), encoding="utf-8")
 
-    def passes(self, name, case, seconds):
-        """does this suite, or this case of it, build, pass, and end in time? Whatever it started is ended with it."""
+    def fails(self, name, case, seconds, most=None):
+        """the number of the first test of this suite, or of this case of it, that fails or does not end, of the first so many; 0: none does.
+        Whatever it started is ended with it."""
         if not self.compiles(name):
-            return False
+            return 1
         seconds *= self.patience
-        environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(seconds // 2),
+        environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(min(seconds // 2, LONGEST * self.patience)),
                            CK_TAP_LOG_FILE_NAME="-", **({"CK_RUN_CASE": case} if case else {}))
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
             environment["TMPDIR"] = folder
             process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
             try:
-                return goes_well(process.stdout, time.monotonic() + seconds) and process.wait() == 0
+                failed = first_failure(process.stdout, time.monotonic() + seconds, most)
+                return failed or (process.wait() != 0 if most is None else 0)
             finally:
                 process.terminate()  # then Check ends the processes of its tests as well, which have groups of their own
                 try:
@@ -145,31 +151,48 @@ class Bench:
                 process.wait()
                 process.stdout.close()
 
-    def killer(self, path):
-        """the first suite that fails: what is given back is its name, its case and how long it may take"""
+    def own_suite(self, path):
         own = "test-" + re.sub(r"^lib/|\.c$", "", path).replace("/", "-")
         while own not in self.targets and "_" in own:  # golomb_write.c is a part of golomb
             own = own.rpartition("_")[0]
+        return own
+
+    def used(self, paths):
+        """the suites that may be asked of mutants of these files"""
+        names = {suite[0] for suite in SUITES + SUITES_OF_KINDS} | {self.own_suite(path) for path in paths}
+        return sorted(names & self.targets.keys())
+
+    def killer(self, path):
+        """the first suite that fails: its name, its case and how long it may take; and the number of its test"""
+        own = self.own_suite(path)
         suites = SUITES_OF_KINDS if path.startswith("lib/kind/") else SUITES
         text = (ROOT / path).read_text(encoding="utf-8")
-        for name, seconds in [(own, 90)] + [suite for suite in suites if suite[0] != own]:
+        suites = [suite for suite in suites if suite[0] != own]
+        first = 1 if path.startswith("lib/kind/") else 0  # the laws of one kind take less time than its own suite
+        for name, seconds in suites[:first] + [(own, 90)] + suites[first:]:
             case = kind_in(text) or self.kinds.get(own) if name in ASK_EACH_KIND else None
-            if name in self.targets and (name != "test-simd" or "simd" in text) and not self.passes(name, case, seconds):
-                return name, case, seconds
-        return None
+            if name in self.targets and (name != "test-simd" or "simd" in text):
+                test = self.fails(name, case, seconds)
+                if test:
+                    return (name, case, seconds), test
+        return None, 0
 
 
-def goes_well(lines, until):
-    """reads what a suite says, up to its end: no test has failed, and the time was enough"""
-    text = b""
+def first_failure(lines, until, most):
+    """reads what a suite says, up to its end or the test of that number: the number of the one that failed, or that did not end in time; 0: none"""
+    text, done = b"", 0
     while select.select([lines], [], [], max(until - time.monotonic(), 0))[0]:
         more = os.read(lines.fileno(), 65536)
         if not more:
-            return True
-        text += more
-        if text.startswith(b"not ok") or b"\nnot ok" in text:
-            return False
-    return False
+            return 0
+        *whole, text = (text + more).split(b"\n")
+        for line in whole:
+            if line.startswith(b"not ok"):
+                return done + 1
+            done += line.startswith(b"ok")
+        if most and done >= most:
+            return 0
+    return done + 1
 
 
 def kind_in(text):
@@ -189,53 +212,67 @@ def equivalent():
     return {line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")} if path.exists() else set()
 
 
+def by_turns(lists):
+    """the first of each, the second of each, and so on"""
+    return [one for row in itertools.zip_longest(*lists) for one in row if one]
+
+
+def commit():
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip() or "1"
+
+
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("--seconds", type=float, help="begin no mutant after this many seconds")
+    options.add_argument("--seconds", type=float, help="begin no mutant after this many seconds, from the end of the build")
     options.add_argument("--count", type=int, help="at most so many mutants")
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--seed", default=commit())
+    options.add_argument("--tried", type=int, default=1, help="fail where fewer mutants are tried")
     options.add_argument("--least", type=float, default=0, help="fail where fewer percent are killed")
     options.add_argument("--patience", type=int, default=1, help="a suite may take so many times as long as on an idle machine")
     options.add_argument("--build", default=None, help="a folder to keep between runs")
     options.add_argument("files", nargs="*")
     given = options.parse_args()
-    begun = time.monotonic()
     build = given.build or tempfile.mkdtemp(prefix="bloomery-mutate-")
     bench = Bench(build, given.patience)
-    if not bench.compiles():
-        sys.exit("the library does not build")
-    mutants = list(all_mutants(given.files or FILES))
-    total = len(mutants)
-    mutants.sort(key=lambda mutant: rank(given.seed, mutant))
+    lists = [sorted(all_mutants([pattern]), key=lambda mutant: rank(given.seed, mutant)) for pattern in given.files or FILES]
+    mutants = by_turns(lists)[:given.count]
+    if not bench.compiles(*bench.used([mutant[0] for mutant in mutants])):
+        sys.exit("the tests do not build")
+    begun = time.monotonic()
     excused = equivalent()
-    killed, survived, broken, known, trusted = {}, [], 0, 0, set()
-    for name, number, before, after in mutants[:given.count]:
+    killed, survived, broken, known, trusted = {}, [], 0, 0, {}
+    for name, number, before, after in mutants:
         if given.seconds and time.monotonic() - begun > given.seconds:
             break
         if f"{name}: {before.strip()} => {after.strip()}" in excused:
             known += 1
             continue
         bench.write(name, number, after)
-        by = bench.killer(name) if bench.compiles() else "compiler"
+        compiles = bench.compiles()
+        by, test = bench.killer(name) if compiles else (None, 0)
         bench.write(name, number, before)
-        if by == "compiler":
+        if not compiles:
             broken += 1
         elif by:
-            if by not in trusted:
-                if not bench.passes(*by):
-                    sys.exit(f"{by[0]} fails without any mutant")
-                trusted.add(by)
+            trusted[by] = max(trusted.get(by, 0), test)
             killed[by[0]] = killed.get(by[0], 0) + 1
         else:
             survived.append((name, number, before, after))
             print(f"survived: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
+    took = time.monotonic() - begun
+    failing = [by[0] for by, test in trusted.items() if bench.fails(*by, most=test)]
+    if failing:
+        sys.exit(f"{', '.join(failing)}: fails without any mutant")
     if not given.build:
         shutil.rmtree(build, ignore_errors=True)
     tried = sum(killed.values()) + len(survived)
     by = ", ".join(f"{name} {count}" for name, count in sorted(killed.items(), key=lambda item: -item[1]))
-    print(f"{tried} of {total} mutants: {sum(killed.values())} killed ({by}), {len(survived)} survived, {broken} not compiling, "
-          f"{known} known to change nothing; {100 * sum(killed.values()) / max(tried, 1):.0f} % killed")
-    return not tried or 100 * sum(killed.values()) < given.least * tried
+    print(f"{tried} of {sum(map(len, lists))} mutants in {took:.0f} s: {sum(killed.values())} killed ({by}), {len(survived)} survived, "
+          f"{broken} not compiling, {known} known to change nothing; {100 * sum(killed.values()) / max(tried, 1):.0f} % killed")
+    if tried < given.tried:
+        print(f"{tried} mutants are fewer than {given.tried}")
+    return tried < given.tried or 100 * sum(killed.values()) < given.least * tried
 
 
 sys.exit(main())

@@ -6,8 +6,10 @@
 
 #include <ftw.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 enum { SKIPPED = 77 };	/* this needs rights that are not to be had here */
 
@@ -112,6 +114,107 @@ START_TEST(a_catalog_that_is_cut_while_it_is_open_is_said_to_be_damaged_and_kill
 		OK(use(store, how));
 	ck_assert(holds(store, "a", "key"));
 	blm_store_close(store);
+}
+END_TEST
+
+static void make_more(int count)
+{
+	struct blm_store *store = store_with("a");
+	char name[16];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		make(NULL, store, name);
+	}
+	blm_store_close(store);
+}
+
+static bool to_be_cut;
+
+#if !SANITIZED	/* they have one of their own */
+/* As somebody who cuts data.mdb in the moment in which LMDB has mapped it, by the name under which that knows the call. */
+void *map_and_cut(void *at, size_t bytes, int protection, int flags, int fd, off_t offset) __asm__("mmap");
+void *map_and_cut(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	void *map = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+	struct stat mapped, data;
+
+	if (to_be_cut && fd >= 0 && fstat(fd, &mapped) == 0 && stat("s/catalog/data.mdb", &data) == 0 && mapped.st_ino == data.st_ino) {
+		MUST(ftruncate(fd, 0) == 0);
+		to_be_cut = false;
+	}
+	return map;
+}
+#endif
+
+static int cut_and_walk(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	MDB_val key, value;
+	MDB_cursor *cursor;
+	int code = truncate("s/catalog/data.mdb", *(const off_t *)context) < 0 ? errno : mdb_cursor_open(txn, c->filters, &cursor);
+
+	while (code == 0)
+		code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+	return code;
+}
+
+static int cut_and_put(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	MDB_val key = { 3, (void *)"new" };
+
+	return truncate("s/catalog/data.mdb", *(const off_t *)context) < 0 ? errno : mdb_put(txn, c->filters, &key, &key, 0);
+}
+
+enum { CUTS = 4 };
+
+static int cut_while_it_is_read(int how)
+{
+	static const off_t lengths[] = { 0, 8192, 10000 };
+	struct blm_store *store, *other;
+	size_t bytes;
+	uint8_t *good = read_all("s/catalog/data.mdb", &bytes);
+	char wrong[BLM_CATALOG_WRONG];
+	bool prepared = how / CUTS;
+	int fd, r = -EUCLEAN;
+
+	how %= CUTS;
+	MUST(!prepared || blm_survive_truncation() == 0);
+	for (int i = 0; i < 6; i++) {
+		MUST(blm_store_open(&store, "s", 0) == 0 && find(store, "f7") == 0);
+		switch (how) {
+		case 0: r = blm_catalog_look(store->catalog, cut_and_walk, (void *)&lengths[i % 3], "walking"); break;
+		case 1: r = blm_catalog_transact(store->catalog, cut_and_put, (void *)&lengths[i % 3]); break;
+		case 2:
+			fd = open("s/catalog/data.mdb", O_RDWR | O_CLOEXEC);
+			MUST(fd >= 0 && ftruncate(fd, lengths[i % 3]) == 0);
+			r = blm_catalog_check(fd, bytes, UINT64_MAX, wrong);
+			close(fd);
+			break;
+		case 3:
+			blm_store_close(store);
+			to_be_cut = true;
+			r = blm_store_open(&other, "s", 0);
+			MUST(!to_be_cut);
+			store = NULL;
+			break;
+		}
+		if (r != -EUCLEAN)
+			fprintf(stderr, "way %d, cut to %d: %d, %s\n", how, (int)lengths[i % 3], r, blm_why());
+		MUST(r == -EUCLEAN && (how == 2 || strstr(blm_why(), "s/catalog")));
+		MUST(!store || find(store, "a") == -EUCLEAN);
+		write_all("s/catalog/data.mdb", good, bytes);
+		MUST(!store || (find(store, "a") == 0 && find(store, "f7") == 0 && blm_store_label(store, "f7", "k", "v") == 0));
+		blm_store_close(store);
+		write_all("s/catalog/data.mdb", good, bytes);
+	}
+	free(good);
+	return 0;
+}
+
+START_TEST(a_catalog_that_is_cut_while_it_is_read_is_an_error_where_that_was_asked_for_and_else_a_signal)
+{
+	make_more(60);
+	ck_assert_int_eq(run_apart(cut_while_it_is_read, _i), _i / CUTS ? 0 : SIGNALLED + SIGBUS);
 }
 END_TEST
 
@@ -382,6 +485,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_test(tc, an_idle_child_keeps_nothing_of_what_its_killed_parent_had_locked);
 	tcase_add_loop_test(tc, a_catalog_that_is_cut_while_it_is_open_is_said_to_be_damaged_and_kills_nobody, 0, 5);
+	if (!SANITIZED)		/* they take all signals for themselves */
+		tcase_add_loop_test(tc, a_catalog_that_is_cut_while_it_is_read_is_an_error_where_that_was_asked_for_and_else_a_signal, 0, 2 * CUTS);
 	tcase_add_test(tc, a_shorter_catalog_that_is_copied_over_one_that_is_open_is_gone_on_with);
 	tcase_add_test(tc, a_catalog_that_others_made_longer_and_somebody_cut_is_said_to_be_damaged);
 	tcase_add_test(tc, a_catalog_that_outgrows_the_addresses_of_its_process_is_an_error_and_goes_on_answering);

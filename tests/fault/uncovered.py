@@ -1,4 +1,4 @@
-# uncovered.py - the branches of lib/ that no test took, by file; the list has each of them, with its reason
+# uncovered.py - the lines and branches of lib/ that the tests took, by file; the list has each branch that none took, with its reason
 #
 # usage: uncovered.py COVERAGE.JSON ROOT LIST LEAST. The first is what `llvm-cov export` tells of all programs of the tests. A branch
 # is one outcome of one condition. A line of LIST is "file: function: condition: outcome", once for each place that is so called;
@@ -41,6 +41,34 @@ def all_branches(functions, root):
     return sums
 
 
+def lines_of(segments):
+    """{line: was it run?} of those that have code, as llvm-cov shows them: a segment says how often what begins there was run"""
+    by_line, lines, before = collections.defaultdict(list), {}, None
+    for segment in segments:
+        by_line[segment[0]].append(segment)
+    for line in range(segments[0][0], segments[-1][0] + 1) if segments else ():
+        here = by_line.get(line, [])
+        entries = [count for _, _, count, has_count, is_entry, is_gap in here if has_count and is_entry and not is_gap]
+        goes_on = before is not None and before[3]
+        is_skipped = bool(here) and not here[0][3] and here[0][4]
+        if not is_skipped and (goes_on or entries):
+            lines[line] = max([before[2] if goes_on else 0, *entries]) > 0
+        before = here[-1] if here else before
+    return lines
+
+
+def all_lines(files, root):
+    """{file: {line: was it run?}}: in any of the programs"""
+    sums = collections.defaultdict(dict)
+    for file in files:
+        path = pathlib.Path(os.path.normpath(file["filename"]))
+        if path.is_relative_to(root / "lib"):
+            lines = sums[str(path.relative_to(root))]
+            for line, was_run in lines_of(file["segments"]).items():
+                lines[line] = lines.get(line, False) or was_run
+    return sums
+
+
 def share(part, whole):
     return 100 * part / whole if whole else 100.0
 
@@ -67,13 +95,17 @@ def main():
                 reasoned += 1
             else:
                 unlisted.append((name, place[0], entry))
-    print(f"{'file':34} {'branches':>12}")
-    for name in sorted(of):
-        print(f"{name:34} {taken[name]:5}/{of[name]:<5}{share(taken[name], of[name]):5.1f} %")
+    lines = all_lines(exported["files"], root)
+    print(f"{'file':34} {'branches':>16} {'lines':>16}")
+    for name in sorted(of.keys() | lines.keys()):
+        run, all_of = sum(lines[name].values()), len(lines[name])
+        print(f"{name:34} {taken[name]:5}/{of[name]:<5}{share(taken[name], of[name]):5.1f} % {run:5}/{all_of:<5}{share(run, all_of):5.1f} %")
     for entry in (+excused).elements():
         print(f"taken after all: {entry}")
     for name, line, entry in unlisted:
         print(f"not taken, and not listed ({name}:{line}): {entry}")
+    run, all_of = sum(sum(one.values()) for one in lines.values()), sum(map(len, lines.values()))
+    print(f"{share(run, all_of):.1f} % of {all_of} lines")
     rate = share(sum(taken.values()), sum(of.values()))
     print(f"{rate:.1f} % of {sum(of.values())} branches; of the others {reasoned} are listed with reasons, {len(unlisted)} are not")
     return rate < float(least) or len(unlisted) > BY_CHANCE

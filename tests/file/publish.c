@@ -292,6 +292,23 @@ START_TEST(who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that)
 }
 END_TEST
 
+/* Nothing is put over a folder, so it keeps its temporary name as one has who is about to. */
+START_TEST(what_is_about_to_be_put_over_another_is_locked)
+{
+	struct blm_new_file file;
+	int fd = folder();
+
+	ck_assert_int_eq(mkdir("a", 0700), 0);
+	OK(blm_new_file(&file, folder(), "a", 0600));
+	ck_assert_int_eq((int)pwrite(file.fd, "x", 1, 0), 1);
+	ck_assert_int_lt(blm_new_file_publish(&file, "a", BLM_OVER, "a"), 0);
+	ck_assert(blm_is_temporary(file.temporary) && blm_temporary_is_made(fd, file.temporary));
+	blm_new_file_end(&file);
+	close(fd);
+	ck_assert_int_eq(files_in(".", NULL), 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("publish");
@@ -306,6 +323,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask, 0, 2);
 	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
 	tcase_add_loop_test(tc, what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again, 0, 3);
+	tcase_add_test(tc, what_is_about_to_be_put_over_another_is_locked);
 	tcase_add_test(tc, who_replaces_a_locked_file_takes_away_what_one_left_who_died_in_that);
 	tcase_add_loop_test(tc, where_there_are_no_links_either_it_is_not_said_to_be_forbidden, 0, 2);
 	tcase_add_loop_test(tc, where_a_file_cannot_be_without_a_name_it_has_a_temporary_one, 0, 6);

@@ -3,6 +3,7 @@
 #include "file/image.h"
 #include "store/suite.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -93,6 +94,92 @@ START_TEST(a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for
 
 	ck_assert_int_eq(run_apart(ask_and_add_to_what_is_cut, _i), _i ? 0 : SIGNALLED + SIGBUS);
 	FAILS(blm_open(&f, NULL, "cut", false), -ENODATA);
+}
+END_TEST
+
+/* ---- Several threads at once ---- */
+
+enum { THREADS = 4, RACES = 100, QUESTIONS = 100 };
+
+static struct blm_filter *raced;
+static pthread_barrier_t ready;
+static _Atomic int denied, done;
+
+static void *ask(void *unused)
+{
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < QUESTIONS; i++)
+		denied += !blm_contains(raced, &i, sizeof(i));
+	return NULL;
+}
+
+static void *add(void *unused)
+{
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < QUESTIONS; i++)
+		done += blm_add(raced, &i, sizeof(i)) != -EIO;
+	return NULL;
+}
+
+/* All data is gone when they begin. */
+static void race(void *(*work)(void *))
+{
+	pthread_t threads[THREADS];
+
+	MUST(blm_create(&raced, NULL, "raced", &(struct blm_params){ .kind = "classic", .cells = 1 << 15, .probes = 3 }) == 0);
+	for (int i = 0; i < QUESTIONS; i++)
+		MUST(blm_add(raced, &i, sizeof(i)) >= 0);
+	MUST(truncate("raced", BLM_HEADER_BYTES) == 0);
+	for (int i = 0; i < THREADS; i++)
+		MUST(pthread_create(&threads[i], NULL, work, NULL) == 0);
+	for (int i = 0; i < THREADS; i++)
+		MUST(pthread_join(threads[i], NULL) == 0);
+	MUST(blm_status(raced) == -EIO);
+	blm_close(raced);
+	MUST(unlink("raced") == 0);
+}
+
+/* how: as it is; where no file can be made that is large enough, and none may be written to; where the program closes what it did not open. */
+static int race_in_all_ways(int how)
+{
+	MUST(blm_survive_truncation() == 0 && pthread_barrier_init(&ready, NULL, THREADS) == 0);
+	MUST(how != 1 || setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1 << 16, 1 << 16 }) == 0);
+	for (int i = 0; i < RACES; i++) {
+		race(i % 2 ? ask : add);
+		if (how == 2 && i % 20 == 1)
+			closefrom(3);
+		if (how == 2 && i % 20 == 2)	/* another file has its number */
+			MUST(open("other", O_RDWR | O_CREAT | O_CLOEXEC, 0600) >= 0);
+	}
+	if (denied || done)
+		fprintf(stderr, "%d of %d denied, %d changes said to be done\n", denied, RACES / 2 * THREADS * QUESTIONS, done);
+	return denied || done;
+}
+
+START_TEST(of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in)
+{
+	ck_assert_int_eq(run_apart(race_in_all_ways, _i), 0);
+}
+END_TEST
+
+/* One after the other they are one map to the system, of which a process may have some 65,000. */
+static int touch_all_of_a_large_file(int unused)
+{
+	enum { PAGES = 100000 };
+	struct blm_image image;
+	int fd = open("large", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	MUST(fd >= 0 && ftruncate(fd, (off_t)PAGES * PAGE) == 0 && blm_survive_truncation() == 0);
+	MUST(blm_image_map_foreign(&image, fd, "large") == 0);
+	MUST(ftruncate(fd, 0) == 0);
+	for (off_t i = 0; i < PAGES; i++)
+		MUST(*(volatile uint64_t *)(image.map + i * PAGE + 8 * (i % 512)) == UINT64_MAX);
+	return 0;
+}
+
+START_TEST(a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end)
+{
+	ck_assert_int_eq(run_apart(touch_all_of_a_large_file, 0), 0);
 }
 END_TEST
 
@@ -330,6 +417,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(tc, a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for_and_else_a_signal, 0, 2);
 	tcase_add_test(tc, a_page_is_as_large_as_the_system_says);
+	tcase_add_loop_test(tc, of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in, 0, 3);
+	tcase_add_test(tc, a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end);
 	tcase_add_loop_test(tc, what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing, 0, 2 * USES);
 	tcase_add_loop_test(tc, however_many_maps_there_are_they_are_guarded, 0, 4);
 	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0, ARRAY_LEN(before));

@@ -2,6 +2,7 @@
 #include "suite.h"
 
 #include "file/system.h"
+#include "filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 /* ---- A system that does a little at a time ---- */
 
 static int most = 1 << 30, interrupted, failing;	/* bytes at once; how often EINTR comes first; an errno, or 0 */
-static bool no_boot_id;
+static bool no_boot_id, no_descriptors;
 
 /* What a call may do: as many bytes, or -1. */
 static ssize_t allowed(size_t bytes)
@@ -51,7 +52,7 @@ int open(const char *path, int flags, ...)
 	if (strstr(path, "boot_id") && !(flags & O_CLOEXEC))
 		abort();
 	if (no_boot_id && strstr(path, "boot_id")) {
-		errno = ENOENT;
+		errno = no_descriptors ? EMFILE : ENOENT;
 		return -1;
 	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
@@ -173,10 +174,116 @@ START_TEST(asking_for_the_number_of_the_boot_leaves_nothing_open)
 }
 END_TEST
 
-START_TEST(where_the_system_tells_no_boot_it_is_1)
+START_TEST(where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has)
 {
 	no_boot_id = true;
-	ck_assert_uint_eq(blm_boot_number(), 1);
+	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
+	ck_assert(BLM_NO_BOOT != 1 && BLM_NO_BOOT % 2 == 0);
+	no_boot_id = false;
+	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
+}
+END_TEST
+
+START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
+{
+	no_boot_id = no_descriptors = true;
+	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
+	no_boot_id = no_descriptors = false;
+	ck_assert_uint_eq(blm_boot_number() % 2, 1);
+}
+END_TEST
+
+/* ---- Kinds that must notice power cuts ---- */
+
+static const char *const noticing[] = { "cuckoo", "redis-cuckoo", "iblt", "counting" };
+
+static void make_elsewhere(const char *path, const char *kind)
+{
+	const struct blm_params params = { .kind = kind, .capacity = 100, .rate = 0.01 };
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		struct blm_filter *f;
+
+		_exit(blm_create(&f, NULL, path, &params) < 0 || blm_add(f, "key", 3) != 1 || blm_sync(f) < 0 || blm_add(f, "more", 4) != 1);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed)
+{
+	const struct blm_params params = { .kind = noticing[_i], .capacity = 100, .rate = 0.01, .mode = 0600 };
+	const struct blm_build_options sealed = { .sealed = true };
+	const char *path = a_path(), *new = a_path(), *whole = a_path();
+	struct blm_build *b;
+	struct blm_filter *f;
+
+	make_elsewhere(path, noticing[_i]);
+	no_boot_id = true;
+	FAILS(blm_open(&f, NULL, path, true), -ENOSYS);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "mount /proc"));
+	FAILS(blm_create(&f, NULL, new, &params), -ENOSYS);
+	FAILS(blm_build_begin(&b, NULL, new, &params, NULL), -ENOSYS);
+	ck_assert_int_lt(access(new, F_OK), 0);
+
+	OK(blm_create(&f, NULL, NULL, &params));
+	OK(blm_add(f, "key", 3));
+	ck_assert(blm_contains(f, "key", 3));
+	blm_close(f);
+	OK(blm_build_begin(&b, NULL, whole, &params, &sealed));
+	OK(blm_build_add_many(b, &(struct blm_key){ "key", 3 }, 1));
+	OK(blm_build_finish(b, &f));
+	blm_close(f);
+	OK(blm_open(&f, NULL, whole, true));
+	ck_assert(blm_contains(f, "key", 3));
+	blm_close(f);
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert(blm_contains(f, "key", 3));
+	blm_close(f);
+}
+END_TEST
+
+/* What an older program added in such a place is not known to be whole. */
+START_TEST(what_older_programs_left_dirty_without_a_boot_number_counts_as_cut)
+{
+	const uint64_t older = htole64(1);
+	const char *path = a_path();
+	struct blm_filter *f;
+	int fd;
+
+	make_elsewhere(path, noticing[_i]);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, &older, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
+	close(fd);
+	no_boot_id = true;
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert(blm_contains(f, "key", 3));
+	ck_assert(current_view(f)->shows_image || is_cut(&current_view(f)->whole));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(without_a_boot_number_a_filter_is_dropped_all_the_same)
+{
+	const struct blm_params params = { .kind = "cuckoo", .capacity = 100 };
+	const char *folder = a_path();
+	struct blm_store *store;
+	struct blm_filter *f;
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	if (!pid)
+		_exit(blm_store_open(&store, folder, BLM_STORE_CREATE) < 0 || blm_create(&f, store, "f", &params) < 0);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	no_boot_id = true;
+	OK(blm_store_open(&store, folder, 0));
+	OK(blm_store_drop(store, "f"));
+	FAILS(blm_open(&f, store, "f", false), -ENOENT);
+	blm_store_close(store);
 }
 END_TEST
 
@@ -203,7 +310,12 @@ int main(void)
 	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
 	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
-	tcase_add_test(tc, where_the_system_tells_no_boot_it_is_1);
+	tcase_add_test(tc, where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has);
+	tcase_add_test(tc, a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot);
+	tcase_add_loop_test(tc, without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed, 0,
+			    ARRAY_LEN(noticing));
+	tcase_add_loop_test(tc, what_older_programs_left_dirty_without_a_boot_number_counts_as_cut, 0, ARRAY_LEN(noticing));
+	tcase_add_test(tc, without_a_boot_number_a_filter_is_dropped_all_the_same);
 	tcase_add_test(tc, the_time_is_in_nanoseconds);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

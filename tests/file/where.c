@@ -42,7 +42,8 @@ START_TEST(file_systems_on_which_others_may_not_see_what_is_added_are_told_of)
 {
 	static const struct { unsigned long type; const char *name; } told[] = {
 		{ 0x6969, "NFS" }, { 0x517b, "SMB" }, { 0xff534d42, "CIFS" }, { 0xfe534d42, "SMB" }, { 0x01021997, "9p" }, { 0x00c36400, "Ceph" },
-		{ 0x65735546, "FUSE" },
+		{ 0x65735546, "FUSE" }, { 0x5346414f, "AFS" }, { 0x6b414653, "AFS" }, { 0x0bd00bd0, "Lustre" }, { 0x47504653, "GPFS" },
+		{ 0x7461636f, "OCFS2" }, { 0x786f4256, "VirtualBox" },
 	};
 
 	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {

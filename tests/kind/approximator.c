@@ -47,10 +47,13 @@ START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
 	static const struct { uint32_t probes; double exact, absent; } known[] = { { 2, .989, .0329 }, { 4, .9973, .0118 }, { 6, .9984, .0084 } };
 	enum { KEYS = 200000 };
 	uint64_t values[KEYS], got = 0, exact = 0, absent = 0;
-	struct blm_filter *f = make("approximator", NULL, 10 * KEYS, known[_i].probes);
 	struct blm_params params = { .kind = "approximator", .cells = 10 * KEYS, .probes = known[_i].probes, .capacity = KEYS };
 	struct blm_fact foretold;
+	struct blm_filter *f;
 
+	if (is_too_alike(_i, 3))
+		return;
+	f = make("approximator", NULL, 10 * KEYS, known[_i].probes);
 	for (uint64_t i = 0; i < KEYS; i++)
 		put_number(f, i, values[i] = 1 + mixed(i) % 255);
 	for (uint64_t i = 0; i < KEYS; i++) {

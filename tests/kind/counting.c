@@ -84,9 +84,12 @@ START_TEST(two_filters_tell_within_a_hundredth_how_many_keys_differ)
 	};
 	const uint32_t keys = 100000, a_alone = cases[_i].a_alone, b_alone = cases[_i].b_alone;
 	const double truth = a_alone + b_alone;
-	struct blm_filter *a = make("counting", "bits=4", 10 * keys, 4), *b = make("counting", "bits=4", 10 * keys, 4);
 	struct blm_comparison c;
+	struct blm_filter *a, *b;
 
+	if (is_too_alike(_i, 3))
+		return;
+	a = make("counting", "bits=4", 10 * keys, 4), b = make("counting", "bits=4", 10 * keys, 4);
 	add_numbers(a, 0, keys);
 	add_numbers(b, a_alone, keys + b_alone);
 	OK(blm_compare(a, b, &c));
@@ -262,7 +265,7 @@ END_TEST
 
 /* ---- Many at a time ---- */
 
-enum { WORKERS = 4, ROUNDS = 120, SHARED = 256, KEPT = 4000 };
+enum { WORKERS = 4, ROUNDS = SANITIZED ? 20 : 120, SHARED = 256, KEPT = 4000 };
 
 static struct blm_filter *shared;	/* of all workers */
 static struct race {

@@ -43,7 +43,7 @@ START_TEST(a_signature_of_any_width_keeps_its_rate_in_practice)
 {
 	const uint32_t keys = 20000, asked = 400000;
 
-	for (unsigned bits = 8; bits <= 64; bits++) {
+	for (unsigned bits = 8; bits <= 64; bits += SANITIZED ? 7 : 1) {
 		char options[40];
 		struct blm_filter *f;
 		double wrong, expected;

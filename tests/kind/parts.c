@@ -78,10 +78,12 @@ START_TEST(the_rate_holds_at_every_size)
 		{ "growth=2,tightening=0.5" }, { "growth=4,tightening=0.5" }, { "growth=2,tightening=0.9" }, { "growth=4,tightening=0.9" },
 	};
 	const uint64_t most = test_full() ? 10000000 : 1000000, asked = 400000;
-	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10000, .rate = 0.001,
-								     .options = how[_i].options });
+	struct blm_filter *f;
 	uint64_t before = 0;
 
+	if (is_too_alike(_i, 3))
+		return;
+	f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10000, .rate = 0.001, .options = how[_i].options });
 	for (uint64_t size = 10000; size <= most; size = size * 3 / 2) {
 		double rate, error = sqrt(0.001 / (double)asked);
 
@@ -314,7 +316,9 @@ static void has_grown_for(struct blm_filter *f, uint64_t keys)
 START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "secret";
-	struct blm_params params = { .kind = "scalable", .capacity = 1000, .rate = 0.01, .hash = _i ? "siphash" : NULL, .secret = _i ? secret : NULL };
+	static const uint64_t seed = 7;		/* the same in each run: so is the rate */
+	struct blm_params params = { .kind = "scalable", .capacity = 1000, .rate = 0.01, .hash = _i ? "siphash" : NULL, .secret = _i ? secret : NULL,
+				     .seeds = &seed, .seed_count = !_i };
 	uint64_t many = 20000, *keys = malloc(many * 8);
 	struct blm_build *b;
 	struct blm_filter *f;
@@ -328,7 +332,7 @@ START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 	has_grown_for(f, many);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(stages(f), 1);
-	OK(blm_rebuild(NULL, f->place.shown, &(struct blm_params){ 0 }, add_many, &many));
+	OK(blm_rebuild(NULL, f->place.shown, &(struct blm_params){ .seeds = &seed, .seed_count = !_i }, add_many, &many));
 	has_grown_for(f, many);
 	OK(blm_build_begin(&b, NULL, a_path(), &params, NULL));
 	OK(blm_build_add_fixed(b, keys, 8, many));
@@ -738,7 +742,7 @@ START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
 {
 	enum { KEYS = 100000 };
 	const double rate = 2.0e-4;
-	double denied = 0, expected, trials = 4;
+	double denied = 0, expected, trials = SANITIZED ? 1 : 4;
 
 	for (uint64_t seed = 1; seed <= trials; seed++) {
 		struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = KEYS, .rate = rate, .seeds = &seed, .seed_count = 1 });

@@ -52,7 +52,7 @@ static unsigned each_shape(const struct blm_kind *kind, void (*ask)(const struct
 	unsigned count = 0;
 
 	for (int o = 0; options_at(kind, o, s.args); o++)
-		for (unsigned i = 0; i < ARRAY_LEN(cells) * ARRAY_LEN(probes) * ARRAY_LEN(rates) * ARRAY_LEN(capacities); i++) {
+		for (unsigned i = 0; i < ARRAY_LEN(cells) * ARRAY_LEN(probes) * ARRAY_LEN(rates) * ARRAY_LEN(capacities); i += SANITIZED ? 7 : 1) {
 			struct blm_params p = {
 				.cells = cells[i % ARRAY_LEN(cells)],
 				.probes = probes[i / ARRAY_LEN(cells) % ARRAY_LEN(probes)],
@@ -240,7 +240,7 @@ START_TEST(whichever_numbers_are_taken_from_a_file_they_have_a_rate)
 		with_another(kind, &made, &made.bytes);
 		for (int i = 0; i < BLM_KIND_ARGS; i++)
 			with_another(kind, &made, &made.args[i]);
-		for (number = 0; number <= 2 * BLM_PROBES_MAX; number++) {
+		for (number = 0; number <= 2 * BLM_PROBES_MAX; number += SANITIZED && number > 66 ? 27 : 1) {
 			struct blm_shape other = made;
 
 			other.probes = (uint32_t)number;

@@ -2,6 +2,7 @@
 #include "suite.h"
 
 #include "file/image.h"
+#include "file/lock.h"
 #include "file/publish.h"
 
 enum { KEYS = 50 };
@@ -324,6 +325,41 @@ START_TEST(what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_th
 }
 END_TEST
 
+static int lock_for_ever(int unused)
+{
+	int fd = open(".bloomery-0123456789abcdef", O_RDWR | O_CLOEXEC);
+
+	MUST(fd >= 0 && blm_ofd_lock(fd, BLM_LOCK_MAKING, true) == 0);
+	MUST(close(creat("locked", 0600)) == 0);
+	pause();
+	return 0;
+}
+
+/* As one does who is killed between the two steps of an export or a bank over another. */
+START_TEST(what_died_before_it_was_put_over_anything_is_taken_away_by_verify_unless_its_maker_lives)
+{
+	static const char left[] = ".bloomery-0123456789abcdef", others[][40] = { ".bloomery-0123456789abcde", ".bloomery-0123456789abcdeX" };
+	pid_t pid;
+
+	fill("a.blm");
+	copy_file("a.blm", left);
+	for (int i = 0; i < 2; i++)
+		copy_file("a.blm", others[i]);
+	pid = spawn(lock_for_ever, 0);
+	for (int i = 0; i < 2000 && access("locked", F_OK) < 0; i++)
+		usleep(5000);
+	ck_assert_int_eq(blm_verify(NULL, "./a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq(access(left, F_OK), 0);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
+	ck_assert_int_eq(blm_verify(NULL, "./a.blm", false, NULL, NULL), 1);
+	ck_assert_int_eq(access(left, F_OK), 0);
+	ck_assert_int_eq(blm_verify(NULL, "./a.blm", true, NULL, NULL), 0);
+	ck_assert_int_ne(access(left, F_OK), 0);
+	ck_assert_int_eq(files_in(".", NULL), 4);
+}
+END_TEST
+
 static int add_for_ever(int unused)
 {
 	struct blm_filter *f;
@@ -371,6 +407,7 @@ int main(void)
 	tcase_add_test(tc, a_sealed_filter_is_read_and_not_changed);
 	tcase_add_loop_test(tc, a_replacer_killed_at_any_moment_leaves_a_good_filter, 0, 2);
 	tcase_add_test(tc, what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_the_next);
+	tcase_add_test(tc, what_died_before_it_was_put_over_anything_is_taken_away_by_verify_unless_its_maker_lives);
 	tcase_add_test(tc, a_copy_of_a_file_that_is_being_added_to_is_a_good_filter);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -330,12 +330,14 @@ START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
 }
 END_TEST
 
-/* What is asked for, and the kind and hash that come of it where the filter was blocked, with siphash. */
+/* What is asked for, and the kind and hash that come of it where the filter was blocked, with siphash; mode 0: as it was. */
 static const struct {
 	struct blm_params params;
 	const char *kind, *hash;
+	unsigned mode;
 } asked[] = {
 	{ { 0 }, "blocked", "siphash" },
+	{ { .mode = 0640 }, "blocked", "siphash", 0640 },
 	{ { .capacity = 7000 }, "blocked", "siphash" },
 	{ { .kind = "classic" }, "classic", "siphash" },
 	{ { .hash = "xxh3" }, "blocked", "xxh3" },
@@ -343,15 +345,26 @@ static const struct {
 	{ { .cells = 10240, .probes = 5 }, "blocked", "siphash" },
 };
 
+static unsigned mode_at(const char *path)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
 START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 {
 	struct blm_filter *f;
 	struct blm_info before, after;
 
-	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.003 }));
+	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.003, .mode = 0604,
+							     .sparse = _i % 2 }));
 	before = info_of(f);
 	OK(blm_rebuild(NULL, "./x", &asked[_i].params, fill, &(struct keys){ .key = fresh }));
 	after = info_of(f);
+	ck_assert_uint_eq(mode_at("./x"), asked[_i].mode ? asked[_i].mode : 0604);
+	ck_assert_int_eq(after.sparse, _i % 2);
 	ck_assert_str_eq(after.kind, asked[_i].kind);
 	ck_assert_str_eq(after.hash, asked[_i].hash);
 	ck_assert(after.keyed == before.keyed ? !memcmp(after.key_id, before.key_id, 8) : after.hash != before.hash);
@@ -363,6 +376,23 @@ START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 	f = open_at(NULL, "./x");
 	ck_assert(has(f, "one") && has(f, "two") && !has(f, "four"));
 	OK(blm_add(f, "four", 4));
+	blm_close(f);
+}
+END_TEST
+
+/* A kind that has a second image, with and without it, and what it becomes when it is made anew, also after it was sealed. */
+START_TEST(a_rebuilt_filter_has_a_second_image_if_the_old_one_had)
+{
+	bool without = _i % 2, seal = _i / 2 == 1, other = _i / 2 == 2;
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = other ? "blocked" : "cuckoo", .capacity = 100, .no_shadow = without }));
+	if (seal)
+		OK(blm_seal(f));
+	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .kind = other ? "cuckoo" : NULL }, fill, &(struct keys){ .key = fresh }));
+	ck_assert_int_eq(info_of(f).shadow_bytes > 0, !without || seal || other);
+	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .no_shadow = true }, fill, &(struct keys){ .key = fresh }));
+	ck_assert_int_eq(info_of(f).shadow_bytes, 0);
 	blm_close(f);
 }
 END_TEST
@@ -474,6 +504,7 @@ int main(void)
 	tcase_add_test(tc, what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays);
 	tcase_add_loop_test(tc, a_rebuild_that_fails_or_is_killed_leaves_the_old_filter, 0, 2);
 	tcase_add_loop_test(tc, a_rebuilt_filter_is_as_before_but_for_what_is_asked, 0, (int)(sizeof(asked) / sizeof(asked[0])));
+	tcase_add_loop_test(tc, a_rebuilt_filter_has_a_second_image_if_the_old_one_had, 0, 6);
 	tcase_add_loop_test(tc, what_has_no_name_yet_can_be_synced, 0, 2);
 	tcase_add_test(tc, several_threads_may_fill_it);
 	tcase_add_test(tc, a_sealed_filter_can_be_rebuilt_and_is_not_sealed_then);

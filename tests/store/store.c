@@ -733,6 +733,40 @@ static int on_a_read_only_mount(int err)
 	return only_read(err);
 }
 
+/* At a path, open for reading: while a file is open for changes, as a store's catalog is, the system lets nobody take the right to write away. */
+static int becomes_read_only(int unused)
+{
+	struct blm_filter *f, *g;
+	struct blm_info info;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("d", "d", NULL, MS_BIND, NULL) < 0)
+		return 77;
+	MUST(blm_open(&f, NULL, "d/a.blm", false) == 0);
+	MUST(has(f, "key"));
+	MUST(mount(NULL, "d", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) == 0);
+	MUST(has(f, "key") && !has(f, "no key"));
+	MUST(blm_info(f, &info) == 0 && blm_status(f) == 0);
+	MUST(blm_open(&g, NULL, "d/a.blm", true) == -EROFS);
+	MUST(blm_open(&g, NULL, "d/a.blm", false) == 0 && has(g, "key"));
+	blm_close(g);
+	MUST(has(f, "key") && blm_status(f) == 0);
+	blm_close(f);
+	return 0;
+}
+
+START_TEST(a_filter_that_is_open_while_its_file_system_becomes_read_only_answers_on)
+{
+	int r;
+
+	ck_assert_int_eq(mkdir("d", 0755), 0);
+	make_with(NULL, "d/a.blm", "key");
+	r = run_apart(becomes_read_only, 0);
+	if (r == 77)
+		SKIP("nothing can be mounted here");
+	ck_assert_int_eq(r, 0);
+}
+END_TEST
+
 START_TEST(a_store_on_a_read_only_mount_is_readable)
 {
 	int r;
@@ -972,6 +1006,7 @@ int main(void)
 	tcase_add_test(tc, another_user_reads_a_store_and_changes_nothing);
 	tcase_add_test(tc, a_store_whose_files_and_folders_are_write_protected_is_readable);
 	tcase_add_test(tc, a_store_on_a_read_only_mount_is_readable);
+	tcase_add_test(tc, a_filter_that_is_open_while_its_file_system_becomes_read_only_answers_on);
 	tcase_add_test(tc, waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder);
 	tcase_add_test(tc, a_secret_lies_in_its_own_file_and_nowhere_else);
 	tcase_add_test(tc, a_keyed_filter_opens_with_its_key_only);

@@ -2,6 +2,7 @@
 #ifndef BLM_STORE_SUITE_H
 #define BLM_STORE_SUITE_H
 
+#include "../mark.h"
 #include "../skip.h"
 #include "bloomery.h"
 

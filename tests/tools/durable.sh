@@ -89,6 +89,21 @@ of_a_file_system_of_other_machines_is_warned_once_by_create_too() {
 	bloomery create ./h -n 100 2> err; same "$(cat err)" ''
 }
 
+of_kinds_whose_cells_change_both_ways_verify_says_that_it_checked_nothing() {
+	for kind in counting cuckoo d-left window hash-compact redis-cuckoo; do
+		bloomery create ./f -n 10000 --kind $kind --force; seq 1000 | bloomery add ./f; bloomery sync ./f
+		bloomery verify ./f > out 2> err
+		same "$(cat out)" ''; same "$(cat err)" \
+			"bloomery: ./f: its data was not checked: of the kind $kind damage is seen only in a filter that is sealed"
+		bloomery verify -q ./f 2> err; same "$(cat err)" ''
+		bloomery seal ./f; bloomery verify ./f 2> err; same "$(cat err)" ''
+	done
+	for kind in classic blocked split-block scalable removable attenuated; do
+		bloomery create ./f -n 10000 --kind $kind --force; bloomery verify ./f 2> err; same "$(cat err)" ''
+	done
+	bloomery create ./f -m 10000 --kind bitmap --force; bloomery verify ./f 2> err; same "$(cat err)" ''
+}
+
 bits_that_changed_places_are_found() {
 	make ./f 20000
 	at=90000 byte=0
@@ -127,6 +142,29 @@ repairing_a_store_repairs_its_filters_too() {
 	exits 0 bloomery verify
 	same "$(seq 20000 | bloomery test -c seen)" 20000
 	spoil "$file" 2; exits 1 bloomery verify seen; exits 0 bloomery verify seen --repair; exits 0 bloomery verify
+}
+
+a_damaged_file_of_a_store_is_told_of_by_its_filters_name_and_by_its_path_once() {
+	make seen 20000; file=$PWD/$(echo store/filters/*.blm); spoil "$file" 1
+	exits 1 bloomery verify; grep -q "^$file (seen): part 0, block 1, bytes 86080 to 151615: damaged" exits.out
+	exits 1 bloomery verify --json; json 'j["name"]' < exits.out | grep -qx seen
+	truncate -s 100 "$file"
+	exits 1 bloomery verify
+	same "$(cat exits.out)" "$file (seen): 100 bytes, shorter than a filter's header (20480); the file was cut, or is none of ours: put a \
+copy in its place, or make it anew from its keys"
+}
+
+messages_have_the_path_that_was_given() {
+	bloomery create ./f -n 1m; bloomery create ./c -n 10 --kind cuckoo; seq 100000 > keys
+	clear_with_small_files() { (ulimit -f 8; bloomery clear ./f); }
+	exits 2 clear_with_small_files; grep -q '^bloomery: \./f: ' exits.err
+	exits 2 bloomery rebuild ./c --from keys; grep -q '^bloomery: \./c: ' exits.err
+}
+
+of_what_cannot_be_repaired_the_repair_says_what_to_do() {
+	seq 20000 > keys; bloomery build ./b --kind fuse keys; spoil ./b 0
+	exits 1 bloomery verify ./b --repair; grep -q 'it cannot be repaired: put a copy in its place, or make it anew .*bloomery build' exits.out
+	exits 1 bloomery verify ./b; not grep -q 'anew' exits.out
 }
 
 repairing_what_is_whole_changes_nothing() {
@@ -168,8 +206,21 @@ several_filters_are_sealed_at_once_also_in_a_store() {
 	info a | holds 'j["sealed"] and "add" not in j["can"] and "test" in j["can"] and j["labels"] == ["source=test"] and j["keys"] == 50'
 	echo x | exits 2 bloomery add ./b
 	bloomery ls --json | holds 'j["sealed"]'
-	exits 2 bloomery seal a ./none
+	exits 2 bloomery seal a; exits 2 bloomery seal ./none
 	bloomery mv a c; bloomery drop c
+}
+
+what_is_wrong_with_one_filter_is_no_reason_to_leave_the_next() {
+	for f in a b c; do make ./$f 20000; done; spoil ./b 1 65536
+	for f in a b c; do seq 20001 20100 | bloomery add ./$f; done
+	code=0; bloomery sync ./none ./a ./b ./c none 2> err || code=$?
+	same "$code" 2; same "$(wc -l < err)" 3; same "$(grep -c './b: synced, but part 0, block 1' err)" 1
+	for f in a b c; do info ./$f | holds 'not j["dirty"]'; done
+	code=0; bloomery clear ./none ./a ./c 2> err || code=$?
+	same "$code" 2; same "$(wc -l < err)" 1
+	same "$(seq 20000 | bloomery test -c ./a)$(seq 20000 | bloomery test -c ./c)" 00
+	exits 2 bloomery seal ./none ./a; info ./a | holds 'j["sealed"]'
+	exits 2 bloomery sync ./a ./c --key-file none
 }
 
 a_filter_is_made_anew_from_its_keys() {
@@ -186,6 +237,14 @@ a_filter_is_made_anew_from_its_keys() {
 	bloomery verify
 }
 
+a_rebuild_keeps_what_its_file_is() {
+	bloomery create ./f -n 1m --mode 600 --sparse; bloomery create ./c -n 1000 --kind cuckoo --no-shadow --mode 604
+	seq 9 > keys; bloomery rebuild ./f --from keys; bloomery rebuild ./c --from keys
+	same "$(stat -c %a f c | xargs)" "600 604"
+	info ./f | holds 'j["sparse"] and j["keys"] == 9'; info ./c | holds 'j["shadow_bytes"] == 0'
+	bloomery rebuild ./c --from keys --mode 640; same "$(stat -c %a c)" 640
+}
+
 a_rebuild_that_fails_leaves_the_filter_as_it_was() {
 	bloomery create ./f -n 100; seq 100 | bloomery add ./f; sha256sum ./f > sum
 	exits 64 bloomery rebuild ./f; says --from
@@ -195,6 +254,15 @@ a_rebuild_that_fails_leaves_the_filter_as_it_was() {
 	exits 2 bloomery rebuild ./f --from sum -p 2 || exits 64 bloomery rebuild ./f --from sum -p 2
 	sha256sum -c --quiet sum
 	same "$(ls -A | grep -c '\.bloomery')" 0
+}
+
+a_filter_is_no_file_of_keys() {
+	bloomery create ./f -n 100; bloomery create ./a -n 100 --kind approximator; seq 100 | bloomery add ./f; sha256sum f a > sum
+	exits 2 bloomery rebuild ./f --from f; says 'f: is a filter, and keys cannot be read out of it: --from takes the keys themselves'
+	exits 2 bloomery rebuild ./f --from - < ./f; says 'standard input: is a filter'
+	exits 2 bloomery rebuild ./f --from - --field 1 < ./a; exits 2 bloomery rebuild ./a --from f; says 'is a filter'
+	sha256sum -c --quiet sum
+	printf 'BLOOMERY\nis a name\n' > keys; bloomery rebuild ./f --from keys; same "$(bloomery test ./f keys | wc -l)" 2
 }
 
 a_keyed_filter_keeps_its_secret_when_made_anew() {
@@ -217,6 +285,44 @@ adding_and_claiming_sync_as_often_as_asked() {
 	for bad in 0 0s -1 x 5m5 s 1e99 1e10s ''; do
 		seq 10 | exits 64 bloomery add ./f --sync-every "$bad"; says --sync-every
 	done
+}
+
+what_ends_badly_is_synced_too() {
+	bloomery create ./f -n 100000; seq 10 > keys
+	exits 2 bloomery add ./f keys none --sync-every 1000000; says none
+	info ./f | holds 'j["keys"] == 10 and j["synced"] and not j["dirty"]'
+	for every in 1000000 1h; do
+		rm f; bloomery create ./f -n 1m
+		code=0; seq 500000 | "$BLOOMERY" claim ./f --sync-every $every 2> err | head -1 > out || code=${PIPESTATUS[1]}
+		same "$(cat out)$(cat err)" 1
+		info ./f | holds 'j["keys"] > 0 and j["synced"] and not j["dirty"]'
+	done
+	mkfifo answers; { head -1 > out; } < answers &
+	code=0; seq 500000 | { "$BLOOMERY" claim ./f --sync-every 1h > answers || code=$?; echo "$code" > code; }
+	same "$(cat code)" 141
+}
+
+adding_to_what_nobody_finds_any_more_is_no_success() {
+	for how in 0.2s 5; do
+		for gone in 'rm q' 'mv q2 q'; do
+			bloomery create ./q -n 10000; bloomery create ./q2 -n 10000; rm -f keys; mkfifo keys
+			code=0; "$BLOOMERY" add ./q --sync-every $how < keys 2> err & pid=$!
+			exec 3> keys; seq 3 >&3
+			for _ in $(seq 100); do
+				if bloomery info ./q --json | holds 'j["keys"] == 3' > /dev/null; then break; fi
+				sleep 0.1
+			done
+			$gone; seq 100 200 >&3 || true; exec 3>&-
+			wait $pid || code=$?
+			same "$code" 2; same "$(wc -l < err)" 1
+			grep -q '^bloomery: ./q: was moved or deleted, or another file was moved there, while it was open: what was added to it is not found there' err
+			rm -f q q2
+		done
+	done
+	bloomery create ./q -n 10000; rm keys; mkfifo keys		# as it is replaced by ourselves, or has another name
+	bloomery add ./q --sync-every 0.1s < keys & pid=$!
+	exec 3> keys; seq 3 >&3; sleep 0.5; bloomery clear ./q; seq 10 >&3; sleep 0.5; ln q other; seq 20 >&3; exec 3>&-
+	wait $pid; same "$(seq 4 20 | bloomery test -c ./q)" 17
 }
 
 minutes_between_syncs_are_not_taken_for_millions_of_keys() {

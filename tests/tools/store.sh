@@ -138,6 +138,27 @@ a_lost_catalog_is_rebuilt_with_its_names() {
 	bloomery verify
 }
 
+a_catalog_on_which_lmdb_crashes_is_found_damaged_and_made_anew() {
+	[ -z "${SANITIZED-}" ] && command -v cc > /dev/null && ldd "$BLOOMERY" | grep -q liblmdb.so ||
+		{ echo '# SKIP a compiler, LMDB as a shared library, and no sanitizers, are needed'; return; }
+	cat > crash.c <<-'END'
+		#include <signal.h>
+		#include <stdlib.h>
+		int mdb_cursor_get(void *cursor, void *key, void *value, int how) { return raise(atoi(getenv("CRASH"))); }
+	END
+	cc -shared -fPIC -o crash.so crash.c
+	crashing() { CRASH=$(kill -l $signal) LD_PRELOAD=$PWD/crash.so "$BLOOMERY" "$@"; }
+	bloomery create a -n 100; bloomery create b -n 100; bloomery label b kind=second; seq 10 | bloomery add b; bloomery sync b
+	for signal in SEGV BUS ABRT FPE ILL; do
+		code=0; crashing ls > out 2> err || code=$?; same $code $((128 + $(kill -l $signal)))
+		code=0; crashing verify > out 2> err || code=$?
+		same $code 1; grep -q "catalog: reading it crashed (SIG$signal): going by the filters" err; grep -q 'store/catalog: .*reading it crashed' out
+		crashing verify --repair > out 2> err; grep -q "reading it crashed (SIG$signal)" err; grep -q 'repaired' out
+		bloomery verify; same "$(bloomery ls | tr '\n' ' ')" 'a b '; bloomery info b | grep -q second
+	done
+	signal=TERM; exits 2 crashing verify; says 'stopped by the signal TERM'
+}
+
 damage_is_found_and_exits_1() {
 	bloomery create ./f -n 1000 --kind classic; seq 1000 | bloomery add ./f
 	printf 'XXXX' | dd of=f bs=1 seek=64 conv=notrunc status=none
