@@ -304,6 +304,7 @@ int blm_making_fit(struct blm_making *making, const struct blm_sorted *keys);
 int blm_check_empty(const struct blm_kind *kind, const char *shown);
 /* -ENOSYS, with words, for a kind that must notice power cuts, of which an unsealed file is to be here, where the system tells no boot. */
 int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place);
+int blm_know_boot_at(const struct blm_place *place);	/* as blm_know_boot() does, with words */
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_making_like(struct blm_making *ret, const struct blm_view *view);
 void blm_making_anew(struct blm_making *ret, const struct blm_view *view);

@@ -58,7 +58,7 @@ static bool is_of(const struct blm_shadow *s, int which, uint64_t block, uint64_
 
 static bool is_old(uint32_t home, uint64_t epoch)
 {
-	return home && (uint32_t)epoch - home > 1 << 20;
+	return home && is_later((uint32_t)epoch - (1 << 20), home);
 }
 
 /*

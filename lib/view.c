@@ -375,7 +375,9 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	if (f->lent)
 		return blm_unborn_again(ret, f);
 
-	blm_boot_number();	/* while there is a descriptor for it: the file may take the last one */
+	r = blm_know_boot_at(&f->place);	/* while there is a descriptor for it: the file may take the last one */
+	if (r < 0)
+		return r;
 	do {
 		blm_view_free(view);
 		r = open_live(&view, f);

@@ -37,18 +37,34 @@ static bool may_pass(int err)
 	return err && err != ENOENT && err != ENOTDIR && err != EACCES && err != EPERM;
 }
 
-uint64_t blm_boot_number(void)
+static int know_boot(uint64_t *ret)
 {
 	static uint64_t number;		/* atomic; every thread that finds 0 reads the same */
-	uint64_t n = __atomic_load_n(&number, __ATOMIC_RELAXED);
-	int err;
+	int err = 0;
 
-	if (!n) {
-		n = read_boot_id(&err);
-		if (!may_pass(err))
-			__atomic_store_n(&number, n, __ATOMIC_RELAXED);
-	}
-	return n;
+	*ret = __atomic_load_n(&number, __ATOMIC_RELAXED);
+	if (*ret)
+		return 0;
+	*ret = read_boot_id(&err);
+	if (may_pass(err))
+		return -err;
+	__atomic_store_n(&number, *ret, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int blm_know_boot(void)
+{
+	uint64_t number;
+
+	return know_boot(&number);
+}
+
+uint64_t blm_boot_number(void)
+{
+	uint64_t number;
+
+	know_boot(&number);
+	return number;
 }
 
 uint64_t blm_file_number(int fd)

@@ -14,6 +14,11 @@ uint64_t blm_now(void);			/* nanoseconds since 1970, UTC */
  */
 #define BLM_NO_BOOT 2
 uint64_t blm_boot_number(void);
+/*
+ * Fails, without words, where the system tells one, and could not at this moment: for want of a descriptor or of memory. Once it has not, the number
+ * is known for good, so who opens a file asks this first: a boot that is unknown for a moment is not another one.
+ */
+int blm_know_boot(void);
 
 /*
  * A number for the file, from its inode and the time when that was made: a copy in a file of its own has another one; under another name and in

@@ -14,7 +14,8 @@
 /* ---- A system that does a little at a time ---- */
 
 static int most = 1 << 30, interrupted, failing;	/* bytes at once; how often EINTR comes first; an errno, or 0 */
-static bool no_boot_id, no_descriptors;
+static bool no_boot_id;
+static int no_boot_why = ENOENT;
 
 /* What a call may do: as many bytes, or -1. */
 static ssize_t allowed(size_t bytes)
@@ -52,7 +53,7 @@ int open(const char *path, int flags, ...)
 	if (strstr(path, "boot_id") && !(flags & O_CLOEXEC))
 		abort();
 	if (no_boot_id && strstr(path, "boot_id")) {
-		errno = no_descriptors ? EMFILE : ENOENT;
+		errno = no_boot_why;
 		return -1;
 	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
@@ -176,26 +177,17 @@ END_TEST
 
 START_TEST(where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has)
 {
+	const int whys[] = { ENOENT, ENOTDIR, EACCES, EPERM };
+
 	no_boot_id = true;
+	no_boot_why = whys[_i];
+	OK(blm_know_boot());
 	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
 	ck_assert(BLM_NO_BOOT != 1 && BLM_NO_BOOT % 2 == 0);
 	no_boot_id = false;
 	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
 }
 END_TEST
-
-START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
-{
-	no_boot_id = no_descriptors = true;
-	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
-	no_boot_id = no_descriptors = false;
-	ck_assert_uint_eq(blm_boot_number() % 2, 1);
-}
-END_TEST
-
-/* ---- Kinds that must notice power cuts ---- */
-
-static const char *const noticing[] = { "cuckoo", "redis-cuckoo", "iblt", "counting" };
 
 static void make_elsewhere(const char *path, const char *kind)
 {
@@ -211,6 +203,37 @@ static void make_elsewhere(const char *path, const char *kind)
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
 }
+
+START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
+{
+	const char *path = a_path(), *new = a_path();
+	const struct blm_params params = { .kind = "classic", .capacity = 100, .rate = 0.01 };
+	struct blm_filter *f;
+
+	make_elsewhere(path, "cuckoo");
+	no_boot_id = true;
+	no_boot_why = EMFILE;
+	ck_assert_int_eq(blm_know_boot(), -EMFILE);
+	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
+	FAILS(blm_open(&f, NULL, path, false), -EMFILE);
+	ck_assert_ptr_nonnull(strstr(blm_why(), path));
+	FAILS(blm_open(&f, NULL, path, true), -EMFILE);
+	FAILS(blm_create(&f, NULL, new, &params), -EMFILE);
+	ck_assert_int_lt(access(new, F_OK), 0);
+	OK(blm_create(&f, NULL, NULL, &params));
+	blm_close(f);
+	no_boot_id = false;
+	OK(blm_know_boot());
+	ck_assert_uint_eq(blm_boot_number() % 2, 1);
+	OK(blm_open(&f, NULL, path, false));
+	ck_assert(blm_contains(f, "more", 4));
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Kinds that must notice power cuts ---- */
+
+static const char *const noticing[] = { "cuckoo", "redis-cuckoo", "iblt", "counting" };
 
 START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed)
 {
@@ -310,7 +333,7 @@ int main(void)
 	tcase_add_test(tc, a_signal_that_somebody_else_holds_is_no_end);
 	tcase_add_test(tc, the_number_of_the_boot_stays_the_same_and_is_odd);
 	tcase_add_test(tc, asking_for_the_number_of_the_boot_leaves_nothing_open);
-	tcase_add_test(tc, where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has);
+	tcase_add_loop_test(tc, where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_programs_has, 0, 4);
 	tcase_add_test(tc, a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot);
 	tcase_add_loop_test(tc, without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed, 0,
 			    ARRAY_LEN(noticing));

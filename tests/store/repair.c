@@ -178,6 +178,17 @@ START_TEST(a_lost_catalog_is_made_again_with_names_and_labels)
 }
 END_TEST
 
+START_TEST(repair_makes_the_folder_of_the_catalog_again_too)
+{
+	make_filters();
+	no_folder();
+	ck_assert_int_ne(verify(false), 0);
+	ck_assert_int_eq(verify(true), 0);
+	all_is_well();
+	ck_assert(all_there());
+}
+END_TEST
+
 START_TEST(who_has_the_old_catalog_open_goes_over_to_the_new_one)
 {
 	struct blm_store *store, *other;
@@ -854,6 +865,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_lost_catalog_is_made_again_with_names_and_labels, 0, ARRAY_LEN(losses));
+	tcase_add_test(tc, repair_makes_the_folder_of_the_catalog_again_too);
 	tcase_add_test(tc, who_has_the_old_catalog_open_goes_over_to_the_new_one);
 	tcase_add_test(tc, a_catalog_cut_at_any_page_is_made_anew);
 	tcase_add_test(tc, a_page_of_garbage_costs_no_filter);
