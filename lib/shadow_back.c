@@ -28,6 +28,9 @@ static int damaged(const char *shown, uint64_t block)
 
 static int no_image(const char *shown)
 {
+	if (blm_boot_number() == BLM_NO_BOOT)
+		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed: which, the number of this boot would tell, and "
+				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here", shown);
 	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and has no second image to go back to: "
 			"drop it, or remove the file, and make it anew from its keys", shown);
 }

@@ -189,19 +189,25 @@ START_TEST(where_the_system_tells_no_boot_it_is_none_that_any_file_of_older_prog
 }
 END_TEST
 
-static void make_elsewhere(const char *path, const char *kind)
+static void make_with(const char *path, const struct blm_params *params)
 {
-	const struct blm_params params = { .kind = kind, .capacity = 100, .rate = 0.01 };
 	pid_t pid = fork();
 	int status;
 
 	if (!pid) {
 		struct blm_filter *f;
 
-		_exit(blm_create(&f, NULL, path, &params) < 0 || blm_add(f, "key", 3) != 1 || blm_sync(f) < 0 || blm_add(f, "more", 4) != 1);
+		_exit(blm_create(&f, NULL, path, params) < 0 || blm_add(f, "key", 3) != 1 || blm_sync(f) < 0 || blm_add(f, "more", 4) != 1);
 	}
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
+}
+
+static void make_elsewhere(const char *path, const char *kind)
+{
+	const struct blm_params params = { .kind = kind, .capacity = 100, .rate = 0.01 };
+
+	make_with(path, &params);
 }
 
 START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
@@ -288,6 +294,21 @@ START_TEST(what_older_programs_left_dirty_without_a_boot_number_counts_as_cut)
 }
 END_TEST
 
+/* Its data are good, but for what a power cut may have done. */
+START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost)
+{
+	const struct blm_params params = { .kind = "cuckoo", .capacity = 100, .no_shadow = true };
+	const char *path = a_path();
+	struct blm_filter *f;
+
+	make_with(path, &params);
+	no_boot_id = true;
+	FAILS(blm_open(&f, NULL, path, false), -ENOSYS);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "mount /proc"));
+	ck_assert_ptr_null(strstr(blm_why(), "drop"));
+}
+END_TEST
+
 START_TEST(without_a_boot_number_a_filter_is_dropped_all_the_same)
 {
 	const struct blm_params params = { .kind = "cuckoo", .capacity = 100 };
@@ -338,6 +359,7 @@ int main(void)
 	tcase_add_loop_test(tc, without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed, 0,
 			    ARRAY_LEN(noticing));
 	tcase_add_loop_test(tc, what_older_programs_left_dirty_without_a_boot_number_counts_as_cut, 0, ARRAY_LEN(noticing));
+	tcase_add_test(tc, without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost);
 	tcase_add_test(tc, without_a_boot_number_a_filter_is_dropped_all_the_same);
 	tcase_add_test(tc, the_time_is_in_nanoseconds);
 	suite_add_tcase(s, tc);
