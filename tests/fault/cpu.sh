@@ -32,19 +32,21 @@ simd_is()
 	[ "$(QEMU_CPU=$1 qemu-x86_64 "$build/tools/bloomery" --version | sed 's/.*, \(.*\))$/\1/')" = "$2" ]
 }
 
-while read -r cpu simd; do
+while read -r cpu simd rounds; do
 	for name in reader-driver golden-make bloomery; do
 		printf '#!/bin/sh\nexec qemu-x86_64 -cpu %s "%s" "$@"\n' "$cpu" "$(find "$build" -name $name -type f)" > "$folder/$name"
 		chmod +x "$folder/$name"
 	done
 	prove "$cpu: the loops are those of $simd" simd_is "$cpu" "$simd"
 	prove "$cpu: golden files answer as they say, fresh ones are those of the second reader byte for byte" \
-		python3 "$root/tests/reader/test_c.py" "$root/tests/golden" "$folder/reader-driver" "$folder/golden-make" 10
+		python3 "$root/tests/reader/test_c.py" "$root/tests/golden" "$folder/reader-driver" "$folder/golden-make" "$rounds"
 	prove "$cpu: every hash gives its published vectors" qemu-x86_64 -cpu "$cpu" "$build/tests/test-hash-vectors"
 	[ "$cpu" != core2duo ] || prove "$cpu: the laws of every kind hold" qemu-x86_64 -cpu "$cpu" "$build/tests/test-kind-laws"
 done <<-END
-	core2duo scalar
-	max avx2
+	core2duo scalar 10
+	Nehalem scalar 2
+	Haswell avx2 2
+	max avx2 10
 END
 echo "1..$count"
 [ $failed = 0 ]
