@@ -2,8 +2,9 @@
 #
 # usage: uncovered.py COVERAGE.JSON ROOT LIST LEAST. The first is what `llvm-cov export` tells of all programs of the tests. A branch
 # is one outcome of one condition. A line of LIST is "file: function: condition: outcome", once for each place that is so called;
-# the reason stands in the comment above it. Fails where fewer than LEAST percent were taken, or where more than a few are missing
-# from the list: some are taken by chance, with processes that race, and another run of the same tests misses another few.
+# the reason stands in the comment above it. Fails where fewer than LEAST percent were taken, where a line names no branch that there is,
+# or where more than a few are missing from the list: some are taken by chance, with processes that race, and another run of the same
+# tests misses another few.
 import collections
 import json
 import os
@@ -80,7 +81,7 @@ def main():
     exported = json.loads(pathlib.Path(data).read_text(encoding="utf-8"))["data"][0]
     branches = all_branches(exported["functions"], root)
     sources = {name: (root / name).read_text(encoding="utf-8").split("\n") for name, _ in branches}
-    taken, of, unlisted, reasoned = collections.Counter(), collections.Counter(), [], 0
+    taken, of, unlisted, reasoned, there = collections.Counter(), collections.Counter(), [], 0, set()
     for (name, place), (*counts, function) in sorted(branches.items()):
         if sources[name][place[0] - 1].lstrip().startswith("assert("):
             continue
@@ -88,6 +89,7 @@ def main():
         of[name] += 2
         for outcome, count in zip(OUTCOMES, counts):
             entry = f"{name}: {function}: {condition}: {outcome}"
+            there.add(entry)
             if count:
                 taken[name] += 1
             elif excused[entry]:
@@ -102,13 +104,16 @@ def main():
         print(f"{name:34} {taken[name]:5}/{of[name]:<5}{share(taken[name], of[name]):5.1f} % {run:5}/{all_of:<5}{share(run, all_of):5.1f} %")
     for entry in (+excused).elements():
         print(f"taken after all: {entry}")
+    gone = sorted(set(excused) - there)
+    for entry in gone:
+        print(f"listed, and not there: {entry}")
     for name, line, entry in unlisted:
         print(f"not taken, and not listed ({name}:{line}): {entry}")
     run, all_of = sum(sum(one.values()) for one in lines.values()), sum(map(len, lines.values()))
     print(f"{share(run, all_of):.1f} % of {all_of} lines")
     rate = share(sum(taken.values()), sum(of.values()))
     print(f"{rate:.1f} % of {sum(of.values())} branches; of the others {reasoned} are listed with reasons, {len(unlisted)} are not")
-    return rate < float(least) or len(unlisted) > BY_CHANCE
+    return rate < float(least) or len(unlisted) > BY_CHANCE or bool(gone)
 
 
 sys.exit(main())

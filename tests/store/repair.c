@@ -189,6 +189,22 @@ START_TEST(repair_makes_the_folder_of_the_catalog_again_too)
 }
 END_TEST
 
+START_TEST(repair_ends_the_making_of_a_store)
+{
+	struct blm_store *store;
+
+	blm_store_close(open_store(BLM_STORE_CREATE));
+	no_folder();
+	FAILS(blm_store_open(&store, "s", 0), -ENOENT);
+	ck_assert_int_eq(verify(true), 0);
+	store = open_store(0);
+	make_with(store, "first", "key");
+	ck_assert(holds(store, "first", "key"));
+	blm_store_close(store);
+	all_is_well();
+}
+END_TEST
+
 START_TEST(who_has_the_old_catalog_open_goes_over_to_the_new_one)
 {
 	struct blm_store *store, *other;
@@ -866,6 +882,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_lost_catalog_is_made_again_with_names_and_labels, 0, ARRAY_LEN(losses));
 	tcase_add_test(tc, repair_makes_the_folder_of_the_catalog_again_too);
+	tcase_add_test(tc, repair_ends_the_making_of_a_store);
 	tcase_add_test(tc, who_has_the_old_catalog_open_goes_over_to_the_new_one);
 	tcase_add_test(tc, a_catalog_cut_at_any_page_is_made_anew);
 	tcase_add_test(tc, a_page_of_garbage_costs_no_filter);
