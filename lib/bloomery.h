@@ -230,7 +230,7 @@ struct blm_params {
 	const uint64_t *seeds;	/* any words; for a family with seeds_by_probe less than 2^32 */
 	uint64_t tweak;		/* families that take one */
 	const uint8_t *secret;	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept beside the filter */
-	unsigned mode;		/* exactly these permission bits; 0: 0644 less the umask */
+	unsigned mode;		/* exactly these permission bits; 0: those of the file that it replaces, or 0644 less the umask */
 	bool replace;		/* put it in the place of a filter that has the name, if there is one, in one step */
 	bool sparse;		/* do not allocate the data's space now: a full disk then kills the writer later (SIGBUS), or with
 				   blm_survive_truncation() fails its adds with -EIO */

@@ -12,7 +12,6 @@ struct old {
 	struct blm_info info;
 	uint8_t *secret;
 	char *options;		/* all that were told, the last one of a name counts */
-	unsigned mode;
 	bool no_shadow;		/* though its kind has one */
 };
 
@@ -36,7 +35,6 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	view = current_view(f);
 	if (view->secret)
 		memcpy(ret->secret, view->secret, BLM_SECRET_BYTES);
-	ret->mode = blm_mode_of(view->image.fd);
 	ret->no_shadow = view->whole.kind->shadow && !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;
@@ -105,7 +103,6 @@ static void with_old(struct blm_params *p, const struct old *old)
 		p->capacity = capacity_of(info);
 	if (!(p->rate > 0) && !p->cells)
 		p->rate = rate_of(old);
-	p->mode = p->mode ? p->mode : old->mode;
 	p->sparse |= info->sparse;
 	p->no_shadow |= old->no_shadow;
 	if (is_planned_whole(p->format))

@@ -31,13 +31,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-unsigned blm_mode_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 ? 0600 : st.st_mode & 0777;
-}
-
 /*
  * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we will wait for it, and then adders and
  * claimers would wait for both. Whoever holds BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
@@ -174,7 +167,7 @@ static bool keeps(const void *context, const struct blm_key *key)
 static int put(struct blm_filter *f, struct blm_view *old, struct blm_unborn *unborn, const struct blm_carry *carry)
 {
 	const struct keeping keeping = { carry, unborn->view };
-	int r = f->place.memory ? 0 : blm_new_file_keep_owner(&unborn->file, old->image.fd, f->place.shown);
+	int r = f->place.memory ? 0 : blm_new_file_take_rights(&unborn->file, old->image.fd, f->place.shown);
 
 	if (r == 0)
 		r = blm_announce(&f->place, old, BLM_YIELDING);
@@ -199,7 +192,6 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 		*making = *with->making;
 	} else {
 		(with->anew ? blm_making_anew : blm_making_like)(making, old);
-		making->mode = blm_mode_of(old->image.fd);
 		making->sealed = with->seal;
 		if (with->change)
 			r = with->change(making, old, with->context);

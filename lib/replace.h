@@ -4,9 +4,6 @@
 
 #include "filter.h"
 
-/* The permissions of what is to be replaced. */
-unsigned blm_mode_of(int fd);
-
 /* All data, the count, and whether that is exact. shown: of what is copied. -EUCLEAN if that is damaged. */
 int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *shown);
 

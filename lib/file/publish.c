@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,58 +35,114 @@ void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME])
 	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-over-%llu", (unsigned long long)inode);
 }
 
+/* With no name, or, where the file system makes no such files, a temporary one. */
+static int make(struct blm_new_file *file, mode_t mode)
+{
+	file->fd = openat(file->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+	if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+		temporary_name(file->temporary);
+		file->fd = openat(file->folder, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+		if (file->fd >= 0)
+			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
+	}
+	return file->fd < 0 ? -errno : 0;
+}
+
+/* Empty, and not there any more. */
+static void unmake(struct blm_new_file *file)
+{
+	blm_new_file_unname(file);
+	close(file->fd);
+	file->fd = -1;
+}
+
+/* By a temporary name others could open it before it has the rights that it is to have: what they are is found out with an empty one. */
+static int make_with(struct blm_new_file *file, unsigned mode)
+{
+	struct stat st;
+	int r = make(file, mode ? 0600 : 0644);
+
+	file->asked = mode;
+	if (r == 0 && fstat(file->fd, &st) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	file->mode = mode ? mode & 0777 : st.st_mode & 0777;
+	if (!file->temporary[0] || !(st.st_mode & 077))
+		return 0;
+	unmake(file);
+	return make(file, 0600);
+}
+
 int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigned mode)
 {
 	struct blm_new_file file = { .fd = -1, .folder = folder };
-	mode_t made_with = mode ? (mode & 0777) | 0600 : 0644;
+	int r = make_with(&file, mode);
 
-	file.fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, made_with);
-	if (file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-		temporary_name(file.temporary);
-		file.fd = openat(folder, file.temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, made_with);
-		if (file.fd >= 0)
-			blm_ofd_lock(file.fd, BLM_LOCK_MAKING, true);
-	}
-	if (file.fd < 0) {
-		int err = -errno;
-
-		close(folder);
-		return blm_fail(err, "%s: cannot make a file in its folder: %s", path, strerror(-err));
-	}
-	if (mode && fchmod(file.fd, mode & 0777) < 0) {
-		int err = -errno;
-
+	if (r < 0) {
 		blm_new_file_end(&file);
-		return blm_fail(err, "%s: cannot set mode %o: %s", path, mode, strerror(-err));
+		return blm_fail(r, "%s: cannot make a file in its folder: %s", path, strerror(-r));
 	}
 	*ret = file;
 	return 0;
 }
 
 /*
+ * Of a list of rights (ACL) the mode has the sum: without the list the group would have what only somebody else had. The folder may have given
+ * the new file one that the old one had no longer.
+ */
+static bool take_list(int fd, int old)
+{
+	static const char name[] = "system.posix_acl_access";
+	char list[4096];		/* some 500 entries */
+	ssize_t bytes = fgetxattr(old, name, list, sizeof(list));
+
+	if (bytes < 0 && errno == ERANGE)
+		return false;
+	return bytes < 0 ? fremovexattr(fd, name) == 0 || errno == ENODATA || errno == EOPNOTSUPP
+			 : fsetxattr(fd, name, list, (size_t)bytes, 0) == 0;
+}
+
+/*
  * Only root may give files away, and some file systems know no owners: then it is who made it, but has the group, if they are in it.
  * Without that, too, nobody gets more than before: who is in the group that it has instead was one of the others.
  */
-static int keep_owner(int fd, int old)
+static int take_rights(struct blm_new_file *file, int old)
 {
 	struct stat was, is;
 	unsigned both;
 
-	if (fstat(old, &was) < 0 || fstat(fd, &is) < 0)
+	if (fstat(old, &was) < 0 || fstat(file->fd, &is) < 0)
 		return -errno;
-	if (was.st_uid != is.st_uid && fchown(fd, was.st_uid, was.st_gid) == 0)
+	if (!file->asked) {
+		file->mode = was.st_mode & 0777;
+		if (!take_list(file->fd, old))
+			file->mode &= ~070u;
+	}
+	if (was.st_uid != is.st_uid && fchown(file->fd, was.st_uid, was.st_gid) == 0)
 		return 0;
-	if (was.st_gid == is.st_gid || fchown(fd, (uid_t)-1, was.st_gid) == 0)
+	if (was.st_gid == is.st_gid || fchown(file->fd, (uid_t)-1, was.st_gid) == 0)
 		return 0;
-	both = is.st_mode >> 3 & is.st_mode & 07;
-	return fchmod(fd, (is.st_mode & 0700) | both << 3 | both) < 0 ? -errno : 0;
+	both = file->mode >> 3 & file->mode & 07;
+	file->mode = (file->mode & 0700) | both << 3 | both;
+	return 0;
 }
 
-int blm_new_file_keep_owner(struct blm_new_file *file, int old, const char *path)
+int blm_new_file_take_rights(struct blm_new_file *file, int old, const char *path)
 {
-	int r = keep_owner(file->fd, old);
+	int r = take_rights(file, old);
 
-	return r < 0 ? blm_fail(r, "%s: cannot make the new file that of the old one's owner: %s", path, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot give the new file the rights of the old one: %s", path, strerror(-r)) : 0;
+}
+
+/* As the last thing before it has its name: by then it is whose it will be. */
+static int set_mode(const struct blm_new_file *file)
+{
+	struct stat st;
+
+	if (fstat(file->fd, &st) < 0)
+		return -errno;
+	return (st.st_mode & 0777) != file->mode && fchmod(file->fd, file->mode) < 0 ? -errno : 0;
 }
 
 static int set_size(int fd, uint64_t at, uint64_t bytes, bool sparse)
@@ -221,6 +278,10 @@ static int put_over(struct blm_new_file *file, const char *name, enum blm_over o
 
 int blm_new_file_sync(struct blm_new_file *file, const char *path)
 {
+	int r = set_mode(file);
+
+	if (r < 0)
+		return blm_fail(r, "%s: cannot set mode %o: %s", path, file->mode, strerror(-r));
 	return fsync(file->fd) < 0 ? blm_fail(-errno, "%s: cannot put the new file in place: %s", path, strerror(errno)) : 0;
 }
 
@@ -239,10 +300,21 @@ int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over
 	return r < 0 ? blm_fail(r, "%s: cannot put the new file in place: %s", path, strerror(-r)) : 0;
 }
 
+static int take_rights_of(struct blm_new_file *file, const char *name, const char *path)
+{
+	int old = openat(file->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int r = old < 0 ? 0 : blm_new_file_take_rights(file, old, path);
+
+	if (old >= 0)
+		close(old);
+	return r;
+}
+
 int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_over over, const char *path)
 {
-	int r = blm_new_file_sync(file, path);
+	int r = over == BLM_OVER ? take_rights_of(file, name, path) : 0;
 
+	r = r < 0 ? r : blm_new_file_sync(file, path);
 	return r < 0 ? r : blm_new_file_name(file, name, over, path);
 }
 

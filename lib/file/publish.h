@@ -18,16 +18,21 @@ struct blm_new_file {
 	 * A file of such a name that holds anything is locked, BLM_LOCK_MAKING, while its maker lives.
 	 */
 	char temporary[BLM_TEMPORARY_NAME];
+	unsigned mode;		/* that it gets with its name; a temporary name has 0600 */
+	bool asked;		/* for that mode, whatever it comes in the place of */
 };
 
-/* Begin one in a folder (a descriptor, which then belongs to ret). mode 0: 0644 less the umask; else exactly these bits. */
+/*
+ * Begin one in a folder (a descriptor, which then belongs to ret). mode: exactly these bits; 0: those of what it replaces, or, where it replaces
+ * nothing, 0644 less the umask.
+ */
 int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigned mode);
 
 /*
- * It comes in the place of `old`, and is to be whose that is. Where the owner cannot be kept it stays its maker's; where the group cannot be
- * kept, group and others get only what both have in its mode.
+ * It comes in the place of `old`, and is to be whose that is; if no mode was asked for, with its mode and its list of rights (ACL). Where the
+ * owner cannot be kept it stays its maker's; where the group cannot be kept, group and others get only what both have in its mode.
  */
-int blm_new_file_keep_owner(struct blm_new_file *file, int old, const char *path);
+int blm_new_file_take_rights(struct blm_new_file *file, int old, const char *path);
 
 /* Its size, and its space unless sparse: a full disk then fails here (-ENOSPC), and no later write can. */
 int blm_new_file_size(struct blm_new_file *file, uint64_t bytes, bool sparse, const char *path);
@@ -48,7 +53,7 @@ struct blm_pages {
 int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct blm_pages *counted, const char *path);
 
 /*
- * Sync it and name it. BLM_NOT_OVER: -EEXIST if the name is taken. BLM_OVER: in the place of what has the name. BLM_OVER_LOCKED: the
+ * Sync it and name it. BLM_NOT_OVER: -EEXIST if the name is taken. BLM_OVER: in the place of what has the name, with its rights. BLM_OVER_LOCKED: the
  * same, under a lock of that file that all hold who replace it; the new one then has a name of that file's number for a moment,
  * and keeps it where its maker dies just then: the next who replaces that file takes it away, and so does `verify --repair`.
  */

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 
 /* ---- File systems that make no files without a name ---- */
 
@@ -210,11 +211,90 @@ START_TEST(a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask)
 		umask(modes[i].mask);
 		OK(blm_new_file(&file, folder(), "a", modes[i].asked));
 		ck_assert_int_eq((int)pwrite(file.fd, "x", 1, 0), 1);
-		OK(blm_new_file_publish(&file, "a", BLM_OVER, "a"));
+		OK(blm_new_file_publish(&file, "a", BLM_NOT_OVER, "a"));
 		blm_new_file_end(&file);
 		ck_assert_uint_eq(mode_of("a"), modes[i].mode);
+		OK(unlink("a"));
 	}
-	ck_assert_int_eq(files_in(".", NULL), 1);
+	ck_assert_int_eq(files_in(".", NULL), 0);
+}
+END_TEST
+
+static int a_file_of(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+START_TEST(by_a_temporary_name_nobody_else_can_open_it)
+{
+	static const unsigned modes[] = { 0, 0666, 0777 };
+	struct blm_new_file file;
+
+	refuse_unnamed = EOPNOTSUPP;
+	umask(0);
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		OK(blm_new_file(&file, folder(), "a", modes[i]));
+		ck_assert_int_eq(files_in(".", NULL), 1);
+		ck_assert_uint_eq(mode_of(file.temporary), 0600);
+		OK(blm_new_file_publish(&file, "a", BLM_NOT_OVER, "a"));
+		blm_new_file_end(&file);
+		ck_assert_uint_eq(mode_of("a"), modes[i] ? modes[i] : 0644);
+		OK(unlink("a"));
+	}
+}
+END_TEST
+
+static void publish_over(const char *path, unsigned mode)
+{
+	struct blm_new_file file;
+
+	OK(blm_new_file(&file, folder(), path, mode));
+	OK(blm_new_file_publish(&file, path, BLM_OVER, path));
+	blm_new_file_end(&file);
+}
+
+/* _i: with 1 by a temporary name */
+START_TEST(what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for)
+{
+	static const mode_t modes[] = { 0644, 0600, 0400, 0664, 0 };
+
+	refuse_unnamed = _i ? EOPNOTSUPP : 0;
+	for (size_t i = 0; i < ARRAY_LEN(modes) - (getuid() != 0); i++) {	/* what nobody may read root may */
+		close(a_file_of("a"));
+		OK(chmod("a", modes[i]));
+		publish_over("a", 0);
+		ck_assert_uint_eq(mode_of("a"), modes[i]);
+		publish_over("a", 0640);
+		ck_assert_uint_eq(mode_of("a"), 0640);
+		OK(unlink("a"));
+	}
+}
+END_TEST
+
+/* The list of rights of POSIX 1003.1e as Linux has it in an attribute: another user may read and write, the group may do nothing. */
+START_TEST(what_comes_over_a_file_has_its_list_of_rights)
+{
+	static const char name[] = "system.posix_acl_access";
+	const struct {
+		uint32_t version;
+		struct { uint16_t tag, rights; uint32_t id; } of[5];
+	} list = { htole32(2), {
+		{ htole16(1), htole16(6), UINT32_MAX }, { htole16(2), htole16(6), htole32(64001) }, { htole16(4), 0, UINT32_MAX },
+		{ htole16(16), htole16(6), UINT32_MAX }, { htole16(32), 0, UINT32_MAX },
+	} };
+	char after[256];
+
+	close(a_file_of("a"));
+	if (setxattr("a", name, &list, sizeof(list), 0) < 0)
+		SKIP("no lists of rights on this file system");
+	ck_assert_uint_eq(mode_of("a"), 0660);
+	publish_over("a", 0);
+	ck_assert_uint_eq(mode_of("a"), 0660);
+	ck_assert_int_eq((int)getxattr("a", name, after, sizeof(after)), (int)sizeof(list));
+	ck_assert_mem_eq(after, &list, sizeof(list));
 }
 END_TEST
 
@@ -321,6 +401,9 @@ int main(void)
 	tcase_add_test(tc, pages_of_zeros_are_not_written_wherever_they_begin);
 	tcase_add_test(tc, a_name_that_is_taken_is_replaced_only_where_that_is_asked_for);
 	tcase_add_loop_test(tc, a_file_has_exactly_the_mode_that_is_asked_for_or_that_of_the_umask, 0, 2);
+	tcase_add_test(tc, by_a_temporary_name_nobody_else_can_open_it);
+	tcase_add_loop_test(tc, what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for, 0, 2);
+	tcase_add_test(tc, what_comes_over_a_file_has_its_list_of_rights);
 	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
 	tcase_add_loop_test(tc, what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again, 0, 3);
 	tcase_add_test(tc, what_is_about_to_be_put_over_another_is_locked);

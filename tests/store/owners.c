@@ -57,7 +57,7 @@ static int add_one(struct blm_filter *new, void *context)
 /* All that replaces a filter; 0: done. */
 static int replace_it(struct blm_filter *f, int how)
 {
-	const struct blm_params like = { .capacity = 100, .rate = 0.001, .mode = 0640, .replace = true };
+	const struct blm_params like = { .capacity = 100, .rate = 0.001, .replace = true };
 	struct blm_filter *other;
 	int r;
 
@@ -98,20 +98,42 @@ static int owner_adds(int unused)
 	return 0;
 }
 
+/* Also one that nobody may read, and not what a new file would have. */
 START_TEST(what_root_replaces_stays_its_owners)
 {
+	const mode_t mode = _i < 2 * WAYS ? 0640 : 0;
 	struct blm_filter *f;
 
 	if (getuid())
 		SKIP("only root can be somebody else");
-	begin(_i / WAYS);
-	f = make_theirs(0640);
+	begin(_i / WAYS % 2);
+	f = make_theirs(mode);
 	OK(replace_it(f, _i % WAYS));
-	is_whose(f, OWNER, GROUP, 0640);
-	if (_i % WAYS != 1)
+	is_whose(f, OWNER, GROUP, mode);
+	if (mode && _i % WAYS != 1)
 		ck_assert_int_eq(run_apart(owner_adds, 0), 0);
 	blm_close(f);
 	blm_store_close(store);
+}
+END_TEST
+
+static int close_to_others(struct blm_filter *new, void *context)
+{
+	return chmod("./f", 0600) < 0 ? -errno : blm_add(new, "new", 3);
+}
+
+START_TEST(a_mode_that_it_is_given_while_it_is_rebuilt_stays)
+{
+	const struct blm_params like = { .capacity = 100, .rate = 0.001 };
+	struct blm_filter *f;
+	struct stat st;
+
+	begin(0);
+	make(&f, NULL, "./f");
+	OK(blm_rebuild(NULL, "./f", &like, close_to_others, NULL));
+	OK(stat("./f", &st));
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	blm_close(f);
 }
 END_TEST
 
@@ -172,7 +194,8 @@ int main(void)
 	TCase *tc = tcase_create("owners");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
-	tcase_add_loop_test(tc, what_root_replaces_stays_its_owners, 0, 2 * WAYS);
+	tcase_add_loop_test(tc, what_root_replaces_stays_its_owners, 0, 4 * WAYS);
+	tcase_add_test(tc, a_mode_that_it_is_given_while_it_is_rebuilt_stays);
 	tcase_add_loop_test(tc, who_may_not_keep_owner_or_group_gives_nobody_more_than_before, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
