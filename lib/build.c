@@ -67,7 +67,7 @@ static int check_way(struct blm_build *b)
 	b->gathers = kind->build || !is_sized(&b->choice.params);
 	b->wants_values = kind->build && kind->get;
 	if (!kind->add && !kind->build)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be built: its keys come one by one, with values", b->place.shown, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by one, with values", b->place.shown, kind->name);
 	if (b->gathers && kind->holds_keys)
 		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be "
 				"(-n)", b->place.shown, kind->name);

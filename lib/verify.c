@@ -25,6 +25,14 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 		to->tell(to->context, &(struct blm_finding){ .file = file, .what = what, .repaired = repaired, .name = to->name });
 }
 
+void blm_found_broken(struct blm_findings *to, const char *file)
+{
+	const char *why = blm_why();
+	size_t bytes = strlen(file);
+
+	blm_found(to, file, false, "%s", strncmp(why, file, bytes) || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);
+}
+
 bool blm_is_damage(int err)
 {
 	return err == -EBADMSG || err == -ENODATA || err == -EPROTONOSUPPORT || err == -EUCLEAN;
@@ -265,7 +273,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 	int r = blm_open(&f, store, name, repair);
 
 	if (blm_is_damage(r)) {
-		blm_found(&findings, name, false, "%s", blm_why());
+		blm_found_broken(&findings, name);
 		return findings.found;
 	}
 	if (r < 0)

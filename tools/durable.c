@@ -16,7 +16,7 @@ const struct opt sync_option[] = {
 };
 
 static uint64_t since;		/* keys that changed the filter after the last sync for their number */
-static bool failed;		/* the sync for their number */
+static bool failed;		/* a sync: no more keys are taken */
 
 static char lost[1024];		/* what the first sync said that found blocks which have lost bits */
 
@@ -81,7 +81,7 @@ static int tell_if_lost(struct blm_filter *f)
  * That blocks have lost bits ends nothing: what came is on the disk. It is told of at the end, where the last sync may find no bit missing
  * any more, for the keys that came since set others in the same block.
  */
-static int sync_on_the_way(struct blm_filter *f)
+static int sync_and_note(struct blm_filter *f)
 {
 	int r = blm_sync(f);
 
@@ -108,7 +108,7 @@ static void *sync_by_clock(void *unused)
 			break;
 		pthread_mutex_unlock(&by_clock.mutex);
 		if (is_dirty(by_clock.f))
-			code = sync_on_the_way(by_clock.f);
+			code = sync_and_note(by_clock.f);
 		if (code != DONE)
 			stop_reading();
 		pthread_mutex_lock(&by_clock.mutex);
@@ -148,32 +148,36 @@ int sync_if_due(struct blm_filter *f, uint64_t changed)
 	since += changed;
 	if (every.keys && since >= every.keys) {
 		since = 0;
-		code = sync_on_the_way(f);
+		code = sync_and_note(f);
 		failed = code != DONE;
 	}
 	return code;
 }
 
+static void end_clock(void)
+{
+	if (!by_clock.runs)
+		return;
+	pthread_mutex_lock(&by_clock.mutex);
+	by_clock.ending = true;
+	pthread_cond_signal(&by_clock.end);
+	pthread_mutex_unlock(&by_clock.mutex);
+	pthread_join(by_clock.thread, NULL);
+	by_clock.runs = false;
+	failed |= by_clock.failed;
+}
+
 /* Also where it ends badly: what was added or claimed until then is. But one sync that failed is told of once. */
 int end_syncing(struct blm_filter *f, int code)
 {
-	int r = 0;
+	int r = DONE;
 
-	if (by_clock.runs) {
-		pthread_mutex_lock(&by_clock.mutex);
-		by_clock.ending = true;
-		pthread_cond_signal(&by_clock.end);
-		pthread_mutex_unlock(&by_clock.mutex);
-		pthread_join(by_clock.thread, NULL);
-		by_clock.runs = false;
-		if (by_clock.failed)
-			return FAILED;
-	}
-	if (!failed && (every.keys || every.seconds > 0)) {
-		r = blm_sync(f);
-		r = r ? fail(r) : tell_if_lost(f);
-	}
-	if (r)
-		return code == DONE ? r : code;
-	return code == DONE && *lost ? broken("%s", lost) : code;
+	end_clock();
+	if (failed)
+		r = FAILED;
+	else if (every.keys || every.seconds > 0)
+		r = sync_and_note(f);
+	if (*lost)
+		r = broken("%s", lost);
+	return r == DONE ? code : r;
 }

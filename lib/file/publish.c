@@ -23,11 +23,22 @@ static void temporary_name(char ret[BLM_TEMPORARY_NAME])
 	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-%016llx", (unsigned long long)random);
 }
 
+/* The prefix, then from least to most of the digits, and nothing else. */
+static bool is_number_after(const char *prefix, const char *name, const char *digits, size_t least, size_t most)
+{
+	size_t bytes = strlen(prefix), count = strncmp(name, prefix, bytes) ? 0 : strspn(name + bytes, digits);
+
+	return count >= least && count <= most && !name[bytes + count];
+}
+
 bool blm_is_temporary(const char *name)
 {
-	const char *digits = name + strlen(".bloomery-");
+	return is_number_after(".bloomery-", name, "0123456789abcdef", 16, 16);
+}
 
-	return !strncmp(name, ".bloomery-", strlen(".bloomery-")) && strlen(digits) == 16 && strspn(digits, "0123456789abcdef") == 16;
+bool blm_is_replacement(const char *name)
+{
+	return is_number_after(".bloomery-over-", name, "0123456789", 1, 20);
 }
 
 void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME])

@@ -63,8 +63,9 @@ int blm_new_file_sync(struct blm_new_file *file, const char *path);	/* its two h
 int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over, const char *path);
 /* It is not to be seen by that name after all, but can be published again, which a file without any name cannot: it has a temporary one. */
 void blm_new_file_take_back(struct blm_new_file *file, const char *name);
-/* Is it such a name, though not of one that replaces a locked file? May its maker live? */
+/* Is it such a name; or that of one that replaces a locked file? May its maker live? */
 bool blm_is_temporary(const char *name);
+bool blm_is_replacement(const char *name);
 bool blm_temporary_is_made(int folder, const char *file);
 void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME]);
 

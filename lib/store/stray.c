@@ -278,33 +278,26 @@ static const char *name_of(const struct repair *r, const char *file)
 	return NULL;
 }
 
-/* What opening it said, which begins with the path that it was given. */
-static void tell_broken(struct repair *r, const char *path)
-{
-	const char *why = blm_why();
-	size_t bytes = strlen(path);
-
-	r->to->name = name_of(r, strrchr(path, '/') + 1);
-	blm_found(r->to, path, false, "%s", strncmp(why, path, bytes) || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);
-	r->to->name = NULL;
-}
-
 static int check_file(struct repair *r, int folder, const char *path)
 {
+	const char *name = strrchr(path, '/') + 1;
 	struct blm_view *view;
-	int fd;
+	int fd, err;
 
-	if (!strncmp(strrchr(path, '/') + 1, ".bloomery-", 10))
+	if (blm_is_temporary(name) || blm_is_replacement(name))
 		return check_temporary(r, folder, path);
 	if (folder != r->filters)
 		return 0;
-	fd = openat(folder, strrchr(path, '/') + 1, (r->repair ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = openat(folder, name, (r->repair ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	err = fd < 0 ? errno : 0;
 	if (fd >= 0 && blm_view_make(&view, fd, path, r->repair) == 0)
 		return check_view(r, path, view);
+	r->to->name = name_of(r, name);
 	if (fd >= 0)
-		tell_broken(r, path);
-	else if (errno != ENOENT)	/* dropped or replaced since the folder was listed */
-		blm_found(r->to, path, false, "cannot be opened: %s", strerror(errno));
+		blm_found_broken(r->to, path);
+	else if (err != ENOENT)		/* dropped or replaced since the folder was listed */
+		blm_found(r->to, path, false, "cannot be opened: %s", strerror(err));
+	r->to->name = NULL;
 	return 0;
 }
 

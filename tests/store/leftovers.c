@@ -145,16 +145,33 @@ START_TEST(what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
-	ck_assert_int_eq(mkdir("s/filters/.bloomery-folder", 0700), 0);
+	ck_assert_int_eq(mkdir("s/filters/.bloomery-00000000000000ff", 0700), 0);
 	all_is_well();
-	ck_assert_int_eq(rmdir("s/filters/.bloomery-folder"), 0);
-	ck_assert_int_eq(symlink("nowhere", "s/filters/.bloomery-link"), 0);
+	ck_assert_int_eq(rmdir("s/filters/.bloomery-00000000000000ff"), 0);
+	ck_assert_int_eq(symlink("nowhere", "s/filters/.bloomery-over-7"), 0);
 	all_is_well();
 	ahead = 2 * 3600;
 	tells(0, 1, "a temporary file");
 	tells(BLM_VERIFY_REPAIR, 0, "a temporary file, left behind by a process that died (repaired)");
 	ahead = 0;
 	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
+START_TEST(a_file_that_somebody_else_put_there_is_told_of_and_stays)
+{
+	static const char *const names[] = {
+		".bloomery-notes", ".bloomery-0123456789abcdeg", ".bloomery-0123456789abcdef0", ".bloomery-over-", ".bloomery-over-1x",
+	};
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	char path[64];
+
+	snprintf(path, sizeof(path), "s/filters/%s", names[_i]);
+	write_all(path, "text", 4);
+	ahead = 2 * 3600;
+	tells(BLM_VERIFY_REPAIR, 1, NULL);
+	ck_assert_int_eq(access(path, F_OK), 0);
 	blm_store_close(store);
 }
 END_TEST
@@ -686,6 +703,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_add_loop_test(tc, an_empty_temporary_file_is_left_for_an_hour_and_one_that_holds_something_while_somebody_makes_it, 0, 2);
 	tcase_add_test(tc, what_has_a_temporary_files_name_and_is_none_is_left_for_an_hour_too);
+	tcase_add_loop_test(tc, a_file_that_somebody_else_put_there_is_told_of_and_stays, 0, 5);
 	tcase_add_loop_test(tc, who_loses_a_race_for_a_name_and_dies_while_it_takes_its_file_back_leaves_nothing_that_repair_does_not_find, 0, 2);
 	tcase_add_test(tc, a_file_under_anothers_name_and_what_is_no_file_are_told_of_and_left);
 	tcase_add_loop_test(tc, a_file_that_was_never_used_and_one_that_was_replaced_are_told_of_before_they_are_deleted, 0, 2);

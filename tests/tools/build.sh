@@ -62,7 +62,7 @@ it_appears_whole_or_not_at_all() {
 what_cannot_be_built_is_refused() {
 	seq 10 > keys
 	exits 2 bloomery build ./f --kind stable keys; says 'say for how many'; says '(-n)'
-	exits 2 bloomery build ./f --kind approximator keys; says 'cannot be built'
+	exits 2 bloomery build ./f --kind approximator keys; says 'no approximator filter can be built'
 	exits 2 bloomery build ./f --hash mm3-64 --kind classic keys; says 'once for all probes'
 	exits 2 bloomery build ./f --scheme salted --hash sha256-digest keys; says 'once for all probes'
 	exits 2 bloomery build ./f --format guava keys; says 'for how many keys'; says '(-n)'

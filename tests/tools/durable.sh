@@ -57,6 +57,20 @@ a_block_that_lost_bits_stops_no_input_and_is_told_of_at_its_end() {
 	done
 }
 
+bits_that_were_lost_are_told_of_also_where_the_input_ends_badly() {
+	make ./f 20000; spoil ./f 1 65536
+	seq 20001 20100 > more; code=0
+	bloomery add ./f more no-such-file --sync-every 50 2> err || code=$?
+	same "$code" 2; same "$(wc -l < err)" 2
+	grep -q no-such-file err; grep -q 'part 0, block 1, bytes 86080 to 151615 lost bits' err
+	same "$(bloomery test -c ./f more)" 100
+}
+
+of_a_file_that_is_no_filter_verify_says_the_path_once() {
+	make ./f 2000; head -c 30000 f > g; mv g f
+	exits 1 bloomery verify ./f; grep -q '^\./f: ' exits.out; not grep -q '^\./f: \./f' exits.out
+}
+
 of_damaged_sync_records_info_says_what_follows() {
 	bloomery create ./f -n 1000; seq 10 | bloomery add ./f; bloomery sync ./f; bloomery sync ./f
 	for at in 4608 4544; do		# the two of them, the older one first
