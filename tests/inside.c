@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 enum { KEYS = 50, THREADS = 4 };
@@ -132,7 +133,7 @@ END_TEST
 
 struct held {
 	struct blm_filter *f;
-	pthread_mutex_t in, go_on;
+	sem_t in, go_on;
 	uint64_t bytes;
 	int maps;
 };
@@ -144,8 +145,8 @@ static int hold(void *context, const void *bytes, size_t len)
 
 	(void)bytes;
 	if (!h->bytes) {
-		pthread_mutex_unlock(&h->in);
-		pthread_mutex_lock(&h->go_on);
+		sem_post(&h->in);
+		sem_wait(&h->go_on);
 		h->maps = deleted_maps();
 		h->bytes += (uint64_t)blm_contains(h->f, &(uint32_t){ 1 }, 4);	/* a call in a call: the outer one goes on with its file */
 	}
@@ -163,19 +164,19 @@ static void *export_it(void *context)
 START_TEST(the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over)
 {
 	const char *path = filled();
-	struct held h = { .f = opened(path, false), .in = PTHREAD_MUTEX_INITIALIZER, .go_on = PTHREAD_MUTEX_INITIALIZER };
+	struct held h = { .f = opened(path, false) };
 	pthread_t thread;
 	void *failed;
 
-	pthread_mutex_lock(&h.in);
-	pthread_mutex_lock(&h.go_on);
+	sem_init(&h.in, 0, 0);
+	sem_init(&h.go_on, 0, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, export_it, &h), 0);
-	pthread_mutex_lock(&h.in);
+	sem_wait(&h.in);
 	for (int i = 0; i < 5; i++) {
 		replace(path);
 		ck_assert_uint_eq(numbers_found(h.f, 0, KEYS), KEYS);
 	}
-	pthread_mutex_unlock(&h.go_on);
+	sem_post(&h.go_on);
 	pthread_join(thread, &failed);
 	ck_assert_ptr_null(failed);
 	ck_assert_int_ge(h.maps, 1);
@@ -209,16 +210,16 @@ static int in_a_child(void *context)
 START_TEST(a_forked_child_keeps_no_more_than_its_own_threads_need)
 {
 	const char *path = filled();
-	struct held h = { .f = opened(path, false), .in = PTHREAD_MUTEX_INITIALIZER, .go_on = PTHREAD_MUTEX_INITIALIZER };
+	struct held h = { .f = opened(path, false) };
 	pthread_t thread;
 	void *failed;
 
-	pthread_mutex_lock(&h.in);
-	pthread_mutex_lock(&h.go_on);
+	sem_init(&h.in, 0, 0);
+	sem_init(&h.go_on, 0, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, export_it, &h), 0);
-	pthread_mutex_lock(&h.in);
+	sem_wait(&h.in);
 	ck_assert_int_eq(join(spawn(in_a_child, &h)), 0);
-	pthread_mutex_unlock(&h.go_on);
+	sem_post(&h.go_on);
 	pthread_join(thread, &failed);
 	ck_assert_ptr_null(failed);
 	blm_close(h.f);
@@ -586,7 +587,7 @@ static int64_t (*const calls[])(struct blm_filter *f) = {
 struct blm_view *__real_blm_view_renew(const struct blm_filter *f, struct blm_view *view);
 struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_view *view);
 
-static int renewed;
+static atomic_int renewed;
 
 /* Who goes over to another view is inside, and so is who used the old one. */
 struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_view *view)

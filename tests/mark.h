@@ -15,9 +15,9 @@ static inline void mark_once(const char *file, int line)
 	static char marked[4096];	/* of this process: each test is one of its own */
 
 	if (line < (int)sizeof(marked)) {
-		if (marked[line])
+		if (__atomic_load_n(&marked[line], __ATOMIC_RELAXED))	/* threads assert, too */
 			return;
-		marked[line] = 1;
+		__atomic_store_n(&marked[line], 1, __ATOMIC_RELAXED);
 	}
 	_mark_point(file, line);
 }
