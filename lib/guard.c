@@ -57,18 +57,17 @@ static bool take(struct blm_seen *seen, const struct blm_seen_block *block)
 	return true;
 }
 
-/* The next block from `from` on that is marked; the number of blocks if none is. Most are not: eight at a time. */
+/*
+ * The next block from `from` on that is marked; the number of blocks if none is. Most are not: eight at a time. Adders mark meanwhile, by
+ * relaxed stores of a byte, so it is loaded relaxed, too: a mark is seen or not, and one that is not is there for the next sync. The marks
+ * begin at a multiple of 8.
+ */
 static uint64_t next_marked(const uint8_t *marks, uint64_t from, uint64_t blocks)
 {
-	uint64_t word;
-
 	while (from < blocks) {
-		if (from % 8 == 0 && blocks - from >= 8) {
-			memcpy(&word, marks + from, 8);
-			if (!word) {
-				from += 8;
-				continue;
-			}
+		if (from % 8 == 0 && blocks - from >= 8 && !__atomic_load_n((const uint64_t *)(marks + from), __ATOMIC_RELAXED)) {
+			from += 8;
+			continue;
 		}
 		if (__atomic_load_n(&marks[from], __ATOMIC_RELAXED))
 			return from;
