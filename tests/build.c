@@ -805,10 +805,10 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("build");
-	TCase *tc = tcase_create("build");
+	TCase *tc = tcase_create("build"), *threads = tcase_create("threads");
 
 	tcase_add_loop_test(tc, a_built_filter_has_the_bytes_and_the_count_of_one_that_keys_were_added_to_one_by_one, 0, (int)ARRAY_LEN(sizes));
-	tcase_add_test(tc, threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer);
+	tcase_add_test(threads, threads_make_the_same_bytes_whether_the_builder_was_begun_for_so_many_or_fewer);
 	tcase_add_test(tc, keys_of_any_length_fixed_keys_and_hashes_come_to_the_same);
 	tcase_add_test(tc, a_kind_that_cannot_sort_is_filled_one_key_at_a_time);
 	tcase_add_test(tc, no_keys_make_an_empty_filter_and_too_many_a_full_one);
@@ -832,5 +832,6 @@ int main(void)
 		if (blm_kind_at((size_t)i)->fill)
 			tcase_add_loop_test(tc, a_builder_has_no_more_memory_in_use_than_it_was_given, i, i + 1);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, threads);
 	return run_suite(s);
 }

@@ -670,19 +670,21 @@ END_TEST
 int main(void)
 {
 	Suite *s;
-	TCase *tc;
+	TCase *tc, *threads;
 
 	prefer_memory();
 	s = begin_suite("inside");
 	tc = tcase_create("inside");
+	threads = tcase_create("threads");
 	tcase_add_loop_test(tc, a_handle_keeps_only_the_last_of_the_files_that_were_replaced, 0, 2);
-	tcase_add_test(tc, threads_in_the_middle_of_a_call_are_not_disturbed);
-	tcase_add_test(tc, the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);
-	tcase_add_test(tc, a_forked_child_keeps_no_more_than_its_own_threads_need);
-	tcase_add_test(tc, so_does_the_child_of_a_thread_that_never_called);
-	tcase_add_test(tc, threads_that_ended_hold_nothing);
+	tcase_add_test(threads, threads_in_the_middle_of_a_call_are_not_disturbed);
+	tcase_add_test(threads, the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over);
+	tcase_add_test(threads, a_forked_child_keeps_no_more_than_its_own_threads_need);
+	tcase_add_test(threads, so_does_the_child_of_a_thread_that_never_called);
+	tcase_add_test(threads, threads_that_ended_hold_nothing);
 	tcase_add_loop_test(tc, every_call_goes_over_to_the_file_that_took_the_place, 0, sizeof(calls) / sizeof(calls[0]));
 	tcase_add_loop_test(tc, a_merge_is_of_the_files_that_its_sources_were_when_it_began, 0, 2);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, threads);
 	return run_suite(s);
 }

@@ -326,16 +326,17 @@ END_TEST
 int main(void)
 {
 	Suite *s = (prefer_memory(), begin_suite("memory"));
-	TCase *tc = tcase_create("memory");
+	TCase *tc = tcase_create("memory"), *threads = tcase_create("threads");
 
 	tcase_add_loop_test(tc, a_filter_in_memory_adds_claims_answers_counts_and_is_gone_when_it_is_closed, 0, ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, filters_in_memory_and_in_files_combine_in_every_mixture, 0, ARRAY_LEN(sorts));
 	tcase_add_loop_test(tc, a_filter_in_memory_is_cleared_and_goes_on, 0, ARRAY_LEN(sorts));
 	tcase_add_test(tc, a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_it_to_its_copies);
 	tcase_add_loop_test(tc, a_child_shares_its_parents_filter_in_memory_and_what_it_clears_is_its_own_from_then_on, 0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(tc, threads_share_a_filter_in_memory_and_each_key_has_one_claimer, 0, ARRAY_LEN(sorts));
-	tcase_add_loop_test(tc, threads_may_clear_a_filter_in_memory_while_others_add, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(threads, threads_share_a_filter_in_memory_and_each_key_has_one_claimer, 0, ARRAY_LEN(sorts));
+	tcase_add_loop_test(threads, threads_may_clear_a_filter_in_memory_while_others_add, 0, ARRAY_LEN(sorts));
 	tcase_add_test(tc, a_filter_in_memory_has_no_name_to_open_and_none_that_is_taken);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, threads);
 	return run_suite(s);
 }

@@ -22,7 +22,7 @@ PROMISES = {'P%d' % i for i in range(1, 9)}
 NOT_HERE = 'not possible here: '
 
 
-BY_HAND = {'fault/cross.sh', 'fault/cpu.sh'}		# .ci/run does
+BY_HAND = {'fault/cross.sh', 'fault/cpu.sh', 'fault/tsan.sh'}		# .ci/run does
 
 # Whose lines in the log name no file: a part of the command that ran them.
 PROGRAMS = {

@@ -1162,7 +1162,7 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("cuckoo");
-	TCase *tc = tcase_create("cuckoo");
+	TCase *tc = tcase_create("cuckoo"), *threads = tcase_create("threads");
 
 	tcase_add_test(tc, it_takes_its_capacity_and_is_95_percent_full_when_the_first_key_finds_no_room);
 	tcase_add_test(tc, small_ones_take_their_capacity);
@@ -1174,7 +1174,7 @@ int main(void)
 	tcase_add_test(tc, writers_that_are_killed_again_and_again_lose_no_key_and_leave_no_more_than_one_each);
 	tcase_add_loop_test(tc, readers_miss_no_key_while_others_move_it, 0, 2);
 	tcase_add_test(tc, what_is_copied_or_written_out_while_others_move_keys_has_them_all);
-	tcase_add_test(tc, a_key_is_found_while_it_goes_to_and_fro);
+	tcase_add_test(threads, a_key_is_found_while_it_goes_to_and_fro);
 	tcase_add_test(tc, after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers);
 	tcase_add_test(tc, who_opens_it_for_reading_while_a_writer_goes_back_to_the_image_and_on_finds_no_damage);
 	tcase_add_test(tc, the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_the_disk);
@@ -1197,5 +1197,6 @@ int main(void)
 	tcase_add_test(tc, a_damaged_record_of_the_image_is_found_by_verify_and_refused_after_a_power_cut);
 	tcase_add_test(tc, a_sealed_one_needs_no_second_image_and_its_copies_have_one_again);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, threads);
 	return run_suite(s);
 }

@@ -212,7 +212,7 @@ END_TEST
 int main(void)
 {
 	Suite *s = begin_suite("kind/hash_compact");
-	TCase *tc = tcase_create("hash-compact");
+	TCase *tc = tcase_create("hash-compact"), *threads = tcase_create("threads");
 
 	tcase_add_test(tc, it_keeps_every_rate_on_paper_at_a_load_of_at_most_nine_tenths);
 	tcase_add_test(tc, a_signature_of_any_width_keeps_its_rate_in_practice);
@@ -220,7 +220,8 @@ int main(void)
 	tcase_add_test(tc, a_full_table_refuses_keys_and_has_all_that_were_taken);
 	tcase_add_test(tc, a_call_that_fills_the_table_counts_the_keys_that_it_took);
 	tcase_add_test(tc, facts_tell_the_load_and_the_rate_that_goes_with_it);
-	tcase_add_test(tc, of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_their_cells_share_words);
+	tcase_add_test(threads, of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_their_cells_share_words);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, threads);
 	return run_suite(s);
 }

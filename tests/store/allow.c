@@ -925,9 +925,10 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("allow");
-	TCase *tc = tcase_create("allow");
+	TCase *tc = tcase_create("allow"), *threads = tcase_create("threads");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_add_checked_fixture(threads, own_folder, NULL);
 	tcase_add_test(tc, listed_keys_are_spared_and_the_filters_own_are_not);
 	tcase_add_test(tc, a_key_that_the_filter_denies_is_not_listed);
 	tcase_add_test(tc, what_gives_no_key_leaves_the_list_as_it_is);
@@ -955,12 +956,13 @@ int main(void)
 	tcase_add_test(tc, an_updated_filter_keeps_on_its_list_what_it_was_not_given);
 	tcase_add_test(tc, what_is_given_while_the_file_is_replaced_is_not_hidden);
 	tcase_add_test(tc, an_answer_from_before_a_list_came_is_stale_though_another_thread_has_asked_since);
-	tcase_add_test(tc, threads_that_share_a_handle_hide_nothing_while_others_list);
+	tcase_add_test(threads, threads_that_share_a_handle_hide_nothing_while_others_list);
 	tcase_add_test(tc, a_list_is_refused_outside_a_store_and_to_readers);
 	tcase_add_loop_test(tc, a_record_that_no_key_has_is_passed_over_or_told_and_taken_off, 0, (int)ARRAY_LEN(records));
 	tcase_add_test(tc, a_listed_key_that_lost_its_end_is_not_listed);
 	tcase_add_test(tc, a_damaged_list_hides_nothing_and_is_found_and_taken_off);
 	tcase_add_test(tc, a_lister_that_is_killed_holds_nobody_and_hides_nothing);
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, threads);
 	return run_suite(s);
 }
