@@ -35,7 +35,22 @@ int blm_catalog_check(int fd, uint64_t file_bytes, uint64_t most, char ret_wrong
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing);
 
 /*
- * Run a step in a transaction, with the catalog's lock: one that only looks, for which MDB_NOTFOUND is as good as 0; or one that changes
+ * env.c, for transact.c, which has the catalog's lock when it calls them. All of these fail with words.
+ *
+ * walk: blm_catalog_check() of data.mdb. open_env: an environment, where c->env is none that is open; NULL if that fails. lost: how a file that
+ * cannot be opened or looked at failed. after_fork: in a forked child the parent's environment is left alone, and one of the child's own opened in its
+ * place; without the lock, which is another one then, too.
+ * guarded: LMDB reads its file through a map. A cut while it does, where the guard is on, and an assertion of its that fails, end the step where
+ * it is: what it had in hand is lost, and with it the environment. The next transaction opens another one.
+ */
+int blm_catalog_walk(struct blm_catalog *c, uint64_t most);
+int blm_catalog_open_env(struct blm_catalog *c);
+int blm_catalog_lost(const char *path, int err);
+int blm_catalog_after_fork(struct blm_catalog *c);
+int blm_catalog_guarded(struct blm_catalog *c, int (*step)(void *context), void *context);
+
+/*
+ * transact.c: run a step in a transaction, with the catalog's lock: one that only looks, for which MDB_NOTFOUND is as good as 0; or one that changes
  * something, which is then committed, and begun again where the map was too small. A step returns 0 or an LMDB code, or a negative errno
  * that it has worded. doing: what failed, in words.
  */
