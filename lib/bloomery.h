@@ -438,8 +438,8 @@ BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
 /**
  * blm_claim() - add a key, and learn whether this caller was the first
  *
- * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly one does unless the
- * key was a false positive or its claimer died first. Takes no lock on the data, and none that a dead process could hold;
+ * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly one does unless the key was a false positive,
+ * before or by what others add at that moment, or its claimer died first. Takes no lock on the data, and none that a dead process could hold;
  * it holds off a replacement of the file, at about a microsecond a call: claim many at once with blm_claim_many().
  * In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim renews nothing. A key that was removed for good is not new.
  * Return: 1 (yours), 0 (not new), or a negative errno.

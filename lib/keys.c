@@ -257,8 +257,9 @@ static bool may_add_again(const struct blm_kind *kind)
 }
 
 /*
- * How many keys there is room for. A part of what is left, so that many writers at once do not come to much more than that. Where a slot
- * ends by the clock a batch, after which the clock is looked at again: what takes longer than a slot would never come to an end.
+ * How many keys there is room for. A small part of what is left: whoever found that there is room may be held up, and come with as many keys
+ * when others have filled it. (One that is a sixth too full is wrong twice as often.) Where a slot ends by the clock a batch, after which
+ * the clock is looked at again: what takes longer than a slot would never come to an end.
  */
 static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 {
@@ -268,7 +269,7 @@ static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 	if (!kind->room || (what != BLM_ADD && what != BLM_CLAIM))
 		return UINT64_MAX;
 	room = kind->room(&view->whole, blm_counted_keys(view));
-	return room == UINT64_MAX ? BLM_BATCH : room ? room / 8 + 1 : 0;
+	return room == UINT64_MAX ? BLM_BATCH : room ? room / 256 + 1 : 0;
 }
 
 /*
