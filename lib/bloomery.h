@@ -1160,7 +1160,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 enum blm_verify_flags {
 	BLM_VERIFY_REPAIR   = 1 << 0,
 	BLM_VERIFY_DISTRUST = 1 << 1,	/* do not open the catalog: it is known to be damaged */
-	BLM_VERIFY_ANYONE   = 1 << 2,	/* that every user may write to a filter's file is meant, and nothing wrong */
+	BLM_VERIFY_ANYONE   = 1 << 2,	/* that every user may write to the store, or to a filter's file, is meant, and nothing wrong */
 };
 
 /**
@@ -1171,6 +1171,7 @@ enum blm_verify_flags {
  * A file that the catalog does not know is deleted only where it is certain that it was replaced, dropped or never finished: where the
  * catalog says so, or where the catalog is whole and the file says that nobody was told of it, or holds nothing. Every other one comes
  * back under its own name, or where another filter has that, NAME.recovered-UUID. One repair at a time: -EBUSY after five seconds.
+ * That every user may write to the store is told of, and not repaired in: -EPERM.
  *
  * LMDB trusts its file, so the pages of the catalog are walked before it reads them. Should one make it crash all the same, only
  * another process can go on: the program `bloomery verify` calls this in a process of its own, and again with BLM_VERIFY_DISTRUST if

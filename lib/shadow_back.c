@@ -13,10 +13,10 @@ bool blm_shadow_is_needed(const struct blm_view *view)
 
 	if (!view->whole.kind->shadow || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return false;
-	if (load_acquire(&live->boot.word) == blm_boot_number())
-		return false;
 	blm_last_sync(live, view->constant.uuid, &last);
-	return load_acquire(&live->written.word) > le64toh(last.epoch);
+	if (load_acquire(&live->written.word) > le64toh(last.epoch))
+		return load_acquire(&live->boot.word) != blm_boot_number();
+	return has_shadow(view) && blm_copy_was_changed(view);
 }
 
 static int damaged(const char *shown, uint64_t block)
@@ -86,9 +86,11 @@ int blm_shadow_restore(struct blm_view *view, const char *shown)
 		return 0;
 	}
 	r = take_back(view, &s, shown);
-	if (r == 0)
-		restore_words(view);
-	return r;
+	if (r < 0)
+		return r;
+	restore_words(view);
+	blm_mark_written(live_of(view));	/* of a copy that said that nothing was: what was put back is on no disk yet */
+	return 0;
 }
 
 /* For this process only, a block of the journal in the place of the image's. -EAGAIN: who writes went back, and syncs at this moment. */

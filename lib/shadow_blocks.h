@@ -61,6 +61,12 @@ const uint8_t *blm_synced_block(const struct blm_shadow *s, uint64_t block);
 /* Is the image another file's, or is it not known whose? */
 bool blm_is_copy(const struct blm_view *view);
 
+/*
+ * Does a copy say that nothing was changed after its last sync, and have data that are not as its image? Then who copied it had the header before
+ * something was changed, and data of after that: all that was added before he began is in the image.
+ */
+bool blm_copy_was_changed(const struct blm_view *view);
+
 /* Is the image's block of before its home, and the journal's gone? Then the file is a copy, or a sync is at it at this moment. */
 bool blm_is_stale(const struct blm_shadow *s, uint64_t block);
 

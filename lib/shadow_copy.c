@@ -6,7 +6,11 @@
  * So the word `original` says of which file this is the image. Where that is another one the first sync makes all of the image anew, whatever the marks
  * say. (A copy that was written over its original's bytes has its number, too, and cannot be told.)
  *
- * Until then, after a power cut, the image is all there is to go by if the file was copied when that had come already, and nothing to go
+ * Until then a copy that says that nothing was changed after its last sync can have data of later: who copied it had read page 1 when the first
+ * change came. All that was added before he began is in the image then, if that is of one moment, and the data may lack what was moved; so such a
+ * copy is compared with its image when it is opened, and where they differ it goes back to that as after a power cut.
+ *
+ * After a power cut the image is all there is to go by if the file was copied when that had come already, and nothing to go
  * by if the copier was among others' syncs. What is copied last can tell. A record of the journal has in `ones`, for good, the last epoch
  * whose sync began to bring this block to the image, its home: written before the image changes, when the sync record of that epoch is on
  * the disk. No power cut leaves one that is later than the last sync record, nor one that is later than the block's record in the image, if the
@@ -97,6 +101,23 @@ static bool is_torn(const struct blm_view *view, const struct blm_shadow *s)
 		if (blm_is_stale(s, b) || is_half_read(s, b) || !blm_synced_block(s, b))
 			return true;
 	return false;
+}
+
+bool blm_copy_was_changed(const struct blm_view *view)
+{
+	uint64_t original = load_acquire(&live_of(view)->original.word);
+	struct blm_shadow s;
+
+	if (!original || original == BLM_TORN || !blm_is_copy(view))	/* 0: in memory, or before it has its first image */
+		return false;
+	s = blm_shadow_of(view);
+	for (uint64_t b = 0; b < s.count && !view->shows_image; b++) {
+		const uint8_t *synced = blm_synced_block(&s, b);
+
+		if (synced && memcmp(synced, s.part->bytes + b * BLM_BLOCK, blm_shadow_bytes(&s, b)))
+			return true;
+	}
+	return view->shows_image;	/* until a writer has gone back to it, and goes on */
 }
 
 void blm_look_at_epochs(const struct blm_view *view, struct blm_shadow *s)

@@ -130,7 +130,7 @@ static int check_mode(int top, const char *dir, const char *name)
 }
 
 /* What everybody may change is nobody's store. The sticky bit does not help: names are changed by adding to the catalog. */
-static int check_modes(const char *dir)
+int blm_store_check_modes(const char *dir)
 {
 	static const char *const parts[] = { "", "/filters", "/keys", "/catalog", "/catalog/data.mdb" };
 	int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), r = 0;
@@ -176,7 +176,7 @@ static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 	if (r == 0)
 		r = open_folder(dir, "filters", &s->filters);
 	if (r == 0 && !s->anyone)
-		r = check_modes(dir);
+		r = blm_store_check_modes(dir);
 	if (r == 0)
 		s->keys_errno = -open_folder(dir, "keys", &s->keys);	/* its keyed filters cannot be read, the others can */
 	if (r == 0 && flags & BLM_STORE_CREATE)

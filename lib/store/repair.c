@@ -333,10 +333,14 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 	struct blm_findings findings = { .tell = finding, .context = context };
 	bool repair = flags & BLM_VERIFY_REPAIR;
 	struct repair r = { .dir = dir, .repair = repair, .anyone = flags & BLM_VERIFY_ANYONE, .to = &findings, .filters = -1 };
-	int lock = -1, err = repair ? lock_repairs(dir, &lock) : 0;
+	int lock = -1, err = r.anyone ? 0 : blm_store_check_modes(dir);
 	bool lost;
 
-	if (err < 0)
+	if (err < 0 && !repair)
+		blm_found_broken(&findings, dir);
+	else if (err == 0 && repair)
+		err = lock_repairs(dir, &lock);
+	if (err < 0 && repair)
 		return err;
 	err = flags & BLM_VERIFY_DISTRUST
 		? blm_fail(-EUCLEAN, "%s/catalog: damaged in such a way that reading it crashed", dir)

@@ -39,7 +39,7 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 			"makes the catalog follow the file", name, s->dir);
 }
 
-/* As check_modes(): a filter that everybody may change may be made to deny keys, or to claim them. */
+/* As blm_store_check_modes(): a filter that everybody may change may be made to deny keys, or to claim them. */
 static int check_file_mode(const struct blm_store *s, const char *name, unsigned mode)
 {
 	return s->anyone || !(mode & S_IWOTH) ? 0

@@ -42,7 +42,8 @@ bool blm_folder_is_empty(int folder);
 
 /* The mode of a filter's file, or a negative errno without words. */
 int blm_store_file_mode(const struct blm_store *store, const uint8_t uuid[16], unsigned *ret);
-/* -EPERM, with words, where the name leads to a file that every user may write to, and that is not meant. */
+/* -EPERM, with words, where every user may write to a part of the store; where the name leads to a file that every user may write to, and that is not meant. */
+int blm_store_check_modes(const char *dir);
 int blm_store_check_mode(struct blm_store *store, const char *name);
 
 /* label.c: bring the name record of a filter's file in line with the catalog. */

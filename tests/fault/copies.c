@@ -1,7 +1,8 @@
 /*
  * copies.c - files of kinds whose keys move, copied byte by byte while others add and sync, and the copier waits at the worst of places
  *
- * After a start of the machine a copy holds what its original had synced when the copier began; once synced itself, all that it was found to have.
+ * After a start of the machine, and where nothing was changed between the last sync and the copier's beginning, a copy holds what its original had
+ * synced then; once synced itself, all that it was found to have.
  */
 #include "processes.h"
 
@@ -157,6 +158,37 @@ START_TEST(what_a_copy_was_found_to_have_when_it_was_synced_it_has_after_a_power
 }
 END_TEST
 
+/* Keys move from where he was not yet to where he had been. _i: with 1 the machine starts again */
+START_TEST(a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synced)
+{
+	struct blm_filter *f = make_cuckoo(400000, 0.001, false), *reader, *writer;
+	const struct blm_view *view = current_view(f);
+	uint64_t quarter = view->shadow.data + view->part[0].shape.bytes / 4;
+	uint64_t number = 363000;
+
+	add_all(f, 0, 360000);
+	OK(blm_sync(f));
+	copy_part("a", "copy", 0, quarter);
+	add_all(f, 360000, 363000);
+	copy_part("a", "copy", quarter, UINT64_MAX);
+	copy_part("copy", "another", 0, UINT64_MAX);
+	boots = (uint64_t)_i;
+	OK(blm_open(&reader, NULL, "copy", false));
+	ck_assert_uint_eq(lacking(reader, 360000), 0);
+	ck_assert_uint_gt(lacking(reader, 363000), 0);
+	OK(blm_open(&writer, NULL, "copy", true));
+	ck_assert_uint_eq(lacking(writer, 360000), 0);
+	ck_assert_uint_eq(lacking(reader, 360000), 0);
+	OK(blm_add(writer, &number, 8));
+	ck_assert(blm_contains(reader, &number, 8));
+	blm_close(reader), blm_close(writer);
+	has_all("copy", 360000, false);
+	is_good_once_it_is_synced("copy", 360000, false);
+	is_good_once_it_is_synced("another", 360000, false);
+	blm_close(f);
+}
+END_TEST
+
 static const struct blm_view *seen;
 static uint64_t stands_at;
 
@@ -294,6 +326,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, a_copy_of_one_that_nobody_syncs_is_it_as_it_was_synced_and_gives_keys_up);
 	tcase_add_test(tc, what_a_copy_was_found_to_have_when_it_was_synced_it_has_after_a_power_cut_whatever_its_marks_said);
+	tcase_add_loop_test(tc, a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synced, 0, 2);
 	tcase_add_test(tc, a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_mixture);
 	tcase_add_loop_test(tc, a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing, 0, 2);
 	tcase_add_test(tc, a_copy_of_a_copy_that_is_made_while_that_is_opened_after_a_start_of_the_machine_lacks_nothing);

@@ -174,6 +174,10 @@ START_TEST(a_store_that_anyone_may_change_is_refused_unless_that_is_wanted)
 	OK(blm_store_open(&store, "s", BLM_STORE_ANYONE));
 	ck_assert(has_filter(store, 0));
 	blm_store_close(store);
+	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
+	FAILS(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), -EPERM);
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_ANYONE, NULL, NULL), 0);
+	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_ANYONE | BLM_VERIFY_REPAIR, NULL, NULL), 0);
 }
 END_TEST
 

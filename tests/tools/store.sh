@@ -39,6 +39,8 @@ a_filter_that_every_user_may_change_is_not_moved_and_verify_names_it() {
 	done
 	bloomery verify --anyone; bloomery mv --anyone k k2; bloomery verify --anyone
 	chmod 664 store/filters/*.blm; bloomery mv k2 k; bloomery verify
+	chmod o+w store/filters; exits 1 bloomery verify; grep -q 'store/filters: every user may write there' exits.out
+	exits 2 bloomery verify --repair; says 'chmod o-w'; bloomery verify --anyone --repair
 }
 
 a_store_with_secrets_lost_its_catalog_and_one_without_any_never_had_one() {
