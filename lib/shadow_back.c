@@ -138,7 +138,7 @@ static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, 
 	return r;
 }
 
-/* The image in the place of the data, and over it what the journal has. The kind's own words are of later data. */
+/* The image in the place of the data, and over it what the journal has. The kind's own words are of later data. -EAGAIN: it is not needed now. */
 int blm_shadow_show(struct blm_view *view, const char *shown)
 {
 	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
@@ -166,5 +166,7 @@ int blm_shadow_show(struct blm_view *view, const char *shown)
 	view->synced_keys = le64toh(last.keys);
 	view->part[0].cut = view->whole.cut = load_acquire(&live_of(view)->own[BLM_OWN_CUT].word);
 	view->shows_image = true;
-	return 0;
+	/* A copy's data can differ because somebody adds to them at this moment: who does has raised `written` before, and it is no more needed. */
+	full_fence();
+	return blm_shadow_is_needed(view) ? 0 : -EAGAIN;
 }
