@@ -66,22 +66,14 @@ static void verify_padding(const struct blm_part *part, unsigned i, const char *
 			  (unsigned long long)part->shape.cells);
 }
 
-/* One damaged slot is what a crash in the middle of a sync leaves; with both damaged nobody knows what is on the disk. */
-static int verify_slots(const struct blm_view *view, const char *file, struct blm_findings *to)
+/* One damaged slot is what a crash in the middle of a sync leaves, also of the first; with both damaged nobody knows what is on the disk. */
+static void verify_slots(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
-	const struct blm_record *record = view->image.header->record;
 	struct blm_sync_record sync;
-	struct blm_record *copy = malloc(sizeof(*copy));
 
-	if (!copy)
-		return blm_fail(-ENOMEM, "%s: out of memory", file);
-	if ((live->sync[0].sequence || live->sync[1].sequence) && !blm_last_sync(live, view->constant.uuid, &sync))
+	if (live->sync[0].sequence && live->sync[1].sequence && !blm_last_sync(live, view->constant.uuid, &sync))
 		blm_found(to, file, false, "both sync records are damaged: how much of it was synced is not known; sync it");
-	if ((record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
-		blm_found(to, file, false, "both name records are damaged");
-	free(copy);
-	return 0;
 }
 
 /* An epoch below that of the last sync, or below `written`, is what a copy made while others synced can have; writers mend it. */
@@ -182,10 +174,9 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 {
 	struct blocks blocks = { .view = view, .file = file, .repair = repair, .to = to };
 	int64_t known;
-	int r = verify_slots(view, file, to);
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	verify_slots(view, file, to);
 	for (unsigned i = 0; i < view->parts; i++)
 		verify_padding(&view->part[i], i, file, to);
 	verify_words(view, file, to);
@@ -203,6 +194,21 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (blocks.filled)
 		r = write_back(view, file);
 	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
+}
+
+/* Of one filter. In a store they are compared with what the catalog says (repair.c). */
+static int verify_name(const struct blm_view *view, const char *file, struct blm_findings *to)
+{
+	const struct blm_record *record = view->image.header->record;
+	struct blm_record *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return blm_fail(-ENOMEM, "%s: out of memory", file);
+	if ((record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
+		blm_found(to, file, false, "both records of its name in a store are damaged: `bloomery verify --repair` of the whole store "
+			  "writes them anew");
+	free(copy);
+	return 0;
 }
 
 static bool is_left(int folder, const char *left)
@@ -279,6 +285,8 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 	if (r < 0)
 		return r;
 	r = blm_verify_view(current_view(f), f->place.shown, repair, &findings);
+	if (r == 0)
+		r = verify_name(current_view(f), f->place.shown, &findings);
 	if (r == 0 && findings.repaired)
 		r = blm_sync(f);
 	if (r >= 0 && !store && name)
