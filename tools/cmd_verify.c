@@ -47,8 +47,8 @@ static int verify_bank(const char *path, int64_t *ret)
 	return code;
 }
 
-/* No finding, so not on stdout: silence would mean that all is well. */
-static void say_what_is_not_checked(const struct place *place)
+/* No findings, so not on stdout: silence would mean that all is well. */
+static void say_what_is_not_seen(const struct place *place)
 {
 	struct blm_filter *f;
 	struct blm_info info;
@@ -57,7 +57,34 @@ static void say_what_is_not_checked(const struct place *place)
 		return;
 	if (blm_info(f, &info) == 0 && info.unchecked)
 		say("%s: its data was not checked: of the kind %s damage is seen only in a filter that is sealed", place->name, info.kind);
+	else if (!info.sealed)
+		say("%s: bits that damage turned on cannot be seen, for it is not sealed", place->name);
 	blm_close(f);
+}
+
+static int find_unsealed(void *context, const struct blm_info *info, int err)
+{
+	bool *any = context;
+
+	*any = err == 0 && !info->sealed;
+	return *any;
+}
+
+static int say_what_is_not_seen_in_store(void)
+{
+	struct blm_store *store;
+	bool any = false;
+	int code = find_store(&store, BLM_STORE_READ), r;
+
+	if (code != DONE)
+		return code;
+	r = blm_store_list(store, NULL, find_unsealed, &any);
+	if (r < 0)
+		return fail(r);
+	if (any)
+		say("in filters that are not sealed bits that damage turned on cannot be seen, and in some kinds no damage to data; "
+		    "`bloomery verify NAME` says it of one");
+	return DONE;
 }
 
 static int verify_one(const char *name, int64_t *ret)
@@ -71,7 +98,7 @@ static int verify_one(const char *name, int64_t *ret)
 	if (code == DONE)
 		*ret = blm_verify(place.store, place.name, repair, show, NULL);
 	if (code == DONE && *ret >= 0)
-		say_what_is_not_checked(&place);
+		say_what_is_not_seen(&place);
 	return code;
 }
 
@@ -131,7 +158,9 @@ static int run(int count, char **operands)
 	if (!quiet && wrong)
 		say("%lld %s wrong%s", (long long)wrong, wrong == 1 ? "thing is" : "things are",
 		    repair ? "" : "; --repair mends what can be mended");
-	return wrong ? NO : DONE;
+	if (wrong)
+		return NO;
+	return !count && !quiet && !distrust ? say_what_is_not_seen_in_store() : DONE;
 }
 
 static const struct opt *const options[] = { own_options, json_option, quiet_option, store_option, NULL };
@@ -145,7 +174,8 @@ const struct command cmd_verify = {
 	.notes = "Prints what is wrong, a line each. Damage to data is found in kinds whose bits are only set, block by block as synced, and in\n"
 		 "sealed filters; of one filter whose data cannot be checked, one of another kind that is not sealed, it says so.\n"
 		 "Repairing deletes only what was surely replaced, dropped or never finished; of a block of data that is damaged it sets all\n"
-		 "bits, so that no key is denied. Bits that damage turned on cannot be seen but in a sealed filter. The path of a bank is checked against its checksums and itself.",
+		 "bits, so that no key is denied. Bits that damage turned on cannot be seen but in a sealed filter.\n"
+		 "The path of a bank is checked against its checksums and itself.",
 	.example = "bloomery verify --repair",
 	.options = options,
 	.run = run,

@@ -177,6 +177,8 @@ int end_syncing(struct blm_filter *f, int code)
 		r = FAILED;
 	else if (every.keys || every.seconds > 0)
 		r = sync_and_note(f);
+	else if (code < FAILED)
+		r = tell_if_lost(f);
 	if (*lost)
 		r = broken("%s", lost);
 	return r == DONE ? code : r;

@@ -160,7 +160,7 @@ int set_every(const struct opt *opt, const char *text)
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (isdigit((unsigned char)*text) && !strcmp(end, units[i].sign) && count > 0 && count * units[i].seconds < 1e9) {
 			every->seconds = count * units[i].seconds;
-			return DONE;
+			return every->seconds < 1e-3 ? misuse("%s%s %s: at least 0.001s", SHOWN(opt), text) : DONE;
 		}
 	if (parse_number(text, &every->keys) < 0 || !every->keys)
 		return misuse("%s%s %s: not a number of keys, like 100k or 5M, and not a time, like 5s, 10min or 1h", SHOWN(opt), text);
