@@ -50,6 +50,27 @@ int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 	return (int)syscall(SYS_linkat, from_at, from, to_at, to, flags);
 }
 
+/* What the list of rights of a file is told with, and what taking one away ends with; 0: as it is. */
+static int refuse_list, refuse_no_list;
+
+ssize_t fgetxattr(int fd, const char *name, void *ret, size_t bytes)
+{
+	if (refuse_list) {
+		errno = refuse_list;
+		return -1;
+	}
+	return syscall(SYS_fgetxattr, fd, name, ret, bytes);
+}
+
+int fremovexattr(int fd, const char *name)
+{
+	if (refuse_no_list) {
+		errno = refuse_no_list;
+		return -1;
+	}
+	return (int)syscall(SYS_fremovexattr, fd, name);
+}
+
 static int folder(void)
 {
 	int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -298,6 +319,25 @@ START_TEST(what_comes_over_a_file_has_its_list_of_rights)
 }
 END_TEST
 
+/* ERANGE: longer than there is room for; EOPNOTSUPP: a file system without lists, where the mode says all. */
+START_TEST(without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing)
+{
+	static const struct { int list, no_list; mode_t mode; } cases[] = {
+		{ ERANGE, 0, 0604 }, { ENODATA, EIO, 0604 }, { ENODATA, ENODATA, 0664 }, { EOPNOTSUPP, EOPNOTSUPP, 0664 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		close(a_file_of("a"));
+		OK(chmod("a", 0664));
+		refuse_list = cases[i].list;
+		refuse_no_list = cases[i].no_list;
+		publish_over("a", 0);
+		ck_assert_uint_eq(mode_of("a"), cases[i].mode);
+		OK(unlink("a"));
+	}
+}
+END_TEST
+
 START_TEST(temporary_names_differ_and_are_locked_while_the_file_is_made)
 {
 	struct blm_new_file file[3];
@@ -404,6 +444,7 @@ int main(void)
 	tcase_add_test(tc, by_a_temporary_name_nobody_else_can_open_it);
 	tcase_add_loop_test(tc, what_comes_over_a_file_has_its_mode_but_where_another_is_asked_for, 0, 2);
 	tcase_add_test(tc, what_comes_over_a_file_has_its_list_of_rights);
+	tcase_add_test(tc, without_the_list_of_rights_that_a_file_has_or_may_have_the_group_gets_nothing);
 	tcase_add_test(tc, temporary_names_differ_and_are_locked_while_the_file_is_made);
 	tcase_add_loop_test(tc, what_is_taken_back_has_a_temporary_name_that_is_locked_and_can_be_published_again, 0, 3);
 	tcase_add_test(tc, what_is_about_to_be_put_over_another_is_locked);
