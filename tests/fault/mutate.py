@@ -224,10 +224,10 @@ def commit():
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("--seconds", type=float, help="begin no mutant after this many seconds, from the end of the build")
+    options.add_argument("--seconds", type=float, help="begin no mutant after this many seconds, from the end of the build, if enough were tried")
     options.add_argument("--count", type=int, help="at most so many mutants")
     options.add_argument("--seed", default=commit())
-    options.add_argument("--tried", type=int, default=1, help="fail where fewer mutants are tried")
+    options.add_argument("--tried", type=int, default=1, help="fail where there are fewer mutants, however long they take")
     options.add_argument("--least", type=float, default=0, help="fail where fewer percent are killed")
     options.add_argument("--patience", type=int, default=1, help="a suite may take so many times as long as on an idle machine")
     options.add_argument("--build", default=None, help="a folder to keep between runs")
@@ -243,7 +243,7 @@ def main():
     excused = equivalent()
     killed, survived, broken, known, trusted = {}, [], 0, 0, {}
     for name, number, before, after in mutants:
-        if given.seconds and time.monotonic() - begun > given.seconds:
+        if given.seconds and time.monotonic() - begun > given.seconds and sum(killed.values()) + len(survived) >= given.tried:
             break
         if f"{name}: {before.strip()} => {after.strip()}" in excused:
             known += 1

@@ -34,7 +34,7 @@ some()
 # One process after the other, since what a program leaves to the system at its end adds up here, of commands most; each begins with what those before it
 # found. No entropy: to keep account of it takes longer than most inputs. What others find is looked for now and then: among thousands of
 # files that takes its time, too. Through a pipe: a target may limit the size of its files.
-# Of the command line longer inputs would only be more commands one after the other.
+# Of the command line longer inputs would only be more commands one after the other: those of the repository run once as they are.
 work()
 {
 	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 most=500000 share new rest corpus how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
@@ -44,8 +44,11 @@ work()
 		some "$folder/$name" "${log##*/}" "$log/begin"
 	fi
 	[ ! -d "$here/corpus/$name" ] || corpus+=("$here/corpus/$name")
-	[ "$name" != cli ] || { how+=(-max_len=160); most=200000; }
 	cd "$log" || return 1
+	if [ "$name" = cli ]; then
+		how+=(-max_len=96) most=200000
+		"$target" -timeout=20 -close_fd_mask=3 "$here/corpus/cli"/* > "$log/out" 2>&1 || return 1
+	fi
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < most ? left : most))
 		share=$((share + $(find "${corpus[@]}" -type f | wc -l) + 10))	# it tries one or two of its own first
