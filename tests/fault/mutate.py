@@ -31,7 +31,7 @@ SUITES = [("test-file-image", 10), ("test-file-lock", 10), ("test-file-publish",
           ("test-memory", 30), ("test-limits", 60), ("test-repair", 60), ("test-store", 60), ("test-files", 60), ("test-claim", 60),
           ("test-kind-laws", 90)]
 SUITES_OF_KINDS = [("test-kind-laws", 90), ("test-kind-torn", 60), ("test-combine", 30), ("test-filter", 30), ("test-kind-built", 60),
-                   ("test-memory", 30), ("test-kind-parts", 60), ("test-kind-shapes", 60), ("test-simd", 90)]
+                   ("test-memory", 30), ("test-kind-parts", 60), ("test-kind-shapes", 60), ("test-kind-fuse", 60), ("test-simd", 90)]
 ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
 LONGEST = 10  # seconds that one test may take: a mutant that does not end is no reason to wait

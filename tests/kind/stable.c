@@ -150,6 +150,16 @@ START_TEST(a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_g
 }
 END_TEST
 
+START_TEST(with_each_key_all_cells_can_fade_and_no_more)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .cells = 64, .options = "fade=64" }));
+	blm_close(f);
+	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .cells = 64, .options = "fade=65" }), -EINVAL);
+}
+END_TEST
+
 START_TEST(a_key_that_was_just_added_is_there_and_not_new)
 {
 	struct blm_filter *f = make(3);
@@ -174,6 +184,7 @@ int main(void)
 	tcase_add_test(tc, of_the_keys_that_came_its_capacity_ago_at_most_1_percent_is_forgotten);
 	tcase_add_test(tc, the_rate_when_it_is_stable_is_at_most_what_was_asked_for);
 	tcase_add_test(tc, a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_gives_one);
+	tcase_add_test(tc, with_each_key_all_cells_can_fade_and_no_more);
 	tcase_add_test(tc, a_key_that_was_just_added_is_there_and_not_new);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
