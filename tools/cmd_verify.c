@@ -55,7 +55,9 @@ static void say_what_is_not_seen(const struct place *place)
 
 	if (quiet || blm_open(&f, place->store, place->name, false) < 0)
 		return;
-	if (blm_info(f, &info) == 0 && info.unchecked)
+	if (blm_info(f, &info) < 0)
+		info.sealed = true, info.unchecked = false;	/* nothing is known of it */
+	if (info.unchecked)
 		say("%s: its data was not checked: of the kind %s damage is seen only in a filter that is sealed", place->name, info.kind);
 	else if (!info.sealed)
 		say("%s: bits that damage turned on cannot be seen, for it is not sealed", place->name);
