@@ -66,14 +66,21 @@ static void verify_padding(const struct blm_part *part, unsigned i, const char *
 			  (unsigned long long)part->shape.cells);
 }
 
-/* One damaged slot is what a crash in the middle of a sync leaves, also of the first; with both damaged nobody knows what is on the disk. */
+/*
+ * One damaged slot beside a good one is what a crash in the middle of a sync leaves, and nobody misses it. The only one is damaged where
+ * the first sync is writing it, or was when this copy was made; `flushing` says so until it is written, which it is if it no longer does.
+ */
 static void verify_slots(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
+	bool written = live->sync[0].sequence || live->sync[1].sequence, both = live->sync[0].sequence && live->sync[1].sequence;
 	struct blm_sync_record sync;
+	bool known = blm_last_sync(live, view->constant.uuid, &sync), flushing = load_acquire(&live->flushing.word);
 
-	if (live->sync[0].sequence && live->sync[1].sequence && !blm_last_sync(live, view->constant.uuid, &sync))
-		blm_found(to, file, false, "both sync records are damaged: how much of it was synced is not known; sync it");
+	known |= blm_last_sync(live, view->constant.uuid, &sync);
+	if (written && !known && (both || !flushing))
+		blm_found(to, file, false, "%s damaged: how much of it was synced is not known; sync it",
+			  both ? "both sync records are" : "its only sync record is");
 }
 
 /* An epoch below that of the last sync, or below `written`, is what a copy made while others synced can have; writers mend it. */
