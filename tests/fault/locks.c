@@ -765,7 +765,7 @@ static void check_what_is_said(struct blm_filter *copy, const char *kind)
 	ck_assert_int_eq(blm_remove(copy, "nobody's", 8) == -EUCLEAN, found > 0);
 }
 
-/* _i: the kind. Every other copy is opened after a start of the machine. */
+/* _i: the kind. Every other copy is opened after a start of the machine. The last ones are of a file that has keys. */
 START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_to_and_has_every_key_synced_before)
 {
 	struct blm_params params = copied[_i].params;
@@ -775,7 +775,7 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 	acknowledged = shared_memory(sizeof(*acknowledged));
 	OK(blm_create(&the_filter, NULL, "a", &params));
 	pid = spawn(add_and_sync_for_ever, (int)params.capacity);
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 60 || !asked_for; i++) {
 		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST), after = UINT64_MAX - (uint64_t)i;
 		struct blm_filter *copy;
 
@@ -803,7 +803,6 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 		boots = 0;
 	}
 	kill_it(pid);
-	ck_assert_uint_gt(*acknowledged, 0);
 	ck_assert_msg(lacking <= (copied[_i].may_lack ? asked_for / 1000 : 0), "%s: %llu of %llu keys are lacking", params.kind,
 		      (unsigned long long)lacking, (unsigned long long)asked_for);
 	blm_close(the_filter);
