@@ -627,7 +627,7 @@ static int kind_number(const char *name)
 
 int main(void)
 {
-	Suite *s = begin_suite("writers");
+	Suite *s = (prefer_memory(), begin_suite("writers"));
 	TCase *tc = tcase_create("writers"), *threads = tcase_create("threads");
 	int grows = kind_number("scalable");
 

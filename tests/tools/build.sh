@@ -54,8 +54,8 @@ it_appears_whole_or_not_at_all() {
 	same "$(seq 1000 | bloomery test -c ./f)" 1000
 	seq 2000 3000 | bloomery build ./f --kind blocked --force
 	same "$(seq 2000 3000 | bloomery test -c ./f)" 1001
-	mkdir empty; (seq 100000; sleep 20) | "$BLOOMERY" build ./empty/g --memory 64Ki & pid=$!
-	sleep 0.5; [ -z "$(ls -A empty)" ]; kill $pid; wait $pid || true
+	mkdir empty; mkfifo p; "$BLOOMERY" build ./empty/g --memory 64Ki p & pid=$!
+	exec 8> p; seq 100000 >&8; sleep 0.5; [ -z "$(ls -A empty)" ]; kill $pid; wait $pid || true; exec 8>&-
 	[ -z "$(ls -A empty)" ]
 }
 
