@@ -161,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct blm_exchange how = { .max_bytes = BYTES_MAX, .secret = secret };
 	struct blm_format_info format;
 	struct blm_filter *f = NULL;
-	unsigned choices;
+	unsigned choices, bits;
 
 	if (!size)
 		return 0;
@@ -175,7 +175,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if ((choices & FORMAT) == 3 && size >= 2) {
 		how.format = blm_format_list(data[0] % 32, &format) == 0 ? format.name : NULL;
 		how.everything = data[0] & EVERYTHING;
-		how.cells = UINT64_C(1) << data[1] % 32 % 23;
+		bits = data[1] % 32 % 23;
+		how.cells = UINT64_C(1) << (bits > 16 && bits < 20 ? bits - 4 : bits);	/* at most 8 KiB, or too many: these are soon asked, and refused */
 		how.probes = data[1] / 32;
 		data += 2;
 		size -= 2;
