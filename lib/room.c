@@ -190,24 +190,26 @@ enum { TIMES_FAR = 4, KEYS_FAR = 1 << 16 };	/* more than so many times its keys,
 
 /*
  * It grows by the count, and in a damaged file that can be any number: it would grow until the disk is full. So where the count is far
- * beyond what all parts are for, and the last of them nearly empty, the count becomes what the bits say. True: that is done.
+ * beyond what all parts are for, and the last of them nearly empty, the count becomes what the bits say. True: that is done. For how many
+ * keys the parts are is a number in the file, too: cells that cannot have so many do not bear it out.
  */
 static bool mend_count(struct blm_view *view)
 {
 	const struct blm_part *last = &view->part[view->parts - 1];
-	uint64_t counted = blm_counted_keys(view), keys = 0, most;
+	uint64_t counted = blm_counted_keys(view), before = 0, keys, most;
 	struct blm_census census = { 0 };
 	double fill, error;
 
-	for (unsigned i = 0; i < view->parts; i++)
-		keys += view->part[i].shape.capacity;
+	for (unsigned i = 0; i < view->parts - 1; i++)
+		before += view->whole.kind->fits(&view->whole, i);
+	keys = before + view->whole.kind->fits(&view->whole, view->parts - 1);
 	if (counted / TIMES_FAR <= keys || counted - keys <= KEYS_FAR)
 		return false;
 	last->kind->census(last, last->bytes, last->shape.bytes, &census);
 	fill = (double)census.ones / (double)last->shape.cells;
 	if (fill > 0.1)		/* a full one has about 0.5 */
 		return false;
-	most = keys - last->shape.capacity + (uint64_t)last->kind->keys_of(&last->shape, fill, &error);
+	most = before + (uint64_t)last->kind->keys_of(&last->shape, fill, &error);
 	if (most >= counted)
 		return false;
 	store_release(&live_of(view)->inexact.word, 1);

@@ -277,11 +277,13 @@ struct blm_kind {
 	 * ---- Kinds that are made ready for more keys now and then (room.c, under a lock) ----
 	 * room(): how many may come before that; 0: none; UINT64_MAX: that is a matter of time. keys: how many came so far, by the count.
 	 * Some grow: next() says what part is appended, in proportion to those that are there, whatever the file says; false: they have come
-	 * to an end. The others have slots in a ring: begin_slot() clears the part that will be the next slot, and says which it is; when
-	 * that is on the disk, turn() makes it the newest.
+	 * to an end. fits(): how many keys part i is for, if it has the cells for them, else about what those can have. The others have slots
+	 * in a ring: begin_slot() clears the part that will be the next slot, and says which it is; when that is on the disk, turn() makes
+	 * it the newest.
 	 */
 	uint64_t (*room)(const struct blm_part *whole, uint64_t keys);
 	bool (*next)(const struct blm_part *whole, struct blm_component *ret);
+	uint64_t (*fits)(const struct blm_part *whole, unsigned i);
 	unsigned (*begin_slot)(struct blm_part *whole);
 	void (*turn)(struct blm_part *whole, uint64_t keys);
 

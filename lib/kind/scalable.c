@@ -60,22 +60,23 @@ static bool compose(const struct blm_shape *whole, unsigned i, struct blm_compon
 	return blm_component_plan(ret, "classic", ROLE_STAGE, &stage) == 0;
 }
 
-/* So many keys at its rate no cells do better than; twice that, since programs round what they make. */
-static uint64_t most_keys(const struct blm_part *whole, unsigned i)
+/* What it says, but at most twice the keys that no cells do better than at its rate: twice, since programs round what they make. */
+static uint64_t fits(const struct blm_part *whole, unsigned i)
 {
-	double keys = ceil((double)whole->sub[i].shape.cells * M_LN2 * M_LN2 / -log(rate_of_stage(&whole->shape, i)));
+	const struct blm_shape *s = &whole->sub[i].shape;
+	double keys = ceil((double)s->cells * M_LN2 * M_LN2 / -log(rate_of_stage(&whole->shape, i)));
+	uint64_t most = 2 * (uint64_t)fmin(keys, (double)BLM_CAPACITY_MAX);
 
-	return 2 * (uint64_t)fmin(keys, (double)BLM_CAPACITY_MAX);
+	return s->capacity < most ? s->capacity : most;
 }
 
 static bool next(const struct blm_part *whole, struct blm_component *ret)
 {
-	unsigned last = whole->subs - 1;
-	uint64_t keys = whole->sub[last].shape.capacity, most = most_keys(whole, last), growth = whole->shape.args[GROWTH];
+	uint64_t keys = fits(whole, whole->subs - 1), growth = whole->shape.args[GROWTH];
 
 	if (!compose(&whole->shape, whole->subs, ret))
 		return false;
-	keys = keys > most ? most : keys ? keys : 1;
+	keys = keys ? keys : 1;
 	if (ret->shape.capacity / growth <= keys)
 		return true;
 	return blm_component_plan(ret, "classic", ROLE_STAGE, &(struct blm_params){ .capacity = keys * growth, .rate = ret->shape.rate }) == 0;
@@ -255,6 +256,6 @@ const struct blm_kind blm_kind_scalable = {
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite,
 	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
-	.compose = compose, .parts = parts, .counts = counts, .room = room, .next = next, .describe = describe,
+	.compose = compose, .parts = parts, .counts = counts, .room = room, .fits = fits, .next = next, .describe = describe,
 	.only_sets = true, .some_schemes = true,
 };

@@ -399,6 +399,27 @@ START_TEST(whatever_its_header_says_the_next_filter_is_in_proportion_to_those_th
 }
 END_TEST
 
+/* Two of three say that they are for a million million keys, and have three times as many: else it would grow until it is for them all. */
+START_TEST(whatever_its_filters_say_they_are_for_and_have_it_grows_by_one_that_is_in_proportion)
+{
+	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_filter *f;
+	struct blm_info info;
+
+	make_file(3, 1);
+	for (uint32_t i = 1; i < 3; i++)
+		put(file + HEAD + 3 * 8 + i * (STAGE + 1) + 24, UINT64_C(1) << 40);
+	put(file + HEAD + 3 * 8 + 32, 3 * UINT64_C(1) << 41);
+	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
+	ck_assert_int_ge(blm_add(f, "key", 3), 0);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.parts, 4);
+	ck_assert_uint_lt(info.data_bytes, 1 << 12);
+	ck_assert(blm_contains(f, "key", 3));
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
 {
 	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
@@ -545,6 +566,7 @@ int main(void)
 	tcase_add_test(tc, a_file_with_a_number_that_none_has_is_not_told_by_its_beginning);
 	tcase_add_test(tc, it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be);
 	tcase_add_test(tc, whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there);
+	tcase_add_test(tc, whatever_its_filters_say_they_are_for_and_have_it_grows_by_one_that_is_in_proportion);
 	tcase_add_test(tc, a_first_filter_for_more_keys_than_its_bits_can_have_is_refused);
 	tcase_add_test(tc, slices_of_2_to_the_31_bits_and_more_take_wider_words);
 	tcase_add_test(tc, lacking_memory_is_told_and_nothing_is_written);

@@ -5,6 +5,7 @@
  * two bits for the size of the pieces.
  */
 #include "bloomery.h"
+#include "must.h"
 #include "stream/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,12 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { MOST = 1 << 20, PIECES = 1 << 14, BETWEEN = 1 << 18 };
 
 static const struct blm_stage *const stages[] = { NULL, &blm_stage_base64, &blm_stage_zlib, &blm_stage_zstd };
-
-static void must(bool right)
-{
-	if (!right)
-		__builtin_trap();
-}
 
 /* Between two stages: ends after so many bytes. */
 struct meter {

@@ -9,6 +9,7 @@
  */
 #include "bloomery.h"
 #include "dice.h"
+#include "must.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -40,12 +41,6 @@ static size_t in_bytes;
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0";
-}
-
-static void must(int right)
-{
-	if (!right)
-		__builtin_trap();
 }
 
 /* Without memcpy() and memset(), which would look at what the sanitizer puts between variables. */

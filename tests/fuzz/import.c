@@ -8,6 +8,7 @@
 #include "dice.h"
 #include "held.h"
 #include "kind/clock.h"
+#include "must.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -37,14 +38,6 @@ static const uint8_t secret[BLM_SECRET_BYTES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 
 
 static const uint64_t seeds[2] = { 1, 2 };		/* of files that have none: bip158 */
 static struct held file;
-
-static void must(bool right)
-{
-	if (!right) {
-		fprintf(stderr, "last failure: %s\n", blm_why());
-		__builtin_trap();
-	}
-}
 
 static void ask(const struct blm_filter *f)
 {

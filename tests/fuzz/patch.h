@@ -2,18 +2,14 @@
 #ifndef BLM_FUZZ_PATCH_H
 #define BLM_FUZZ_PATCH_H
 
+#include "must.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static inline void must(bool right)
-{
-	if (!right)
-		__builtin_trap();
-}
 
 /* The bytes of a file, up to so many, for good; the file goes. */
 static inline uint8_t *take_file(const char *path, size_t most, size_t *ret_count)

@@ -9,15 +9,10 @@
 #include "bloomery.h"
 #include "catalog/record.h"
 #include "info.h"
+#include "must.h"
 #include "store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool right)
-{
-	if (!right)
-		__builtin_trap();
-}
 
 static void mend(uint8_t *bytes, size_t size)
 {

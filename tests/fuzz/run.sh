@@ -63,6 +63,20 @@ work()
 	done
 }
 
+# What it ended with, and the input that it was: that is all there is to find it again by, since the folder goes.
+show_failure()
+{
+	local target=$1 log=$2 input
+
+	tail -12 "$log/out"
+	for input in "$log"/crash-* "$log"/timeout-* "$log"/oom-* "$log"/leak-*; do
+		if [ -f "$input" ]; then
+			(cd "$log" && "$target" -timeout=20 "$input" 2>&1) | grep -aE 'not true|ERROR|runtime error|#[0-9]+ .* in (blm_|LLVM)' | cut -c 1-300 | head -12
+			echo "# the input, for base64 -d | gunzip: $(gzip -9n < "$input" | base64 -w 0 | head -c 60000)"
+		fi
+	done
+}
+
 # The target with so many seconds; says how it went.
 fuzz()
 {
@@ -76,7 +90,7 @@ fuzz()
 		pids+=($!)
 	done
 	for ((i = 0; i < processors; i++)); do
-		wait "${pids[i]}" || { tail -60 "$log/$name/$i/out"; code=1; }
+		wait "${pids[i]}" || { show_failure "$target" "$log/$name/$i"; code=1; }
 	done
 	count=$(awk '{ n += $1 } END { printf "%d\n", n }' "$log/$name"/*/done)
 	echo "# $name: $count executions in $((SECONDS - begun)) s, by $processors processes at once;" \
