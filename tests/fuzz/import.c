@@ -123,10 +123,10 @@ static uint64_t noon(void)
 	return UINT64_C(1700000000000000000);
 }
 
-/* A key takes no more than in proportion to what is there already (add()), which is some 700 times that: there is room for that. */
+/* A key takes no more than in proportion to what is there already (add()), which is at most some thousand times that: there is room for that. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	const struct rlimit files = { 64 << 20, 64 << 20 };
+	const struct rlimit files = { 256 << 20, 256 << 20 };
 
 	must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &files) == 0);
 	must(hold(&file, BYTES_MAX));
