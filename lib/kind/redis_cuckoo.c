@@ -313,10 +313,13 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return count_still(part, key->hash.lo, 1);
 }
 
+/* One that is in limbo alone, of who died when adding or removing it, contains() says to be there: so it counts, as long as it is. */
 static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
 {
 	uint64_t found = count_settled(part, key->hash.lo);
 
+	if (!found)
+		found = count_still(part, key->hash.lo, 1);
 	if (found)
 		*ret = found;
 	return found != 0;

@@ -256,6 +256,20 @@ START_TEST(who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_
 }
 END_TEST
 
+START_TEST(a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there)
+{
+	struct blm_filter *f = make_of_bloom();
+	struct blm_part *part = &current_view(f)->whole;
+
+	*own_word(part, 1) = BLOOM_HERE + 1;
+	ck_assert_uint_eq(copies_of_bloom(f), 1);
+	OK(blm_add(f, "other", 5));
+	ck_assert_uint_eq(part->bytes[BLOOM_HERE], 0);
+	ck_assert_uint_eq(copies_of_bloom(f), 0);
+	blm_close(f);
+}
+END_TEST
+
 /* What lay in limbo when the power failed is no matter of the second image, which is older. */
 START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
 {
@@ -293,6 +307,7 @@ int main(void)
 	tcase_add_test(tc, what_a_dead_writer_left_in_limbo_is_cleared_by_the_next);
 	tcase_add_test(tc, a_cell_in_limbo_that_nobody_wrote_yet_is_none_any_more);
 	tcase_add_test(tc, who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_one_fingerprint_in_what_is_made_of_it);
+	tcase_add_test(tc, a_key_whose_writer_died_counts_once_as_long_as_the_filter_says_that_it_is_there);
 	tcase_add_test(tc, after_a_power_cut_a_reader_counts_what_its_last_sync_found);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
