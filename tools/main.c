@@ -60,8 +60,7 @@ int main(int argc, char **argv)
 		return FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* what stdout goes to may be at its limit, too: an error then, as of a full disk */
 	code = dispatch(argc, argv);
-	if (blm_truncated())
-		code = broken("%s: was cut, could not be read, or found the disk full, while it was open: its answers are worth nothing", blm_truncated());
+	code = tell_if_cut(code);
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno == EPIPE)
 			stop_for(SIGPIPE);

@@ -57,6 +57,34 @@ a_block_that_lost_bits_stops_no_input_and_is_told_of_at_its_end() {
 	done
 }
 
+# cut_under SIZE COMMAND [OPTION...]: the command with keys that come when it has ./f mapped, and ./f is cut
+cut_under()
+{
+	local size=$1 code=0
+	shift
+	rm -f ./f ./f.key keys; mkfifo keys
+	case $1 in
+	remove) make ./f 1000 --kind counting ;;
+	*) make ./f 1000 ;;
+	esac
+	"$BLOOMERY" "$1" ./f keys "${@:2}" > cut.out 2> exits.err & pid=$!
+	exec 3> keys		# which it opens when it has opened ./f
+	grep -q "$PWD/f$" /proc/$pid/maps
+	truncate -s "$size" ./f
+	seq 5000 >&3 || :	# it may end before it has read them all
+	exec 3>&-
+	wait $pid || code=$?
+	same "$code" 2
+	same "$(wc -l < exits.err)" 1
+	says './f: was cut, could not be read, or found the disk full, while it was open: its answers are worth nothing; put a copy in its place'
+}
+
+a_file_that_is_cut_under_the_map_is_one_line_of_error_that_names_it() {
+	for size in 30000 8192 0; do
+		cut_under $size test; cut_under $size add; cut_under $size add --sync-every 10; cut_under $size claim; cut_under $size remove
+	done
+}
+
 bits_that_were_lost_are_told_of_also_where_the_input_ends_badly() {
 	make ./f 20000; spoil ./f 1 65536
 	seq 20001 20100 > more; code=0
