@@ -1,4 +1,5 @@
-"""catalog.py - damaged catalogs through the program: nothing crashes or lists other names, a repair brings every name back
+"""catalog.py - damaged catalogs through the program: nothing crashes or lists other names, what is changed in one is changed or refused,
+a repair brings every name back
 
 catalog.py BLOOMERY [HOW-MANY]; prints what ls and info did, too
 """
@@ -76,15 +77,28 @@ def damages(good, count, rng):
 			yield '2 bytes of a head', bytes(bad)
 
 
-def all_keys_there(store):
-	for name in NAMES:
+def all_keys_there(store, names):
+	for name in names:
 		r = subprocess.run([PROGRAM, 'test', '-q', name, '--store', store], input=b'key of %s\n' % name.encode(), capture_output=True)
 		if r.returncode:
 			return ['%s: %s' % (name, r.stderr.decode(errors='replace'))]
 	return []
 
 
-def try_one(store, pristine, bad, outcomes, thorough):
+def change(store, which, name):
+	"""Changes something; the names that there are then, and what the change was. Where it is refused it may have come half the way."""
+	other = [n for n in NAMES if n != name]
+	words, there = [
+		(('label', name, 'written=yes'), [NAMES]),
+		(('create', 'new', '-n', '10'), [NAMES + ['new'], NAMES]),
+		(('mv', name, 'renamed'), [other + ['renamed'], NAMES]),
+		(('drop', name), [other, NAMES]),
+	][which]
+	r = Run(store, *words)
+	return words, r, there[:1] if r.code == 0 else there
+
+
+def try_one(store, pristine, bad, outcomes, number):
 	"""What was wrong with verify and repair."""
 	data, wrong = os.path.join(store, 'catalog', 'data.mdb'), []
 
@@ -95,7 +109,8 @@ def try_one(store, pristine, bad, outcomes, thorough):
 				f.write(bad)
 
 	damage()
-	listing, one = Run(store, 'ls'), Run(store, 'info', NAMES[zlib.crc32(bad or b'') % FILTERS])
+	name = NAMES[zlib.crc32(bad or b'') % FILTERS]
+	listing, one = Run(store, 'ls'), Run(store, 'info', name)
 	for r, what in (listing, 'ls'), (one, 'info'):
 		silent = what == 'ls' and r.code == 0 and r.out.split('\n')[:-1] != NAMES
 		if r.code < 0 or silent:
@@ -106,21 +121,28 @@ def try_one(store, pristine, bad, outcomes, thorough):
 		wrong.append('verify: %s' % seen)
 	if seen.code == 0 and listing.code == 0 and listing.out.split('\n')[:-1] != NAMES:
 		wrong.append('verify finds nothing where ls lists %r' % listing.out)
+	words, changed, names = change(store, number % 4, name)
+	outcomes[words[0], 'signal' if changed.code < 0 else 'refused' if changed.code else 'done'] += 1
+	if changed.code < 0:
+		wrong.append('%s: %s' % (words, changed))
 	mended = Run(store, 'verify', '--repair')
 	outcomes['verify', 'crash told of' if 'crashed' in mended.err else 'found' if mended.out else 'nothing found'] += 1
 	if mended.code:
 		wrong.append('verify --repair: %s' % mended)
 	after, again = Run(store, 'ls'), Run(store, 'verify')
-	if after.code or after.out.split('\n')[:-1] != NAMES:
-		wrong.append('after the repair, ls: %s\nrepair: %s' % (after, mended))
+	there = after.out.split('\n')[:-1]
+	if after.code or there not in [sorted(n) for n in names]:
+		wrong.append('after %s: %s\nand the repair, ls: %s\nrepair: %s' % (words, changed, after, mended))
 	if again.code:
 		wrong.append('after the repair, verify: %s' % again)
-	if thorough:
-		wrong += all_keys_there(store)
-	if wrong or sorted(os.listdir(os.path.join(store, 'filters'))) != pristine['files']:
-		wrong = wrong or ['other files in filters/']
-		shutil.rmtree(store)
-		shutil.copytree(pristine['copy'], store)
+	if words[0] == 'label' and changed.code == 0 and 'written=yes' not in Run(store, 'info', name).out:
+		wrong.append('after the repair the label of %s is gone' % name)
+	if number % 10 == 0:
+		wrong += all_keys_there(store, [n for n in there if n in NAMES])
+	if words[0] == 'label' and not wrong and sorted(os.listdir(os.path.join(store, 'filters'))) != pristine['files']:
+		wrong = ['other files in filters/']
+	shutil.rmtree(store)
+	shutil.copytree(pristine['copy'], store)
 	return wrong
 
 
@@ -155,11 +177,11 @@ def main():
 		failed, tried = collections.defaultdict(list), collections.Counter()
 		for i, (sort, bad) in enumerate(damages(good, COUNT, rng)):
 			tried[sort] += 1
-			failed[sort] += try_one(store, pristine, bad, outcomes, i % 10 == 0)
+			failed[sort] += try_one(store, pristine, bad, outcomes, i)
 		for sort in sorted(tried):
-			tap.ok(not failed[sort], 'of %d catalogs with %s each is listed, looked up in and verified without a crash and repaired with all names'
+			tap.ok(not failed[sort], 'of %d catalogs with %s each is listed, looked up in, verified and changed without a crash and repaired with all names'
 				% (tried[sort], sort), '%d failures\n' % len(failed[sort]) + '\n'.join(failed[sort][:5]))
-		for what in 'ls', 'info', 'verify':
+		for what in 'ls', 'info', 'label', 'create', 'mv', 'drop', 'verify':
 			print('# %s: %s' % (what, ', '.join('%d %s' % (n, o) for (w, o), n in sorted(outcomes.items()) if w == what)))
 	tap.done()
 
