@@ -1,4 +1,4 @@
-/* logdisk.c - a disk that remembers every write and every flush in their order, and fails writes on request */
+/* logdisk.c - a disk that remembers every write and every flush in their order, and fails writes or reads on request */
 #define FUSE_USE_VERSION 31
 #include "logdisk.h"
 #include "work.h"
@@ -46,11 +46,28 @@ static int open_file(const char *path, struct fuse_file_info *fi)
 	return 0;
 }
 
+static bool is_at_fault(bool read, off_t from, size_t bytes)
+{
+	struct faults *faults = served->faults;
+
+	for (uint64_t i = 0; i < faults->count && faults->of_reads == read; i++)
+		if ((uint64_t)from < faults->at[i].to && faults->at[i].from < (uint64_t)from + bytes) {
+			faults->hits++;
+			return true;
+		}
+	return false;
+}
+
 static int read_file(const char *path, char *to, size_t bytes, off_t offset, struct fuse_file_info *fi)
 {
-	ssize_t got = is_mark(path) ? 0 : pread(served->image, to, bytes, offset);
+	ssize_t got;
 
 	(void)fi;
+	if (is_mark(path))
+		return 0;
+	if (is_at_fault(true, offset, bytes))
+		return -EIO;
+	got = pread(served->image, to, bytes, offset);
 	return got < 0 ? -errno : (int)got;
 }
 
@@ -61,23 +78,13 @@ static bool remember(enum logged what, const void *data, size_t bytes, off_t off
 	return write(served->log, &r, sizeof(r)) == (ssize_t)sizeof(r) && write(served->log, data, bytes) == (ssize_t)bytes;
 }
 
-static bool is_at_fault(uint64_t from, uint64_t to)
-{
-	for (uint64_t i = 0; i < served->faults->count; i++)
-		if (from < served->faults->at[i].to && served->faults->at[i].from < to)
-			return true;
-	return false;
-}
-
 static int write_file(const char *path, const char *data, size_t bytes, off_t offset, struct fuse_file_info *fi)
 {
 	(void)fi;
 	if (is_mark(path))
 		return remember(LOG_MARK, data, bytes, 0) ? (int)bytes : -EIO;
-	if (is_at_fault((uint64_t)offset, (uint64_t)offset + bytes)) {
-		served->faults->hits++;
+	if (is_at_fault(false, offset, bytes))
 		return -EIO;
-	}
 	if (!remember(LOG_WRITE, data, bytes, offset) || pwrite(served->image, data, bytes, offset) != (ssize_t)bytes)
 		return -EIO;
 	return (int)bytes;

@@ -1,5 +1,5 @@
 /*
- * logdisk.h - a disk that remembers every write and every flush in their order, and fails writes on request
+ * logdisk.h - a disk that remembers every write and every flush in their order, and fails writes or reads on request
  *
  * A file system of one file, in user space (FUSE), under the loop device. From what it remembers, every state can be made in which a
  * power cut may leave a disk: all that was written before the last flush, and of what came after it any sectors.
@@ -20,9 +20,10 @@ struct log_record {
 
 enum { FAULTS_MAX = 256 };
 
-/* Writes that touch one of these bytes of the disk fail with EIO. */
+/* Writes, or reads instead, that touch one of these bytes of the disk fail with EIO. */
 struct faults {
 	_Atomic uint64_t count, hits;
+	_Atomic bool of_reads;
 	struct { uint64_t from, to; } at[FAULTS_MAX];
 };
 

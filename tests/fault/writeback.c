@@ -1,15 +1,19 @@
 /*
- * writeback.c - a disk that fails to write, and is well again
+ * writeback.c - a disk that fails to write, or to read, and is well again
  *
  * The system gives up on what it could not write: a later msync() succeeds and the pages are lost with the next power cut. So a
  * sync that failed says so, the filter is suspect, and the next sync writes all pages anew. Here the disk fails the writes to the
  * filter's blocks, and only those, once; then, after a sync that returned 0, the power is cut. As a control the same is done with a
  * plain msync() in the place of that sync, which must lose keys.
+ *
+ * What cannot be read is no answer: who opted in to survive that hears of it from every call that says how the filter is, and nobody
+ * is denied a key.
  */
 #include "bloomery.h"
 #include "fault.h"
 #include "filter.h"
 #include "logdisk.h"
+#include "work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +21,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { BEFORE = 4000, DURING = 3000, AFTER = 1 };
@@ -55,11 +60,12 @@ static uint64_t missing(const struct blm_filter *f, uint64_t from, uint64_t coun
 	return lost;
 }
 
-/* Where on the disk the file lies. */
-static void break_blocks_of(const char *path, struct faults *faults)
+/* Where on the disk the file lies, from this byte of it on. */
+static void break_blocks_of(const char *path, uint64_t first, struct faults *faults)
 {
 	struct fiemap *map = calloc(1, sizeof(*map) + FAULTS_MAX * sizeof(map->fm_extents[0]));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned count = 0;
 
 	must(map && fd >= 0, path);
 	map->fm_length = FIEMAP_MAX_OFFSET;
@@ -67,11 +73,17 @@ static void break_blocks_of(const char *path, struct faults *faults)
 	map->fm_extent_count = FAULTS_MAX;
 	must(ioctl(fd, FS_IOC_FIEMAP, map) == 0 && map->fm_mapped_extents > 0, "where a file lies on the disk");
 	for (unsigned i = 0; i < map->fm_mapped_extents; i++) {
-		faults->at[i].from = map->fm_extents[i].fe_physical;
-		faults->at[i].to = map->fm_extents[i].fe_physical + map->fm_extents[i].fe_length;
+		const struct fiemap_extent *e = &map->fm_extents[i];
+		uint64_t before = first > e->fe_logical ? first - e->fe_logical : 0;
+
+		if (before >= e->fe_length)
+			continue;
+		faults->at[count].from = e->fe_physical + before;
+		faults->at[count++].to = e->fe_physical + e->fe_length;
 	}
+	must(count, "blocks to break");
 	faults->hits = 0;
-	faults->count = map->fm_mapped_extents;
+	faults->count = count;
 	close(fd);
 	free(map);
 }
@@ -106,7 +118,8 @@ static void fail_once(struct logdisk *l, unsigned shape, bool control, bool othe
 	must(blm_create(&f, NULL, path, &shapes[shape].params) == 0, "creating");
 	add(f, 0, BEFORE);
 	must(blm_sync(f) == 0, "syncing");
-	break_blocks_of(path, l->faults);
+	l->faults->of_reads = false;
+	break_blocks_of(path, 0, l->faults);
 	add(f, BEFORE, DURING);
 	r = blm_sync(f);
 	l->faults->count = 0;
@@ -139,6 +152,78 @@ static void fail_once(struct logdisk *l, unsigned shape, bool control, bool othe
 	disk_unmount(&l->disk);
 }
 
+/* The context is a path, until a finding is of that file. */
+static void note_name(void *context, const struct blm_finding *found)
+{
+	const char **path = context;
+
+	if (*path && !strcmp(found->file, *path) && strstr(found->what, "could not be read"))
+		*path = NULL;
+}
+
+/* In a process of its own, which survives for good. Returns what is wrong; NULL: nothing. */
+static const char *ask_of_bad_blocks(const char *path, const struct faults *faults)
+{
+	const char *named = path;
+	struct blm_filter *f;
+
+	if (blm_survive_truncation() < 0 || blm_open(&f, NULL, path, false) < 0)
+		return "it cannot be opened";
+	if (missing(f, 0, BEFORE))
+		return "a key is denied";
+	if (!faults->hits)
+		return "nothing was read";
+	if (!blm_truncated() || strcmp(blm_truncated(), path) != 0)
+		return "the file is not named";
+	if (blm_status(f) != -EIO)
+		return "it is said to be well";
+	blm_close(f);
+	return blm_verify(NULL, path, false, note_name, &named) == 1 && !named ? NULL : "verify does not name it";
+}
+
+/* The page of numbers can be read, what comes behind the first 128 KiB cannot. */
+static void fail_reads(struct logdisk *l, const char *type)
+{
+	enum { SEVERAL_BLOCKS = 2, FIRST = 128 << 10 };
+	const char **wrong = work_shared(4096);
+	struct blm_filter *f;
+	char path[500];
+	bool well;
+	pid_t pid;
+
+	logdisk_mount(l);
+	disk_folder(&l->disk, path, 400);
+	strcat(path, "/g.blm");
+	must(blm_create(&f, NULL, path, &shapes[SEVERAL_BLOCKS].params) == 0, "creating");
+	add(f, 0, BEFORE);
+	must(blm_sync(f) == 0, "syncing");
+	blm_close(f);
+	disk_unmount(&l->disk);
+
+	logdisk_mount(l);
+	l->faults->of_reads = true;
+	break_blocks_of(path, FIRST, l->faults);
+	*wrong = "it died";
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		*wrong = ask_of_bad_blocks(path, l->faults);
+		_exit(0);
+	}
+	must(waitpid(pid, NULL, 0) == pid, "waiting");
+	l->faults->count = 0;
+	disk_unmount(&l->disk);
+
+	logdisk_mount(l);
+	must(blm_open(&f, NULL, path, false) == 0, "opening on a disk that is well again");
+	well = !missing(f, 0, BEFORE);
+	blm_close(f);
+	well &= blm_verify(NULL, path, false, NULL, NULL) == 0;
+	disk_unmount(&l->disk);
+	tap(!*wrong && well, "%s: of pages that cannot be read no key is denied, and status and verify tell of the file%s%s", type,
+	    *wrong ? ": " : "", *wrong ? *wrong : "");
+}
+
 static void run(const char *type, unsigned long rounds)
 {
 	struct disk made;
@@ -164,6 +249,7 @@ static void run(const char *type, unsigned long rounds)
 		tap(control.lost > 0, "%s, %s: a second msync() alone loses keys: %llu of %llu", type, shapes[s].name,
 		    (unsigned long long)control.lost, (unsigned long long)control.keys);
 	}
+	fail_reads(&l, type);
 	logdisk_end(&l);
 	close(l.image);
 	close(l.log);
