@@ -139,22 +139,39 @@ randomised_addresses_and_huge_pages_change_no_answer() {
 	cmp want got
 }
 
+# also one in user space, where it warns that what it promises is up to that
 each_file_system_that_can_be_made_here_holds_filters_and_stores() {
 	is_root_with_mounts || { echo '# SKIP root with mounts is needed'; return 0; }
-	local sort missing=
-	for sort in tmpfs ext4 xfs btrfs; do
-		[ $sort = tmpfs ] || command -v mkfs.$sort > /dev/null || { missing+=" mkfs.$sort"; continue; }
+	local sort made missing=
+	for sort in tmpfs ext4 fuse2fs xfs btrfs; do
+		made=mkfs.$sort
+		case $sort in
+		tmpfs) made=true ;;
+		fuse2fs) made=mkfs.ext4; command -v fuse2fs > /dev/null || { missing+=" fuse2fs"; continue; } ;;
+		esac
+		command -v $made > /dev/null || { missing+=" $made"; continue; }
 		rm -f image; truncate -s 400M image; mkdir -p at
-		[ $sort = tmpfs ] || mkfs.$sort -q image > /dev/null 2>&1 || { missing+=" a-working-mkfs.$sort"; continue; }
+		$made -q image > /dev/null 2>&1 || { missing+=" a-working-$made"; continue; }
 		unshare -m bash -c '
-			if [ "$1" = tmpfs ]; then mount -t tmpfs -o size=400m none at; else mount -o loop image at; fi || exit 77
+			mounted()
+			{
+				case $1 in
+				tmpfs) mount -t tmpfs -o size=400m none at ;;
+				fuse2fs)
+					fuse2fs -f image at > server 2>&1 & server=$!
+					until mountpoint -q at; do kill -0 $server || return; sleep 0.01; done ;;
+				*) mount -o loop image at ;;
+				esac
+			}
+			unmounted() { umount at; wait; }	# of FUSE the server has the last word
+			mounted $1 || exit 77
 			set -e
 			"$0" create a -n 100k --store at/s; seq 5000 | "$0" add a --store at/s; "$0" sync a --store at/s
 			"$0" create at/f -n 100k; seq 5000 | "$0" claim at/f > /dev/null; "$0" verify --store at/s
-			[ "$1" = tmpfs ] || { umount at; mount -o loop image at; }
+			[ "$1" = tmpfs ] || { unmounted; mounted $1; }
 			[ "$(seq 5000 | "$0" test -c a --store at/s)" = 5000 ]; [ "$(seq 5000 | "$0" test -c at/f)" = 5000 ]
 			"$0" verify --store at/s; "$0" create at/big -n 1g -p 0.001 2> at/err && exit 1
-			grep -qi "space" at/err; [ ! -e at/big ]; umount at' "$BLOOMERY" $sort || { [ $? = 77 ] || { echo $sort; return 1; }; missing+=" a-mount-of-$sort"; }
+			grep -qi "space" at/err; [ ! -e at/big ]; unmounted' "$BLOOMERY" $sort || { [ $? = 77 ] || { echo $sort; return 1; }; missing+=" a-mount-of-$sort"; }
 	done
 	[ -z "$missing" ] || echo "# SKIP of some file systems, for want of$missing"
 }
