@@ -133,7 +133,10 @@ static int drop_damaged(struct blm_store *store, const char *name, const uint8_t
 	return r;
 }
 
-/* A filter whose file is lost, or damaged so that it does not open, can be dropped all the same. */
+/*
+ * A filter whose file is lost, or damaged so that it does not open, can be dropped all the same. One whose record is damaged cannot:
+ * nobody knows which file goes with it, and the next repair would bring the name back from there.
+ */
 static int drop_unopened(struct blm_store *store, const char *name)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -143,8 +146,6 @@ static int drop_unopened(struct blm_store *store, const char *name)
 		r = drop_damaged(store, name, entry->constant.uuid);
 		if (r == 0)
 			blm_store_lose_secret(store, entry->constant.template.key_id);
-	} else if (r == -EUCLEAN) {
-		r = blm_catalog_drop(store->catalog, name, NULL);
 	}
 	free(entry);
 	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, store->dir) : r;

@@ -191,7 +191,7 @@ static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 
 int blm_catalog_drop(struct blm_catalog *c, const char *name, const uint8_t uuid[16])
 {
-	return blm_catalog_transact(c, remove_entry, &(struct put){ .name = name, .uuid = uuid, .gone = uuid != NULL });
+	return blm_catalog_transact(c, remove_entry, &(struct put){ .name = name, .uuid = uuid, .gone = true });
 }
 
 int blm_catalog_remove(struct blm_catalog *c, const char *name, const uint8_t uuid[16])

@@ -57,7 +57,7 @@ struct blm_yielding {
 int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const struct blm_yielding *over, struct blm_entry *entry);
 int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);		/* -ENOENT, -EEXIST */
 int blm_catalog_drop(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* -ENOENT: gone, or another's */
-int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* the same, of a record alone: no note */
+int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* the same without a note; NULL: any */
 
 /* Change one record in place: change() gets it and returns 1 (write it), 0 (leave it) or a negative errno. */
 int blm_catalog_change(struct blm_catalog *catalog, const char *name,
