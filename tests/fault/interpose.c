@@ -11,6 +11,8 @@
  *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the function fails as a whole
  *   - getrandom with ENOSYS: libsodium asks once whether the system has it, and aborts where later it has not
  *   - dlopen and dlsym: this program is linked with what the library else loads
+ *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to say so: the program then ends by the signal,
+ *     as it would without the handler
  */
 #undef _FILE_OFFSET_BITS	/* each call is defined under its own name here, and under that for large files */
 #include "interpose.h"
@@ -35,6 +37,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 struct fault fault;
@@ -53,6 +56,7 @@ static const struct { const char *name; int errors[8]; } kinds[FAULT_CALLS] = {
 	[FAULT_LOCK] = { "a lock", { ENOLCK, EINTR } },
 	[FAULT_FLOCK] = { "a lock of the catalog", { ENOLCK, EINTR } },
 	[FAULT_NAME] = { "a new name", { EIO, EACCES, ENOENT, ENOSPC } },
+	[FAULT_RIGHTS] = { "a list of rights", { EIO, EPERM, ENOSPC } },
 	[FAULT_UNLINK] = { "a deletion", { EIO, EACCES } },
 	[FAULT_SEEK] = { "a seek", { EIO, EINVAL } },
 	[FAULT_FOLDER] = { "a listing of a folder", { ENOMEM, EIO } },
@@ -435,6 +439,11 @@ int fstatat(int folder, const char *restrict path, struct stat *restrict ret, in
 	return fails(FAULT_STAT) ? -1 : REAL(fstatat)(folder, path, ret, flags);
 }
 
+int statx(int folder, const char *restrict path, int flags, unsigned what, struct statx *restrict ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(statx)(folder, path, flags, what, ret);
+}
+
 int access(const char *path, int how)
 {
 	return fails(FAULT_STAT) ? -1 : REAL(access)(path, how);
@@ -490,6 +499,21 @@ int fchown(int fd, uid_t owner, gid_t group)
 int fchmod(int fd, mode_t mode)
 {
 	return fails(FAULT_NAME) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+ssize_t fgetxattr(int fd, const char *name, void *ret, size_t bytes)
+{
+	return fails(FAULT_RIGHTS) ? -1 : REAL(fgetxattr)(fd, name, ret, bytes);
+}
+
+int fsetxattr(int fd, const char *name, const void *from, size_t bytes, int flags)
+{
+	return fails(FAULT_RIGHTS) ? -1 : REAL(fsetxattr)(fd, name, from, bytes, flags);
+}
+
+int fremovexattr(int fd, const char *name)
+{
+	return fails(FAULT_RIGHTS) ? -1 : REAL(fremovexattr)(fd, name);
 }
 
 int fsync(int fd)
