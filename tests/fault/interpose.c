@@ -4,13 +4,20 @@
  * The program defines them itself, so the libraries that it is linked with come here as well: LMDB, libsodium, and what the C
  * library itself allocates. Counting is for threads, too; but which thread makes the n-th call is not the same each time.
  *
- * Of what these libraries call, the following does not come here:
- *   - what cannot fail as it is called, or fails without effect: close, closedir, fclose, clock_gettime, getrlimit, getrusage, sigaction,
- *     pthread_sigmask, pthread_mutex_init and its like (which allocate nothing), pthread_mutex_lock, newlocale of "C" (it is there)
- *   - pthread_atfork: the C library has room for 48 of them, and then allocates
+ * Of what these libraries call, the following does not come here (calls.py reads the names before the colons, and itself has those of what
+ * works in memory only):
+ *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid, geteuid, getpagesize, sigaction, sigpending,
+ *     sigtimedwait, pthread_sigmask, raise: cannot fail as they are called, or fail without effect
+ *   - pthread_mutex_init, pthread_mutex_destroy, pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_unlock, pthread_cond_init,
+ *     pthread_cond_destroy, pthread_cond_wait, pthread_cond_signal, pthread_cond_broadcast, pthread_rwlock_init, pthread_rwlock_destroy,
+ *     pthread_rwlock_rdlock, pthread_rwlock_wrlock, pthread_rwlock_unlock, pthread_rwlockattr_init, pthread_rwlockattr_destroy,
+ *     pthread_rwlockattr_setkind_np, pthread_once, pthread_join: allocate nothing, and fail only if they are misused
+ *   - newlocale, uselocale: the locale is "C", which is there
+ *   - register_atfork: pthread_atfork(), that is; the C library has room for 48 of them, and then allocates
+ *   - asprintf, strdup: allocate with malloc(), which comes here
  *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the function fails as a whole
  *   - getrandom with ENOSYS: libsodium asks once whether the system has it, and aborts where later it has not
- *   - dlopen and dlsym: this program is linked with what the library else loads
+ *   - dlopen, dlsym, dlerror: this program is linked with what the library else loads
  *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to say so: the program then ends by the signal,
  *     as it would without the handler
  */
