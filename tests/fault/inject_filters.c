@@ -2,6 +2,7 @@
 #include "inject.h"
 #include "interpose.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -14,6 +15,22 @@ static int create(struct world *w)
 static int create_keyed(struct world *w)
 {
 	return blm_create(&w->made, w->store, new_name(w), &keyed);
+}
+
+/* Made before, and lost: its secret's line is still there. */
+static void leave_secret(struct world *w)
+{
+	FIXTURE(blm_create(NULL, NULL, "new", &keyed));
+	FIXTURE(unlink("new"));
+}
+
+/* Without an end: what comes is another line. */
+static void leave_line(struct world *w)
+{
+	int fd = open("new.key", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	FIXTURE(write(fd, "another's", 9) == 9 ? 0 : -EIO);
+	close(fd);
 }
 
 static int create_with_new_secret(struct world *w)
@@ -276,6 +293,8 @@ const struct one_case filters_cases[] = {
 	{ "create", EVERYWHERE, create, NULL, 0, EMPTY },
 	{ "create-keyed", EVERYWHERE, create_keyed, NULL, 0, EMPTY },
 	{ "create-secret", EVERYWHERE, create_with_new_secret, NULL, 0, EMPTY },
+	{ "create-keyed-again", IN_PATH, create_keyed, leave_secret, 0, EMPTY },
+	{ "create-keyed-behind-a-line", IN_PATH, create_keyed, leave_line, 0, EMPTY },
 	{ "create-sparse", EVERYWHERE, create_sparse, NULL, 0, EMPTY },
 	{ "create-over", IN_PATH | IN_STORE, create_over, NULL, EMPTY, 0 },
 	{ "open-read", IN_PATH | IN_STORE, open_to_read, NULL, 0, 0 },
