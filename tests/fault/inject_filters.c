@@ -162,6 +162,12 @@ int unite_into(struct world *w)
 	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
 }
 
+/* What it would be is looked at before anything is changed. */
+static int unite_into_judged(struct world *w)
+{
+	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0.5, NULL);
+}
+
 static int intersect_into(struct world *w)
 {
 	return blm_combine_into(w->f, BLM_INTERSECT, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
@@ -327,6 +333,7 @@ const struct one_case filters_cases[] = {
 	{ "union", EVERYWHERE | OPEN_F | OPEN_G, unite, NULL, 0, BOTH },
 	{ "intersection", EVERYWHERE | OPEN_F | OPEN_G, intersect, NULL, 0, SHARED },
 	{ "union-into", EVERYWHERE | OPEN_F | OPEN_G, unite_into, NULL, BOTH, 0 },
+	{ "union-into-judged", IN_PATH | OPEN_F | OPEN_G, unite_into_judged, NULL, BOTH, 0 },
 	{ "intersection-into", EVERYWHERE | OPEN_F | OPEN_G, intersect_into, NULL, SHARED, 0 },
 	{ "clear", EVERYWHERE | OPEN_F, clear, NULL, EMPTY, 0 },
 	{ "clear-anothers", IN_PATH | IN_STORE | OPEN_F, clear, give_away, EMPTY, 0 },

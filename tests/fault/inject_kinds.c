@@ -359,6 +359,7 @@ const struct one_case kinds_cases[] = {
 	{ "counting-data", IN_PATH | OPEN_F, unite_raw, as_counting, 0, 0 },
 	{ "counting-convert", IN_PATH | IN_STORE | OPEN_F, convert, as_counting, 0, FIRST },
 	{ "d-left-remove", IN_PATH | OPEN_F, remove_first, as_d_left, SHARED, 0 },
+	{ "d-left-rebuild", IN_PATH, rebuild, as_d_left, SECOND, 0 },
 	{ "d-left-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_d_left, FIRST, 0 },
 	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
 	{ "scalable-contains", IN_PATH | OPEN_F | READ_F, ask, as_scalable, 0, 0 },
