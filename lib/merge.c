@@ -159,9 +159,10 @@ static bool counts_keys(const struct blm_view *view)
 
 static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_began, const struct blm_view *view, const struct blm_build_options *o)
 {
+	uint64_t memory = o->memory_bytes ? o->memory_bytes : BLM_SORT_MEMORY;
 	const struct blm_sort_options options = {
 		.keep_all = counts_keys(view),
-		.threads = o->threads ? o->threads : 1, .memory_bytes = (o->memory_bytes ? o->memory_bytes : BLM_SORT_MEMORY) / 2,
+		.threads = o->threads ? o->threads : 1, .memory_bytes = memory - memory / 2,	/* of 1 not 0, which is the default */
 		.progress = { o->progress, o->context },
 	};
 	int r = blm_sort_begin(sort, &u->place, &options);

@@ -1,12 +1,13 @@
 /* pass.c - what goes over whole filters gives the same with any number of threads, over data and holes, and says what failed */
 #include "pass.h"
+#include "refuse.h"
 #include "suite.h"
 
 #include <sys/stat.h>
 
 enum { BITS = 300 << 20, KEYS = 20000, FILTERS = 3 };	/* 37.5 MB: five ranges */
 
-static const unsigned threads[] = { 1, 2, 3, 8 };
+static const unsigned threads[] = { 1, 2, 3, 9 };	/* the last: more than there ever are */
 
 static struct blm_filter *make(const char *kind, const char *path, bool sparse, uint32_t from)
 {
@@ -152,6 +153,54 @@ START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
 }
 END_TEST
 
+static int fail_together(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	pthread_barrier_wait(pass->context);
+	return blm_fail(-ENOSPC, "no room at %llu", (unsigned long long)at);
+}
+
+START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
+{
+	struct blm_filter *f = make("blocked", NULL, false, 0);
+	const struct blm_view *view = current_view(f);
+	pthread_barrier_t both;
+
+	pthread_barrier_init(&both, NULL, 2);
+	blm_use_threads(2);
+	ck_assert_int_eq(blm_pass(&(struct blm_pass){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_together,
+						      .context = &both }, NULL), -ENOSPC);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "no room at "));
+	blm_use_threads(0);
+	pthread_barrier_destroy(&both);
+	blm_close(f);
+}
+END_TEST
+
+static int count_bytes(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	atomic_fetch_add((_Atomic uint64_t *)pass->context, bytes);
+	return 0;
+}
+
+/* Its thread cannot be had, or its memory: who calls has the first. */
+START_TEST(a_helper_that_cannot_be_had_is_done_without)
+{
+	struct blm_filter *f = make("blocked", NULL, false, 0);
+	const struct blm_view *view = current_view(f);
+	_Atomic uint64_t done = 0;
+
+	blm_use_threads(3);
+	refuse_threads = _i == 0;
+	refuse_memory = _i == 0 ? 0 : 2;
+	OK(blm_pass(&(struct blm_pass){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = count_bytes, .context = (void *)&done }, NULL));
+	ck_assert_int_eq(refuse_memory, 0);
+	refuse_threads = false;
+	ck_assert_uint_eq(atomic_load(&done), view->part[0].shape.bytes);
+	blm_use_threads(0);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = (prefer_memory(), begin_suite("pass"));
@@ -162,6 +211,8 @@ int main(void)
 	tcase_add_loop_test(tc, any_number_of_threads_gives_the_same_bits_and_counts, 0, 4);
 	tcase_add_test(tc, holes_stay_holes_whatever_is_made_of_a_sparse_filter);
 	tcase_add_loop_test(tc, a_failure_in_any_thread_ends_the_pass_and_has_its_words, 0, ARRAY_LEN(threads));
+	tcase_add_test(tc, of_two_threads_that_fail_at_once_one_is_told_of);
+	tcase_add_loop_test(tc, a_helper_that_cannot_be_had_is_done_without, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -108,10 +108,11 @@ static bool take_list(int fd, int old)
 	char list[4096];		/* some 500 entries */
 	ssize_t bytes = fgetxattr(old, name, list, sizeof(list));
 
-	if (bytes < 0 && errno == ERANGE)
+	if (bytes >= 0)
+		return fsetxattr(fd, name, list, (size_t)bytes, 0) == 0;
+	if (errno != ENODATA && errno != EOPNOTSUPP)	/* it has one, or may have */
 		return false;
-	return bytes < 0 ? fremovexattr(fd, name) == 0 || errno == ENODATA || errno == EOPNOTSUPP
-			 : fsetxattr(fd, name, list, (size_t)bytes, 0) == 0;
+	return fremovexattr(fd, name) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
 }
 
 /*

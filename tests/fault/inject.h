@@ -84,6 +84,7 @@ int holds(const struct blm_filter *f, int from, int to);
 int what_it_holds(const struct blm_filter *f);
 const char *words_for(int what);
 void make_filter(struct blm_store *store, const char *name, const struct blm_params *params, int from, int to);
+void pack_in_gzip(const char *from, const char *to);
 void make_fixture(void);
 int ignore_bytes(void *context, const void *bytes, size_t count);
 int count_one(void *context, const struct blm_info *info, int err);

@@ -77,6 +77,22 @@ static int build_scalable(struct world *w)
 	return build_kind(w, new_name(w), (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 }, COMMON, 300, 0, &w->made);
 }
 
+/* It grows while it is built, and each part wants the secret again. */
+static int build_scalable_keyed(struct world *w)
+{
+	struct blm_params params = { .kind = "scalable", .capacity = 70, .rate = 1e-6, .hash = keyed.hash, .secret = keyed.secret };
+	struct blm_build *b;
+	int r = blm_build_begin(&b, w->store, new_name(w), &params, NULL);
+
+	if (r < 0)
+		return r;
+	r = gather(b, false, COMMON, 300);
+	if (r == 0)
+		return blm_build_finish(b, &w->made);
+	blm_build_cancel(b);
+	return r;
+}
+
 static const struct blm_params counted_golomb = { .kind = "golomb", .capacity = 600, .rate = 1e-6, .options = "counted=1", .replace = true };
 
 static void as_golomb(struct world *w)
@@ -142,17 +158,58 @@ static int update(struct world *w)
 	return r;
 }
 
+/* As many more come and go as memory has no room for. */
+static int update_much(struct world *w)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	struct blm_update *u;
+	char key[16];
+	int r = blm_update_begin(&u, w->store, "a", NULL, &least);
+
+	if (r < 0)
+		return r;
+	for (int i = KEYS; r == 0 && i < KEYS + MORE; i++) {
+		key_of(i, key);
+		r = blm_update_add_many(u, &(struct blm_key){ key, strlen(key) }, 1);
+		key_of(i + 100000, key);
+		if (r == 0)
+			r = blm_update_remove_many(u, &(struct blm_key){ key, strlen(key) }, 1);
+	}
+	if (r == 0)
+		return blm_update_finish(u);
+	blm_update_cancel(u);
+	return r;
+}
+
+static void as_large_golomb(struct world *w)
+{
+	FIXTURE(build_kind(w, "a", counted_golomb, 0, KEYS, MORE, NULL));
+}
+
+static void as_listed_golomb(struct world *w)
+{
+	struct blm_filter *f;
+
+	as_golomb(w);
+	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_allow_many(f, &(struct blm_key){ "key 1", 5 }, 1));
+	blm_close(f);
+}
+
 const struct one_case built_cases[] = {
 	{ "golomb-build", EVERYWHERE, build_golomb, NULL, 0, SECOND },
 	{ "fuse-build", IN_PATH | IN_MEMORY, build_fuse, NULL, 0, SECOND },
 	{ "ribbon-build", IN_STORE, build_ribbon, NULL, 0, SECOND },
 	{ "bloomier-build", IN_PATH, build_bloomier, NULL, 0, SECOND },
 	{ "scalable-build", IN_PATH | IN_STORE, build_scalable, NULL, 0, SECOND },
+	{ "scalable-build-keyed", IN_PATH, build_scalable_keyed, NULL, 0, SECOND },
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },
 	{ "golomb-open-read", IN_PATH | IN_STORE, open_to_read, as_golomb, 0, 0 },
 	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
 	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0, BOTH },
 	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
 	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
+	{ "golomb-update-much", IN_PATH, update_much, as_large_golomb, BOTH, 0 },
+	{ "golomb-update-listed", IN_STORE, update, as_listed_golomb, SECOND, 0 },
 	{ .name = NULL },
 };

@@ -2,6 +2,9 @@
 #include "inject.h"
 #include "stream/stream.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 static int export_to_function(struct world *w)
 {
 	return blm_export(w->f, NULL, ignore_bytes, NULL);
@@ -94,6 +97,53 @@ static int open_foreign(struct world *w)
 	return blm_open_foreign(&w->made, "foreign", &(struct blm_exchange){ .hash = "mm3-64" });
 }
 
+/* As another program has written it, with the keys of "a". */
+static void write_foreign(const char *format, const char *path)
+{
+	struct blm_filter *f;
+
+	FIXTURE(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = format, .capacity = 600, .rate = 0.0001 }));
+	FIXTURE(add_keys(f, 0, KEYS));
+	FIXTURE(blm_export_file(f, &(struct blm_exchange){ .format = format }, path));
+	blm_close(f);
+}
+
+static void write_json(struct world *w)
+{
+	write_foreign("bits-and-blooms-json", "other");
+}
+
+/* That goes on behind its bits, plain and in gzip. */
+static void write_longer(struct world *w)
+{
+	int fd;
+
+	write_foreign("dcso", "longer");
+	fd = open("longer", O_WRONLY | O_APPEND | O_CLOEXEC);
+	FIXTURE(write(fd, "and more", 8) == 8 ? 0 : -EIO);
+	close(fd);
+	pack_in_gzip("longer", "other");
+}
+
+static int import_other(struct world *w)
+{
+	return blm_import_file(&w->made, w->store, new_name(w), NULL, "other");
+}
+
+static int open_other(struct world *w)
+{
+	return blm_open_foreign(&w->made, "other", NULL);
+}
+
+/* What it is, as far as the file that it came from tells. */
+static int import_and_tell(struct world *w)
+{
+	struct blm_info *info = __builtin_alloca(sizeof(*info));
+	int r = import_other(w);
+
+	return r < 0 ? r : blm_info(w->made, info);
+}
+
 /* Bytes through every stage and back. */
 static int stream(struct world *w)
 {
@@ -135,6 +185,8 @@ const struct one_case exchange_cases[] = {
 	{ "import-text", EVERYWHERE, import_text, NULL, 0, FIRST },
 	{ "import-foreign", EVERYWHERE, import_foreign, NULL, 0, FIRST },
 	{ "import-foreign-text", IN_PATH, import_foreign_text, NULL, 0, FIRST },
+	{ "import-json", IN_PATH, import_other, write_json, 0, FIRST },
+	{ "import-longer-and-tell", IN_MEMORY, import_and_tell, write_longer, 0, FIRST },
 	{ "import-bytes", IN_PATH | OPEN_F, import_bytes, export_first, 0, FIRST },
 	{ "import-from-function", EVERYWHERE | OPEN_F, import_from_function, export_first, 0, FIRST },
 	{ "export", IN_PATH | IN_STORE | OPEN_F | GIVES_FILE, export_file, NULL, 0, 0 },
@@ -143,6 +195,7 @@ const struct one_case exchange_cases[] = {
 	{ "export-bytes", IN_PATH | OPEN_F, export_bytes, NULL, 0, 0 },
 	{ "export-text", IN_PATH | OPEN_F, export_text, NULL, 0, 0 },
 	{ "open-foreign", IN_PATH, open_foreign, NULL, 0, 0 },
+	{ "open-foreign-gzip", IN_PATH, open_other, write_longer, 0, 0 },
 	{ "stream", IN_MEMORY, stream, NULL, 0, 0 },
 	{ .name = NULL },
 };

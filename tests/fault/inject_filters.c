@@ -1,6 +1,10 @@
 /* inject_filters.c - inject.c's cases of filters of bits: made, opened, asked, given keys, combined, replaced */
 #include "inject.h"
+#include "interpose.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int create(struct world *w)
@@ -11,6 +15,22 @@ static int create(struct world *w)
 static int create_keyed(struct world *w)
 {
 	return blm_create(&w->made, w->store, new_name(w), &keyed);
+}
+
+/* Made before, and lost: its secret's line is still there. */
+static void leave_secret(struct world *w)
+{
+	FIXTURE(blm_create(NULL, NULL, "new", &keyed));
+	FIXTURE(unlink("new"));
+}
+
+/* Without an end: what comes is another line. */
+static void leave_line(struct world *w)
+{
+	int fd = open("new.key", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	FIXTURE(write(fd, "another's", 9) == 9 ? 0 : -EIO);
+	close(fd);
 }
 
 static int create_with_new_secret(struct world *w)
@@ -142,6 +162,12 @@ int unite_into(struct world *w)
 	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
 }
 
+/* What it would be is looked at before anything is changed. */
+static int unite_into_judged(struct world *w)
+{
+	return blm_combine_into(w->f, BLM_UNION, (const struct blm_filter *const[]){ w->g }, 1, 0.5, NULL);
+}
+
 static int intersect_into(struct world *w)
 {
 	return blm_combine_into(w->f, BLM_INTERSECT, (const struct blm_filter *const[]){ w->g }, 1, 0, NULL);
@@ -235,10 +261,46 @@ static void give_away(struct world *w)
 		FIXTURE(chown(info.path, 65534, 65534));
 }
 
+static const char list_name[] = "system.posix_acl_access";
+
+/* Another user may read and write, the group nothing. Where the file system has no such lists it is as any other. */
+static void list_rights(struct world *w)
+{
+	const struct {
+		uint32_t version;
+		struct { uint16_t tag, rights; uint32_t id; } of[5];
+	} list = { htole32(2), {
+		{ htole16(1), htole16(6), UINT32_MAX }, { htole16(2), htole16(6), htole32(64001) }, { htole16(4), 0, UINT32_MAX },
+		{ htole16(16), htole16(6), UINT32_MAX }, { htole16(32), 0, UINT32_MAX },
+	} };
+	struct blm_info info;
+
+	FIXTURE(blm_info(w->f, &info));
+	if (setxattr(info.path, list_name, &list, sizeof(list), 0) < 0)
+		FIXTURE(errno == EOPNOTSUPP ? chmod(info.path, 0600) : -errno);
+}
+
+/* With its list, or without anything for the group: the group's bits of the mode are else what the list gives somebody else. */
+static int clear_with_list(struct world *w)
+{
+	int r = clear(w);
+	bool armed = fault.armed;
+	struct blm_info info;
+	struct stat st;
+
+	fault.armed = false;
+	if (blm_info(w->f, &info) == 0 && stat(info.path, &st) == 0 && st.st_mode & 070 && getxattr(info.path, list_name, NULL, 0) < 0)
+		r = -EILSEQ;
+	fault.armed = armed;
+	return r;
+}
+
 const struct one_case filters_cases[] = {
 	{ "create", EVERYWHERE, create, NULL, 0, EMPTY },
 	{ "create-keyed", EVERYWHERE, create_keyed, NULL, 0, EMPTY },
 	{ "create-secret", EVERYWHERE, create_with_new_secret, NULL, 0, EMPTY },
+	{ "create-keyed-again", IN_PATH, create_keyed, leave_secret, 0, EMPTY },
+	{ "create-keyed-behind-a-line", IN_PATH, create_keyed, leave_line, 0, EMPTY },
 	{ "create-sparse", EVERYWHERE, create_sparse, NULL, 0, EMPTY },
 	{ "create-over", IN_PATH | IN_STORE, create_over, NULL, EMPTY, 0 },
 	{ "open-read", IN_PATH | IN_STORE, open_to_read, NULL, 0, 0 },
@@ -271,9 +333,11 @@ const struct one_case filters_cases[] = {
 	{ "union", EVERYWHERE | OPEN_F | OPEN_G, unite, NULL, 0, BOTH },
 	{ "intersection", EVERYWHERE | OPEN_F | OPEN_G, intersect, NULL, 0, SHARED },
 	{ "union-into", EVERYWHERE | OPEN_F | OPEN_G, unite_into, NULL, BOTH, 0 },
+	{ "union-into-judged", IN_PATH | OPEN_F | OPEN_G, unite_into_judged, NULL, BOTH, 0 },
 	{ "intersection-into", EVERYWHERE | OPEN_F | OPEN_G, intersect_into, NULL, SHARED, 0 },
 	{ "clear", EVERYWHERE | OPEN_F, clear, NULL, EMPTY, 0 },
 	{ "clear-anothers", IN_PATH | IN_STORE | OPEN_F, clear, give_away, EMPTY, 0 },
+	{ "clear-with-list-of-rights", IN_PATH | IN_STORE | OPEN_F, clear_with_list, list_rights, EMPTY, 0 },
 	{ "seal", EVERYWHERE | OPEN_F | SEALS, seal, NULL, FIRST, 0 },
 	{ "rebuild", IN_PATH | IN_STORE, rebuild, NULL, SECOND, 0 },
 	{ "rebuild-open", IN_STORE | OPEN_F, rebuild, NULL, SECOND, 0 },

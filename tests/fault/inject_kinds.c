@@ -1,6 +1,7 @@
 /* inject_kinds.c - inject.c's cases of kinds that do more than set bits */
 #include "inject.h"
 #include "file/format.h"
+#include "interpose.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,6 +25,17 @@ void become(struct world *w, struct blm_params params)
 static void as_cuckoo(struct world *w)
 {
 	become(w, (struct blm_params){ .kind = "cuckoo", .cells = 460, .rate = 1e-6 });
+}
+
+/* Never synced: the second image is a hole, for which there may be no room. */
+static void as_sparse_cuckoo(struct world *w)
+{
+	struct blm_params params = { .kind = "cuckoo", .cells = 460, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .sparse = true, .replace = true };
+	struct blm_filter *f;
+
+	FIXTURE(blm_create(&f, w->store, "a", &params));
+	FIXTURE(add_keys(f, 0, KEYS));
+	blm_close(f);
 }
 
 static void as_redis_cuckoo(struct world *w)
@@ -80,7 +92,7 @@ static void as_scalable(struct world *w)
 	become(w, (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 });
 }
 
-/* "b", too. */
+/* "b", too, with more parts, as it has more keys, for which nobody asks. */
 static void as_two_scalable(struct world *w)
 {
 	struct blm_params params = { .kind = "scalable", .capacity = 70, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true };
@@ -89,6 +101,12 @@ static void as_two_scalable(struct world *w)
 	as_scalable(w);
 	FIXTURE(blm_create(&f, w->store, "b", &params));
 	FIXTURE(add_keys(f, COMMON, 300));
+	for (int i = 1000; i < 1500; i++) {
+		char key[16];
+
+		key_of(i, key);
+		FIXTURE(blm_add(f, key, strlen(key)));
+	}
 	blm_close(f);
 }
 
@@ -112,8 +130,8 @@ static void as_split_block(struct world *w)
 	become(w, (struct blm_params){ .kind = "split-block", .cells = 256 * 200 });
 }
 
-/* The machine went down before all was synced, and with it some of the pages: the keys as of the sync are what counts, and they are "a"'s. */
-static void cut_power(struct world *w)
+/* The machine went down, and with it some of the pages, where some are to be lost. */
+static void lose_power(struct world *w, bool loses_pages)
 {
 	struct blm_info *what = __builtin_alloca(sizeof(*what));
 	const uint64_t another_boot = 2;
@@ -121,15 +139,75 @@ static void cut_power(struct world *w)
 	uint8_t zeros[64] = { 0 };
 	int fd;
 
-	FIXTURE(blm_open(&f, w->store, "a", true));
-	FIXTURE(blm_sync(f));
-	FIXTURE(add_keys(f, KEYS, KEYS + 20));
+	FIXTURE(blm_open(&f, w->store, "a", false));
 	FIXTURE(blm_info(f, what));
 	blm_close(f);
 	fd = open(what->path, O_RDWR | O_CLOEXEC);
-	FIXTURE(pwrite(fd, zeros, sizeof(zeros), sizeof(struct blm_header) + 64));
+	if (loses_pages)
+		FIXTURE(pwrite(fd, zeros, sizeof(zeros), sizeof(struct blm_header) + 64));
 	FIXTURE(pwrite(fd, &another_boot, 8, offsetof(struct blm_header, live.boot)));
 	close(fd);
+}
+
+/* Before all was synced: the keys as of the sync are what counts, and they are "a"'s. */
+static void change_after_sync(struct world *w)
+{
+	struct blm_filter *f;
+
+	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_sync(f));
+	FIXTURE(add_keys(f, KEYS, KEYS + 20));
+	blm_close(f);
+}
+
+static void cut_power(struct world *w)
+{
+	change_after_sync(w);
+	lose_power(w, true);
+}
+
+/* The call fails where it writes back for the n-th time, with these words. */
+static void fail_writing(struct blm_filter *f, int (*call)(struct blm_filter *f), long nth, const char *words)
+{
+	struct fault plan = fault;
+	int r;
+
+	fault.mode = FAULT_ONCE, fault.call = FAULT_SYNC, fault.nth = nth, fault.err = EIO, fault.armed = true;
+	r = call(f);
+	FIXTURE(r == -EIO && strstr(blm_why(), words) ? 0 : -EPROTO);
+	plan.allocated = fault.allocated;
+	plan.mapped = fault.mapped;
+	fault = plan;
+}
+
+static int add_again(struct blm_filter *f)
+{
+	return add_keys(f, 0, 1);
+}
+
+/*
+ * A sync that got so far and failed, as one that is killed leaves it: some blocks are in the journal. And the first change after that
+ * could not be announced, so the next sync asks who else is at it.
+ */
+static void leave_journal(struct world *w, long nth, const char *words)
+{
+	struct blm_filter *f;
+
+	as_cuckoo(w);
+	FIXTURE(blm_open(&f, w->store, "a", true));
+	fail_writing(f, blm_sync, nth, words);
+	fail_writing(f, add_again, 1, "cannot note that it changes");
+	blm_close(f);
+}
+
+static void as_cuckoo_of_failed_sync(struct world *w)
+{
+	leave_journal(w, 1, "writing it back failed");
+}
+
+static void as_cuckoo_with_journal(struct world *w)
+{
+	leave_journal(w, 3, "writing its second image failed");	/* behind the data and the record */
 }
 
 static void as_cut_cuckoo(struct world *w)
@@ -142,6 +220,31 @@ static void as_cut_iblt(struct world *w)
 {
 	as_iblt(w);
 	cut_power(w);
+}
+
+/* In the middle of a sync: what is in the journal counts. */
+static void as_cuckoo_cut_in_sync(struct world *w)
+{
+	as_cuckoo_with_journal(w);
+	lose_power(w, true);
+}
+
+/* Nobody knows what was lost. */
+static void as_cut_counting(struct world *w)
+{
+	as_counting(w);
+	change_after_sync(w);
+	lose_power(w, false);
+}
+
+static void as_synced_counting(struct world *w)
+{
+	struct blm_filter *f;
+
+	as_counting(w);
+	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_sync(f));
+	blm_close(f);
 }
 
 static void as_cuckoo_forked(struct world *w)
@@ -225,6 +328,9 @@ const struct one_case kinds_cases[] = {
 	{ "cuckoo-remove", IN_PATH | IN_STORE | OPEN_F, remove_first, as_cuckoo, SHARED, 0 },
 	{ "cuckoo-sync", IN_PATH | IN_STORE | OPEN_F, sync_it, as_cuckoo, 0, 0 },
 	{ "cuckoo-sync-in-child", IN_PATH | OPEN_F | FORKED, sync_it, as_cuckoo_forked, 0, 0 },
+	{ "cuckoo-first-sync", IN_PATH | OPEN_F, sync_it, as_sparse_cuckoo, 0, 0 },
+	{ "cuckoo-sync-after-failed", IN_PATH | OPEN_F, sync_it, as_cuckoo_of_failed_sync, 0, 0 },
+	{ "cuckoo-sync-with-journal", IN_STORE | OPEN_F, sync_it, as_cuckoo_with_journal, 0, 0 },
 	{ "cuckoo-copy", IN_PATH | OPEN_F, copy, as_cuckoo, 0, FIRST },
 	{ "cuckoo-clear", IN_STORE | OPEN_F, clear, as_cuckoo, EMPTY, 0 },
 	{ "cuckoo-seal", IN_PATH | OPEN_F | SEALS, seal, as_cuckoo, FIRST, 0 },
@@ -234,6 +340,7 @@ const struct one_case kinds_cases[] = {
 	{ "cuckoo-export-bytes", IN_PATH | OPEN_F, export_bytes, as_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-read", IN_PATH, open_to_read, as_cut_cuckoo, 0, 0 },
 	{ "cuckoo-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_cuckoo, 0, 0 },
+	{ "cuckoo-cut-in-sync-open-write", IN_PATH, open_to_write, as_cuckoo_cut_in_sync, 0, 0 },
 	{ "redis-cuckoo-add", IN_PATH | OPEN_F, add_second, as_redis_cuckoo, BOTH, 0 },
 	{ "redis-cuckoo-remove", IN_STORE | OPEN_F, remove_first, as_redis_cuckoo, SHARED, 0 },
 	{ "redis-cuckoo-sync", IN_PATH | OPEN_F, sync_it, as_redis_cuckoo, 0, 0 },
@@ -245,11 +352,14 @@ const struct one_case kinds_cases[] = {
 	{ "iblt-differences", IN_PATH | IN_STORE | OPEN_F | OPEN_G, list_differences, as_two_iblt, 0, 0 },
 	{ "iblt-difference", IN_PATH | OPEN_F | OPEN_G, estimate_difference, as_two_iblt, 0, 0 },
 	{ "counting-add", IN_PATH | OPEN_F, add_second, as_counting, BOTH, 0 },
+	{ "counting-add-after-sync", IN_PATH | OPEN_F, add_second, as_synced_counting, BOTH, 0 },
+	{ "counting-cut-open-write", IN_PATH | IN_STORE, open_to_write, as_cut_counting, 0, 0 },
 	{ "counting-remove", IN_STORE | OPEN_F, remove_first, as_counting, SHARED, 0 },
 	{ "counting-union-into", IN_PATH | IN_STORE | OPEN_F | OPEN_G, unite_into, as_two_counting, BOTH, 0 },
 	{ "counting-data", IN_PATH | OPEN_F, unite_raw, as_counting, 0, 0 },
 	{ "counting-convert", IN_PATH | IN_STORE | OPEN_F, convert, as_counting, 0, FIRST },
 	{ "d-left-remove", IN_PATH | OPEN_F, remove_first, as_d_left, SHARED, 0 },
+	{ "d-left-rebuild", IN_PATH, rebuild, as_d_left, SECOND, 0 },
 	{ "d-left-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_d_left, FIRST, 0 },
 	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
 	{ "scalable-contains", IN_PATH | OPEN_F | READ_F, ask, as_scalable, 0, 0 },

@@ -84,11 +84,11 @@ void make_filter(struct blm_store *store, const char *name, const struct blm_par
 	blm_close(f);
 }
 
-/* "plain" in gzip: one block, stored as it is (RFC 1951, 1952). */
-static void make_gzip(void)
+/* One block, stored as it is (RFC 1951, 1952). */
+void pack_in_gzip(const char *from, const char *to)
 {
 	static uint8_t bytes[UINT16_MAX + 64] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1 };
-	int in = open("plain", O_RDONLY | O_CLOEXEC), out = open("gzip", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	ssize_t n = read(in, bytes + 15, UINT16_MAX);
 	const uint16_t lengths[2] = { htole16((uint16_t)n), htole16((uint16_t)~n) };
 	uint32_t ends[2] = { UINT32_MAX, htole32((uint32_t)n) };
@@ -130,7 +130,7 @@ void make_fixture(void)
 	FIXTURE(blm_open(&f, NULL, "a", false));
 	FIXTURE(blm_export_file(f, &text, "text"));
 	FIXTURE(blm_export_file(f, NULL, "plain"));
-	make_gzip();
+	pack_in_gzip("plain", "gzip");
 	blm_close(f);
 	blm_store_close(store);
 }

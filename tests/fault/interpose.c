@@ -4,13 +4,22 @@
  * The program defines them itself, so the libraries that it is linked with come here as well: LMDB, libsodium, and what the C
  * library itself allocates. Counting is for threads, too; but which thread makes the n-th call is not the same each time.
  *
- * Of what these libraries call, the following does not come here:
- *   - what cannot fail as it is called, or fails without effect: close, closedir, fclose, clock_gettime, getrlimit, getrusage, sigaction,
- *     pthread_sigmask, pthread_mutex_init and its like (which allocate nothing), pthread_mutex_lock, newlocale of "C" (it is there)
- *   - pthread_atfork: the C library has room for 48 of them, and then allocates
+ * Of what these libraries call, the following does not come here (calls.py reads the names before the colons, and itself has those of what
+ * works in memory only):
+ *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid, geteuid, getpagesize, sigaction, sigpending,
+ *     sigtimedwait, pthread_sigmask, raise: cannot fail as they are called, or fail without effect
+ *   - pthread_mutex_init, pthread_mutex_destroy, pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_unlock, pthread_cond_init,
+ *     pthread_cond_destroy, pthread_cond_wait, pthread_cond_signal, pthread_cond_broadcast, pthread_rwlock_init, pthread_rwlock_destroy,
+ *     pthread_rwlock_rdlock, pthread_rwlock_wrlock, pthread_rwlock_unlock, pthread_rwlockattr_init, pthread_rwlockattr_destroy,
+ *     pthread_rwlockattr_setkind_np, pthread_once, pthread_join: allocate nothing, and fail only if they are misused
+ *   - newlocale, uselocale: the locale is "C", which is there
+ *   - register_atfork: pthread_atfork(), that is; the C library has room for 48 of them, and then allocates
+ *   - asprintf, strdup: allocate with malloc(), which comes here
  *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the function fails as a whole
  *   - getrandom with ENOSYS: libsodium asks once whether the system has it, and aborts where later it has not
- *   - dlopen and dlsym: this program is linked with what the library else loads
+ *   - dlopen, dlsym, dlerror: this program is linked with what the library else loads
+ *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to say so: the program then ends by the signal,
+ *     as it would without the handler
  */
 #undef _FILE_OFFSET_BITS	/* each call is defined under its own name here, and under that for large files */
 #include "interpose.h"
@@ -35,6 +44,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 struct fault fault;
@@ -53,6 +63,7 @@ static const struct { const char *name; int errors[8]; } kinds[FAULT_CALLS] = {
 	[FAULT_LOCK] = { "a lock", { ENOLCK, EINTR } },
 	[FAULT_FLOCK] = { "a lock of the catalog", { ENOLCK, EINTR } },
 	[FAULT_NAME] = { "a new name", { EIO, EACCES, ENOENT, ENOSPC } },
+	[FAULT_RIGHTS] = { "a list of rights", { EIO, EPERM, ENOSPC } },
 	[FAULT_UNLINK] = { "a deletion", { EIO, EACCES } },
 	[FAULT_SEEK] = { "a seek", { EIO, EINVAL } },
 	[FAULT_FOLDER] = { "a listing of a folder", { ENOMEM, EIO } },
@@ -435,6 +446,11 @@ int fstatat(int folder, const char *restrict path, struct stat *restrict ret, in
 	return fails(FAULT_STAT) ? -1 : REAL(fstatat)(folder, path, ret, flags);
 }
 
+int statx(int folder, const char *restrict path, int flags, unsigned what, struct statx *restrict ret)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(statx)(folder, path, flags, what, ret);
+}
+
 int access(const char *path, int how)
 {
 	return fails(FAULT_STAT) ? -1 : REAL(access)(path, how);
@@ -490,6 +506,21 @@ int fchown(int fd, uid_t owner, gid_t group)
 int fchmod(int fd, mode_t mode)
 {
 	return fails(FAULT_NAME) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+ssize_t fgetxattr(int fd, const char *name, void *ret, size_t bytes)
+{
+	return fails(FAULT_RIGHTS) ? -1 : REAL(fgetxattr)(fd, name, ret, bytes);
+}
+
+int fsetxattr(int fd, const char *name, const void *from, size_t bytes, int flags)
+{
+	return fails(FAULT_RIGHTS) ? -1 : REAL(fsetxattr)(fd, name, from, bytes, flags);
+}
+
+int fremovexattr(int fd, const char *name)
+{
+	return fails(FAULT_RIGHTS) ? -1 : REAL(fremovexattr)(fd, name);
 }
 
 int fsync(int fd)

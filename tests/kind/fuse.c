@@ -1,6 +1,7 @@
 /* fuse.c - binary fuse filters: rate and space, sets of every size and the worst of them, shards, and data of an enemy */
 #include "array.h"
 #include "kind/peel.h"
+#include "refuse.h"
 
 #include <math.h>
 
@@ -191,6 +192,44 @@ START_TEST(shards_have_all_keys_and_are_the_same_for_any_threads_and_memory)
 }
 END_TEST
 
+static uint64_t one_line(const struct blm_shape *shape, uint64_t keys)
+{
+	return BLM_SHARD_ALIGN;
+}
+
+static int make_sum(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
+		    void *room)
+{
+	for (uint64_t i = 0; i < count; i++)
+		shard->words[0] += hashes[i].lo;
+	return 0;
+}
+
+/* Its thread cannot be had, or of its memory the first or the last: who calls has as much before it. */
+START_TEST(a_helper_that_cannot_be_had_is_done_without)
+{
+	static const struct blm_shard_maker sums = { .bytes = one_line, .room = one_line, .make = make_sum };
+	static _Alignas(64) uint8_t data[2][3 * BLM_SHARD_ALIGN];	/* the index, and two shards */
+	struct blm_part part = { .shape = { .capacity = UINT64_C(2) << BLM_SHARD_KEYS_SHIFT, .bytes = sizeof(data[0]) } };
+	struct built b;
+
+	built_begin(&b, 1000, false);
+	built_fill(&b, 0);
+	part.bytes = data[0];
+	OK(blm_shards_build(&part, &b.sorted, &sums));
+	b.sorted.threads = 2;
+	part.bytes = data[1];
+	refuse_threads = _i == 0;
+	refuse_memory = _i == 0 ? 0 : 2 + _i;
+	OK(blm_shards_build(&part, &b.sorted, &sums));
+	ck_assert_int_eq(refuse_memory, 0);
+	refuse_threads = false;
+	ck_assert_mem_eq(data[0], data[1], sizeof(data[0]));
+	ck_assert_uint_eq(b.done, 2 * b.sorted.count);
+	built_end(&b);
+}
+END_TEST
+
 /* All in the first shard, or all in the last. */
 START_TEST(a_shard_that_has_all_keys_is_as_large_whichever_it_is)
 {
@@ -334,6 +373,7 @@ int main(void)
 	tcase_add_test(tc, sets_of_every_size_are_built);
 	tcase_add_test(tc, sets_that_no_hash_makes_are_built_too);
 	tcase_add_test(tc, shards_have_all_keys_and_are_the_same_for_any_threads_and_memory);
+	tcase_add_loop_test(tc, a_helper_that_cannot_be_had_is_done_without, 0, 3);
 	tcase_add_test(tc, a_shard_that_has_all_keys_is_as_large_whichever_it_is);
 	tcase_add_test(tc, keys_that_cannot_be_read_fail_it_with_their_words);
 	tcase_add_test(tc, whatever_the_index_says_nothing_outside_the_data_is_read);
