@@ -919,6 +919,20 @@ static int add_new_key(struct blm_filter *f, uint64_t *key)
 	return r;
 }
 
+/*
+ * Of a kind that minds cuts, keys that came since the last sync: it may have them in part, and giving those up would take from others. It
+ * gives none up. (Where nothing was lost it is as it was synced, and who takes out what is not there does so at his own risk.)
+ */
+static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut *cut)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+
+	must(info && blm_info(f, info) == 0, "asking");
+	for (uint64_t key = cut->promised.to; info->dirty && key < cut->added; key++)
+		blm_remove(f, &key, sizeof(key));
+	free(info);
+}
+
 /* So that a key finds room where it was full. A kind that minds cuts gives nothing up after one, or the very keys. Returns how many went. */
 static uint64_t make_room(struct blm_filter *f, const struct cut *cut, const struct life *life)
 {
@@ -943,6 +957,8 @@ static void check_after(const char *path, const struct cut *cut, struct tally *t
 	uint64_t new_key, lost;
 	int r = blm_open(&f, NULL, path, true);
 
+	if (r == 0 && life->announces)
+		take_out_what_was_not_synced(f, cut);
 	if (r == 0)
 		after.promised.from += make_room(f, cut, life);
 	if (r < 0 || add_new_key(f, &new_key) < 0 || blm_sync(f) < 0) {
