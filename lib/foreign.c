@@ -330,38 +330,41 @@ static int read_in(struct blm_view **ret, const struct blm_format *format, const
 	return 0;
 }
 
-/* Of formats whose files are often in gzip. What is damaged is of none. */
-static const struct blm_format *gzipped_format(const uint8_t *head, size_t count, const char *shown)
+/* Of formats whose files are often in gzip. What is damaged is of none. Fails with words: -ENOMEM. */
+static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count, const char *shown)
 {
-	const struct blm_format *ret = NULL;
 	struct blm_reader *from;
 	uint8_t bytes[SNIFF];
 	int64_t n = blm_reader_memory(&from, head, count);
 
+	*ret = NULL;
 	if (n < 0)
-		return NULL;
+		return (int)n;
 	n = blm_reader_stage(&from, &blm_stage_gzip, shown);
 	if (n == 0)
 		n = blm_read_full(from, bytes, sizeof(bytes));
-	for (size_t i = 1; n > 0 && !ret && blm_format_at(i); i++)
+	for (size_t i = 1; n > 0 && !*ret && blm_format_at(i); i++)
 		if (blm_format_at(i)->gzipped && is_it(blm_format_at(i)->begins, bytes, (size_t)n))
-			ret = blm_format_at(i);
+			*ret = blm_format_at(i);
 	blm_reader_close(from);
-	return ret;
+	return n == -ENOMEM ? (int)n : 0;
 }
 
-/* Which foreign format is it? NULL: none. */
-static const struct blm_format *foreign_format(const char *name, const uint8_t *head, size_t count, const char *shown)
+/* Which foreign format is it? NULL: none. Fails as gzipped_format() does. */
+static int foreign_format(const struct blm_format **ret, const char *name, const uint8_t *head, size_t count, const char *shown)
 {
 	if (!name && blm_looks_like_gzip(head, count))
-		return gzipped_format(head, count, shown);
+		return gzipped_format(ret, head, count, shown);
+	*ret = NULL;
 	for (size_t i = 0; blm_format_at(i); i++) {
 		const struct blm_format *f = blm_format_at(i);
 
-		if (name ? !strcmp(f->name, name) : is_it(f->begins, head, count))
-			return i ? f : NULL;
+		if (name ? !strcmp(f->name, name) : is_it(f->begins, head, count)) {
+			*ret = i ? f : NULL;
+			break;
+		}
 	}
-	return NULL;
+	return 0;
 }
 
 int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *shown)
@@ -380,9 +383,9 @@ int blm_format_check_given(const struct blm_format *format, const struct blm_exc
 int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write, const struct blm_exchange *how)
 {
 	const char *shown = place->shown;
-	const struct blm_format *format;
+	const struct blm_format *format = NULL;
 	uint8_t head[BLM_ORIGIN_BYTES] = { 0 };
-	int fd = blm_place_open(place, false);
+	int fd = blm_place_open(place, false), r;
 	int64_t n;
 
 	if (fd < 0)
@@ -392,10 +395,13 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 		close(fd);
 		return blm_fail((int)n, "%s: cannot be read: %s", shown, strerror((int)-n));
 	}
-	format = n > 0 ? foreign_format(how->format, head, (size_t)n, shown) : NULL;
+	r = n > 0 ? foreign_format(&format, how->format, head, (size_t)n, shown) : 0;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
 	if (format && format->in_place && !write) {
-		int r = blm_format_check_given(format, how, shown);
-
+		r = blm_format_check_given(format, how, shown);
 		if (r == 0)
 			return view_of(ret, fd, format, head, (size_t)n, how, shown);
 		close(fd);
