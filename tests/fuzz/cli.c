@@ -232,6 +232,16 @@ static void tame_numbers(char *word)
 	}
 }
 
+/* Blocks for a rate are sized in the square of its probes: 1e-100 takes a second. An exponent is of one digit. */
+static void tame_rate(char *word)
+{
+	for (char *c = word; (c = strstr(c, "e-")); ) {
+		c += 2;
+		if (*c >= '0' && *c <= '9')
+			c[1] = '\0';
+	}
+}
+
 /* Rows of one key in two tables make as many as their product: of two large ones no join would end. */
 static bool joins_large_ones(char **words, int count)
 {
@@ -255,17 +265,19 @@ static void run_one(char *text, size_t size)
 			stop = end;
 		*stop = '\0';
 		tame(at);
+		tame_rate(at);
 		if (count > 1 && !strcmp(words[1], "measure"))
 			tame_numbers(at);
 		words[count++] = at;
+		/* before all others, or an option that lacks its value takes it */
+		if (count == 2 && !strcmp(at, "verify"))
+			words[count++] = (char *)"--here";	/* this is not the program that it would call */
+		if (count == 2 && !strcmp(at, "measure"))
+			words[count++] = (char *)"--questions=999";
 		at = stop + 1;
 	}
 	if (count > 1 && joins_large_ones(words, count))
 		return;
-	if (count > 1 && !strcmp(words[1], "verify"))
-		words[count++] = (char *)"--here";	/* this is not the program that it would call */
-	if (count > 1 && !strcmp(words[1], "measure"))
-		words[count++] = (char *)"--questions=999";
 	if (at < end)
 		at++;
 	if (at < end || in_bytes) {
