@@ -1110,8 +1110,8 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
  *
  * A keyed filter's secret, keys/ID, goes with the last filter of the store that has it (also where one with another secret takes its
  * place): who exported the filter, or copied its file past the library, needs a copy of that. A drop that is killed can leave it.
- * One whose file is lost or damaged is dropped, too. Return: 0, or a negative errno: -EUCLEAN where the record is damaged, so that nobody
- * knows which file goes with it; repair the store first.
+ * One whose file is lost or damaged is dropped, too. Return: 0, or a negative errno: -EUCLEAN where the record, or the catalog, is damaged, so that
+ * nobody knows which file goes with it; repair the store first.
  */
 BLM_API int blm_store_drop(struct blm_store *store, const char *name);
 

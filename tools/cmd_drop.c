@@ -28,7 +28,9 @@ const struct command cmd_drop = {
 	.operands = "NAME...",
 	.least = 1, .most = -1,
 	.notes = "Those who have one open go on reading; their changes fail. A keyed filter's secret goes with the\n"
-		 "last filter of the store that has it; for files that were exported from it keep a copy, keys/ID in the store.",
+		 "last filter of the store that has it; for files that were exported from it keep a copy, keys/ID in the store.\n"
+		 "One whose file is lost or damaged is dropped, too; one whose record in the catalog is damaged not before\n"
+		 "'bloomery verify --repair' has mended that, for nobody knows which file goes with it.",
 	.example = "bloomery drop yesterday",
 	.options = options,
 	.run = run,

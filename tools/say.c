@@ -35,48 +35,45 @@ static void line(const char *format, va_list ap)
 	(void)ignored;	/* there is nobody left to tell */
 }
 
-/* Where a file was cut under its map all else comes of that, and numbers in it are none: tell_if_cut() says it, and nothing more. */
+static bool told;	/* that a file was cut */
+
+/* Where a file was cut under its map most else comes of that, and numbers in it are none: up to tell_if_cut(), which says it, nothing is said. */
 static void line_unless_cut(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 static void line_unless_cut(const char *format, va_list ap)
 {
 	if (held && !*held)
 		vsnprintf(held, MESSAGE, format, ap);
-	else if (!held && !blm_truncated())
+	else if (!held && (told || !blm_truncated()))
 		line(format, ap);
 }
 
-#define LINE(line, format) do { va_list ap; va_start(ap, format); line(format, ap); va_end(ap); } while (0)
+#define LINE(format) do { va_list ap; va_start(ap, format); line_unless_cut(format, ap); va_end(ap); } while (0)
 
 void say(const char *format, ...)
 {
-	LINE(line_unless_cut, format);
+	LINE(format);
 }
 
 int misuse(const char *format, ...)
 {
-	LINE(line_unless_cut, format);
+	LINE(format);
 	return USAGE;
 }
 
 int broken(const char *format, ...)
 {
-	LINE(line_unless_cut, format);
+	LINE(format);
 	return FAILED;
-}
-
-static void say_in_any_case(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say_in_any_case(const char *format, ...)
-{
-	LINE(line, format);
 }
 
 int tell_if_cut(int code)
 {
 	if (!blm_truncated())
 		return code;
-	say_in_any_case("%s: was cut, could not be read, or found the disk full, while it was open: its answers are worth nothing; put a copy in its "
-			"place, or make it anew from its keys", blm_truncated());
-	return FAILED;
+	told = true;
+	return broken("%s: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was "
+		      "added is lost; where the disk is full make room and do it again, else put a copy in its place or make it anew from its keys",
+		      blm_truncated());
 }
 
 int fail(int64_t err)

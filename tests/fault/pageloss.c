@@ -929,7 +929,7 @@ static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut 
 
 	must(info && blm_info(f, info) == 0, "asking");
 	for (uint64_t key = cut->promised.to; info->dirty && key < cut->added; key++)
-		blm_remove(f, &key, sizeof(key));
+		must(blm_remove(f, &key, sizeof(key)) == -EUCLEAN, "removing after a cut");
 	free(info);
 }
 
@@ -937,14 +937,17 @@ static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut 
 static uint64_t make_room(struct blm_filter *f, const struct cut *cut, const struct life *life)
 {
 	uint64_t key = cut->promised.from, most = life->remove ? key + 100 : key;
+	struct blm_info *info = malloc(sizeof(*info));
 
+	must(info && blm_info(f, info) == 0, "asking");
 	for (; key < most && key < cut->promised.to; key++) {
 		int r = blm_remove(f, &key, sizeof(key));
 
-		if (r == -EUCLEAN && life->announces)
+		if (r == -EUCLEAN && life->announces && info->dirty)
 			break;
 		must(r >= 0, "removing");
 	}
+	free(info);
 	return key - cut->promised.from;
 }
 

@@ -235,11 +235,9 @@ static void tame_numbers(char *word)
 /* Blocks for a rate are sized in the square of its probes: 1e-100 takes a second. An exponent is of one digit. */
 static void tame_rate(char *word)
 {
-	for (char *c = word; (c = strstr(c, "e-")); ) {
-		c += 2;
-		if (*c >= '0' && *c <= '9')
-			c[1] = '\0';
-	}
+	for (char *c = word; (c = strpbrk(c, "eEpP")); c++)
+		if (c[1] == '-' && c[2] >= '0' && c[2] <= '9')
+			c[3] = '\0';
 }
 
 /* Rows of one key in two tables make as many as their product: of two large ones no join would end. */

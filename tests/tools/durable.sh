@@ -68,15 +68,14 @@ cut_under()
 	*) make ./f 1000 ;;
 	esac
 	"$BLOOMERY" "$1" ./f keys "${@:2}" > cut.out 2> exits.err & pid=$!
-	exec 3> keys		# which it opens when it has opened ./f
-	grep -q "$PWD/f$" /proc/$pid/maps
+	exec 3> keys		# which it opens when it has mapped ./f
 	truncate -s "$size" ./f
 	seq 5000 >&3 || :	# it may end before it has read them all
 	exec 3>&-
 	wait $pid || code=$?
 	same "$code" 2
 	same "$(wc -l < exits.err)" 1
-	says './f: was cut, could not be read, or found the disk full, while it was open: its answers are worth nothing; put a copy in its place'
+	says './f: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was added is lost'
 }
 
 a_file_that_is_cut_under_the_map_is_one_line_of_error_that_names_it() {
