@@ -1,12 +1,12 @@
 # mutate.py - are the tests any good? Small faults are put into the library, one at a time, and the tests must notice
 #
-# usage: mutate.py [--seconds N] [--count N] [--seed WORD] [--tried N] [--least PERCENT] [--patience TIMES] [--build DIR] [FILE...]
+# usage: mutate.py [--seconds N] [--count N] [--seed WORD] [--tried N] [--least PERCENT] [--build DIR] [FILE...]
 #
 # Each mutant changes one place of one file: an operator, a constant by one, a condition to its opposite, or a statement that is
 # left out. It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant, which is looked at in
 # the end, of all together; if none fails: survived, and its diff is told. The FILEs are patterns, which take turns, so each has the same share
-# of a sample; which mutants it has follows from the seed, that is, from the commit, where none is given. Those that change nothing that anybody could see are listed in equivalent.txt beside this file, as
-# "file: line before => line after".
+# of a sample; which mutants it has follows from the seed, that is, from the commit, where none is given. Those that change nothing that
+# anybody could see are listed in equivalent.txt beside this file, as "file: line before => line after".
 import argparse
 import hashlib
 import itertools
@@ -23,18 +23,16 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/guard.c", "lib/sync.c", "lib/change.c", "lib/replace.c", "lib/drop.c"]
-# Those that notice most, soonest first; name of the program: how long it may take. The suite that is named as the mutant's file
-# goes before them.
-SUITES = [("test-file-image", 10), ("test-file-lock", 10), ("test-file-publish", 10), ("test-file-system", 10), ("test-file-where", 10),
-          ("test-file-sigbus", 10), ("test-place", 10), ("test-paths", 10), ("test-leftovers", 20), ("test-clear", 20), ("test-data", 20),
-          ("test-verify", 20), ("test-strays", 30), ("test-combine", 30), ("test-filter", 30), ("test-seal", 30), ("test-inject", 60),
-          ("test-memory", 30), ("test-limits", 60), ("test-repair", 60), ("test-store", 60), ("test-files", 60), ("test-claim", 60),
-          ("test-kind-laws", 90)]
-SUITES_OF_KINDS = [("test-kind-laws", 90), ("test-kind-torn", 60), ("test-combine", 30), ("test-filter", 30), ("test-kind-built", 60),
-                   ("test-memory", 30), ("test-kind-parts", 60), ("test-kind-shapes", 60), ("test-kind-fuse", 60), ("test-simd", 90)]
+# Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
+SUITES = ["test-file-image", "test-file-lock", "test-file-publish", "test-file-system", "test-file-where", "test-file-sigbus", "test-place", "test-paths",
+          "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter", "test-seal", "test-inject",
+          "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws"]
+SUITES_OF_KINDS = ["test-kind-laws", "test-kind-torn", "test-combine", "test-filter", "test-kind-built", "test-memory", "test-kind-parts",
+                   "test-kind-shapes", "test-kind-fuse", "test-simd"]
 ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
-LONGEST = 10  # seconds that one test may take: a mutant that does not end is no reason to wait
+# Seconds after which a test, and a suite, does not end, as some do with a mutant: far more than any takes on a machine that does much else.
+LONGEST, LONGEST_SUITE = 30, 300
 
 OPERATORS = {"<": ["<=", ">="], ">": [">=", "<="], "<=": ["<"], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
              "+": ["-"], "-": ["+"], "*": ["+"], "/": ["*"], "%": ["/"], "&": ["|"], "|": ["&"], "^": ["|"], "<<": [">>"], ">>": ["<<"],
@@ -92,8 +90,7 @@ def all_mutants(names):
 class Bench:
     """a copy of the sources with a build of its own, in which files are changed and changed back"""
 
-    def __init__(self, build, patience):
-        self.patience = patience
+    def __init__(self, build):
         self.source = pathlib.Path(build, "source")
         self.build = pathlib.Path(build, "build")
         if self.source.exists():
@@ -123,20 +120,19 @@ class Bench:
         text[number] = line
         path.write_text("\n".join(text), encoding="utf-8")
 
-    def fails(self, name, case, seconds, most=None):
+    def fails(self, name, case, most=None):
         """the number of the first test of this suite, or of this case of it, that fails or does not end, of the first so many; 0: none does.
         Whatever it started is ended with it."""
         if not self.compiles(name):
             return 1
-        seconds *= self.patience
-        environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(min(seconds // 2, LONGEST * self.patience)),
+        environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(LONGEST),
                            CK_TAP_LOG_FILE_NAME="-", **({"CK_RUN_CASE": case} if case else {}))
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
             environment["TMPDIR"] = folder
             process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
             try:
-                failed = first_failure(process.stdout, time.monotonic() + seconds, most)
+                failed = first_failure(process.stdout, time.monotonic() + LONGEST_SUITE, most)
                 return failed or (process.wait() != 0 if most is None else 0)
             finally:
                 process.terminate()  # then Check ends the processes of its tests as well, which have groups of their own
@@ -159,22 +155,22 @@ class Bench:
 
     def used(self, paths):
         """the suites that may be asked of mutants of these files"""
-        names = {suite[0] for suite in SUITES + SUITES_OF_KINDS} | {self.own_suite(path) for path in paths}
+        names = {*SUITES, *SUITES_OF_KINDS} | {self.own_suite(path) for path in paths}
         return sorted(names & self.targets.keys())
 
     def killer(self, path):
-        """the first suite that fails: its name, its case and how long it may take; and the number of its test"""
+        """the first suite that fails: its name and its case; and the number of its test"""
         own = self.own_suite(path)
         suites = SUITES_OF_KINDS if path.startswith("lib/kind/") else SUITES
         text = (ROOT / path).read_text(encoding="utf-8")
-        suites = [suite for suite in suites if suite[0] != own]
+        suites = [suite for suite in suites if suite != own]
         first = 1 if path.startswith("lib/kind/") else 0  # the laws of one kind take less time than its own suite
-        for name, seconds in suites[:first] + [(own, 90)] + suites[first:]:
+        for name in suites[:first] + [own] + suites[first:]:
             case = kind_in(text) or self.kinds.get(own) if name in ASK_EACH_KIND else None
             if name in self.targets and (name != "test-simd" or "simd" in text):
-                test = self.fails(name, case, seconds)
+                test = self.fails(name, case)
                 if test:
-                    return (name, case, seconds), test
+                    return (name, case), test
         return None, 0
 
 
@@ -229,12 +225,11 @@ def main():
     options.add_argument("--seed", default=commit())
     options.add_argument("--tried", type=int, default=1, help="fail where there are fewer mutants, however long they take")
     options.add_argument("--least", type=float, default=0, help="fail where fewer percent are killed")
-    options.add_argument("--patience", type=int, default=1, help="a suite may take so many times as long as on an idle machine")
     options.add_argument("--build", default=None, help="a folder to keep between runs")
     options.add_argument("files", nargs="*")
     given = options.parse_args()
     build = given.build or tempfile.mkdtemp(prefix="bloomery-mutate-")
-    bench = Bench(build, given.patience)
+    bench = Bench(build)
     lists = [sorted(all_mutants([pattern]), key=lambda mutant: rank(given.seed, mutant)) for pattern in given.files or FILES]
     mutants = by_turns(lists)[:given.count]
     if not bench.compiles(*bench.used([mutant[0] for mutant in mutants])):

@@ -86,6 +86,40 @@ START_TEST(of_two_sync_records_the_newer_good_one_counts)
 }
 END_TEST
 
+START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
+{
+	struct blm_contents *contents = malloc(sizeof(*contents));
+	struct blm_filter *f;
+	struct blm_image image;
+	uint64_t before;
+
+	OK(blm_create(&f, NULL, "f", &(struct blm_params){ .kind = "scalable", .capacity = 100, .rate = 0.01 }));
+	OK(blm_image_map(&image, open("f", O_RDONLY | O_CLOEXEC), "f", false));
+	OK(blm_image_check(&image, "f", contents));
+	ck_assert_uint_eq(contents->parts, 1);
+	before = image.bytes;
+	for (int i = 0; i < 1000; i++)
+		ck_assert_int_ge(blm_add(f, &i, sizeof(i)), 0);
+	OK(blm_image_check(&image, "f", contents));
+	ck_assert_uint_gt(contents->parts, 1);
+	ck_assert_uint_gt(image.bytes, before);
+	ck_assert_ptr_eq(image.header, image.map);
+	for (unsigned i = 0; i < contents->parts; i++)		/* all of it is there to be read */
+		ck_assert_uint_ge(image.map[le64toh(contents->part[i].offset) + le64toh(contents->part[i].bytes) - 1], 0);
+
+	/* One that is no longer than its map is cut, which leaves the map what it was. */
+	MUST(truncate("f", (off_t)le64toh(contents->part[contents->parts - 1].offset)) == 0);
+	blm_image_unmap(&image);
+	OK(blm_image_map(&image, open("f", O_RDONLY | O_CLOEXEC), "f", false));
+	before = image.bytes;
+	FAILS(blm_image_check(&image, "f", contents), -ENODATA);
+	ck_assert_uint_eq(image.bytes, before);
+	blm_image_unmap(&image);
+	blm_close(f);
+	free(contents);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("image");
@@ -95,6 +129,7 @@ int main(void)
 	tcase_add_test(tc, a_header_has_a_random_uuid_of_its_own_and_the_time);
 	tcase_add_test(tc, parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records);
 	tcase_add_test(tc, of_two_sync_records_the_newer_good_one_counts);
+	tcase_add_test(tc, a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

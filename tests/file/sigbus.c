@@ -165,7 +165,7 @@ END_TEST
 /* One after the other they are one map to the system, of which a process may have some 65,000. */
 static int touch_all_of_a_large_file(int unused)
 {
-	enum { PAGES = 100000 };
+	enum { PAGES = 70000 };
 	struct blm_image image;
 	int fd = open("large", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
