@@ -685,7 +685,7 @@ struct blm_info {
 	bool sparse, sealed;
 	bool foreign;			/* another program's file, opened as it is: nobody counted its keys */
 	bool dirty;			/* changed since the last sync; from the catalog: false */
-	bool suspect;			/* the last write-back failed: keys added since `synced` may not be on the disk; sync again */
+	bool suspect;			/* the last write-back failed, and none is under way: keys added since `synced` may not be on the disk; sync again */
 	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
 	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
 	bool unchecked;			/* its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in its data */

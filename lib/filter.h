@@ -247,8 +247,13 @@ int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *fr
 /* ... where the caller itself sees to it that a failure is noted. */
 int blm_write_back(void *from, uint64_t bytes);
 
-/* May the system hold a page for clean that it did not write? synced_epoch: of the last sync record. */
-bool blm_is_suspect(const struct blm_live *live, uint64_t synced_epoch);
+/*
+ * May the system hold a page for clean that it did not write? After a flush under BLM_LOCK_SYNC, of which a sync is some; after one that
+ * announced an epoch, under BLM_LOCK_WRITE. While somebody has that lock it says no more than that the flush is under way. synced_epoch: of
+ * the last sync record.
+ */
+bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch);
+bool blm_is_unannounced(const struct blm_live *live);
 
 /* Sync if it is time, after a change that added so many keys. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);

@@ -103,10 +103,33 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 	return r;
 }
 
+/* Held by a thread of this handle, or by somebody else? A forked child has its parent's file open no more. */
+static bool is_held(const struct blm_filter *f, struct blm_view *view, pthread_mutex_t *threads, enum blm_lock_of what)
+{
+	int fd;
+
+	if (pthread_mutex_trylock(threads) != 0)
+		return true;
+	pthread_mutex_unlock(threads);
+	fd = blm_view_fd((struct blm_filter *)f, view);
+	return fd >= 0 && blm_ofd_held(fd, what);
+}
+
+/* What makes a filter suspect is also said before each flush, and taken back after it: by one who has a lock meanwhile. */
+static bool is_suspect_now(const struct blm_filter *f, struct blm_view *view)
+{
+	struct blm_live *live = live_of(view);
+	struct blm_sync_record sync = { 0 };
+
+	blm_last_sync(live, view->constant.uuid, &sync);
+	return (blm_is_unwritten(live, le64toh(sync.epoch)) && !is_held(f, view, &view->syncing, BLM_LOCK_SYNC))
+	    || (blm_is_unannounced(live) && !is_held(f, view, &view->writing, BLM_LOCK_WRITE));
+}
+
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 {
 	BLM_INSIDE;
-	const struct blm_view *view = current_view(f);
+	struct blm_view *view = current_view(f);
 	const struct blm_live *live = live_of(view);
 	const char *name = blm_place_name(&f->place);
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -144,9 +167,8 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 			ret->unchecked = true;
 		}
 		ret->dirty = load_acquire(&live->written.word) > synced_epoch;
-		/* or being synced at this moment */
-		ret->suspect = blm_is_suspect(live, synced_epoch)
-			&& !(view->image.fd >= 0 && blm_ofd_held(view->image.fd, BLM_LOCK_SYNC));
+		/* Who had the lock when the words were read may have ended well before it was looked at: so again. */
+		ret->suspect = is_suspect_now(f, view) && is_suspect_now(f, view);
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = synced_epoch;
 		if (!known && (live->sync[0].sequence || live->sync[1].sequence))

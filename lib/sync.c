@@ -112,12 +112,14 @@ int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *fr
 	return flush(f, view, from, bytes);
 }
 
-bool blm_is_suspect(const struct blm_live *live, uint64_t synced_epoch)
+bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
 {
-	uint64_t boot = blm_boot_number();
+	return load_acquire(&live->failed.word) > synced_epoch || load_acquire(&live->flushing.word) == blm_boot_number();
+}
 
-	return load_acquire(&live->failed.word) > synced_epoch || load_acquire(&live->flushing.word) == boot
-	    || load_acquire(&live->announcing.word) == boot;
+bool blm_is_unannounced(const struct blm_live *live)
+{
+	return load_acquire(&live->announcing.word) == blm_boot_number();
 }
 
 /* Space that is gone from under the map, data and all, is not to be found out by writing back. */
@@ -169,7 +171,7 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 
 	if (r < 0)
 		return r;
-	if (blm_is_suspect(live, synced_epoch))
+	if (blm_is_unwritten(live, synced_epoch) || blm_is_unannounced(live))
 		make_dirty(view);
 	if (view->whole.kind->settle)
 		view->whole.kind->settle(&view->whole);

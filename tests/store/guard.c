@@ -1055,6 +1055,53 @@ START_TEST(a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_els
 }
 END_TEST
 
+static int looks;
+
+static int find_no_suspicion(int unused)
+{
+	struct blm_filter *mine;
+	struct blm_info info;
+
+	MUST(blm_info(others, &info) == 0 && !info.suspect && info.suspect_epoch == 0);
+	MUST(blm_open(&mine, NULL, "a.blm", false) == 0);
+	MUST(blm_info(mine, &info) == 0 && !info.suspect);
+	blm_close(mine);
+	return 0;
+}
+
+/* Through the handle that writes back, through another, and through what a forked process has of them. */
+static void look_on(void)
+{
+	looks++;
+	ck_assert_int_eq(find_no_suspicion(0), 0);
+	ck_assert_int_eq(run_apart(find_no_suspicion, 0), 0);
+	meanwhile = look_on;
+}
+
+START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = _i ? announcing[_i - 1] : "blocked", .capacity = 1000, .rate = 0.01 }));
+	others = f;
+	meanwhile = look_on;
+	OK(blm_add(f, "key", 3));
+	ck_assert_int_eq(looks, _i > 0);	/* the announcement */
+	OK(blm_sync(f));
+	ck_assert_int_ge(looks, _i ? 3 : 2);
+	meanwhile = NULL;
+	OK(blm_add(f, "other", 5));
+	failing = 1;
+	FAILS(blm_sync(f), -EIO);
+	ck_assert(info_of(f).suspect);
+	meanwhile = look_on;
+	OK(blm_sync(f));
+	meanwhile = NULL;
+	ck_assert(!info_of(f).suspect);
+	blm_close(f);
+}
+END_TEST
+
 /* _i: by one who makes the filter; who replaces it */
 static int name_and_die(int replaces)
 {
@@ -1331,6 +1378,7 @@ int main(void)
 	tcase_add_test(tc, a_second_image_that_cannot_be_written_makes_the_filter_suspect);
 	tcase_add_loop_test(tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
 	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
+	tcase_add_loop_test(tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0, 1 + (int)ARRAY_LEN(announcing));
 	tcase_add_test(tc, a_sync_of_a_file_that_was_cut_fails);
 	tcase_add_loop_test(tc, after_a_sync_that_failed_the_next_one_makes_every_page_dirty, 0, 6);
 	tcase_add_loop_test(tc, a_filter_is_synced_also_where_pages_are_larger, 0, 8);
