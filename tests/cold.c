@@ -69,10 +69,12 @@ static const char *const kinds[] = { "blocked", "classic" };
 
 /* What many keys do in a thread that has not yet found the filter to be in memory. */
 struct work {
-	struct blm_filter *f;
+	struct blm_filter *f, *huge;
 	int64_t (*many)(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
 	int64_t yes;
 	long waits;
+	uint32_t one_by_one;		/* of 100 keys that were added: found by the thread that has found it cold */
+	int64_t in_huge_pages;		/* of all: found by it through a handle that was told to use those */
 };
 
 static int64_t ask(struct blm_filter *f, const struct blm_key *many, size_t count, uint64_t *ret_bits)
@@ -97,6 +99,8 @@ static void *body_of_work(void *context)
 
 	work->yes = work->many(work->f, keys, MANY, bits);
 	work->waits = waits();
+	work->one_by_one = numbers_found(work->f, 0, 100);
+	work->in_huge_pages = blm_contains_many(work->huge, keys, MANY, NULL);
 	return NULL;
 }
 
@@ -108,9 +112,14 @@ static struct work work_cold(const char *path, int64_t (*many)(struct blm_filter
 	ck_assert(forgotten(path));
 	OK(blm_open(&work.f, NULL, path, true));
 	OK(blm_load(work.f, BLM_SMALL_PAGES));
+	OK(blm_open(&work.huge, NULL, path, false));
+	OK(blm_load(work.huge, BLM_HUGE_PAGES));
 	ck_assert_int_eq(pthread_create(&thread, NULL, body_of_work, &work), 0);
 	pthread_join(thread, NULL);
 	OK(work.yes);
+	ck_assert_uint_eq(work.one_by_one, 100);
+	ck_assert_int_eq(work.in_huge_pages, blm_contains_many(work.f, keys, MANY, NULL));
+	blm_close(work.huge);
 	return work;
 }
 

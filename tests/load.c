@@ -181,7 +181,7 @@ END_TEST
 START_TEST(a_filter_that_is_prefaulted_is_in_memory_whole)
 {
 	const char *path = a_path();
-	struct blm_filter *f = make(path, 8 << 20, false);
+	struct blm_filter *f = make(path, 40 << 20, false);	/* more than is asked for at once */
 	struct blm_info info;
 
 	add_numbers(f, 0, KEYS);
@@ -232,6 +232,9 @@ START_TEST(a_locked_filter_stays_in_memory_until_it_is_let_go)
 	map = data_map(f);
 	ck_assert(has(&map, "lo"));
 	ck_assert_uint_ge(map.rss, 4 << 20);
+	OK(blm_load(f, BLM_LOCK | BLM_SMALL_PAGES));
+	map = data_map(f);
+	ck_assert(has(&map, "lo"));
 	OK(blm_load(f, 0));
 	map = data_map(f);
 	ck_assert(!has(&map, "lo"));

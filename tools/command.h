@@ -64,7 +64,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Return: USAGE */
 int broken(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Return: FAILED */
 int fail(int64_t err);		/* in the library's words. Return: FAILED */
-int tell_if_cut(int code);	/* Return: the code, or FAILED where a file was cut under its map: of all up to here only that is said then */
+int tell_if_cut(int code);	/* Return: the code, or FAILED where a file was cut under its map; from then on nothing else is said before it */
 void hold_messages(char room[MESSAGE]);	/* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
 void clean(char *text);		/* other people's bytes on a terminal: control characters become '?' */
 

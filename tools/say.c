@@ -37,7 +37,7 @@ static void line(const char *format, va_list ap)
 
 static bool told;	/* that a file was cut */
 
-/* Where a file was cut under its map most else comes of that, and numbers in it are none: up to tell_if_cut(), which says it, nothing is said. */
+/* Where a file was cut under its map most else comes of that, and numbers in it are none: nothing is said before tell_if_cut() says so. */
 static void line_unless_cut(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 static void line_unless_cut(const char *format, va_list ap)
 {
@@ -72,7 +72,7 @@ int tell_if_cut(int code)
 		return code;
 	told = true;
 	return broken("%s: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was "
-		      "added is lost; where the disk is full make room and do it again, else put a copy in its place or make it anew from its keys",
+		      "added may be lost; where the disk is full make room and do it again, else put a copy in its place or make it anew from its keys",
 		      blm_truncated());
 }
 

@@ -51,7 +51,7 @@ static void plan(struct blm_filling *f, uint64_t memory)
 		f->shift++;
 	f->pieces = pieces_of(s, f->shift);
 	f->room = room_for(memory, f->pieces, fill);
-	if (f->pieces == 1 || f->room < least)	/* nothing to sort: what comes in goes on to the part while it is in the cache */
+	if (f->pieces == 1)	/* nothing to sort: what comes in goes on to the part while it is in the cache */
 		f->room = least;
 	f->room = odd_lines(f->room, fill->entry_bytes);
 	f->nearly = f->room - ENTRIES_AT_ONCE;
@@ -120,8 +120,6 @@ struct blm_lane *blm_lane_new(struct blm_filling *of, uint64_t first)
 
 void blm_lane_free(struct blm_lane *lane)
 {
-	if (!lane)
-		return;
 	if (lane->map)
 		munmap(lane->map, lane->map_bytes);
 	free(lane->changed);

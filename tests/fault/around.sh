@@ -159,17 +159,17 @@ each_file_system_that_can_be_made_here_holds_filters_and_stores() {
 				tmpfs) mount -t tmpfs -o size=400m none at ;;
 				fuse2fs)
 					fuse2fs -f image at > server 2>&1 & server=$!
-					for ((i = 0; i < 6000; i++)); do
+					for ((until = SECONDS + 30; SECONDS < until; )); do
 						if mountpoint -q at; then return; fi
 						kill -0 $server || break
-						sleep 0.01
+						sleep 0.05
 					done
 					return 1 ;;
 				*) mount -o loop image at ;;
 				esac
 			}
-			unmounted() { umount at; wait; }	# of FUSE the server has the last word
-			trap "{ umount -l at; kill \$server; } 2> /dev/null || :" EXIT
+			unmounted() { umount at; wait; server=; }	# of FUSE the server has the last word
+			trap "{ umount -l at; [ -z \"\$server\" ] || kill \$server; } 2> /dev/null || :" EXIT
 			mounted $1 || exit 77
 			set -e
 			"$0" create a -n 100k --store at/s; seq 5000 | "$0" add a --store at/s; "$0" sync a --store at/s

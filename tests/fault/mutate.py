@@ -5,8 +5,9 @@
 # Each mutant changes one place of one file: an operator, a constant by one, a condition to its opposite, or a statement that is
 # left out. It is built, and the fast suites run until a test fails: killed, if that suite passes without the mutant, which is looked at in
 # the end, of all together; if none fails: survived, and its diff is told. The FILEs are patterns, which take turns, so each has the same share
-# of a sample; which mutants it has follows from the seed, that is, from the commit, where none is given. Those that change nothing that
-# anybody could see are listed in equivalent.txt beside this file, as "file: line before => line after".
+# of a sample; which mutants it has follows from the seed, that is, from the commit, where none is given. Those that change nothing that anybody
+# could see are listed in equivalent.txt beside this file, as "file: line before => line after". What makes the suites so slow that
+# they would take minutes is neither: undecided.
 import argparse
 import hashlib
 import itertools
@@ -31,8 +32,9 @@ SUITES_OF_KINDS = ["test-kind-laws", "test-kind-torn", "test-combine", "test-fil
                    "test-kind-shapes", "test-kind-fuse", "test-simd"]
 ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
 SCALE = "0.02"
-# Seconds after which a test, and a suite, does not end, as some do with a mutant: far more than any takes on a machine that does much else.
-LONGEST, LONGEST_SUITE = 30, 300
+# Seconds after which a test that has no limit of its own, and a suite, does not end, as some do with a mutant: far more than any takes on
+# a machine that does much else. And those after which no further suite is asked of a mutant, for it makes them slow, and no more is known.
+LONGEST, LONGEST_SUITE, LONGEST_MUTANT = 30, 150, 300
 
 OPERATORS = {"<": ["<=", ">="], ">": [">=", "<="], "<=": ["<"], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
              "+": ["-"], "-": ["+"], "*": ["+"], "/": ["*"], "%": ["/"], "&": ["|"], "|": ["&"], "^": ["|"], "<<": [">>"], ">>": ["<<"],
@@ -129,8 +131,8 @@ class Bench:
                            CK_TAP_LOG_FILE_NAME="-", **({"CK_RUN_CASE": case} if case else {}))
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
             environment["TMPDIR"] = folder
-            process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, start_new_session=True)
+            process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
             try:
                 failed = first_failure(process.stdout, time.monotonic() + LONGEST_SUITE, most)
                 return failed or (process.wait() != 0 if most is None else 0)
@@ -159,13 +161,16 @@ class Bench:
         return sorted(names & self.targets.keys())
 
     def killer(self, path):
-        """the first suite that fails: its name and its case; and the number of its test"""
+        """the first suite that fails: its name and its case; and the number of its test: 0 if none fails, None where that takes too long"""
         own = self.own_suite(path)
         suites = SUITES_OF_KINDS if path.startswith("lib/kind/") else SUITES
         text = (ROOT / path).read_text(encoding="utf-8")
         suites = [suite for suite in suites if suite != own]
         first = 1 if path.startswith("lib/kind/") else 0  # the laws of one kind take less time than its own suite
+        until = time.monotonic() + LONGEST_MUTANT
         for name in suites[:first] + [own] + suites[first:]:
+            if time.monotonic() > until:
+                return None, None
             case = kind_in(text) or self.kinds.get(own) if name in ASK_EACH_KIND else None
             if name in self.targets and (name != "test-simd" or "simd" in text):
                 test = self.fails(name, case)
@@ -236,7 +241,7 @@ def main():
         sys.exit("the tests do not build")
     begun = time.monotonic()
     excused = equivalent()
-    killed, survived, broken, known, trusted = {}, [], 0, 0, {}
+    killed, survived, broken, known, undecided, trusted = {}, [], 0, 0, 0, {}
     for name, number, before, after in mutants:
         if given.seconds and time.monotonic() - begun > given.seconds and sum(killed.values()) + len(survived) >= given.tried:
             break
@@ -252,6 +257,9 @@ def main():
         elif by:
             trusted[by] = max(trusted.get(by, 0), test)
             killed[by[0]] = killed.get(by[0], 0) + 1
+        elif test is None:
+            undecided += 1
+            print(f"undecided: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
         else:
             survived.append((name, number, before, after))
             print(f"survived: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
@@ -264,7 +272,8 @@ def main():
     tried = sum(killed.values()) + len(survived)
     by = ", ".join(f"{name} {count}" for name, count in sorted(killed.items(), key=lambda item: -item[1]))
     print(f"{tried} of {sum(map(len, lists))} mutants in {took:.0f} s: {sum(killed.values())} killed ({by}), {len(survived)} survived, "
-          f"{broken} not compiling, {known} known to change nothing; {100 * sum(killed.values()) / max(tried, 1):.0f} % killed")
+          f"{undecided} undecided, {broken} not compiling, {known} known to change nothing; "
+          f"{100 * sum(killed.values()) / max(tried, 1):.0f} % killed")
     if tried < given.tried:
         print(f"{tried} mutants are fewer than {given.tried}")
     return tried < given.tried or 100 * sum(killed.values()) < given.least * tried

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { KEYS = 200, PAGE = 4096 };
 
@@ -180,6 +181,41 @@ static int touch_all_of_a_large_file(int unused)
 START_TEST(a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end)
 {
 	ck_assert_int_eq(run_apart(touch_all_of_a_large_file, 0), 0);
+}
+END_TEST
+
+/* ---- What is made in one that is cut ---- */
+
+/* Its file has no name that leads to it. */
+static int cut_files_over(off_t bytes)
+{
+	struct stat st;
+	int n = 0;
+
+	for (int fd = 3; fd < 64; fd++)
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > bytes)
+			n += ftruncate(fd, bytes) == 0;
+	return n;
+}
+
+static int build_in_what_is_cut(int unused)
+{
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	MUST(blm_survive_truncation() == 0);
+	MUST(blm_build_begin(&b, NULL, "built", &(struct blm_params){ .kind = "classic", .cells = 1 << 22, .probes = 7 }, NULL) == 0);
+	MUST(cut_files_over(65536) == 1);
+	for (int i = 0; i < KEYS; i++)
+		MUST(blm_build_add_fixed(b, &i, sizeof(i), 1) == 0);
+	MUST(blm_build_finish(b, &f) == -EIO && strstr(blm_why(), "pages of the new file could not be had"));
+	MUST(access("built", F_OK) < 0);
+	return 0;
+}
+
+START_TEST(a_file_that_is_cut_while_a_filter_is_built_in_it_is_no_filter)
+{
+	ck_assert_int_eq(run_apart(build_in_what_is_cut, 0), 0);
 }
 END_TEST
 
@@ -425,6 +461,7 @@ int main(void)
 	tcase_add_test(tc, a_page_is_as_large_as_the_system_says);
 	tcase_add_loop_test(tc, of_threads_that_meet_a_missing_page_at_once_none_is_told_no_or_that_its_key_is_in, 0, 3);
 	tcase_add_test(tc, a_file_of_more_pages_than_a_process_may_have_maps_is_guarded_to_its_end);
+	tcase_add_test(tc, a_file_that_is_cut_while_a_filter_is_built_in_it_is_no_filter);
 	tcase_add_loop_test(tc, what_was_cut_is_an_error_for_whatever_is_made_of_it_and_spoils_nothing, 0, 2 * USES);
 	tcase_add_loop_test(tc, however_many_maps_there_are_they_are_guarded, 0, 4);
 	tcase_add_loop_test(tc, a_fault_elsewhere_goes_to_whoever_was_there_before, 0, ARRAY_LEN(before));

@@ -232,12 +232,16 @@ static void tame_numbers(char *word)
 	}
 }
 
-/* Blocks for a rate are sized in the square of its probes: 1e-100 takes a second. An exponent is of one digit. */
+/* Blocks for a rate are sized in the square of its probes: 1e-50 takes a fifth of a second. What is refused as too small takes none. */
 static void tame_rate(char *word)
 {
-	for (char *c = word; (c = strpbrk(c, "eEpP")); c++)
-		if (c[1] == '-' && c[2] >= '0' && c[2] <= '9')
+	for (char *c = word; (c = strpbrk(c, "eEpP")); c++) {
+		bool binary = *c == 'p' || *c == 'P';
+		unsigned long exponent = c[1] == '-' && c[2] >= '0' && c[2] <= '9' ? strtoul(c + 2, NULL, 10) : 0;
+
+		if (exponent >= (binary ? 64 : 20) && exponent < (binary ? 1100 : 330))
 			c[3] = '\0';
+	}
 }
 
 /* Rows of one key in two tables make as many as their product: of two large ones no join would end. */

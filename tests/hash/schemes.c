@@ -161,6 +161,8 @@ START_TEST(with_every_scheme_all_ways_set_and_find_the_same_bits)
 		ck_assert_int_eq(blm_contains_fixed(f, keys, 4, N, bits), N);
 		for (size_t j = 0; j < N; j++)
 			ck_assert(blm_contains(f, &keys[j], 4));
+		OK(blm_add_fixed(f, NULL, 0, 3, NULL));
+		ck_assert(blm_contains(f, "", 0));
 		blm_close(f), blm_close(one), blm_close(claimed), blm_close(built);
 	}
 }

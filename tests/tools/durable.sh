@@ -57,7 +57,7 @@ a_block_that_lost_bits_stops_no_input_and_is_told_of_at_its_end() {
 	done
 }
 
-# cut_under SIZE COMMAND [OPTION...]: the command with keys that come when it has ./f mapped, and ./f is cut
+# [to=FILE lines=N] cut_under SIZE COMMAND [OPTION...]: the command with keys that come when it has ./f mapped, and ./f is cut
 cut_under()
 {
 	local size=$1 code=0
@@ -67,21 +67,26 @@ cut_under()
 	remove) make ./f 1000 --kind counting ;;
 	*) make ./f 1000 ;;
 	esac
-	"$BLOOMERY" "$1" ./f keys "${@:2}" > cut.out 2> exits.err & pid=$!
+	"$BLOOMERY" "$1" ./f keys "${@:2}" > "${to-cut.out}" 2> exits.err & pid=$!
 	exec 3> keys		# which it opens when it has mapped ./f
 	truncate -s "$size" ./f
 	seq 5000 >&3 || :	# it may end before it has read them all
 	exec 3>&-
 	wait $pid || code=$?
 	same "$code" 2
-	same "$(wc -l < exits.err)" 1
-	says './f: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was added is lost'
+	same "$(wc -l < exits.err)" "${lines-1}"
+	says './f: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was added may be lost'
 }
 
 a_file_that_is_cut_under_the_map_is_one_line_of_error_that_names_it() {
 	for size in 30000 8192 0; do
 		cut_under $size test; cut_under $size add; cut_under $size add --sync-every 10; cut_under $size claim; cut_under $size remove
 	done
+}
+
+what_goes_wrong_after_that_line_is_said_after_it() {
+	to=/dev/full lines=2 cut_under 8192 test -c
+	[[ $(tail -1 exits.err) = 'bloomery: standard output: '* ]]
 }
 
 bits_that_were_lost_are_told_of_also_where_the_input_ends_badly() {
