@@ -697,7 +697,7 @@ struct blm_info {
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
 
-/** blm_info() - what a filter is; reads the header only. Return: 0 */
+/** blm_info() - what a filter is; reads the header only; a forked child may open the file for that. Return: 0, or -ENOMEM */
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret);
 
 /** struct blm_fact - something to know of a filter that only its kind can tell: a stage, a slot, how many cells are full */

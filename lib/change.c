@@ -25,26 +25,50 @@ static bool has_lone_writer(const struct blm_view *view)
 	return view->whole.kind->lone_writer;
 }
 
-/* ---- The writers' lock ---- */
+/* ---- The locks of those who write, and who write back ---- */
 
 /* Threads first: they share the descriptor, and so its lock. */
+static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool exclusive)
+{
+	int r;
+
+	pthread_mutex_lock(threads);
+	r = blm_ofd_lock(fd, what, exclusive);
+	if (r < 0)
+		pthread_mutex_unlock(threads);
+	return r;
+}
+
 int blm_lock_writing(struct blm_filter *f, struct blm_view *view, bool exclusive)
 {
-	int fd = blm_view_fd(f, view), r;
+	int fd = blm_view_fd(f, view), r = fd < 0 ? fd : lock(&view->writing, fd, BLM_LOCK_WRITE, exclusive);
 
-	if (fd < 0)
-		return fd;
-	pthread_mutex_lock(&view->writing);
-	r = blm_ofd_lock(fd, BLM_LOCK_WRITE, exclusive);
-	if (r < 0)
-		pthread_mutex_unlock(&view->writing);
+	if (r == 0)
+		atomic_store(&view->writes, exclusive);
 	return r;
 }
 
 void blm_unlock_writing(struct blm_view *view)
 {
+	atomic_store(&view->writes, false);
 	blm_ofd_unlock(view->image.fd, BLM_LOCK_WRITE);
 	pthread_mutex_unlock(&view->writing);
+}
+
+int blm_lock_syncing(struct blm_view *view)
+{
+	int r = lock(&view->syncing, view->image.fd, BLM_LOCK_SYNC, true);
+
+	if (r == 0)
+		atomic_store(&view->syncs, true);
+	return r;
+}
+
+void blm_unlock_syncing(struct blm_view *view)
+{
+	atomic_store(&view->syncs, false);
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	pthread_mutex_unlock(&view->syncing);
 }
 
 /* ---- Reading it whole ---- */
@@ -105,19 +129,19 @@ static bool is_announced(const struct blm_live *live)
 static int announce(const struct blm_filter *f, struct blm_view *view)
 {
 	struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word), before = load_acquire(&live->announcing.word), boot = blm_boot_number();
+	uint64_t epoch = load_acquire(&live->epoch.word), boot = blm_boot_number(), before;
 	int r;
 
 	if (is_announced(live))
 		return 0;
+	before = blm_is_unannounced(live) ? blm_failed_number() : 0;	/* left by one who was told of a failure, or died */
 	blm_mark_written(live);
 	store_release(&live->boot.word, boot);
-	store_release(&live->announcing.word, boot);
+	store_release(&live->announcing.word, before ? before : boot);
 	r = blm_write_back(live, BLM_PAGE);
+	store_release(&live->announcing.word, r < 0 ? blm_failed_number() : before);
 	if (r < 0)
 		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.shown, strerror(-r));
-	if (before != boot)		/* else it is left by one who was told of a failure, or died */
-		store_release(&live->announcing.word, 0);
 	store_release(&live->announced.word, epoch);
 	return 0;
 }
@@ -355,8 +379,11 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 
 int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 {
-	int r = 0;
+	int r = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE);
 
+	if (r >= 0)
+		return r;
+	r = 0;
 	pthread_mutex_lock(&f->renewing);
 	if (view->image.fd < 0) {
 		struct blm_view *again;
@@ -367,7 +394,7 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 			r = blm_view_make(&again, fd, f->place.shown, f->write);
 		if (fd >= 0 && r == 0) {
 			if (again->image.device == view->image.device && again->image.inode == view->image.inode) {
-				view->image.fd = again->image.fd;
+				__atomic_store_n(&view->image.fd, again->image.fd, __ATOMIC_RELEASE);
 				again->image.fd = -1;
 			} else {
 				r = blm_fail(-ESTALE, "%s: was replaced before a forked process could open it", f->place.shown);

@@ -37,6 +37,7 @@ static void after_fork_in_child(void)
 			blm_lock_init(&view->lock);
 			pthread_mutex_init(&view->syncing, NULL);
 			pthread_mutex_init(&view->writing, NULL);
+			view->syncs = view->writes = false;
 			pthread_mutex_init(&view->growing, NULL);
 		}
 	}

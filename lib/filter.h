@@ -40,6 +40,7 @@ struct blm_view {
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
 	pthread_mutex_t syncing;	/* BLM_LOCK_SYNC of this file, among this handle's threads */
 	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, likewise */
+	_Atomic bool syncs, writes;	/* a thread has that lock exclusively: for those who want to know, and not to wait; written by who has it */
 	pthread_mutex_t growing;	/* BLM_LOCK_GROW, likewise */
 	/*
 	 * The state word that the name was last looked up under. While the file's own is the same, this view is the filter;
@@ -213,6 +214,10 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 int blm_lock_writing(struct blm_filter *f, struct blm_view *view, bool exclusive);
 void blm_unlock_writing(struct blm_view *view);
 
+/* BLM_LOCK_SYNC. The descriptor is there (blm_view_fd()). */
+int blm_lock_syncing(struct blm_view *view);
+void blm_unlock_syncing(struct blm_view *view);
+
 /*
  * While a filter is read whole, to be copied, joined or sent: what moves keys or takes them away is held off. Between the two the
  * caller takes no other lock of it. End: was it the same all the while? If not, a kind that minds cuts is torn in what was made of it.
@@ -248,12 +253,16 @@ int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *fr
 int blm_write_back(void *from, uint64_t bytes);
 
 /*
- * May the system hold a page for clean that it did not write? After a flush under BLM_LOCK_SYNC, of which a sync is some; after one that
- * announced an epoch, under BLM_LOCK_WRITE. While somebody has that lock it says no more than that the flush is under way. synced_epoch: of
- * the last sync record.
+ * May the system hold a page for clean that it did not write? The first asks the words of flushes under BLM_LOCK_SYNC, those of syncs among
+ * them, the second that of flushes that announce an epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: who only
+ * wants to know asks whether somebody else has that lock. synced_epoch: of the last sync record.
  */
 bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch);
 bool blm_is_unannounced(const struct blm_live *live);
+
+/* Is it known that one that announced failed, or was killed, whoever is at work now? Then `announcing` is this: this boot's number, made even. */
+bool blm_failed_to_announce(const struct blm_live *live);
+uint64_t blm_failed_number(void);
 
 /* Sync if it is time, after a change that added so many keys. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);

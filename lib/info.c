@@ -103,27 +103,40 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 	return r;
 }
 
-/* Held by a thread of this handle, or by somebody else? A forked child has its parent's file open no more. */
-static bool is_held(const struct blm_filter *f, struct blm_view *view, pthread_mutex_t *threads, enum blm_lock_of what)
+/* By others than the threads of this handle? A forked child has its parent's file open no more; where it cannot open it, it does not know. */
+static bool is_held(const struct blm_filter *f, struct blm_view *view, enum blm_lock_of what)
 {
-	int fd;
+	int fd = blm_view_fd((struct blm_filter *)f, view);
 
-	if (pthread_mutex_trylock(threads) != 0)
-		return true;
-	pthread_mutex_unlock(threads);
-	fd = blm_view_fd((struct blm_filter *)f, view);
 	return fd >= 0 && blm_ofd_held(fd, what);
 }
 
-/* What makes a filter suspect is also said before each flush, and taken back after it: by one who has a lock meanwhile. */
-static bool is_suspect_now(const struct blm_filter *f, struct blm_view *view)
+static bool is_suspect(const struct blm_filter *f, struct blm_view *view, uint64_t synced_epoch)
 {
-	struct blm_live *live = live_of(view);
-	struct blm_sync_record sync = { 0 };
+	const struct blm_live *live = live_of(view);
 
-	blm_last_sync(live, view->constant.uuid, &sync);
-	return (blm_is_unwritten(live, le64toh(sync.epoch)) && !is_held(f, view, &view->syncing, BLM_LOCK_SYNC))
-	    || (blm_is_unannounced(live) && !is_held(f, view, &view->writing, BLM_LOCK_WRITE));
+	return (blm_is_unwritten(live, synced_epoch) && !atomic_load(&view->syncs) && !is_held(f, view, BLM_LOCK_SYNC))
+	    || blm_failed_to_announce(live)
+	    || (blm_is_unannounced(live) && !atomic_load(&view->writes) && !is_held(f, view, BLM_LOCK_WRITE));
+}
+
+struct words {
+	struct blm_sync_record last;	/* zeros: none */
+	bool lost, suspect;		/* no record is good; pages may not be on the disk */
+};
+
+/* Who had a lock when the words were read may have ended well before the lock was looked at: then they say something else the next time. */
+static struct words words_of(const struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_live *live = live_of(view);
+	struct words w = { 0 };
+
+	for (int looks = 0; looks == 0 || (w.suspect && looks < 3); looks++) {
+		blm_last_sync(live, view->constant.uuid, &w.last);
+		w.suspect = is_suspect(f, view, le64toh(w.last.epoch));
+	}
+	w.lost = blm_syncs_lost(live, view->constant.uuid);
+	return w;
 }
 
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
@@ -133,9 +146,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	const struct blm_live *live = live_of(view);
 	const char *name = blm_place_name(&f->place);
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	struct blm_sync_record sync = { 0 };
-	uint64_t synced_epoch = 0;
-	bool known;
+	struct words words;
 	int r;
 
 	if (!entry)
@@ -144,11 +155,8 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	entry->constant = view->constant;
 	if (view->shows_image)
 		entry->keys = view->synced_keys;
-	known = blm_last_sync(live, view->constant.uuid, &sync);
-	if (known) {
-		synced_epoch = le64toh(sync.epoch);
-		entry->synced = le64toh(sync.time);
-	}
+	words = words_of(f, view);
+	entry->synced = le64toh(words.last.time);
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
 		blm_place_path(&f->place, ret->uuid, ret->path, sizeof(ret->path));
@@ -166,15 +174,12 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 			ret->can &= AS_A_SOURCE;
 			ret->unchecked = true;
 		}
-		ret->dirty = load_acquire(&live->written.word) > synced_epoch;
-		/* Who had the lock when the words were read may have ended well before it was looked at: so again. */
-		ret->suspect = is_suspect_now(f, view) && is_suspect_now(f, view);
 		ret->epoch = load_acquire(&live->epoch.word);
-		ret->synced_epoch = synced_epoch;
-		if (!known && (live->sync[0].sequence || live->sync[1].sequence))
-			ret->suspect = true;	/* both records are damaged: what of it is on the disk nobody knows */
-		else if (ret->suspect)
-			ret->suspect_epoch = load_acquire(&live->failed.word) > synced_epoch ? load_acquire(&live->failed.word) : ret->epoch;
+		ret->synced_epoch = le64toh(words.last.epoch);
+		ret->dirty = load_acquire(&live->written.word) > ret->synced_epoch;
+		ret->suspect = words.suspect || words.lost;	/* of one whose records are lost nobody knows what is on the disk */
+		if (words.suspect && !words.lost)
+			ret->suspect_epoch = load_acquire(&live->failed.word) > ret->synced_epoch ? load_acquire(&live->failed.word) : ret->epoch;
 	}
 	free(entry);
 	return r;

@@ -37,11 +37,11 @@
  */
 int blm_lock_out(struct blm_view *view, int fd)
 {
-	int r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
+	int r = blm_lock_syncing(view);
 
 	if (r < 0)
 		return r;
-	blm_ofd_unlock(fd, BLM_LOCK_SYNC);
+	blm_unlock_syncing(view);
 	return blm_lock_exclusive(&view->lock, fd);
 }
 
@@ -103,13 +103,13 @@ static void mend_name(const struct blm_place *place, struct blm_view *view)
 static int flush_header(const struct blm_place *place, struct blm_view *view)
 {
 	struct blm_header *header = view->image.header;
-	int r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+	int r = blm_lock_syncing(view);
 
 	if (r < 0)
 		return r;
 	mend_name(place, view);
 	r = blm_flush(view, &header->live, sizeof(*header) - offsetof(struct blm_header, live));
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	blm_unlock_syncing(view);
 	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", place->shown, strerror(-r)) : 0;
 }
 

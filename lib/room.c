@@ -87,18 +87,13 @@ static uint64_t write_entry(struct blm_view *view, const struct blm_component *n
 /* Under BLM_LOCK_SYNC, of this handle's threads and of all processes. */
 static int flush(struct blm_view *view, void *from, uint64_t bytes, const char *shown)
 {
-	int r;
+	int r = blm_lock_syncing(view);
 
-	pthread_mutex_lock(&view->syncing);
-	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
-	if (r == 0) {
-		r = blm_flush(view, from, bytes);
-		blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
-		if (r < 0)
-			blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r));
-	}
-	pthread_mutex_unlock(&view->syncing);
-	return r;
+	if (r < 0)
+		return r;
+	r = blm_flush(view, from, bytes);
+	blm_unlock_syncing(view);
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r)) : 0;
 }
 
 static int prepare_part(const struct blm_filter *f, struct blm_view *view)
@@ -117,16 +112,13 @@ static int prepare_part(const struct blm_filter *f, struct blm_view *view)
 
 static int show_part(struct blm_view *view)
 {
-	int r;
+	int r = blm_lock_syncing(view);
 
-	pthread_mutex_lock(&view->syncing);
-	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
-	if (r == 0) {
-		store_release(&live_of(view)->parts.word, view->parts + 1);
-		blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
-	}
-	pthread_mutex_unlock(&view->syncing);
-	return r;
+	if (r < 0)
+		return r;
+	store_release(&live_of(view)->parts.word, view->parts + 1);
+	blm_unlock_syncing(view);
+	return 0;
 }
 
 /* ---- Either ---- */

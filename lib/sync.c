@@ -119,7 +119,17 @@ bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
 
 bool blm_is_unannounced(const struct blm_live *live)
 {
-	return load_acquire(&live->announcing.word) == blm_boot_number();
+	return load_acquire(&live->announcing.word) == blm_boot_number() || blm_failed_to_announce(live);
+}
+
+uint64_t blm_failed_number(void)
+{
+	return blm_boot_number() & ~UINT64_C(1);
+}
+
+bool blm_failed_to_announce(const struct blm_live *live)
+{
+	return load_acquire(&live->announcing.word) == blm_failed_number();
 }
 
 /* Space that is gone from under the map, data and all, is not to be found out by writing back. */
@@ -290,14 +300,12 @@ BLM_API int blm_sync(struct blm_filter *f)
 		view = current_view(f);
 	if (fd < 0)
 		return fd;
-	pthread_mutex_lock(&view->syncing);
-	r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
+	r = blm_lock_syncing(view);
 	if (r == 0) {
 		/* parts come only under this lock: one that is not in the view would be said to be on the disk, unseen */
 		r = has_all_parts(view) ? sync_file(f, view, &record, &seen) : -EAGAIN;
-		blm_ofd_unlock(fd, BLM_LOCK_SYNC);
+		blm_unlock_syncing(view);
 	}
-	pthread_mutex_unlock(&view->syncing);
 	if (r == -EAGAIN) {
 		r = current_view(f) != view ? 0 : blm_may_change(f);
 		return r < 0 ? r : blm_sync(f);

@@ -66,21 +66,13 @@ static void verify_padding(const struct blm_part *part, unsigned i, const char *
 			  (unsigned long long)part->shape.cells);
 }
 
-/*
- * One damaged slot beside a good one is what a crash in the middle of a sync leaves, and nobody misses it. The only one is damaged where
- * the first sync is writing it, or was when this copy was made; `flushing` says so until it is written, which it is if it no longer does.
- */
 static void verify_slots(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
-	const struct blm_live *live = live_of(view);
-	bool written = live->sync[0].sequence || live->sync[1].sequence, both = live->sync[0].sequence && live->sync[1].sequence;
-	struct blm_sync_record sync;
-	bool known = blm_last_sync(live, view->constant.uuid, &sync), flushing = load_acquire(&live->flushing.word);
+	int damaged = blm_syncs_lost(live_of(view), view->constant.uuid);
 
-	known |= blm_last_sync(live, view->constant.uuid, &sync);
-	if (written && !known && (both || !flushing))
+	if (damaged)
 		blm_found(to, file, false, "%s damaged: how much of it was synced is not known; sync it",
-			  both ? "both sync records are" : "its only sync record is");
+			  damaged == 2 ? "both sync records are" : "its only sync record is");
 }
 
 /* An epoch below that of the last sync, or below `written`, is what a copy made while others synced can have; writers mend it. */
@@ -168,12 +160,12 @@ static void verify_all_known(const struct blm_view *view, uint64_t known, const 
 
 static int write_back(struct blm_view *view, const char *file)
 {
-	int r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+	int r = blm_lock_syncing(view);
 
 	if (r < 0)
 		return r;
 	r = blm_flush(view, view->image.map, view->image.bytes);
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	blm_unlock_syncing(view);
 	return r < 0 ? blm_fail(r, "%s: writing back what was repaired failed: %s", file, strerror(-r)) : 0;
 }
 

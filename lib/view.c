@@ -287,7 +287,7 @@ static int mend_epoch(struct blm_view *view, const char *shown)
 		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it can be read, not changed", shown);
 	if (load_acquire(&live->epoch.word) > le64toh(last.epoch) && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
 		return 0;
-	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+	r = blm_lock_syncing(view);
 	if (r < 0)
 		return r;
 	blm_last_sync(live, view->constant.uuid, &last);
@@ -296,7 +296,7 @@ static int mend_epoch(struct blm_view *view, const char *shown)
 		least = blm_epoch_after(le64toh(last.epoch));
 	if (load_acquire(&live->epoch.word) < least)
 		store_release(&live->epoch.word, least);
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	blm_unlock_syncing(view);
 	return 0;
 }
 
@@ -329,14 +329,14 @@ static int note_cut(struct blm_view *view, const char *shown, bool write)
 	view->part[0].cut = view->whole.cut = !write;
 	if (!write)
 		return 0;
-	r = blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true);
+	r = blm_lock_syncing(view);
 	if (r < 0)
 		return r;
 	if (!load_acquire(cut) && was_cut(view)) {
 		store_release(cut, 1);
 		r = blm_flush(view, live_of(view), BLM_PAGE);
 	}
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	blm_unlock_syncing(view);
 	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r)) : 0;
 }
 
@@ -350,19 +350,20 @@ static int restore(struct blm_filter *f, struct blm_view *view)
 
 	if (r < 0)
 		return r;
-	r = blm_ofd_lock(fd, BLM_LOCK_SYNC, true);
-	if (r == 0)
+	r = blm_lock_syncing(view);
+	if (r == 0) {
 		r = blm_ofd_lock(fd, BLM_LOCK_WRITE, true);
-	if (r == 0 && blm_shadow_is_needed(view)) {
-		enum blm_state state = state_of(load_acquire(&live_of(view)->state.word));
+		if (r == 0 && blm_shadow_is_needed(view)) {
+			enum blm_state state = state_of(load_acquire(&live_of(view)->state.word));
 
-		set_state(view, BLM_REPLACING);
-		r = blm_shadow_restore(view, f->place.shown);
-		set_state(view, state);
+			set_state(view, BLM_REPLACING);
+			r = blm_shadow_restore(view, f->place.shown);
+			set_state(view, state);
+		}
+		set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER : load_acquire(&live_of(view)->state.word));
+		blm_ofd_unlock(fd, BLM_LOCK_WRITE);
+		blm_unlock_syncing(view);
 	}
-	set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER : load_acquire(&live_of(view)->state.word));
-	blm_ofd_unlock(fd, BLM_LOCK_WRITE);
-	blm_ofd_unlock(fd, BLM_LOCK_SYNC);
 	blm_unlock_exclusive(&view->lock, fd);
 	return r;
 }

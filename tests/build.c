@@ -277,6 +277,7 @@ START_TEST(a_kind_that_cannot_sort_is_filled_one_key_at_a_time)
 	ck_assert_uint_eq(lane->counted, counted(expected));
 	ck_assert_int_eq(memcmp(part.bytes, current_view(expected)->part[0].bytes, part.shape.bytes), 0);
 	blm_lane_free(lane);
+	blm_lane_free(NULL);
 	blm_filling_end(&filling);
 	blm_close(expected);
 	free(part.bytes);

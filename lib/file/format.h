@@ -192,7 +192,9 @@ struct blm_line {
  *   flushing  the boot number as long as the last sync record is in memory and not known to be on the disk, though it makes `failed` old:
  *            who is killed then may be the only one that was told of a failure. Else 0. Written under the sync lock. That of another boot
  *            says nothing: what is in memory came from the disk since.
- *   announcing  the same of an announcement, from before its flush, and 0 again if that was good. Written under the writers' lock.
+ *   announcing  the same of an announcement, from before its flush, and 0 again if that was good; if not, the boot number made even, which
+ *            the next announcement makes of the number of one who died. That stays until a sync has made every page dirty. Written under
+ *            the writers' lock.
  *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In every other file, which is a copy, the
  *            next sync makes it anew; BLM_TORN: what is there cannot be used. Written under the sync lock.
  */

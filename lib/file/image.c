@@ -398,6 +398,16 @@ bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct b
 	return found;
 }
 
+int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16])
+{
+	int written = !!live->sync[0].sequence + !!live->sync[1].sequence;
+	struct blm_sync_record last;
+	bool known = blm_last_sync(live, uuid, &last), flushing = load_acquire(&live->flushing.word);
+
+	known |= blm_last_sync(live, uuid, &last);
+	return known || (written == 1 && flushing) ? 0 : written;
+}
+
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct blm_sync_record *content)
 {
 	struct blm_sync_record last = { 0 }, next = *content;

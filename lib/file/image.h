@@ -75,6 +75,12 @@ void blm_header_finish(struct blm_header *header, unsigned parts);
 
 /* The valid one of two slots with the greater sequence, copied out; false if neither is valid. */
 bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret);
+/*
+ * How many of the two are damaged where none is valid; 0: there is a valid one, or none yet. One damaged beside a valid one is what a crash
+ * in the middle of a sync leaves, and nobody misses it. The only one is damaged where the first sync is writing it, or was when this copy
+ * was made; `flushing` says so until it is written, which it is if it no longer does.
+ */
+int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16]);
 bool blm_last_record(const struct blm_header *header, const uint8_t uuid[16], struct blm_record *ret);
 
 /* Write the next slot; the caller holds the lock that slots of this sort are written under. */

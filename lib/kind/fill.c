@@ -120,6 +120,8 @@ struct blm_lane *blm_lane_new(struct blm_filling *of, uint64_t first)
 
 void blm_lane_free(struct blm_lane *lane)
 {
+	if (!lane)
+		return;
 	if (lane->map)
 		munmap(lane->map, lane->map_bytes);
 	free(lane->changed);

@@ -12,7 +12,7 @@ static int lock_record(struct blm_store *store, const char *name, struct blm_vie
 
 	if (r < 0)
 		return r;
-	r = blm_ofd_lock((*ret)->image.fd, BLM_LOCK_SYNC, true);
+	r = blm_lock_syncing(*ret);
 	if (r < 0)
 		blm_view_free(*ret);
 	return r;
@@ -20,7 +20,7 @@ static int lock_record(struct blm_store *store, const char *name, struct blm_vie
 
 static void unlock_record(struct blm_view *view)
 {
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	blm_unlock_syncing(view);
 	blm_view_free(view);
 }
 

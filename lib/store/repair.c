@@ -137,9 +137,9 @@ static void settle_state(struct repair *r, const char *name)
 		if (state_of(load_acquire(&live_of(view)->state.word)) != BLM_LIVE
 		    && blm_store_is(r->store, name, view->constant.uuid) == 1) {
 			set_state(view, BLM_LIVE);
-			if (blm_ofd_lock(view->image.fd, BLM_LOCK_SYNC, true) == 0) {
+			if (blm_lock_syncing(view) == 0) {
 				blm_flush(view, live_of(view), BLM_PAGE);
-				blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+				blm_unlock_syncing(view);
 			}
 		}
 		blm_unlock_exclusive(&view->lock, view->image.fd);

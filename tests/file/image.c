@@ -69,6 +69,7 @@ START_TEST(of_two_sync_records_the_newer_good_one_counts)
 	struct blm_sync_record last;
 
 	ck_assert(!blm_last_sync(&live, uuid, &last));
+	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 0);
 	blm_drop_sync(&live, uuid);			/* nothing to drop */
 	ck_assert(!blm_last_sync(&live, uuid, &last));
 	for (uint64_t i = 1; i <= 5; i++) {
@@ -80,8 +81,14 @@ START_TEST(of_two_sync_records_the_newer_good_one_counts)
 	blm_drop_sync(&live, uuid);
 	ck_assert(blm_last_sync(&live, uuid, &last));
 	ck_assert_uint_eq(le64toh(last.epoch), 40);
+	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 0);
 	live.sync[0].keys ^= 1;
 	ck_assert(!blm_last_sync(&live, uuid, &last));
+	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 1);
+	live.flushing.word = 9;				/* it may be the first, half written, in a file or in a copy */
+	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 0);
+	live.sync[1].sequence = 1;
+	ck_assert_int_eq(blm_syncs_lost(&live, uuid), 2);
 	ck_assert(!blm_last_sync(&live, (const uint8_t[16]){ 9 }, &last));	/* another file's records are none */
 }
 END_TEST
@@ -108,10 +115,12 @@ START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
 		(void)*(const volatile uint8_t *)&image.map[le64toh(contents->part[i].offset) + le64toh(contents->part[i].bytes) - 1];
 	blm_image_unmap(&image);
 
-	/* One that is shorter than its map is cut, which leaves the map what it was. */
+	/* One that is no longer than its map, or shorter, is cut, which leaves the map what it was. */
 	ck_assert_int_eq(truncate("f", (off_t)le64toh(contents->part[contents->parts - 1].offset)), 0);
 	OK(blm_image_map(&image, open("f", O_RDONLY | O_CLOEXEC), "f", false));
 	before = image.bytes;
+	FAILS(blm_image_check(&image, "f", contents), -ENODATA);
+	ck_assert_uint_eq(image.bytes, before);
 	ck_assert_int_eq(truncate("f", (off_t)before - BLM_PAGE), 0);
 	FAILS(blm_image_check(&image, "f", contents), -ENODATA);
 	ck_assert_uint_eq(image.bytes, before);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,7 +22,7 @@ int getpagesize(void)
 }
 
 static int syncs, failing;	/* calls of msync(); which call from now on fails, 0: none; below 0: which of them kills */
-static void (*meanwhile)(void);	/* what others do while the next call runs; NULL: nothing */
+static _Thread_local void (*meanwhile)(void);	/* what others do while the next call of this thread runs; NULL: nothing */
 
 int msync(void *at, size_t bytes, int flags)
 {
@@ -1069,12 +1070,24 @@ static int find_no_suspicion(int unused)
 	return 0;
 }
 
+/* It cannot know who has a lock. */
+static int find_suspicion_where_the_file_is_away(int unused)
+{
+	struct blm_info info;
+
+	MUST(rename("a.blm", "away") == 0);
+	MUST(blm_info(others, &info) == 0 && info.suspect);
+	MUST(rename("away", "a.blm") == 0);
+	return 0;
+}
+
 /* Through the handle that writes back, through another, and through what a forked process has of them. */
 static void look_on(void)
 {
 	looks++;
 	ck_assert_int_eq(find_no_suspicion(0), 0);
 	ck_assert_int_eq(run_apart(find_no_suspicion, 0), 0);
+	ck_assert_int_eq(run_apart(find_suspicion_where_the_file_is_away, 0), 0);
 	meanwhile = look_on;
 }
 
@@ -1099,6 +1112,91 @@ START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has
 	meanwhile = NULL;
 	ck_assert(!info_of(f).suspect);
 	blm_close(f);
+}
+END_TEST
+
+static int announce_and_die(int unused)
+{
+	struct blm_filter *f;
+
+	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	failing = -1;
+	blm_add(f, "other", 5);
+	return 1;
+}
+
+/* _i: who announced was told of a failure; was killed */
+START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever_changes_it_now)
+{
+	for (size_t kind = 0; kind < ARRAY_LEN(announcing); kind++) {
+		struct blm_filter *f, *other;
+
+		OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = announcing[kind], .capacity = 1000, .rate = 0.01, .replace = kind > 0 }));
+		OK(blm_open(&other, NULL, "a.blm", true));
+		others = f;
+		if (_i)
+			ck_assert_int_eq(run_apart(announce_and_die, 0), SIGNALLED + SIGKILL);
+		else
+			add_in_vain();
+		ck_assert(info_of(f).suspect && info_of(other).suspect);
+		OK(blm_add(f, "key", 3));
+		OK(blm_lock_writing(f, current_view(f), true));
+		ck_assert(info_of(f).suspect && info_of(other).suspect);
+		blm_unlock_writing(current_view(f));
+		OK(blm_sync(f));
+		ck_assert(!info_of(f).suspect && !info_of(other).suspect);
+		blm_close(f), blm_close(other);
+	}
+}
+END_TEST
+
+static struct blm_filter *witness;
+static pthread_t disallowing;
+static int64_t disallowed = -1;
+
+static bool is_locked(void)
+{
+	return blm_ofd_held(current_view(witness)->image.fd, BLM_LOCK_SYNC);
+}
+
+static void *disallow(void *unused)
+{
+	disallowed = blm_disallow_many(others, &(struct blm_key){ "key", 3 }, 1);
+	return NULL;
+}
+
+static void see_that_it_is_locked(void)
+{
+	looks++;
+	ck_assert(is_locked());
+	meanwhile = see_that_it_is_locked;
+}
+
+/* Time enough for one that does not wait. */
+static void disallow_meanwhile(void)
+{
+	ck_assert_int_eq(pthread_create(&disallowing, NULL, disallow, NULL), 0);
+	for (int i = 0; i < 100 && is_locked(); i++)
+		usleep(2000);
+	see_that_it_is_locked();
+}
+
+START_TEST(a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_do)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+
+	make(&others, store, "a");
+	OK(blm_open(&witness, store, "a", true));
+	OK(blm_add(others, "key", 3));
+	meanwhile = disallow_meanwhile;
+	OK(blm_sync(others));
+	meanwhile = NULL;
+	ck_assert_int_ge(looks, 2);
+	ck_assert(!is_locked());
+	pthread_join(disallowing, NULL);
+	ck_assert_int_eq(disallowed, 0);
+	blm_close(others), blm_close(witness);
+	blm_store_close(store);
 }
 END_TEST
 
@@ -1379,6 +1477,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_again, 0, 3);
 	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
 	tcase_add_loop_test(tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0, 1 + (int)ARRAY_LEN(announcing));
+	tcase_add_loop_test(tc, a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever_changes_it_now, 0, 2);
+	tcase_add_test(tc, a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_do);
 	tcase_add_test(tc, a_sync_of_a_file_that_was_cut_fails);
 	tcase_add_loop_test(tc, after_a_sync_that_failed_the_next_one_makes_every_page_dirty, 0, 6);
 	tcase_add_loop_test(tc, a_filter_is_synced_also_where_pages_are_larger, 0, 8);
