@@ -74,7 +74,7 @@ struct work {
 	int64_t yes;
 	long waits;
 	uint32_t one_by_one;		/* of 100 keys that were added: found by the thread that has found it cold */
-	int64_t in_huge_pages;		/* of all: found by it through a handle that was told to use those */
+	int64_t in_huge_pages;		/* of as many: found by it through a handle that was told to use those */
 };
 
 static int64_t ask(struct blm_filter *f, const struct blm_key *many, size_t count, uint64_t *ret_bits)
@@ -100,7 +100,7 @@ static void *body_of_work(void *context)
 	work->yes = work->many(work->f, keys, MANY, bits);
 	work->waits = waits();
 	work->one_by_one = numbers_found(work->f, 0, 100);
-	work->in_huge_pages = blm_contains_many(work->huge, keys, MANY, NULL);
+	work->in_huge_pages = blm_contains_many(work->huge, keys, 100, NULL);
 	return NULL;
 }
 
@@ -118,7 +118,7 @@ static struct work work_cold(const char *path, int64_t (*many)(struct blm_filter
 	pthread_join(thread, NULL);
 	OK(work.yes);
 	ck_assert_uint_eq(work.one_by_one, 100);
-	ck_assert_int_eq(work.in_huge_pages, blm_contains_many(work.f, keys, MANY, NULL));
+	ck_assert_int_eq(work.in_huge_pages, 100);
 	blm_close(work.huge);
 	return work;
 }

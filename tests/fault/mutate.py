@@ -122,9 +122,9 @@ class Bench:
         text[number] = line
         path.write_text("\n".join(text), encoding="utf-8")
 
-    def fails(self, name, case, most=None):
-        """the number of the first test of this suite, or of this case of it, that fails or does not end, of the first so many; 0: none does.
-        Whatever it started is ended with it."""
+    def fails(self, name, case, most=None, seconds=LONGEST_SUITE):
+        """the number of the first test of this suite, or of this case of it, that fails, of the first so many; 0: none does; None: that takes too
+        long. Whatever it started is ended with it."""
         if not self.compiles(name):
             return 1
         environment = dict(os.environ, BLOOMERY_TEST_SCALE=SCALE, CK_VERBOSITY="silent", CK_DEFAULT_TIMEOUT=str(LONGEST),
@@ -134,8 +134,8 @@ class Bench:
             process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
             try:
-                failed = first_failure(process.stdout, time.monotonic() + LONGEST_SUITE, most)
-                return failed or (process.wait() != 0 if most is None else 0)
+                failed = first_failure(process.stdout, time.monotonic() + seconds, most)
+                return (process.wait() != 0 if most is None else 0) if failed == 0 else failed
             finally:
                 process.terminate()  # then Check ends the processes of its tests as well, which have groups of their own
                 try:
@@ -161,7 +161,7 @@ class Bench:
         return sorted(names & self.targets.keys())
 
     def killer(self, path):
-        """the first suite that fails: its name and its case; and the number of its test: 0 if none fails, None where that takes too long"""
+        """the first suite that fails: its name and its case; and the number of its test: 0 if none fails, None where it takes too long to know"""
         own = self.own_suite(path)
         suites = SUITES_OF_KINDS if path.startswith("lib/kind/") else SUITES
         text = (ROOT / path).read_text(encoding="utf-8")
@@ -174,13 +174,13 @@ class Bench:
             case = kind_in(text) or self.kinds.get(own) if name in ASK_EACH_KIND else None
             if name in self.targets and (name != "test-simd" or "simd" in text):
                 test = self.fails(name, case)
-                if test:
+                if test != 0:
                     return (name, case), test
         return None, 0
 
 
 def first_failure(lines, until, most):
-    """reads what a suite says, up to its end or the test of that number: the number of the one that failed, or that did not end in time; 0: none"""
+    """reads what a suite says, up to its end or the test of that number: the number of the one that failed; 0: none; None: it is not at its end"""
     text, done = b"", 0
     while select.select([lines], [], [], max(until - time.monotonic(), 0))[0]:
         more = os.read(lines.fileno(), 65536)
@@ -193,7 +193,7 @@ def first_failure(lines, until, most):
             done += line.startswith(b"ok")
         if most and done >= most:
             return 0
-    return done + 1
+    return None
 
 
 def kind_in(text):
@@ -243,7 +243,7 @@ def main():
     excused = equivalent()
     killed, survived, broken, known, undecided, trusted = {}, [], 0, 0, 0, {}
     for name, number, before, after in mutants:
-        if given.seconds and time.monotonic() - begun > given.seconds and sum(killed.values()) + len(survived) >= given.tried:
+        if given.seconds and time.monotonic() - begun > given.seconds and sum(killed.values()) + len(survived) + undecided >= given.tried:
             break
         if f"{name}: {before.strip()} => {after.strip()}" in excused:
             known += 1
@@ -254,19 +254,19 @@ def main():
         bench.write(name, number, before)
         if not compiles:
             broken += 1
-        elif by:
-            trusted[by] = max(trusted.get(by, 0), test)
-            killed[by[0]] = killed.get(by[0], 0) + 1
         elif test is None:
             undecided += 1
             print(f"undecided: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
+        elif by:
+            trusted[by] = max(trusted.get(by, 0), test)
+            killed[by[0]] = killed.get(by[0], 0) + 1
         else:
             survived.append((name, number, before, after))
             print(f"survived: {name}:{number + 1}\n-{before}\n+{after}", flush=True)
     took = time.monotonic() - begun
-    failing = [by[0] for by, test in trusted.items() if bench.fails(*by, most=test)]
+    failing = [by[0] for by, test in trusted.items() if bench.fails(*by, most=test, seconds=LONGEST_MUTANT) != 0]
     if failing:
-        sys.exit(f"{', '.join(failing)}: fails without any mutant")
+        sys.exit(f"{', '.join(failing)}: fails without any mutant, or takes minutes")
     if not given.build:
         shutil.rmtree(build, ignore_errors=True)
     tried = sum(killed.values()) + len(survived)
@@ -274,9 +274,9 @@ def main():
     print(f"{tried} of {sum(map(len, lists))} mutants in {took:.0f} s: {sum(killed.values())} killed ({by}), {len(survived)} survived, "
           f"{undecided} undecided, {broken} not compiling, {known} known to change nothing; "
           f"{100 * sum(killed.values()) / max(tried, 1):.0f} % killed")
-    if tried < given.tried:
-        print(f"{tried} mutants are fewer than {given.tried}")
-    return tried < given.tried or 100 * sum(killed.values()) < given.least * tried
+    if tried + undecided < given.tried:
+        print(f"{tried + undecided} mutants are fewer than {given.tried}")
+    return tried + undecided < given.tried or 5 * undecided > tried or 100 * sum(killed.values()) < given.least * tried
 
 
 sys.exit(main())
