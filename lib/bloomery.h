@@ -685,19 +685,24 @@ struct blm_info {
 	bool sparse, sealed;
 	bool foreign;			/* another program's file, opened as it is: nobody counted its keys */
 	bool dirty;			/* changed since the last sync; from the catalog: false */
-	bool suspect;			/* the last write-back failed, and none is under way: keys added since `synced` may not be on the disk; sync again */
+	bool suspect;			/* a write-back since the last sync failed, and no sync is under way: keys added since `synced` may not be on the disk */
 	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
 	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
 	bool unchecked;			/* its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in its data */
 	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: never */
 	uint64_t epoch;			/* that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next two */
 	uint64_t synced_epoch;		/* all changes up to the end of this one are on the disk */
-	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; 0: both sync records are damaged, so any; else 0 */
+	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; 0: its sync records are damaged, so any; else 0 */
 	unsigned can;			/* of enum blm_can */
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
 
-/** blm_info() - what a filter is; reads the header only; a forked child may open the file for that. Return: 0, or -ENOMEM */
+/**
+ * blm_info() - what a filter is; reads the header only
+ *
+ * In a forked child it may open the file, to know whether somebody syncs; where it cannot, a filter that is synced right now is `suspect`.
+ * Return: 0, or -ENOMEM
+ */
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret);
 
 /** struct blm_fact - something to know of a filter that only its kind can tell: a stage, a slot, how many cells are full */

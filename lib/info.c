@@ -147,7 +147,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	const char *name = blm_place_name(&f->place);
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	struct words words;
-	int r;
+	int r, fd;
 
 	if (!entry)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
@@ -156,13 +156,14 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	if (view->shows_image)
 		entry->keys = view->synced_keys;
 	words = words_of(f, view);
+	fd = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE);	/* another thread of a forked child may be opening it */
 	entry->synced = le64toh(words.last.time);
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
 		blm_place_path(&f->place, ret->uuid, ret->path, sizeof(ret->path));
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
-		ret->caution = view->image.fd >= 0 ? blm_caution_about(view->image.fd) : NULL;
+		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
 		if (view->whole.kind->shadow && is_cut(&view->whole)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
 			ret->caution = "a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "

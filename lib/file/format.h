@@ -193,8 +193,8 @@ struct blm_line {
  *            who is killed then may be the only one that was told of a failure. Else 0. Written under the sync lock. That of another boot
  *            says nothing: what is in memory came from the disk since.
  *   announcing  the same of an announcement, from before its flush, and 0 again if that was good; if not, the boot number made even, which
- *            the next announcement makes of the number of one who died. That stays until a sync has made every page dirty. Written under
- *            the writers' lock.
+ *            the next announcement makes of the number of one who died. That stays, however good the next ones are, until a sync has made
+ *            every page dirty. Written under the writers' lock.
  *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In every other file, which is a copy, the
  *            next sync makes it anew; BLM_TORN: what is there cannot be used. Written under the sync lock.
  */

@@ -239,7 +239,7 @@ static void tame_rate(char *word)
 		bool binary = *c == 'p' || *c == 'P';
 		unsigned long exponent = c[1] == '-' && c[2] >= '0' && c[2] <= '9' ? strtoul(c + 2, NULL, 10) : 0;
 
-		if (exponent >= (binary ? 64 : 20) && exponent < (binary ? 1400 : 400))	/* with up to 80 digits before it */
+		if (exponent >= (binary ? 64 : 20) && exponent < (binary ? 1400 : 410))	/* with up to 80 digits before it */
 			c[3] = '\0';
 	}
 }
