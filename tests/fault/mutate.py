@@ -25,9 +25,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/guard.c", "lib/sync.c", "lib/change.c", "lib/replace.c", "lib/drop.c"]
 # Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
-SUITES = ["test-file-image", "test-file-lock", "test-file-publish", "test-file-system", "test-file-where", "test-file-sigbus", "test-place", "test-paths",
-          "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter", "test-seal", "test-inject",
-          "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws"]
+SUITES = ["test-file-image", "test-file-lock", "test-file-publish", "test-file-system", "test-file-where", "test-file-sigbus", "test-owners",
+          "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter",
+          "test-seal", "test-inject", "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws"]
 SUITES_OF_KINDS = ["test-kind-laws", "test-kind-torn", "test-combine", "test-filter", "test-kind-built", "test-memory", "test-kind-parts",
                    "test-kind-shapes", "test-kind-fuse", "test-simd"]
 ASK_EACH_KIND = {"test-kind-laws", "test-kind-built", "test-kind-shapes"}  # these have a case for each kind
@@ -131,6 +131,7 @@ class Bench:
                            CK_TAP_LOG_FILE_NAME="-", **({"CK_RUN_CASE": case} if case else {}))
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
             environment["TMPDIR"] = folder
+            os.chmod(folder, 0o711)  # tests may become other users
             process = subprocess.Popen([str(self.build / self.targets[name])], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
             try:

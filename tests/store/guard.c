@@ -1115,6 +1115,28 @@ START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has
 }
 END_TEST
 
+START_TEST(of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_the_disk_until_it_is_synced)
+{
+	struct blm_filter *f;
+	struct blm_live *live;
+
+	make(&f, NULL, "a.blm");
+	live = live_of(current_view(f));
+	for (int i = 0; i < 2; i++) {
+		OK(blm_add(f, &i, sizeof(i)));
+		OK(blm_sync(f));
+	}
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!info_of(f).suspect && info_of(f).synced);
+		live->sync[1 - i].check ^= 1;	/* the older one first, that of the first sync */
+	}
+	ck_assert(info_of(f).suspect && !info_of(f).suspect_epoch && !info_of(f).synced);
+	OK(blm_sync(f));
+	ck_assert(!info_of(f).suspect && info_of(f).synced);
+	blm_close(f);
+}
+END_TEST
+
 static int announce_and_die(int unused)
 {
 	struct blm_filter *f;
@@ -1138,6 +1160,7 @@ START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever
 			ck_assert_int_eq(run_apart(announce_and_die, 0), SIGNALLED + SIGKILL);
 		else
 			add_in_vain();
+		ck_assert(!blm_lock_is_held(&current_view(f)->lock, current_view(f)->image.fd));
 		ck_assert(info_of(f).suspect && info_of(other).suspect);
 		OK(blm_add(f, "key", 3));
 		OK(blm_lock_writing(f, current_view(f), true));
@@ -1478,6 +1501,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_else_flushes, 0, 3);
 	tcase_add_loop_test(tc, a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has_failed, 0, 1 + (int)ARRAY_LEN(announcing));
 	tcase_add_loop_test(tc, a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever_changes_it_now, 0, 2);
+	tcase_add_test(tc, of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_the_disk_until_it_is_synced);
 	tcase_add_test(tc, a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_do);
 	tcase_add_test(tc, a_sync_of_a_file_that_was_cut_fails);
 	tcase_add_loop_test(tc, after_a_sync_that_failed_the_next_one_makes_every_page_dirty, 0, 6);
