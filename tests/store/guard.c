@@ -1117,10 +1117,11 @@ END_TEST
 
 START_TEST(of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_the_disk_until_it_is_synced)
 {
-	struct blm_filter *f;
+	struct blm_filter *f, *syncing;
 	struct blm_live *live;
 
 	make(&f, NULL, "a.blm");
+	OK(blm_open(&syncing, NULL, "a.blm", true));
 	live = live_of(current_view(f));
 	for (int i = 0; i < 2; i++) {
 		OK(blm_add(f, &i, sizeof(i)));
@@ -1131,9 +1132,12 @@ START_TEST(of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_th
 		live->sync[1 - i].check ^= 1;	/* the older one first, that of the first sync */
 	}
 	ck_assert(info_of(f).suspect && !info_of(f).suspect_epoch && !info_of(f).synced);
+	OK(blm_lock_syncing(current_view(syncing)));
+	ck_assert(info_of(f).suspect && !info_of(f).suspect_epoch && !info_of(f).synced);
+	blm_unlock_syncing(current_view(syncing));
 	OK(blm_sync(f));
 	ck_assert(!info_of(f).suspect && info_of(f).synced);
-	blm_close(f);
+	blm_close(f), blm_close(syncing);
 }
 END_TEST
 
