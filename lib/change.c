@@ -379,11 +379,10 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 
 int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 {
-	int r = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE);
+	int there = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE), r = 0;
 
-	if (r >= 0)
-		return r;
-	r = 0;
+	if (there >= 0)
+		return there;
 	pthread_mutex_lock(&f->renewing);
 	if (view->image.fd < 0) {
 		struct blm_view *again;

@@ -159,7 +159,7 @@ each_file_system_that_can_be_made_here_holds_filters_and_stores() {
 				tmpfs) mount -t tmpfs -o size=400m none at ;;
 				fuse2fs)
 					fuse2fs -f image at > server 2>&1 & server=$!
-					for ((until = SECONDS + 30; SECONDS < until; )); do
+					for ((until = SECONDS + 60; SECONDS < until; )); do
 						if mountpoint -q at; then return; fi
 						kill -0 $server || break
 						sleep 0.05

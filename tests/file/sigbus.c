@@ -196,9 +196,10 @@ static int cut_open_files(off_t bytes)
 
 	MUST(realpath(".", here));
 	for (int fd = 3; fd < 64; fd++) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-		ssize_t len = readlink(link, path, sizeof(path) - 1);
+		ssize_t len;
 
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		len = readlink(link, path, sizeof(path) - 1);
 		path[len < 0 ? 0 : len] = '\0';
 		if (!strncmp(path, here, strlen(here)) && path[strlen(here)] == '/' && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
 		    && st.st_size > bytes)
