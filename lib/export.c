@@ -55,6 +55,17 @@ static void set_outline(struct exporting *out)
 	out->outline->counted = true;
 }
 
+/* Could the family have made the file, by what the file says? */
+static bool is_possible(const struct blm_outline *file, const struct blm_family *family)
+{
+	bool possible = !file->candidates;
+
+	for (unsigned i = 0; i < file->candidates && !possible; i++)
+		possible = file->candidate[i].family == family
+			|| (file->candidate[i].also && !strcmp(file->candidate[i].also, family->name));
+	return possible;
+}
+
 /* The beginning that the filter came with, if it came with one of this format, and that says still what the filter is. */
 static bool take_origin(struct exporting *out)
 {
@@ -70,7 +81,7 @@ static bool take_origin(struct exporting *out)
 	if (!came)
 		return false;
 	same = blm_outline_of(came, out->format, c->origin_head, out->format->head_bytes, out->f->place.shown) == 0
-	    && came->contents.parts == out->view->parts;
+	    && came->contents.parts == out->view->parts && is_possible(came, out->view->hasher.family);
 	t = &came->contents.constant.template;
 	t->family = c->template.family;
 	t->seed_count = c->template.seed_count;

@@ -653,6 +653,105 @@ START_TEST(where_the_numbers_of_a_file_fit_no_hash_all_are_open_and_a_known_key_
 }
 END_TEST
 
+/* The next number of a sequence that is the same in every run (splitmix64). */
+static uint64_t next_number(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* A filter of ours with a key in it, as a file of pybloomfiltermmap. */
+static size_t exported(uint8_t **ret, const struct blm_params *params)
+{
+	const struct blm_exchange how = { .format = "pybloomfiltermmap" };
+	struct blm_filter *f;
+	void *bytes;
+	size_t count;
+
+	OK(blm_create(&f, NULL, NULL, params));
+	OK(blm_add(f, "key", 3));
+	OK(blm_export_bytes(f, &how, &bytes, &count));
+	blm_close(f);
+	*ret = bytes;
+	return count;
+}
+
+/* 1: imported with its own hash; 0: refused with a list that has it. */
+static int reads_back(const uint8_t *file, size_t bytes, const char *hash)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+	char listed[40];
+	int r = blm_import_bytes(&f, NULL, NULL, NULL, file, bytes);
+
+	if (r == -ENOTUNIQ) {
+		snprintf(listed, sizeof(listed), " %s (", hash);
+		ck_assert_msg(strstr(blm_why(), listed) && named_as_possible() > 1, "%s: %s", hash, blm_why());
+		return 0;
+	}
+	OK(r);
+	OK(blm_info(f, &info));
+	ck_assert_msg(!strcmp(info.hash, hash) && blm_contains(f, "key", 3) == 1, "%s is read as %s", hash, info.hash);
+	blm_close(f);
+	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .hash = hash, .strict = true }, file, bytes));
+	blm_close(f);
+	return 1;
+}
+
+START_TEST(no_export_of_ours_is_read_with_another_hash)
+{
+	static const char *const hashes[] = { "djb", "djb_int", "md5", "superfast", "sha512", "mm3_32", "mm3_64" };
+	unsigned known[ARRAY_LEN(hashes)] = { 0 };
+	uint64_t state = 14;
+
+	for (unsigned i = 0; i < 2002; i++) {
+		const char *hash = hashes[i % ARRAY_LEN(hashes)];
+		struct blm_params params = { .kind = "classic", .hash = hash };
+		uint8_t *file;
+		size_t bytes;
+
+		params.capacity = 1 + next_number(&state) % (next_number(&state) & 1 ? 100 : 10000);
+		params.rate = pow(10, -0.1 - (double)(next_number(&state) % 50000) / 10000);
+		bytes = exported(&file, &params);
+		known[i % ARRAY_LEN(hashes)] += reads_back(file, bytes, hash);
+		blm_free(file);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hashes); i++)
+		ck_assert_msg(known[i] >= 260, "%s: %u of 286 are read without a question", hashes[i], known[i]);
+}
+END_TEST
+
+START_TEST(a_file_names_its_hash_only_where_its_numbers_do_not_fit_it)
+{
+	static const struct { struct blm_params params; bool named; } cases[] = {
+		{ { .kind = "classic", .hash = "mm3_64", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1 }, false },
+		{ { .kind = "classic", .hash = "mm3_32", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1 }, false },
+		{ { .kind = "classic", .hash = "djb", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1 }, false },
+		{ { .kind = "classic", .hash = "djb_int", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1 }, true },
+		{ { .kind = "classic", .hash = "djb", .cells = 491, .probes = 4, .capacity = 100, .rate = 0.1 }, true },
+		{ { .kind = "classic", .hash = "mm3_64", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1 }, true },
+		{ { .kind = "classic", .hash = "sha512", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1 }, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char name[40] = "bloomery";
+		struct blm_filter *f;
+		uint8_t *file;
+		size_t bytes = exported(&file, &cases[i].params);
+
+		strcat(name, cases[i].params.hash);
+		ck_assert_msg((memcmp(file + 1093, name, strlen(name) + 1) == 0) == cases[i].named, "case %zu", i);
+		ck_assert_msg((file[1093] == 0) == !cases[i].named, "case %zu", i);
+		memcpy(file + 1093, "bloomeryxxh3", 13);
+		ck_assert_int_eq(blm_import_bytes(&f, NULL, NULL, NULL, file, bytes), -EPROTONOSUPPORT);
+		blm_free(file);
+	}
+}
+END_TEST
+
 /* ---- Broken files ---- */
 
 /* err 0: taken, since what is odd about it means nothing; else refused with a word that says where. */
@@ -844,6 +943,8 @@ int main(void)
 	tcase_add_loop_test(tc, imported_siblings_combine_and_multiply_to_the_bytes_that_pybloomfiltermmap_wrote, 0, FOLDERS);
 	tcase_add_loop_test(tc, the_hash_is_found_by_numbers_and_known_keys_or_the_caller_is_asked_but_never_guessed_wrong, 0, FOLDERS);
 	tcase_add_test(tc, where_the_numbers_of_a_file_fit_no_hash_all_are_open_and_a_known_key_settles_it);
+	tcase_add_test(tc, no_export_of_ours_is_read_with_another_hash);
+	tcase_add_test(tc, a_file_names_its_hash_only_where_its_numbers_do_not_fit_it);
 	tcase_add_test(tc, each_broken_file_is_refused_with_a_word_that_says_where_and_leaves_nothing_behind);
 	tcase_add_loop_test(tc, what_stands_behind_the_last_bit_of_a_file_means_nothing, 0, 2);
 	suite_add_tcase(s, tc);

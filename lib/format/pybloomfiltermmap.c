@@ -11,8 +11,10 @@
  * All is little-endian. What a reader needs has one place in all layouts; the rest, gaps and seeds past the k-th among it,
  * may hold anything, since early writers left it uninitialised.
  *
- * The file does not say which of the six hashes that the program had in the course of time has made it. What it does say, n,
- * p, k and m, was computed by a formula of its time, so those numbers rule out most.
+ * The program had six hashes in the course of time, and its files do not name theirs. They do say n, p, k and m, which a
+ * formula of each time computed, so those numbers rule out most hashes. A file of ours whose numbers do not fit its own
+ * hash names that hash in the reserved words, which the program never looks at. A file of ours whose numbers do fit is
+ * written as the program would have written it.
  */
 #include "format/format.h"
 
@@ -25,8 +27,11 @@ enum {
 	DATA = 1280, SEEDS = 256,
 	LENGTH = 1200,			/* of the struct that is written: that of today's program on 64-bit machines */
 	AT_VERSION = AT_STRUCT + 1056, AT_COUNT_CORRECT = AT_VERSION + 1,
+	AT_RESERVED = AT_STRUCT + 1072,	/* 32 words of the layout of 1200 bytes */
+	NAME_BYTES = 16,		/* of a hash that a file names, zeros behind the name */
 };
 static const char magic[] = "MBITARRAY";
+static const char names_hash[] = "bloomery";	/* at AT_RESERVED: the name of the hash follows */
 
 /* By header_len: where the version is, if anywhere. The two without one ended before the second hash came. */
 static const struct layout { uint32_t length, version_at; } layouts[] = {
@@ -55,17 +60,65 @@ static bool djb_probes(const struct numbers *x)
 	return (double)x->k == ceil(log(2) * (double)x->m / x->n);	/* as doubles: they can be infinite */
 }
 
-/* The next prime from here on; no gap between primes of 64 bits is longer than 1550, and near is enough to tell it from others. */
-static bool next_prime(const struct numbers *x, double from)
+static uint64_t power_mod(uint64_t base, uint64_t exponent, uint64_t modulus)
 {
-	return (double)x->m >= from && (double)x->m < from + 1600 && djb_probes(x);
+	unsigned __int128 result = 1, square = base % modulus;
+
+	for (; exponent; exponent >>= 1, square = square * square % modulus)
+		if (exponent & 1)
+			result = result * square % modulus;
+	return (uint64_t)result;
+}
+
+/* Does the base show that n is composite? n - 1 = odd * 2^twos. */
+static bool is_witness(uint64_t base, uint64_t n, uint64_t odd, unsigned twos)
+{
+	uint64_t x = power_mod(base, odd, n);
+
+	if (x == 1 || x == n - 1)
+		return false;
+	while (--twos > 0) {
+		x = power_mod(x, 2, n);
+		if (x == n - 1)
+			return false;
+	}
+	return true;
+}
+
+/* Miller-Rabin; these bases decide every n below 3.3 * 10^24 (Sorenson and Webster 2017). */
+static bool is_prime(uint64_t n)
+{
+	static const uint8_t primes[] = { 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41 };
+	unsigned twos;
+
+	for (size_t i = 0; i < ARRAY_LEN(primes); i++)
+		if (n % primes[i] == 0)
+			return n == primes[i];
+	if (n < 2)
+		return false;
+	twos = (unsigned)__builtin_ctzll(n - 1);
+	for (size_t i = 0; i < ARRAY_LEN(primes); i++)
+		if (is_witness(primes[i], n, (n - 1) >> twos, twos))
+			return false;
+	return true;
+}
+
+/* Is m the first prime from there on? No gap between primes below 2^64 is longer than 1550. */
+static bool is_next_prime(const struct numbers *x, double from)
+{
+	if (!((double)x->m >= from && (double)x->m < from + 1600 && djb_probes(x)) || !is_prime(x->m))
+		return false;
+	for (uint64_t below = x->m - 1; (double)below >= from; below--)
+		if (is_prime(below))
+			return false;
+	return true;
 }
 
 static bool fits_djb(const struct numbers *x)
 {
 	double doubled = 89;		/* 0.1.20 and 0.2.0: 90 * 2^i - 1 */
 
-	if (next_prime(x, least_bits(x)) || next_prime(x, 5 * least_bits(x)))
+	if (is_next_prime(x, least_bits(x)) || is_next_prime(x, 5 * least_bits(x)))
 		return true;
 	while (doubled < 5 * least_bits(x) && doubled < 0x1p62)
 		doubled = 2 * doubled + 1;
@@ -113,20 +166,22 @@ static const struct era {
 /* djb_int is for those keys of djb's time that were numbers: only its user can know. */
 static const char *const families[] = { "djb", "djb_int", "md5", "superfast", "sha512", "mm3_32", "mm3_64", NULL };
 
-static void take_candidate(struct blm_outline *o, const struct era *era)
+static bool fits(const struct era *era, const struct numbers *x, const struct layout *layout)
 {
-	o->candidate[o->candidates++] = (struct blm_candidate){ blm_family_by_name(era->family), era->who, era->also };
+	return layout->version_at ? era->fits(x) : era->early;
 }
 
-/* Those that the numbers fit; where they fit none, the file came about in some other way, and all are open. */
+/* The hashes that the numbers fit. If they fit none, the file was made in some other way, and every hash is possible. */
 static void find_candidates(struct blm_outline *o, const struct numbers *x, const struct layout *layout)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < ARRAY_LEN(eras); i++)
-		if (layout->version_at ? eras[i].fits(x) : eras[i].early)
-			take_candidate(o, &eras[i]);
-	if (!o->candidates)
-		for (size_t i = 0; i < ARRAY_LEN(eras); i++)
-			take_candidate(o, &eras[i]);
+		any |= fits(&eras[i], x, layout);
+	for (size_t i = 0; i < ARRAY_LEN(eras); i++)
+		if (!any || fits(&eras[i], x, layout))
+			o->candidate[o->candidates++] = (struct blm_candidate){
+				blm_family_by_name(eras[i].family), eras[i].who, eras[i].also };
 }
 
 /* ---- Reading ---- */
@@ -178,6 +233,23 @@ static int check_fields(const struct numbers *x, const uint8_t *head, const stru
 	return 0;
 }
 
+/* Sets the family that a file of ours names; 1: the file names none. */
+static int read_hash_name(struct blm_outline *o, const uint8_t *head, const struct layout *layout, const char *shown)
+{
+	const uint8_t *at = head + AT_RESERVED;
+	char name[NAME_BYTES + 1] = { 0 };
+
+	if (layout->length != LENGTH || memcmp(at, names_hash, sizeof(names_hash) - 1) != 0)
+		return 1;
+	memcpy(name, at + sizeof(names_hash) - 1, NAME_BYTES);
+	for (size_t i = 0; families[i]; i++)
+		if (!strcmp(name, families[i])) {
+			o->contents.constant.template.family = htole32(blm_family_by_name(name)->id);
+			return 0;
+		}
+	return blm_fail(-EPROTONOSUPPORT, "%s: names a hash that pybloomfiltermmap does not have", shown);
+}
+
 static void set_part(struct blm_part_entry *e, const struct blm_constant *c)
 {
 	*e = (struct blm_part_entry){
@@ -205,9 +277,12 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	capacity = u64(head + AT_CAPACITY);
 	x = (struct numbers){ (double)capacity, blm_double_of(u64(head + AT_RATE)), u32(head + AT_PROBES), u64(head + AT_BITS) };
 	r = check_fields(&x, head, layout, shown);
+	if (r == 0)
+		r = read_hash_name(ret, head, layout, shown);
 	if (r < 0)
 		return r;
-	find_candidates(ret, &x, layout);
+	if (r > 0)
+		find_candidates(ret, &x, layout);
 	/* a capacity of 0, or beyond counting, was never checked by anybody and changes no answer */
 	c->capacity = htole64(capacity < 1 ? 1 : capacity > BLM_CAPACITY_MAX ? BLM_CAPACITY_MAX : capacity);
 	c->rate = htole64(blm_bits_of(x.p));
@@ -232,6 +307,25 @@ static void put(uint8_t *to, uint64_t value, size_t bytes)
 	memcpy(to, &value, bytes);
 }
 
+/* Would a reader choose this family, or ask for it, by the numbers alone? */
+static bool numbers_fit(const struct blm_constant *c)
+{
+	const struct numbers x = {
+		(double)le64toh(c->capacity), blm_double_of(le64toh(c->rate)), le32toh(c->template.probes), le64toh(c->template.cells) };
+	const struct blm_family *family = blm_family_by_id(le32toh(c->template.family));
+
+	for (size_t i = 0; i < ARRAY_LEN(eras); i++)
+		if (!strcmp(eras[i].family, family->name))
+			return eras[i].fits(&x);
+	return false;
+}
+
+static void write_hash_name(uint8_t *head, const struct blm_family *family)
+{
+	memcpy(head + AT_RESERVED, names_hash, sizeof(names_hash) - 1);
+	memcpy(head + AT_RESERVED + sizeof(names_hash) - 1, family->name, strnlen(family->name, NAME_BYTES));
+}
+
 static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
 {
 	const struct blm_constant *c = &o->contents.constant;
@@ -250,6 +344,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
 		put(head + AT_SEEDS + 4 * i, le64toh(t->seeds[i]), 4);
 	head[AT_VERSION] = 1;
 	head[AT_COUNT_CORRECT] = 1;
+	if (!numbers_fit(c))
+		write_hash_name(head, blm_family_by_id(le32toh(t->family)));
 	set_part(&o->contents.part[0], c);
 	o->end = DATA + (le64toh(t->cells) + 7) / 8;
 	return 0;

@@ -97,8 +97,13 @@ a_hash_that_the_numbers_of_a_file_rule_out_is_refused_unless_a_key_shows_it() {
 	bloomery info "$vectors/ax-v0.2.2md5.bloom" --hash sha512 > text
 	bloomery create f --hash sha512 -m 480 -k 3 -n 100 -p 0.1; echo apple | bloomery add f	# numbers of another time
 	bloomery export f --format pybloomfiltermmap -o f.bloom
+	exits 2 bloomery import f.bloom g --hash md5; says 'its hash is sha512'
+	bloomery import f.bloom named; same "$(echo apple | bloomery test named)" apple	# the export names its hash
+	dd if=/dev/zero of=f.bloom bs=1 seek=1093 count=24 conv=notrunc status=none
 	exits 2 bloomery import f.bloom g --hash sha512; says 'rule out the hash sha512'
 	bloomery import f.bloom g --hash sha512 --probe apple; same "$(echo apple | bloomery test g)" apple
+	bloomery export g --format pybloomfiltermmap -o g.bloom	# the numbers that it came with would mislead
+	bloomery import g.bloom h; same "$(echo apple | bloomery test h)" apple
 }
 
 a_file_of_more_bits_than_its_older_hashes_reach_is_read_with_the_one_that_reaches_them() {
