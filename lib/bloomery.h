@@ -28,7 +28,7 @@
  *       -ENOKEY           the secret key of a keyed filter is missing
  *       -ESTALE           the filter was dropped
  *       -EUCLEAN          damaged, or needs rebuilding
- *       -EBUSY            waiting for a lock of the catalog took longer than five seconds
+ *       -EBUSY            a change waited for the catalog's lock, and nothing moved for five seconds
  *       -EBADF            a change through a handle that was opened for reading
  *       -ENOTUNIQ         a file that does not say which hash made it: name one, or give a key that is in it; a key that is built with two
  *                         values

@@ -41,20 +41,19 @@ static bool is_good(const MDB_val *at, const MDB_val *value)
 
 /* ---- Look-ups: none of them changes anything ---- */
 
-/* The first at `from` or behind it, of the same filter. */
-static int next_of(MDB_txn *txn, MDB_dbi list, const struct listed *from, MDB_val *ret_at, MDB_val *ret_value)
+static bool is_of(const struct blm_found *at, const uint8_t uuid[UUID])
 {
-	MDB_cursor *cursor;
-	int code = mdb_cursor_open(txn, list, &cursor);
+	return at->key_bytes >= UUID && !memcmp(at->key, uuid, UUID);
+}
 
-	if (code)
-		return code;
-	*ret_at = (MDB_val){ .mv_data = (void *)from, .mv_size = sizeof(*from) };
-	code = mdb_cursor_get(cursor, ret_at, ret_value, MDB_SET_RANGE);
-	mdb_cursor_close(cursor);
-	if (code == 0 && (ret_at->mv_size < UUID || memcmp(ret_at->mv_data, from->uuid, UUID)))
-		code = MDB_NOTFOUND;
-	return code;
+/* The first at `from` or behind it, of the same filter, and the table. */
+static int seek(struct blm_snapshot *p, const struct listed *from, struct blm_table *ret_list, struct blm_found *ret)
+{
+	int code = blm_snapshot_table(p, "allow", ret_list);
+
+	if (code == 0)
+		code = blm_snapshot_seek(p, ret_list, from, sizeof(*from), ret);
+	return code == 0 && !is_of(ret, from->uuid) ? MDB_NOTFOUND : code;
 }
 
 /* What is asked of a filter's list, and what was found. */
@@ -64,7 +63,7 @@ struct look {
 	size_t count;
 	const uint64_t *among;		/* NULL: all */
 	uint64_t *ret_bits;
-	uint8_t *ret_after, *ret_key;
+	uint8_t after[HASH], *ret_key;
 	size_t *ret_bytes;
 	int64_t found;
 };
@@ -77,15 +76,14 @@ static struct look look_for(const uint8_t uuid[UUID])
 	return look;
 }
 
-static int look_for_any(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_for_any(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct look *look = context;
-	MDB_val at, value;
-	MDB_dbi list;
-	int code = open_list(txn, 0, &list);
+	struct blm_table list;
+	struct blm_found at;
+	int code = seek(p, &look->from, &list, &at);
 
-	if (code == 0)
-		code = next_of(txn, list, &look->from, &at, &value);
+	(void)c;
 	look->found = code == 0;
 	return code;
 }
@@ -98,22 +96,17 @@ int blm_catalog_has_list(struct blm_catalog *c, const uint8_t uuid[16])
 	return r < 0 ? r : (int)look.found;
 }
 
-static int count_all(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int count_all(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct look *look = context;
-	MDB_val at = { .mv_data = &look->from, .mv_size = sizeof(look->from) }, value;
-	MDB_cursor *cursor;
-	MDB_dbi list;
-	int code = open_list(txn, 0, &list);
+	struct blm_table list;
+	struct blm_found at;
+	int code = seek(p, &look->from, &list, &at);
 
-	if (code == 0)
-		code = mdb_cursor_open(txn, list, &cursor);
-	if (code)
-		return code;
-	code = mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE);
-	for (; code == 0 && at.mv_size >= UUID && !memcmp(at.mv_data, look->from.uuid, UUID); look->found++)
-		code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);
-	mdb_cursor_close(cursor);
+	(void)c;
+	look->found = 0;
+	for (; code == 0 && is_of(&at, look->from.uuid); look->found++)
+		code = blm_snapshot_next(p, &list, &at);
 	return code;
 }
 
@@ -125,22 +118,25 @@ int64_t blm_catalog_count_listed(struct blm_catalog *c, const uint8_t uuid[16])
 	return r < 0 ? r : look.found;
 }
 
-static int look_for_keys(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_for_keys(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct look *look = context;
-	MDB_dbi list;
-	int code = open_list(txn, 0, &list);
+	struct blm_table list;
+	int code = blm_snapshot_table(p, "allow", &list);
 
+	(void)c;
+	look->found = 0;
+	memset(look->ret_bits, 0, (look->count + 63) / 64 * sizeof(*look->ret_bits));
 	for (size_t i = 0; code == 0 && i < look->count; i++) {
 		const struct blm_key *key = &look->keys[i];
+		struct blm_found at;
 		struct listed by;
-		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) }, value;
 
 		if (look->among && !(look->among[i / 64] >> i % 64 & 1))
 			continue;
 		name(&by, look->from.uuid, key);
-		code = mdb_get(txn, list, &at, &value);
-		if (code == 0 && value.mv_size == key->len && !memcmp(value.mv_data, key->bytes, key->len)) {
+		code = blm_snapshot_get(p, &list, &by, sizeof(by), &at);
+		if (code == 0 && at.value.mv_size == key->len && !memcmp(at.value.mv_data, key->bytes, key->len)) {
 			look->ret_bits[i / 64] |= UINT64_C(1) << i % 64;
 			look->found++;
 		}
@@ -160,7 +156,6 @@ int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16], c
 	look.count = count;
 	look.among = among;
 	look.ret_bits = ret_bits;
-	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
 	r = blm_catalog_look(c, look_for_keys, &look, "looking up");
 	return r < 0 ? r : look.found;
 }
@@ -174,26 +169,27 @@ static bool count_up(uint8_t hash[HASH])
 	return false;
 }
 
-static int look_for_next(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_for_next(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct look *look = context;
-	MDB_val at, value;
-	MDB_dbi list;
-	int code = open_list(txn, 0, &list);
+	struct blm_table list;
+	struct blm_found at;
+	int code = seek(p, &look->from, &list, &at);
+	MDB_val key = { at.key_bytes, at.key };
 
-	if (code == 0)
-		code = next_of(txn, list, &look->from, &at, &value);
-	if (code == 0 && at.mv_size != sizeof(look->from))
+	(void)c;
+	look->found = 0;
+	if (code == 0 && at.key_bytes != sizeof(look->from))
 		code = MDB_CORRUPTED;
 	if (code)
 		return code;
-	look->found = is_good(&at, &value) ? 1 : 2;
+	look->found = is_good(&key, &at.value) ? 1 : 2;
 	if (look->found == 1) {
-		*look->ret_bytes = value.mv_size;
-		memcpy(look->ret_key, value.mv_data, value.mv_size);
+		*look->ret_bytes = at.value.mv_size;
+		memcpy(look->ret_key, at.value.mv_data, at.value.mv_size);
 	}
-	memcpy(look->ret_after, (uint8_t *)at.mv_data + UUID, HASH);
-	if (!count_up(look->ret_after))
+	memcpy(look->after, at.key + UUID, HASH);
+	if (!count_up(look->after))
 		look->found = 0;	/* behind the last number lies none, and no key has that itself */
 	return 0;
 }
@@ -204,14 +200,31 @@ int blm_catalog_next_listed(struct blm_catalog *c, const uint8_t uuid[16], uint8
 	int r;
 
 	memcpy(look.from.hash, after, HASH);
-	look.ret_after = after;
 	look.ret_key = ret_key;
 	look.ret_bytes = ret_bytes;
 	r = blm_catalog_look(c, look_for_next, &look, "listing");
+	if (r == 0)
+		memcpy(after, look.after, HASH);
 	return r < 0 ? r : (int)look.found;
 }
 
 /* ---- Changes ---- */
+
+/* The first at `from` or behind it, of the same filter. */
+static int next_of(MDB_txn *txn, MDB_dbi list, const struct listed *from, MDB_val *ret_at, MDB_val *ret_value)
+{
+	MDB_cursor *cursor;
+	int code = mdb_cursor_open(txn, list, &cursor);
+
+	if (code)
+		return code;
+	*ret_at = (MDB_val){ .mv_data = (void *)from, .mv_size = sizeof(*from) };
+	code = mdb_cursor_get(cursor, ret_at, ret_value, MDB_SET_RANGE);
+	mdb_cursor_close(cursor);
+	if (code == 0 && (ret_at->mv_size < UUID || memcmp(ret_at->mv_data, from->uuid, UUID)))
+		code = MDB_NOTFOUND;
+	return code;
+}
 
 struct change {
 	const uint8_t *uuid;
@@ -350,29 +363,41 @@ int blm_catalog_move_list(MDB_txn *txn, const struct blm_yielding *over, const u
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
-struct check {
-	bool repair;
-	int damaged;
-};
-
-static int check_lists(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int check_lists(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
-	struct check *check = context;
+	static const struct listed first;
+	int code, *damaged = context;
+	struct blm_table list;
+	struct blm_found at;
+
+	(void)c;
+	*damaged = 0;
+	code = blm_snapshot_table(p, "allow", &list);
+	if (code == 0)
+		code = blm_snapshot_seek(p, &list, &first, 0, &at);
+	for (; code == 0; code = blm_snapshot_next(p, &list, &at))
+		*damaged += !is_good(&(MDB_val){ at.key_bytes, at.key }, &at.value);
+	return code;
+}
+
+static int repair_lists(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	int *damaged = context, code;
 	MDB_cursor *cursor;
 	MDB_val at, value;
 	MDB_dbi list;
-	int code = open_list(txn, 0, &list);
 
-	check->damaged = 0;
+	(void)c;
+	*damaged = 0;
+	code = open_list(txn, 0, &list);
 	if (code == 0)
 		code = mdb_cursor_open(txn, list, &cursor);
 	if (code)
 		return code == MDB_NOTFOUND ? 0 : code;
 	while (code == 0 && (code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT)) == 0)
 		if (!is_good(&at, &value)) {
-			check->damaged++;
-			if (check->repair)
-				code = mdb_cursor_del(cursor, 0);
+			(*damaged)++;
+			code = mdb_cursor_del(cursor, 0);
 		}
 	mdb_cursor_close(cursor);
 	return code == MDB_NOTFOUND ? 0 : code;
@@ -380,10 +405,10 @@ static int check_lists(struct blm_catalog *c, MDB_txn *txn, void *context)
 
 int blm_catalog_check_lists(struct blm_catalog *c, bool repair)
 {
-	struct check check = { .repair = repair };
-	int r = repair ? blm_catalog_transact(c, check_lists, &check) : blm_catalog_look(c, check_lists, &check, "checking lists");
+	int damaged = 0, r = repair ? blm_catalog_transact(c, repair_lists, &damaged)
+		: blm_catalog_look(c, check_lists, &damaged, "checking lists");
 
-	return r < 0 ? r : check.damaged;
+	return r < 0 ? r : damaged;
 }
 
 static int end_list(struct blm_catalog *c, MDB_txn *txn, void *uuid)

@@ -24,21 +24,25 @@ static int decode(const struct blm_catalog *c, const char *name, const MDB_val *
 
 struct look {
 	const char *after;		/* the name, or that before it */
-	char *ret_name;
+	char found[BLM_FORMAT_NAME];
 	struct blm_entry *ret;
 	int r;				/* of what was found: 0, 1: damaged, or -ENOENT */
 };
 
-static int look_up(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_up(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct look *look = context;
-	MDB_val key = key_of(look->after), value;
-	int code = mdb_get(txn, c->filters, &key, &value);
+	struct blm_table filters;
+	struct blm_found found;
+	int code = blm_snapshot_table(p, "filters", &filters);
 
+	look->r = -ENOENT;
+	if (code == 0)
+		code = blm_snapshot_get(p, &filters, look->after, strlen(look->after), &found);
 	if (code)
 		return code;
 	look->r = 0;
-	return decode(c, look->after, &value, look->ret);
+	return decode(c, look->after, &found.value, look->ret);
 }
 
 int blm_catalog_get(struct blm_catalog *c, const char *name, struct blm_entry *ret)
@@ -49,37 +53,37 @@ int blm_catalog_get(struct blm_catalog *c, const char *name, struct blm_entry *r
 	return r < 0 ? r : look.r;
 }
 
-static int look_behind(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_behind(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct look *look = context;
-	char least[BLM_FORMAT_NAME + 1], found[BLM_FORMAT_NAME] = "";
-	MDB_val key = { .mv_data = least }, value;
-	MDB_cursor *cursor;
-	int code = mdb_cursor_open(txn, c->filters, &cursor);
+	size_t after = strlen(look->after);
+	struct blm_table filters;
+	struct blm_found found;
+	int code = blm_snapshot_table(p, "filters", &filters);
 
+	look->r = -ENOENT;
+	if (code == 0)			/* no name has a NUL, so with one it is between `after` and the next */
+		code = blm_snapshot_seek(p, &filters, look->after, after ? after + 1 : 0, &found);
 	if (code)
 		return code;
-	key.mv_size = strlen(look->after) + 1;	/* no name has a NUL, so this is between `after` and the next */
-	memcpy(least, look->after, key.mv_size);
-	code = mdb_cursor_get(cursor, &key, &value, *look->after ? MDB_SET_RANGE : MDB_FIRST);
-	mdb_cursor_close(cursor);
-	if (code || key.mv_size >= BLM_FORMAT_NAME)
-		return code ? code : MDB_CORRUPTED;
-	memcpy(found, key.mv_data, key.mv_size);
 	/* in a damaged table the next can be an earlier one, and a listing would never end */
-	if (strlen(found) != key.mv_size || strcmp(found, least) <= 0)
+	if (found.key_bytes >= BLM_FORMAT_NAME || strlen((const char *)found.key) != found.key_bytes
+	    || strcmp((const char *)found.key, look->after) <= 0)
 		return MDB_CORRUPTED;
-	memcpy(look->ret_name, found, sizeof(found));
-	look->r = decode(c, found, &value, look->ret) < 0;
+	look->r = decode(c, (const char *)found.key, &found.value, look->ret) < 0;
+	memcpy(look->found, found.key, found.key_bytes + 1);
 	return 0;
 }
 
 int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret)
 {
-	struct look look = { .after = after, .ret_name = name, .ret = ret, .r = -ENOENT };
+	struct look look = { .after = after, .ret = ret, .r = -ENOENT };
 	int r = blm_catalog_look(c, look_behind, &look, "listing");
 
-	return r < 0 ? r : look.r;
+	if (r < 0 || look.r < 0)
+		return r < 0 ? r : look.r;
+	memcpy(name, look.found, sizeof(look.found));	/* `after` may be the same */
+	return look.r;
 }
 
 /* ---- Changes ---- */

@@ -1,14 +1,15 @@
 /*
  * catalog.h - names to what filters are, in LMDB
  *
- * One environment for each directory in a process, however often it is opened: LMDB must not be opened twice. Always
- * without LMDB's own locks (they keep readers in a file that other users cannot write, and know processes by a number that
- * containers share): `catalog/lock` is held by flock(2), shared for one look-up, exclusive for one change, with a mutex within
- * the process. Waiting is bounded: 5 seconds, then -EBUSY. Where the lock file cannot be opened, no lock is taken on a mount that
- * is read-only; elsewhere opening fails. Never used across fork(): a child closes the lock at once, and opens its own of both.
+ * Look-ups read data.mdb themselves, page by page (snapshot.h): without LMDB, without a lock, and whatever a
+ * writer does. They need the right to read that file, and nothing else. Damage is -EUCLEAN, never a crash.
  *
- * data.mdb is mapped, so somebody who cuts it could kill. Each look-up looks first whether the file is as long as it was, and as it
- * says (-EUCLEAN); a cut in the microseconds of the look-up itself is that, too, where the guard is on (blm_survive_truncation()), else a SIGBUS.
+ * Changes are LMDB's, in one environment for each directory in a process, since LMDB must not be opened twice.
+ * Always without LMDB's own locks (they are in a file that other users cannot write, and know processes by a
+ * number that containers share): `catalog/lock` is held exclusively by flock(2), with a mutex within the
+ * process. Waiting ends with -EBUSY where nothing moved for 5 seconds. LMDB trusts its file, so all pages are
+ * walked first, unless the file is as this process left it. data.mdb is mapped while it is changed: a cut in
+ * that time is -EUCLEAN where the guard is on (blm_survive_truncation()), else a SIGBUS.
  */
 #ifndef BLM_CATALOG_H
 #define BLM_CATALOG_H
@@ -35,7 +36,7 @@ struct blm_entry {
 int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write);
 void blm_catalog_close(struct blm_catalog *catalog);
 
-/* Are all its pages as LMDB needs them? 0 or -EUCLEAN; at opening, the first few thousand are looked at. */
+/* Are all its pages as LMDB needs them? 0 or -EUCLEAN. At opening the first few thousand are looked at. */
 int blm_catalog_verify(struct blm_catalog *catalog);
 
 /* 0, -ENOENT (without words: the caller knows what it looked for), -EUCLEAN: the record is damaged. */

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* all_mutex: of the list. ready_mutex: of the lock and environment of each; taken second. */
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER, ready_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct blm_catalog *all;
 static unsigned generation;
 
@@ -29,45 +30,18 @@ int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 	}
 }
 
+int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snapshot *p, int code, const char *doing)
+{
+	char wrong[BLM_CATALOG_WRONG];
+
+	if (code != MDB_CORRUPTED || !p->wrong)
+		return code < 0 && (code < MDB_KEYEXIST || code > MDB_LAST_ERRCODE) ? code : blm_catalog_failed(c, code, doing);
+	blm_snapshot_words(p, wrong);
+	return blm_fail(-EUCLEAN, "%s: the catalog is damaged (%s); `bloomery verify --repair` makes it anew from the filters",
+			c->folder, wrong);
+}
+
 /* ---- The environment ---- */
-
-enum { PAGES_AT_OPENING = 2048 };	/* 8 MiB, some 15,000 filters: more would be felt at each opening */
-
-/*
- * LMDB trusts its file from its first bytes on, so before it opens it most catalogs are walked whole, and by verify all of them. The
- * caller holds the catalog's lock.
- */
-int blm_catalog_walk(struct blm_catalog *c, uint64_t most)
-{
-	char wrong[BLM_CATALOG_WRONG], path[4096];
-	struct stat st;
-	int fd, r;
-
-	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		r = -errno;
-	else
-		r = blm_catalog_check(fd, (uint64_t)st.st_size, most, wrong);
-	if (fd >= 0)
-		close(fd);
-	if (r == -EUCLEAN)
-		return blm_catalog_failed(c, MDB_CORRUPTED, wrong);
-	return r < 0 ? blm_fail(r, "%s: %s", path, strerror(-r)) : 0;
-}
-
-static int note_file(struct blm_catalog *c)
-{
-	struct stat st;
-	int fd;
-
-	if (mdb_env_get_fd(c->env, &fd) || fstat(fd, &st) < 0)
-		return blm_fail(-EIO, "%s/data.mdb: cannot be looked at", c->folder);
-	c->device = st.st_dev;
-	c->inode = st.st_ino;
-	c->bytes = (uint64_t)st.st_size;
-	return 0;
-}
 
 int blm_catalog_guarded(struct blm_catalog *c, int (*step)(void *context), void *context)
 {
@@ -102,26 +76,19 @@ static int open_table(struct blm_catalog *c)
 	return code ? blm_catalog_failed(c, code, "reading") : 0;
 }
 
-/*
- * MDB_NOTLS and MDB_NOLOCK: see catalog.h. An environment that may be written serves readers as well, so it is opened so
- * wherever the file allows it; that alone changes nothing.
- */
+/* MDB_NOTLS and MDB_NOLOCK: see catalog.h. */
 static int open_file(void *context)
 {
 	struct blm_catalog *c = context;
-	int code = mdb_env_open(c->env, c->folder, MDB_NOLOCK | MDB_NOTLS | (c->write ? 0 : MDB_RDONLY), 0644);
-	int r = code ? blm_catalog_failed(c, code, "opening") : note_file(c);
+	int code = mdb_env_open(c->env, c->folder, MDB_NOLOCK | MDB_NOTLS, 0644);
 
-	return r < 0 ? r : open_table(c);
+	return code ? blm_catalog_failed(c, code, "opening") : open_table(c);
 }
 
 int blm_catalog_open_env(struct blm_catalog *c)
 {
-	int code, r = blm_catalog_walk(c, PAGES_AT_OPENING);
+	int r, code = mdb_env_create(&c->env);
 
-	if (r < 0)
-		return r;
-	code = mdb_env_create(&c->env);
 	if (code)
 		return blm_catalog_failed(c, code, "opening");
 	mdb_env_set_maxdbs(c->env, 8);
@@ -141,15 +108,18 @@ static void in_child(void)
 {
 	generation++;
 	pthread_mutex_init(&all_mutex, NULL);
+	pthread_mutex_init(&ready_mutex, NULL);
 }
 
 static void before_fork(void)
 {
 	pthread_mutex_lock(&all_mutex);
+	pthread_mutex_lock(&ready_mutex);
 }
 
 static void in_parent(void)
 {
+	pthread_mutex_unlock(&ready_mutex);
 	pthread_mutex_unlock(&all_mutex);
 }
 
@@ -195,7 +165,20 @@ static struct blm_catalog *find_open(const struct stat *st, bool write)
 	return NULL;
 }
 
-static int open_new(struct blm_catalog **ret, const char *folder, bool write)
+/* A look-up cannot crash on damaged pages, but it can miss names. 8 MiB, some 15,000 filters: more would be felt. */
+static int look_at_first_pages(struct blm_catalog *c, struct blm_snapshot *p, void *context)
+{
+	enum { PAGES_AT_OPENING = 2048 };
+	struct blm_table filters;
+	int code = blm_snapshot_walk(p, PAGES_AT_OPENING);
+
+	(void)c, (void)context;
+	if (code == 0)
+		code = blm_snapshot_table(p, "filters", &filters);
+	return code == MDB_NOTFOUND ? blm_snapshot_damaged(p, 0, "leads to no table of filters") : code;
+}
+
+static int open_new(struct blm_catalog **ret, const char *folder, bool write, const struct stat *st)
 {
 	struct blm_catalog *c = calloc(1, sizeof(*c));
 	int r;
@@ -207,15 +190,10 @@ static int open_new(struct blm_catalog **ret, const char *folder, bool write)
 	c->references = 1;
 	c->write = write;
 	c->generation = generation;
-	r = blm_catalog_lock_open(&c->lock, c->folder, write);
-	if (r == 0)
-		r = blm_catalog_lock(&c->lock, false);
-	if (r == 0) {
-		r = blm_catalog_open_env(c);
-		blm_catalog_unlock(&c->lock);
-	}
+	c->device = st->st_dev;
+	c->inode = st->st_ino;
+	r = blm_catalog_look(c, look_at_first_pages, NULL, "opening");
 	if (r < 0) {
-		blm_catalog_lock_close(&c->lock);
 		free(c->folder);
 		free(c);
 		return r;
@@ -243,7 +221,7 @@ int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write)
 			c->references++;
 			*ret = c;
 		} else {
-			r = open_new(ret, folder, writable);
+			r = open_new(ret, folder, writable, &st);
 		}
 	}
 	pthread_mutex_unlock(&all_mutex);
@@ -270,25 +248,19 @@ void blm_catalog_close(struct blm_catalog *c)
 	pthread_mutex_unlock(&all_mutex);
 }
 
-int blm_catalog_after_fork(struct blm_catalog *c)
+/* What a transaction needs, and a look-up does not. */
+int blm_catalog_ready(struct blm_catalog *c)
 {
 	int r = 0;
 
-	if (c->generation == generation)
-		return 0;
-	pthread_mutex_lock(&all_mutex);
+	pthread_mutex_lock(&ready_mutex);
 	if (c->generation != generation) {
 		blm_catalog_lock_close(&c->lock);
-		r = blm_catalog_lock_open(&c->lock, c->folder, c->write);
-		if (r == 0)
-			r = blm_catalog_lock(&c->lock, false);
-		if (r == 0) {
-			r = blm_catalog_open_env(c);
-			if (r == 0)
-				c->generation = generation;
-			blm_catalog_unlock(&c->lock);
-		}
+		c->env = NULL;
+		c->generation = generation;
 	}
-	pthread_mutex_unlock(&all_mutex);
+	if (!c->lock.folder)
+		r = blm_catalog_lock_open(&c->lock, c->folder, c->write);
+	pthread_mutex_unlock(&ready_mutex);
 	return r;
 }

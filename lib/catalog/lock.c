@@ -1,5 +1,6 @@
 /* lock.c - flock(2) on catalog/lock, with a bounded wait */
 #include "catalog/lock.h"
+#include "catalog/snapshot.h"
 #include "file/system.h"
 
 #include <fcntl.h>
@@ -11,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_SECONDS = 5, GATE_AFTER = 20000000, GATE_FOR = 1000000000 };	/* the gate's in nanoseconds */
-
 /* ---- All open locks, for fork() ---- */
 
 static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -22,9 +21,9 @@ static void close_both(struct blm_catalog_lock *lock)
 {
 	if (lock->fd >= 0)
 		close(lock->fd);
-	if (lock->gate >= 0)
-		close(lock->gate);
-	lock->fd = lock->gate = -1;
+	if (lock->queue >= 0)
+		close(lock->queue);
+	lock->fd = lock->queue = -1;
 }
 
 static void before_fork(void)
@@ -60,7 +59,7 @@ void blm_catalog_lock_watch_forks(void)
 
 /* ---- Opening and closing ---- */
 
-/* Without its file nobody can be kept from writing while this process reads; unless nobody can write. */
+/* Without its file no writer can be kept out while this process reads, unless nothing can be written. */
 static int no_lock(const char *folder, const char *path, int err)
 {
 	struct statvfs fs;
@@ -87,9 +86,9 @@ int blm_catalog_lock_open(struct blm_catalog_lock *ret, const char *folder, bool
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (write ? O_CREAT : 0), 0644);
 	r = fd >= 0 ? 0 : write ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : no_lock(folder, path, errno);
 	if (r == 0) {
-		*ret = (struct blm_catalog_lock){ .fd = fd, .gate = -1, .folder = folder, .next = all };
+		*ret = (struct blm_catalog_lock){ .fd = fd, .queue = -1, .folder = folder, .next = all };
 		if (fd >= 0)
-			ret->gate = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			ret->queue = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		pthread_mutex_init(&ret->mutex, NULL);
 		all = ret;
 	}
@@ -110,40 +109,12 @@ void blm_catalog_lock_close(struct blm_catalog_lock *lock)
 	close_both(lock);
 	pthread_mutex_unlock(&all_mutex);
 	pthread_mutex_destroy(&lock->mutex);
-	*lock = (struct blm_catalog_lock){ .fd = -1, .gate = -1 };
+	*lock = (struct blm_catalog_lock){ .fd = -1, .queue = -1 };
 }
 
 /* ---- Waiting ---- */
 
-/* Who holds it, as the kernel lists locks: "7: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF". 0: not told. */
-static int holder(int fd)
-{
-	FILE *locks = fopen("/proc/locks", "re");
-	unsigned long long inode;
-	unsigned major_number, minor_number;
-	struct stat st;
-	char line[256];
-	int pid, found = 0;
-
-	if (!locks)
-		return 0;
-	if (fstat(fd, &st) == 0)
-		while (!found && fgets(line, sizeof(line), locks))
-			if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major_number, &minor_number, &inode) == 4
-			    && inode == st.st_ino && major_number == major(st.st_dev) && minor_number == minor(st.st_dev))
-				found = pid;
-	fclose(locks);
-	return found;
-}
-
-static int busy(const struct blm_catalog_lock *lock)
-{
-	int pid = lock->fd < 0 ? 0 : holder(lock->fd);
-
-	if (pid > 0)
-		return blm_fail(-EBUSY, "%s: process %d has locked the catalog for more than %d seconds", lock->folder, pid, WAIT_SECONDS);
-	return blm_fail(-EBUSY, "%s: the catalog was locked for more than %d seconds", lock->folder, WAIT_SECONDS);
-}
+int64_t blm_catalog_lock_limit = INT64_C(5000000000);
 
 /* Nanoseconds of one clock for all. */
 static int64_t now(void)
@@ -154,79 +125,157 @@ static int64_t now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* flock() has no time limit, so ask again and again: at first after 50 microseconds, at last every 5 milliseconds. */
-static int wait_for(int fd, int how, int64_t end)
+/*
+ * As the kernel lists locks: "7: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF". How many processes have one on
+ * this file, and one of them; 0: not told.
+ */
+static int holders(int fd, int *ret_one)
 {
-	long pause = 50000;
+	FILE *locks = fd < 0 ? NULL : fopen("/proc/locks", "re");
+	unsigned long long inode;
+	unsigned major_number, minor_number;
+	struct stat st;
+	char line[256];
+	int pid, found = 0;
 
-	while (flock(fd, how | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -errno;
-		if (now() >= end)
-			return -EBUSY;
-		if (blm_end_came())
-			return -EINTR;
-		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
-		pause = pause < 2500000 ? pause * 2 : 5000000;
-	}
-	return 0;
+	*ret_one = 0;
+	if (!locks)
+		return 0;
+	if (fstat(fd, &st) == 0)
+		while (fgets(line, sizeof(line), locks))
+			if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major_number, &minor_number, &inode) == 4
+			    && inode == st.st_ino && major_number == major(st.st_dev) && minor_number == minor(st.st_dev)) {
+				*ret_one = pid;
+				found++;
+			}
+	fclose(locks);
+	return found;
+}
+
+static uint64_t last_commit(const struct blm_catalog_lock *lock)
+{
+	struct blm_snapshot p;
+	uint64_t txn = 0;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", lock->folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return 0;
+	if (blm_snapshot_begin(&p, fd) == 0)
+		txn = p.meta.txn;
+	blm_snapshot_end(&p);
+	close(fd);
+	return txn;
 }
 
 /*
- * Among many readers there may never be a moment without one. So a writer that had to wait takes the gate, which every reader
- * goes through. Not for long: who does not give the lock back within a second is stopped, and then others may read as well.
+ * The wait is limited while nothing moves, not while others have their turn: a commit, another holder, or
+ * another thread of this process that got the lock begins it anew.
  */
-static int lock_to_write(const struct blm_catalog_lock *lock, int64_t begun, int64_t end)
+struct wait {
+	int64_t since, look;		/* when something moved last, and when to look next */
+	uint64_t commit, taken;
+	int holder;
+};
+
+static struct wait begin_wait(void)
 {
-	int r = wait_for(lock->fd, LOCK_EX, begun + GATE_AFTER);
+	int64_t t = now();
 
-	if (r != -EBUSY || lock->gate < 0)
-		return r == -EBUSY ? wait_for(lock->fd, LOCK_EX, end) : r;
-	r = wait_for(lock->gate, LOCK_EX, end);
-	if (r == 0) {
-		int64_t enough = now() + GATE_FOR;
-
-		r = wait_for(lock->fd, LOCK_EX, enough < end ? enough : end);
-		flock(lock->gate, LOCK_UN);
-	}
-	return r == -EBUSY ? wait_for(lock->fd, LOCK_EX, end) : r;
+	return (struct wait){ .since = t, .look = t + blm_catalog_lock_limit / 16 };
 }
 
-static int lock_to_read(const struct blm_catalog_lock *lock, int64_t end)
+static int busy(const struct blm_catalog_lock *lock, int holder)
 {
-	int r = lock->gate >= 0 ? wait_for(lock->gate, LOCK_SH, end) : 0;
+	double limit = (double)blm_catalog_lock_limit / 1e9;
+	int one, waiting = holders(lock->queue, &one);
 
-	if (r == 0 && lock->gate >= 0)
-		flock(lock->gate, LOCK_UN);
-	return r < 0 ? r : wait_for(lock->fd, LOCK_SH, end);
+	if (holder > 0)
+		return blm_fail(-EBUSY, "%s: process %d has locked the catalog for more than %.3g seconds (waiting: %d); "
+				"try again, or end that process", lock->folder, holder, limit, waiting);
+	return blm_fail(-EBUSY, "%s: the catalog was locked for more than %.3g seconds; try again", lock->folder, limit);
 }
 
-static int lock_file(struct blm_catalog_lock *lock, bool exclusive, int64_t begun)
+/* 0: go on waiting. */
+static int look_at_wait(struct blm_catalog_lock *lock, struct wait *w)
 {
-	int64_t end = begun + (int64_t)WAIT_SECONDS * 1000000000;
-	int r;
+	struct wait is = { .since = w->since, .commit = w->commit };
+	int64_t t = now();
 
-	if (lock->fd < 0)
+	if (blm_end_came())
+		return -EINTR;
+	if (t < w->look)
 		return 0;
-	r = exclusive ? lock_to_write(lock, begun, end) : lock_to_read(lock, end);
-	if (r == -EBUSY)
-		return busy(lock);
-	return r < 0 ? blm_fail(r, "%s: cannot lock the catalog: %s", lock->folder, strerror(-r)) : 0;
+	is.look = t + blm_catalog_lock_limit / 16;
+	is.commit = last_commit(lock);
+	is.taken = __atomic_load_n(&lock->taken, __ATOMIC_RELAXED);
+	holders(lock->fd, &is.holder);
+	if (is.commit != w->commit || is.taken != w->taken || is.holder != w->holder)
+		is.since = t;
+	*w = is;
+	return t - is.since >= blm_catalog_lock_limit ? busy(lock, is.holder) : 0;
+}
+
+/*
+ * flock() has no time limit, so ask again and again: at first after 50 microseconds, at last every 5 milliseconds. A shared lock on
+ * the folder, which keeps nobody out, says that this process waits.
+ */
+static int wait_for(struct blm_catalog_lock *lock, int how, struct wait *w)
+{
+	long pause = 50000;
+	int r = 0;
+
+	while (r == 0 && flock(lock->fd, how | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			r = -errno;
+			r = blm_fail(r, "%s: cannot lock the catalog: %s", lock->folder, strerror(-r));
+			break;
+		}
+		if (lock->queue >= 0 && pause == 50000)
+			flock(lock->queue, LOCK_SH | LOCK_NB);
+		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+		pause = pause < 2500000 ? pause * 2 : 5000000;
+		r = look_at_wait(lock, w);
+	}
+	if (lock->queue >= 0 && pause > 50000)
+		flock(lock->queue, LOCK_UN);
+	return r;
+}
+
+static int lock_mutex(struct blm_catalog_lock *lock, struct wait *w)
+{
+	int r = 0;
+
+	while (r == 0 && pthread_mutex_trylock(&lock->mutex)) {
+		struct timespec end;
+
+		clock_gettime(CLOCK_REALTIME, &end);
+		end.tv_nsec += blm_catalog_lock_limit / 32 % 1000000000;
+		end.tv_sec += end.tv_nsec / 1000000000;
+		end.tv_nsec %= 1000000000;
+		if (pthread_mutex_timedlock(&lock->mutex, &end) == 0)
+			break;
+		r = look_at_wait(lock, w);
+	}
+	return r;
 }
 
 int blm_catalog_lock(struct blm_catalog_lock *lock, bool exclusive)
 {
-	int64_t begun = now();
-	struct timespec end;
-	int r;
+	struct wait w = begin_wait();
+	int r = lock_mutex(lock, &w);
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += WAIT_SECONDS;
-	if (pthread_mutex_timedlock(&lock->mutex, &end))
-		return busy(lock);
-	r = lock_file(lock, exclusive, begun);
-	if (r < 0)
-		pthread_mutex_unlock(&lock->mutex);
+	if (r == 0 && lock->fd >= 0) {
+		r = wait_for(lock, exclusive ? LOCK_EX : LOCK_SH, &w);
+		if (r < 0)
+			pthread_mutex_unlock(&lock->mutex);
+	}
+	if (r == 0)
+		__atomic_fetch_add(&lock->taken, 1, __ATOMIC_RELAXED);
+	else if (r == -EINTR)
+		blm_fail(r, "%s: interrupted while it waited for the catalog's lock", lock->folder);
 	return r;
 }
 

@@ -1,4 +1,4 @@
-/* lock.h - one writer or many readers of a catalog, over threads, processes and users */
+/* lock.h - one writer of a catalog, over threads, processes and users, or readers that keep writers out */
 #ifndef BLM_CATALOG_LOCK_H
 #define BLM_CATALOG_LOCK_H
 
@@ -13,7 +13,8 @@
 struct blm_catalog_lock {
 	pthread_mutex_t mutex;	/* LMDB's environment is used by one thread at a time */
 	int fd;			/* of catalog/lock; -1: nobody can write here, so no lock is needed */
-	int gate;		/* of catalog/ itself: a writer that waits keeps new readers out for a moment; -1: it cannot */
+	int queue;		/* of catalog/ itself: shared by those that wait, to be counted; -1: it cannot be opened */
+	uint64_t taken;		/* how often a thread of this process got it */
 	const char *folder;	/* the catalog's; borrowed */
 	struct blm_catalog_lock *next;	/* all that are open, for fork() */
 };
@@ -28,7 +29,11 @@ void blm_catalog_lock_close(struct blm_catalog_lock *lock);
 /* For who calls the above with a mutex held that it takes at fork(): register its handlers after ours. */
 void blm_catalog_lock_watch_forks(void);
 
-/* Wait, at most five seconds; then -EBUSY, naming the holder where the system tells. */
+/*
+ * Wait, at most so many nanoseconds in which no other process commits or gets the lock; then -EBUSY, naming
+ * the holder where the system tells. Tests shorten the limit.
+ */
+extern int64_t blm_catalog_lock_limit;
 int blm_catalog_lock(struct blm_catalog_lock *lock, bool exclusive);
 void blm_catalog_unlock(struct blm_catalog_lock *lock);
 

@@ -1,9 +1,13 @@
-/* transact.c - transactions on the catalog: under its lock, on the data.mdb that is there now, and in a map that is large enough */
+/*
+ * transact.c - look-ups in a snapshot of the catalog, which wait for nobody, and transactions: under its lock, on the data.mdb that is
+ * there now, found whole, and in a map that is large enough
+ */
 #include "catalog/env.h"
 #include "file/system.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /*
  * Another environment in the place of the one that is open, under the lock. Where it does not open there is none until the next
@@ -28,73 +32,74 @@ static int resize_map(struct blm_catalog *c, size_t bytes)
 	return code;
 }
 
-/*
- * LMDB follows its pages through a map, and those that the file has lost would kill. A data.mdb never becomes shorter by itself: it was cut,
- * or another one was copied over it, and opening looks which. One that others made longer, and somebody cut, is shorter than it
- * says. (Its last pages need not be there if nothing leads to them, so then it is walked.)
- */
-static int check_length(struct blm_catalog *c, uint64_t bytes)
-{
-	MDB_envinfo info;
-	MDB_stat stat;
+/* ---- Is the file whole? ---- */
 
-	if (bytes < c->bytes)
-		return open_anew(c);
-	c->bytes = bytes;
-	if (mdb_env_info(c->env, &info) || mdb_env_stat(c->env, &stat) || (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize <= bytes)
-		return 0;
-	return blm_catalog_walk(c, UINT64_MAX);
-}
-
-/*
- * The environment of the data.mdb that is there: a repair puts a new one in the place of the old one, and whoever still has that open
- * goes over.
- */
-static int follow(struct blm_catalog *c)
+static int open_data(const struct blm_catalog *c, struct stat *ret)
 {
 	char path[4096];
-	struct stat st;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
-	if (stat(path, &st) < 0)
-		return blm_catalog_lost(path, errno);
-	if (!c->env || st.st_ino != c->inode || st.st_dev != c->device)
-		return open_anew(c);
-	return check_length(c, (uint64_t)st.st_size);
-}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, ret) < 0) {
+		int err = errno;
 
-static int begin(struct blm_catalog *c, bool write, MDB_txn **ret)
-{
-	const unsigned flags = write ? 0 : MDB_RDONLY;
-	int code, r = follow(c);
-
-	if (r < 0)
-		return r;
-	code = mdb_txn_begin(c->env, NULL, flags, ret);
-	if (code == MDB_MAP_RESIZED) {	/* another process has made it larger */
-		if (resize_map(c, 0) && (r = blm_catalog_open_env(c)) < 0)
-			return r;
-		code = mdb_txn_begin(c->env, NULL, flags, ret);
+		if (fd >= 0)
+			close(fd);
+		return blm_catalog_lost(path, err);
 	}
-	if (code == MDB_PANIC) {	/* a commit failed, and LMDB gives the environment up; what is on the disk is good */
-		r = open_anew(c);
-		if (r < 0)
-			return r;
-		code = mdb_txn_begin(c->env, NULL, flags, ret);
-	}
-	return code ? blm_catalog_failed(c, code, "beginning a transaction") : 0;
+	return fd;
 }
 
-static int lock(struct blm_catalog *c, bool write)
+static struct blm_walked walked_of(const struct stat *st, const struct blm_snapshot *p)
 {
-	int r = blm_catalog_after_fork(c);
+	struct blm_walked walked;
 
-	if (r < 0)
-		return r;
-	if (write && !c->write)
-		return blm_fail(-EROFS, "%s: opened for reading only", c->folder);
-	return blm_catalog_lock(&c->lock, write);
+	memset(&walked, 0, sizeof(walked));
+	walked.device = st->st_dev;
+	walked.inode = st->st_ino;
+	walked.bytes = (uint64_t)st->st_size;
+	walked.changed = st->st_ctim;
+	walked.meta = p->meta;
+	return walked;
 }
+
+/*
+ * LMDB trusts its file, so all of it is walked before LMDB reads it, unless it is as our own last commit left it. ret: what it is now.
+ */
+static int walk_changed(struct blm_catalog *c, struct blm_walked *ret)
+{
+	struct blm_snapshot p;
+	struct stat st;
+	int code, r, fd = open_data(c, &st);
+
+	if (fd < 0)
+		return fd;
+	code = blm_snapshot_begin(&p, fd);
+	*ret = walked_of(&st, &p);
+	if (code == 0 && memcmp(ret, &c->walked, sizeof(*ret)))
+		code = blm_snapshot_walk(&p, UINT64_MAX);
+	r = code ? blm_catalog_pages_failed(c, &p, code, "checking") : 0;
+	blm_snapshot_end(&p);
+	close(fd);
+	return r;
+}
+
+static void note_commit(struct blm_catalog *c)
+{
+	struct blm_snapshot p;
+	struct stat st;
+	int fd = open_data(c, &st);
+
+	if (fd < 0)
+		return;
+	if (blm_snapshot_begin(&p, fd) == 0)
+		c->walked = walked_of(&st, &p);
+	blm_snapshot_end(&p);
+	close(fd);
+}
+
+/* ---- Look-ups ---- */
 
 /* LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest is worded. */
 static int worded(const struct blm_catalog *c, int code, const char *doing)
@@ -102,49 +107,127 @@ static int worded(const struct blm_catalog *c, int code, const char *doing)
 	return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE) ? blm_catalog_failed(c, code, doing) : code;
 }
 
-struct use {
-	struct blm_catalog *c;
-	blm_catalog_step *step;
-	void *context;
-	const char *doing;
-	bool again;
-};
-
-static int look_once(void *context)
+/* Meta pages that are no good are damaged, unless one was being written. */
+static bool stays_so(const struct blm_snapshot *p, int code)
 {
-	struct use *u = context;
-	MDB_txn *txn;
-	int code = begin(u->c, false, &txn);
+	struct blm_snapshot again;
+	bool same = blm_snapshot_begin(&again, p->fd) == code && again.wrong == p->wrong && again.where == p->where;
 
-	if (code < 0)
-		return code;
-	code = u->step(u->c, txn, u->context);
-	code = code == MDB_NOTFOUND ? 0 : worded(u->c, code, u->doing);
-	mdb_txn_abort(txn);
+	blm_snapshot_end(&again);
+	return same;
+}
+
+static int look_once(struct blm_catalog *c, blm_catalog_reading *step, void *context, const char *doing, bool *ret_held)
+{
+	struct blm_snapshot p;
+	struct stat st;
+	int code, fd = open_data(c, &st);
+
+	*ret_held = fd < 0;
+	if (fd < 0)
+		return fd;
+	code = blm_snapshot_begin(&p, fd);
+	if (code) {
+		*ret_held = stays_so(&p, code);
+	} else {
+		code = step(c, &p, context);
+		*ret_held = blm_snapshot_hold(&p);
+	}
+	code = code == 0 || code == MDB_NOTFOUND ? 0 : blm_catalog_pages_failed(c, &p, code, doing);
+	blm_snapshot_end(&p);
+	close(fd);
 	return code;
 }
 
-int blm_catalog_look(struct blm_catalog *c, blm_catalog_step *step, void *context, const char *doing)
+static int lock(struct blm_catalog *c, bool write)
 {
-	int code = lock(c, false);
+	int r;
 
-	if (code < 0)
-		return code;
-	code = blm_catalog_guarded(c, look_once, &(struct use){ .c = c, .step = step, .context = context, .doing = doing });
+	if (write && !c->write)
+		return blm_fail(-EROFS, "%s: opened for reading only", c->folder);
+	r = blm_catalog_ready(c);
+	return r < 0 ? r : blm_catalog_lock(&c->lock, write);
+}
+
+/*
+ * A snapshot lasts for two commits (snapshot.h), which is long for a look-up. A long listing beside a fast writer may never get one: then
+ * it keeps writers out. Where nothing is committed, as by one that is stopped, every first try is good.
+ */
+int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context, const char *doing)
+{
+	enum { TRIES = 64 };
+	bool held;
+	int r;
+
+	for (int i = 0; i < TRIES; i++) {
+		r = look_once(c, step, context, doing, &held);
+		if (held)
+			return r;
+	}
+	r = lock(c, false);
+	if (r < 0)
+		return r;
+	r = look_once(c, step, context, doing, &held);
 	blm_catalog_unlock(&c->lock);
-	return code;
+	return r;
 }
 
-static int look_at_pages(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_at_pages(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
-	(void)txn, (void)context;
-	return blm_catalog_walk(c, UINT64_MAX);
+	(void)c, (void)context;
+	return blm_snapshot_walk(p, UINT64_MAX);
 }
 
 int blm_catalog_verify(struct blm_catalog *c)
 {
 	return blm_catalog_look(c, look_at_pages, NULL, "checking");
 }
+
+/* ---- Transactions ---- */
+
+/*
+ * An environment of the data.mdb that is there: a repair puts a new one in the place of the old one. One that is shorter or older than
+ * it was is another one that was copied over it.
+ */
+static int follow(struct blm_catalog *c)
+{
+	struct blm_walked now, before = c->walked;
+	int r = walk_changed(c, &now);
+
+	if (r < 0)
+		return r;
+	c->walked = now;
+	return !c->env || now.device != before.device || now.inode != before.inode || now.bytes < before.bytes
+		|| now.meta.txn < before.meta.txn ? open_anew(c) : 0;
+}
+
+static int begin(struct blm_catalog *c, MDB_txn **ret)
+{
+	int code, r = follow(c);
+
+	if (r < 0)
+		return r;
+	code = mdb_txn_begin(c->env, NULL, 0, ret);
+	if (code == MDB_MAP_RESIZED) {	/* another process has made it larger */
+		if (resize_map(c, 0) && (r = blm_catalog_open_env(c)) < 0)
+			return r;
+		code = mdb_txn_begin(c->env, NULL, 0, ret);
+	}
+	if (code == MDB_PANIC) {	/* a commit failed, and LMDB gives the environment up; what is on the disk is good */
+		r = open_anew(c);
+		if (r < 0)
+			return r;
+		code = mdb_txn_begin(c->env, NULL, 0, ret);
+	}
+	return code ? blm_catalog_failed(c, code, "beginning a transaction") : 0;
+}
+
+struct use {
+	struct blm_catalog *c;
+	blm_catalog_step *step;
+	void *context;
+	bool again;
+};
 
 /*
  * LMDB writes new pages also to take an entry away, so on a full disk nothing could be dropped. Behind the end of the file, which does not
@@ -165,15 +248,17 @@ static int change_once(void *context)
 	struct use *u = context;
 	MDB_txn *txn;
 	MDB_envinfo info;
-	int code = begin(u->c, true, &txn);
+	int code = begin(u->c, &txn);
 
 	if (code < 0)
 		return code;
 	code = u->step(u->c, txn, u->context);
 	if (code == 0) {
 		code = mdb_txn_commit(txn);
-		if (code == 0)
+		if (code == 0) {
 			keep_reserve(u->c);
+			note_commit(u->c);
+		}
 	} else {
 		mdb_txn_abort(txn);
 	}

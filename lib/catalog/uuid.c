@@ -33,15 +33,16 @@ struct of_uuid {
 	bool found;
 };
 
-static int look_for_gone(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_for_gone(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct of_uuid *of = context;
-	MDB_val key = { .mv_size = 16, .mv_data = (void *)of->uuid }, value;
-	MDB_dbi gone;
-	int code = open_gone(txn, 0, &gone);
+	struct blm_table gone;
+	struct blm_found found;
+	int code = blm_snapshot_table(p, "gone", &gone);
 
+	(void)c;
 	if (code == 0)
-		code = mdb_get(txn, gone, &key, &value);
+		code = blm_snapshot_get(p, &gone, of->uuid, 16, &found);
 	of->found = code == 0;
 	return code;
 }
@@ -54,20 +55,22 @@ int blm_catalog_is_gone(struct blm_catalog *c, const uint8_t uuid[16])
 	return r < 0 ? r : of.found;
 }
 
-static int count_gone(struct blm_catalog *c, MDB_txn *txn, void *stat)
+static int count_gone(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
-	MDB_dbi gone;
-	int code = open_gone(txn, 0, &gone);
+	struct blm_table gone = { .entries = 0 };
+	int code = blm_snapshot_table(p, "gone", &gone);
 
-	return code ? code : mdb_stat(txn, gone, stat);
+	(void)c;
+	*(uint64_t *)context = gone.entries;
+	return code;
 }
 
 int blm_catalog_count_gone(struct blm_catalog *c)
 {
-	MDB_stat stat = { 0 };
-	int r = blm_catalog_look(c, count_gone, &stat, "counting");
+	uint64_t count = 0;
+	int r = blm_catalog_look(c, count_gone, &count, "counting");
 
-	return r < 0 ? r : stat.ms_entries < INT_MAX ? (int)stat.ms_entries : INT_MAX;
+	return r < 0 ? r : count < INT_MAX ? (int)count : INT_MAX;
 }
 
 struct forget {
@@ -100,34 +103,26 @@ int blm_catalog_forget_gone(struct blm_catalog *c, bool (*is_there)(void *contex
 	return blm_catalog_transact(c, forget_gone, &(struct forget){ .is_there = is_there, .context = context });
 }
 
-static int look_for_record(struct blm_catalog *c, MDB_txn *txn, void *context)
+static int look_for_record(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	struct of_uuid *of = context;
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	MDB_cursor *cursor;
-	MDB_val key, value;
-	int code = entry ? mdb_cursor_open(txn, c->filters, &cursor) : ENOMEM;
+	struct blm_table filters;
+	struct blm_found at;
+	int code = entry ? blm_snapshot_table(p, "filters", &filters) : ENOMEM;
 
-	if (code) {
-		free(entry);
-		return code;
-	}
-	while (code == 0 && !of->found && (code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
-		char name[BLM_FORMAT_NAME] = "";
-
-		if (key.mv_size >= sizeof(name))
-			code = MDB_CORRUPTED;
-		else
-			memcpy(name, key.mv_data, key.mv_size);
-		if (code == 0 && blm_record_decode(name, value.mv_data, value.mv_size, entry))
+	(void)c;
+	of->found = false;
+	if (code == 0)
+		code = blm_snapshot_seek(p, &filters, "", 0, &at);
+	for (; code == 0 && !of->found; code = of->found ? 0 : blm_snapshot_next(p, &filters, &at))
+		if (blm_record_decode((const char *)at.key, at.value.mv_data, at.value.mv_size, entry))
 			of->found = !memcmp(entry->constant.uuid, of->uuid, 16);
-	}
-	mdb_cursor_close(cursor);
 	free(entry);
 	return code;
 }
 
-/* In one transaction: from one look-up to the next it could be renamed to a name that was passed already. */
+/* In one snapshot: from one look-up to the next it could be renamed to a name that was passed already. */
 int blm_catalog_knows(struct blm_catalog *c, const uint8_t uuid[16])
 {
 	struct of_uuid of = { .uuid = uuid };

@@ -70,11 +70,17 @@ static int make_store(const char *dir)
  */
 static int make_catalog(const char *folder, int filters)
 {
-	struct blm_catalog_lock lock = { .fd = -1, .gate = -1 };
+	struct blm_catalog_lock lock = { .fd = -1, .queue = -1 };
 	char *data = inside(folder, "data.mdb");
 	struct stat st;
-	int r = data ? blm_catalog_lock_open(&lock, folder, true) : blm_fail(-ENOMEM, "%s: out of memory", folder);
+	int r = data ? 0 : blm_fail(-ENOMEM, "%s: out of memory", folder);
 
+	if (r == 0 && stat(data, &st) == 0 && st.st_size) {	/* it appears whole, so nothing is waited for */
+		free(data);
+		return 0;
+	}
+	if (r == 0)
+		r = blm_catalog_lock_open(&lock, folder, true);
 	if (r == 0)
 		r = blm_catalog_lock(&lock, true);
 	if (r == 0) {

@@ -294,7 +294,7 @@ static int make_anew(const char *catalog, const struct repair *r)
 /* Everybody else waits, or gives up, while the catalog is made anew. */
 static int without_catalog(struct repair *r, const char *why)
 {
-	struct blm_catalog_lock lock = { .fd = -1, .gate = -1 };
+	struct blm_catalog_lock lock = { .fd = -1, .queue = -1 };
 	char *catalog = NULL, *filters = NULL;
 	int err = asprintf(&catalog, "%s/catalog", r->dir) < 0 || asprintf(&filters, "%s/filters", r->dir) < 0 ? -ENOMEM : 0;
 

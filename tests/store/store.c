@@ -813,19 +813,16 @@ START_TEST(waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder)
 	ck_assert_int_eq(pipe(told), 0);
 	pid = spawn(hold_the_lock, 0);
 	ck_assert_int_eq((int)read(told[0], &c, 1), 1);
+	OK(blm_store_find(store, "a", info));		/* a look-up does not wait */
 	begin = now();
-	FAILS(blm_store_find(store, "a", info), -EBUSY);
+	FAILS(blm_store_label(store, "a", "k", "v"), -EBUSY);
 	ck_assert_double_ge(now() - begin, 4.9);
-	ck_assert_double_le(now() - begin, 10);
 	snprintf(pid_text, sizeof(pid_text), " %d ", (int)pid);
 	if (access("/proc/locks", R_OK) == 0)
 		ck_assert_msg(strstr(blm_why(), pid_text), "%s", blm_why());
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
-	begin = now();
-	OK(blm_store_find(store, "a", info));		/* a dead holder holds nothing */
-	OK(blm_store_label(store, "a", "k", "v"));
-	ck_assert_double_le(now() - begin, 1);
+	OK(blm_store_label(store, "a", "k", "v"));	/* a dead holder holds nothing */
 	free(info);
 	blm_store_close(store);
 }
