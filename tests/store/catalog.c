@@ -9,6 +9,7 @@
 #include "file/image.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 /* ---- A catalog with all that LMDB makes pages of: branches, leaves, values of their own pages, lists of free ones ---- */
 
@@ -407,6 +408,38 @@ START_TEST(no_damage_of_pages_is_a_signal)
 }
 END_TEST
 
+/* The handle that is open has been walked, and changed something since; then other bytes are there. */
+static int use_what_was_damaged_since(int number)
+{
+	struct random seed = { UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1) };
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	struct blm_catalog *c;
+
+	an_entry(entry, 1, 0);
+	MUST(blm_catalog_open(&c, "catalog", true) == 0 && blm_catalog_put(c, "new", entry, BLM_PUT_NEW) == 0);
+	free(entry);
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);	/* the time of the file's change is not so fine */
+	damage(&seed);
+	MUST(pwrite(file, map, 1, 0) == 1);
+	use_all(0);
+	blm_catalog_close(c);
+	return 0;
+}
+
+START_TEST(no_damage_under_an_open_catalog_is_a_signal)
+{
+	uint8_t *good = malloc(bytes);
+
+	memcpy(good, map, bytes);
+	for (int i = 0; i < 100; i++) {
+		ck_assert_msg(run_apart(use_what_was_damaged_since, i) == 0, "damage %d", i);
+		ck_assert_int_eq(ftruncate(file, (off_t)bytes), 0);
+		memcpy(map, good, bytes);
+	}
+	free(good);
+}
+END_TEST
+
 START_TEST(whatever_a_byte_becomes_the_walk_ends_within_its_pages)
 {
 	static const uint8_t flips[] = { 1, 2, 0x40, 0x80, 0xff };
@@ -676,6 +709,7 @@ int main(void)
 	tcase_add_test(pages, a_file_that_cannot_be_read_is_said_to_be_so);
 	tcase_set_timeout(pages, 200);
 	tcase_add_loop_test(pages, no_damage_of_pages_is_a_signal, 0, 4);
+	tcase_add_test(pages, no_damage_under_an_open_catalog_is_a_signal);
 	tcase_add_test(pages, whatever_a_byte_becomes_the_walk_ends_within_its_pages);
 	suite_add_tcase(s, pages);
 	tcase_add_test(records, a_record_of_any_other_length_or_bytes_is_damaged);
