@@ -112,8 +112,8 @@ static int verify_store(const char *dir, int64_t *ret)
 }
 
 /*
- * A damaged catalog can make LMDB crash, so it is walked in another process. If that dies of it, so much is known, and a third one
- * goes by the filters' files alone. Return: an exit code, or -1: do it here.
+ * The catalog's pages are walked before LMDB changes anything. Should LMDB crash all the same, it does so in another process:
+ * then so much is known, and a third one goes by the filters' files alone. Return: an exit code, or -1: do it here.
  */
 static int verify_apart(const char *dir)
 {
