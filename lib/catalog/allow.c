@@ -47,7 +47,8 @@ static bool is_of(const struct blm_found *at, const uint8_t uuid[UUID])
 }
 
 /* The first at `from` or behind it, of the same filter, and the table. */
-static int seek(struct blm_snapshot *p, const struct listed *from, struct blm_table *ret_list, struct blm_found *ret)
+static int seek(struct blm_snapshot *p, const struct listed *from, struct blm_table *ret_list,
+		struct blm_found *ret)
 {
 	int code = blm_snapshot_table(p, "allow", ret_list);
 
@@ -136,7 +137,8 @@ static int look_for_keys(struct blm_catalog *c, struct blm_snapshot *p, void *co
 			continue;
 		name(&by, look->from.uuid, key);
 		code = blm_snapshot_get(p, &list, &by, sizeof(by), &at);
-		if (code == 0 && at.value.mv_size == key->len && !memcmp(at.value.mv_data, key->bytes, key->len)) {
+		if (code == 0 && at.value.mv_size == key->len
+		    && !memcmp(at.value.mv_data, key->bytes, key->len)) {
 			look->ret_bits[i / 64] |= UINT64_C(1) << i % 64;
 			look->found++;
 		}
@@ -211,7 +213,8 @@ int blm_catalog_next_listed(struct blm_catalog *c, const uint8_t uuid[16], uint8
 /* ---- Changes ---- */
 
 /* The first at `from` or behind it, of the same filter. */
-static int next_of(MDB_txn *txn, MDB_dbi list, const struct listed *from, MDB_val *ret_at, MDB_val *ret_value)
+static int next_of(MDB_txn *txn, MDB_dbi list, const struct listed *from, MDB_val *ret_at,
+		   MDB_val *ret_value)
 {
 	MDB_cursor *cursor;
 	int code = mdb_cursor_open(txn, list, &cursor);

@@ -1,15 +1,17 @@
 /*
  * catalog.h - names to what filters are, in LMDB
  *
- * Look-ups read data.mdb themselves, page by page (snapshot.h): without LMDB, without a lock, and whatever a
- * writer does. They need the right to read that file, and nothing else. Damage is -EUCLEAN, never a crash.
+ * Look-ups read data.mdb themselves, page by page (snapshot.h): without LMDB, without a lock, and
+ * whatever a writer does. They need the right to read that file, and nothing else. Damage is
+ * -EUCLEAN, never a crash.
  *
- * Changes are LMDB's, in one environment for each directory in a process, since LMDB must not be opened twice.
- * Always without LMDB's own locks (they are in a file that other users cannot write, and know processes by a
- * number that containers share): `catalog/lock` is held exclusively by flock(2), with a mutex within the
- * process. Waiting ends with -EBUSY where nothing moved for 5 seconds. LMDB trusts its file, so all pages are
- * walked first, unless the file is as this process left it. data.mdb is mapped while it is changed: a cut in
- * that time is -EUCLEAN where the guard is on (blm_survive_truncation()), else a SIGBUS.
+ * Changes are LMDB's, in one environment for each directory in a process, since LMDB must not be
+ * opened twice. Always without LMDB's own locks (they are in a file that other users cannot write,
+ * and know processes by a number that containers share): `catalog/lock` is held exclusively by
+ * flock(2), with a mutex within the process. Waiting ends with -EBUSY where nothing moved for 5
+ * seconds. LMDB trusts its file, so all pages are walked first, unless the file is as this process
+ * left it. data.mdb is mapped while it is changed: a cut in that time is -EUCLEAN where the guard
+ * is on (blm_survive_truncation()), else a SIGBUS.
  */
 #ifndef BLM_CATALOG_H
 #define BLM_CATALOG_H
@@ -36,7 +38,10 @@ struct blm_entry {
 int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write);
 void blm_catalog_close(struct blm_catalog *catalog);
 
-/* Are all its pages as LMDB needs them? 0 or -EUCLEAN. At opening the first few thousand are looked at. */
+/*
+ * Are all its pages as LMDB needs them? 0 or -EUCLEAN. At opening the first few thousand are looked
+ * at.
+ */
 int blm_catalog_verify(struct blm_catalog *catalog);
 
 /* 0, -ENOENT (without words: the caller knows what it looked for), -EUCLEAN: the record is damaged. */

@@ -1,9 +1,10 @@
 /*
  * check.c - is a catalog's data.mdb whole? LMDB trusts its file: of a damaged one it can make a crash
  *
- * So its pages are walked before it changes anything: each page is in its place, of its sort and used once, nodes fill their page,
- * keys ascend, leaves are all as deep as the tree, the sums are those that it says, and no page of a tree is said to be free. What
- * LMDB then follows leads somewhere.
+ * So its pages are walked before it changes anything: each page is in its place, of its sort and
+ * used once, nodes fill their page, keys ascend, leaves are all as deep as the tree, the sums are
+ * those that it says, and no page of a tree is said to be free. What LMDB then follows leads
+ * somewhere.
  */
 #include "catalog/env.h"
 
@@ -51,7 +52,8 @@ static int compare(const struct tree *t, const uint8_t *a, size_t a_bytes)
 	return order ? order : (a_bytes > t->key_bytes) - (a_bytes < t->key_bytes);
 }
 
-static int next_key(struct walk *w, struct tree *t, uint64_t page, const struct blm_node *node, bool may_equal)
+static int next_key(struct walk *w, struct tree *t, uint64_t page, const struct blm_node *node,
+		    bool may_equal)
 {
 	const uint8_t *key = blm_node_key(node);
 
@@ -121,7 +123,8 @@ static int walk_table(struct walk *w, struct tree *t, const char *wrong)
 	if (!table->depth || table->depth > BLM_TREE_DEPTH)
 		return blm_snapshot_damaged(w->p, 0, wrong);
 	code = walk_page(w, t, table->root, 1);
-	if (code == 0 && w->left && (t->seen.branches != table->branches || t->seen.leaves != table->leaves
+	if (code == 0 && w->left && (t->seen.branches != table->branches
+				     || t->seen.leaves != table->leaves
 				     || t->seen.overflows != table->overflows || t->seen.entries != table->entries))
 		code = blm_snapshot_damaged(w->p, table->root, wrong);
 	return code;
@@ -132,7 +135,9 @@ static int walk_table(struct walk *w, struct tree *t, const char *wrong)
 static int value_of_filters(struct walk *w, const struct tree *t, const struct blm_node *node)
 {
 	(void)t;
-	return node->flags & BLM_NODE_TABLE ? blm_snapshot_damaged(w->p, 0, "has a table within a table") : 0;
+	if (!(node->flags & BLM_NODE_TABLE))
+		return 0;
+	return blm_snapshot_damaged(w->p, 0, "has a table within a table");
 }
 
 static int value_of_main(struct walk *w, const struct tree *t, const struct blm_node *node)
@@ -148,7 +153,10 @@ static int value_of_main(struct walk *w, const struct tree *t, const struct blm_
 	return walk_table(w, &sub, "the table of filters is not as large as it says");
 }
 
-/* A transaction's free pages: how many, then their numbers, descending. In room that was kept for more there can be none. */
+/*
+ * A transaction's free pages: how many, then their numbers, descending. In room that was kept for
+ * more there can be none.
+ */
 static int value_of_free(struct walk *w, const struct tree *t, const struct blm_node *node)
 {
 	uint64_t pages, page, txn, last = BLM_NO_ROOT;
@@ -158,7 +166,8 @@ static int value_of_free(struct walk *w, const struct tree *t, const struct blm_
 	if (code)
 		return code;
 	memcpy(&txn, t->key, sizeof(txn));
-	if (value.mv_size < 8 || value.mv_size % 8 || node->flags & BLM_NODE_TABLE || !txn || txn > w->p->meta.txn)
+	if (value.mv_size < 8 || value.mv_size % 8 || node->flags & BLM_NODE_TABLE || !txn
+	    || txn > w->p->meta.txn)
 		return blm_snapshot_damaged(w->p, 0, "the list of free pages is damaged");
 	memcpy(&pages, value.mv_data, 8);
 	if (pages && pages != value.mv_size / 8 - 1)
@@ -184,7 +193,8 @@ int blm_snapshot_walk(struct blm_snapshot *p, uint64_t most)
 		return ENOMEM;
 	code = walk_table(&w, &main, "the table of tables is not as large as it says");
 	if (code == 0 && w.left)
-		code = walk_table(&w, &free_list, "the list of free pages is not as large as it says");
+		code = walk_table(&w, &free_list,
+				  "the list of free pages is not as large as it says");
 	free(w.used);
 	return code;
 }

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 /* all_mutex: of the list. ready_mutex: of the lock and environment of each; taken second. */
-static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER, ready_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ready_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct blm_catalog *all;
 static unsigned generation;
 
@@ -30,15 +31,18 @@ int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 	}
 }
 
-int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snapshot *p, int code, const char *doing)
+int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snapshot *p, int code,
+			     const char *doing)
 {
 	char wrong[BLM_CATALOG_WRONG];
 
+	if (code < 0 && (code < MDB_KEYEXIST || code > MDB_LAST_ERRCODE))
+		return code;
 	if (code != MDB_CORRUPTED || !p->wrong)
-		return code < 0 && (code < MDB_KEYEXIST || code > MDB_LAST_ERRCODE) ? code : blm_catalog_failed(c, code, doing);
+		return blm_catalog_failed(c, code, doing);
 	blm_snapshot_words(p, wrong);
-	return blm_fail(-EUCLEAN, "%s: the catalog is damaged (%s); `bloomery verify --repair` makes it anew from the filters",
-			c->folder, wrong);
+	return blm_fail(-EUCLEAN, "%s: the catalog is damaged (%s); "
+			"`bloomery verify --repair` makes it anew from the filters", c->folder, wrong);
 }
 
 /* ---- The environment ---- */
@@ -165,7 +169,10 @@ static struct blm_catalog *find_open(const struct stat *st, bool write)
 	return NULL;
 }
 
-/* A look-up cannot crash on damaged pages, but it can miss names. 8 MiB, some 15,000 filters: more would be felt. */
+/*
+ * A look-up cannot crash on damaged pages, but it can miss names. 8 MiB, some 15,000 filters: more
+ * would be felt.
+ */
 static int look_at_first_pages(struct blm_catalog *c, struct blm_snapshot *p, void *context)
 {
 	enum { PAGES_AT_OPENING = 2048 };
@@ -175,7 +182,9 @@ static int look_at_first_pages(struct blm_catalog *c, struct blm_snapshot *p, vo
 	(void)c, (void)context;
 	if (code == 0)
 		code = blm_snapshot_table(p, "filters", &filters);
-	return code == MDB_NOTFOUND ? blm_snapshot_damaged(p, 0, "leads to no table of filters") : code;
+	if (code == MDB_NOTFOUND)
+		code = blm_snapshot_damaged(p, 0, "leads to no table of filters");
+	return code;
 }
 
 static int open_new(struct blm_catalog **ret, const char *folder, bool write, const struct stat *st)

@@ -12,7 +12,10 @@
 /* of address space, to begin with; doubled when the catalog outgrows it */
 enum { BLM_CATALOG_MAP = 64 << 20 };
 
-/* What data.mdb was when it was found whole: a commit of our own leaves it whole, any other change may not. */
+/*
+ * What data.mdb was when it was found whole: a commit of our own leaves it whole, any other change
+ * may not.
+ */
 struct blm_walked {
 	dev_t device;
 	ino_t inode;
@@ -49,17 +52,18 @@ void blm_snapshot_words(const struct blm_snapshot *p, char ret_wrong[BLM_CATALOG
  * may say what is wrong. A negative code has its words already.
  */
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing);
-int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snapshot *p, int code, const char *doing);
+int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snapshot *p, int code,
+			     const char *doing);
 
 /*
  * env.c, for transact.c. All of these fail with words.
  *
- * ready: the lock of this process, opened; in a forked child the parent's environment is left alone.
+ * ready: the lock of this process, opened; a forked child leaves the parent's environment alone.
  * open_env: an environment, where c->env is none that is open; NULL if that fails. Under the lock.
  * lost: how a file that cannot be opened or looked at failed.
  * guarded: LMDB reads its file through a map. A cut while it does, where the guard is on, and an
- * assertion of its that fails, end the step where it is: what it had in hand is lost, and with it the
- * environment. The next transaction opens another one.
+ *   assertion of its that fails, end the step where it is: what it had in hand is lost, and with it
+ *   the environment. The next transaction opens another one.
  */
 int blm_catalog_ready(struct blm_catalog *c);
 int blm_catalog_open_env(struct blm_catalog *c);
@@ -71,12 +75,13 @@ int blm_catalog_guarded(struct blm_catalog *c, int (*step)(void *context), void 
  * step runs again, from its beginning, where pages were overwritten while it read.
  */
 typedef int blm_catalog_reading(struct blm_catalog *c, struct blm_snapshot *p, void *context);
-int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context, const char *doing);
+int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context,
+		     const char *doing);
 
 /*
- * transact.c: run a step in a transaction, with the catalog's lock, which is then committed, and begun
- * again where the map was too small. A step returns 0 or an LMDB code, or a negative errno that it has
- * worded. doing: what failed, in words.
+ * transact.c: run a step in a transaction, with the catalog's lock, which is then committed, and
+ * begun again where the map was too small. A step returns 0 or an LMDB code, or a negative errno
+ * that it has worded. doing: what failed, in words.
  */
 typedef int blm_catalog_step(struct blm_catalog *c, MDB_txn *txn, void *context);
 int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *context);

@@ -59,7 +59,10 @@ void blm_catalog_lock_watch_forks(void)
 
 /* ---- Opening and closing ---- */
 
-/* Without its file no writer can be kept out while this process reads, unless nothing can be written. */
+/*
+ * Without its file no writer can be kept out while this process reads, unless nothing can be
+ * written.
+ */
 static int no_lock(const char *folder, const char *path, int err)
 {
 	struct statvfs fs;
@@ -126,8 +129,8 @@ static int64_t now(void)
 }
 
 /*
- * As the kernel lists locks: "7: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF". How many processes have one on
- * this file, and one of them; 0: not told.
+ * As the kernel lists locks: "7: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF". How many processes
+ * have one on this file, and one of them; 0: not told.
  */
 static int holders(int fd, int *ret_one)
 {
@@ -171,8 +174,8 @@ static uint64_t last_commit(const struct blm_catalog_lock *lock)
 }
 
 /*
- * The wait is limited while nothing moves, not while others have their turn: a commit, another holder, or
- * another thread of this process that got the lock begins it anew.
+ * The wait is limited while nothing moves, not while others have their turn: a commit, another
+ * holder, or another thread of this process that got the lock begins it anew.
  */
 struct wait {
 	int64_t since, look;		/* when something moved last, and when to look next */
@@ -193,9 +196,11 @@ static int busy(const struct blm_catalog_lock *lock, int holder)
 	int one, waiting = holders(lock->queue, &one);
 
 	if (holder > 0)
-		return blm_fail(-EBUSY, "%s: process %d has locked the catalog for more than %.3g seconds (waiting: %d); "
-				"try again, or end that process", lock->folder, holder, limit, waiting);
-	return blm_fail(-EBUSY, "%s: the catalog was locked for more than %.3g seconds; try again", lock->folder, limit);
+		return blm_fail(-EBUSY, "%s: process %d has locked the catalog for more than "
+				"%.3g seconds (waiting: %d); try again, or end that process",
+				lock->folder, holder, limit, waiting);
+	return blm_fail(-EBUSY, "%s: the catalog was locked for more than %.3g seconds; try again",
+			lock->folder, limit);
 }
 
 /* 0: go on waiting. */
@@ -219,8 +224,9 @@ static int look_at_wait(struct blm_catalog_lock *lock, struct wait *w)
 }
 
 /*
- * flock() has no time limit, so ask again and again: at first after 50 microseconds, at last every 5 milliseconds. A shared lock on
- * the folder, which keeps nobody out, says that this process waits.
+ * flock() has no time limit, so ask again and again: at first after 50 microseconds, at last every
+ * 5 milliseconds. A shared lock on the folder, which keeps nobody out, says that this process
+ * waits.
  */
 static int wait_for(struct blm_catalog_lock *lock, int how, struct wait *w)
 {
@@ -230,7 +236,8 @@ static int wait_for(struct blm_catalog_lock *lock, int how, struct wait *w)
 	while (r == 0 && flock(lock->fd, how | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR) {
 			r = -errno;
-			r = blm_fail(r, "%s: cannot lock the catalog: %s", lock->folder, strerror(-r));
+			r = blm_fail(r, "%s: cannot lock the catalog: %s", lock->folder,
+				     strerror(-r));
 			break;
 		}
 		if (lock->queue >= 0 && pause == 50000)

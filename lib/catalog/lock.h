@@ -1,4 +1,7 @@
-/* lock.h - one writer of a catalog, over threads, processes and users, or readers that keep writers out */
+/*
+ * lock.h - one writer of a catalog, over threads, processes and users, or readers that keep writers
+ * out
+ */
 #ifndef BLM_CATALOG_LOCK_H
 #define BLM_CATALOG_LOCK_H
 
@@ -30,8 +33,8 @@ void blm_catalog_lock_close(struct blm_catalog_lock *lock);
 void blm_catalog_lock_watch_forks(void);
 
 /*
- * Wait, at most so many nanoseconds in which no other process commits or gets the lock; then -EBUSY, naming
- * the holder where the system tells. Tests shorten the limit.
+ * Wait, at most so many nanoseconds in which no other process commits or gets the lock; then
+ * -EBUSY, naming the holder where the system tells. Tests shorten the limit.
  */
 extern int64_t blm_catalog_lock_limit;
 int blm_catalog_lock(struct blm_catalog_lock *lock, bool exclusive);

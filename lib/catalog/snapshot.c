@@ -22,7 +22,9 @@ static int read_at(struct blm_snapshot *p, uint64_t page, void *room, size_t byt
 
 	if (got < 0)
 		return (int)-got;
-	return (size_t)got == bytes ? 0 : blm_snapshot_damaged(p, page, "is not in the file: data.mdb was cut");
+	if ((size_t)got == bytes)
+		return 0;
+	return blm_snapshot_damaged(p, page, "is not in the file: data.mdb was cut");
 }
 
 /* ---- The two meta pages ---- */
@@ -38,7 +40,8 @@ static int read_meta(struct blm_snapshot *p, unsigned slot, struct meta_page *re
 
 	if (code)
 		return code;
-	if (ret->head.number != slot || ret->head.flags != BLM_PAGE_META || ret->meta.magic != MAGIC)
+	if (ret->head.number != slot || ret->head.flags != BLM_PAGE_META
+	    || ret->meta.magic != MAGIC)
 		return MDB_INVALID;
 	return ret->meta.version == VERSION ? 0 : MDB_VERSION_MISMATCH;
 }
@@ -52,7 +55,8 @@ static int choose_meta(struct blm_snapshot *p, uint64_t file_bytes)
 	if (code)
 		return code;
 	p->page_bytes = two[0].meta.free.pad;
-	if (p->page_bytes < LEAST_PAGE || p->page_bytes > 1 << 15 || p->page_bytes & (p->page_bytes - 1)) {
+	if (p->page_bytes < LEAST_PAGE || p->page_bytes > 1 << 15
+	    || p->page_bytes & (p->page_bytes - 1)) {
 		p->page_bytes = 0;
 		return blm_snapshot_damaged(p, 0, "has an impossible size of pages");
 	}
@@ -64,17 +68,23 @@ static int choose_meta(struct blm_snapshot *p, uint64_t file_bytes)
 		return code;
 	p->slot = two[0].meta.txn < two[1].meta.txn;
 	p->meta = two[p->slot].meta;
-	return two[1].meta.free.pad == p->page_bytes ? 0 : blm_snapshot_damaged(p, 1, "has another size of pages");
+	if (two[1].meta.free.pad == p->page_bytes)
+		return 0;
+	return blm_snapshot_damaged(p, 1, "has another size of pages");
 }
 
-/* A page that was used and freed within one transaction is not written: the last few may be missing, if nothing leads to them. */
+/*
+ * A page that was used and freed within one transaction is not written: the last few may be
+ * missing, if nothing leads to them.
+ */
 static int check_meta(struct blm_snapshot *p)
 {
 	const struct blm_meta *meta = &p->meta;
 
 	p->pages = meta->last + 1;
 	if (meta->last < 1 || !p->pages || p->pages > p->in_file + MISSING_MAX)
-		return blm_snapshot_damaged(p, meta->last, "is the last, and not in the file: data.mdb was cut");
+		return blm_snapshot_damaged(p, meta->last,
+					    "is the last, and not in the file: data.mdb was cut");
 	if (meta->txn >= UINT64_MAX / 2)
 		return blm_snapshot_damaged(p, p->slot, "is of an impossible transaction");
 	if ((meta->free.flags & SORTING) != NUMBERS || meta->main.flags & SORTING)
@@ -113,7 +123,8 @@ bool blm_snapshot_hold(const struct blm_snapshot *p)
 	struct blm_meta now;
 
 	full_fence();		/* the pages were read before the slot is read again */
-	return blm_read_at(p->fd, &now, sizeof(now), (uint64_t)p->slot * p->page_bytes + BLM_PAGE_HEAD)
+	return blm_read_at(p->fd, &now, sizeof(now),
+			   (uint64_t)p->slot * p->page_bytes + BLM_PAGE_HEAD)
 		== sizeof(now) && !memcmp(&now, &p->meta, sizeof(now));
 }
 
@@ -142,26 +153,35 @@ uint64_t blm_node_child(const struct blm_node *node)
 	return (uint64_t)node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32;
 }
 
-/* Of a node within its page, rounded up as LMDB does; 0: it leaves the page, or is not one of its. */
-static size_t node_size(const struct blm_snapshot *p, const struct blm_page_head *page, unsigned i, bool leaf)
+/*
+ * Of a node within its page, rounded up as LMDB does; 0: it leaves the page, or is not one of its.
+ */
+static size_t node_size(const struct blm_snapshot *p, const struct blm_page_head *page, unsigned i,
+			bool leaf)
 {
 	const struct blm_node *node = blm_page_node(page, i);
-	size_t at = place_of(page, i), room, bytes, most = ((p->page_bytes - BLM_PAGE_HEAD) / 2 & ~1U) - 2;
+	size_t at = place_of(page, i), room, bytes;
+	size_t most = ((p->page_bytes - BLM_PAGE_HEAD) / 2 & ~1U) - 2;	/* two go into a page */
 
 	if (at < page->upper || at % 2 || at + BLM_NODE_HEAD > p->page_bytes)
 		return 0;
 	room = p->page_bytes - at - BLM_NODE_HEAD;
 	bytes = node->key_bytes;
-	if (bytes > room || bytes > BLM_TREE_KEY || (leaf && (!bytes || node->flags & ~(BLM_NODE_BIG | BLM_NODE_TABLE))))
+	if (bytes > room || bytes > BLM_TREE_KEY)
+		return 0;
+	if (leaf && (!bytes || node->flags & ~(BLM_NODE_BIG | BLM_NODE_TABLE)))
 		return 0;
 	if (leaf)
 		bytes += node->flags & BLM_NODE_BIG ? sizeof(uint64_t) : blm_node_bytes(node);
-	if (bytes > room || (leaf && bytes + BLM_NODE_HEAD > most))	/* of LMDB's, two go into a page */
+	if (bytes > room || (leaf && bytes + BLM_NODE_HEAD > most))
 		return 0;
 	return (BLM_NODE_HEAD + bytes + 1) & ~(size_t)1;
 }
 
-/* LMDB moves nodes about by their sizes. So they must fill the end of the page, one behind the other, without a gap. */
+/*
+ * LMDB moves nodes about by their sizes. So they must fill the end of the page, one behind the
+ * other, without a gap.
+ */
 static const char *check_nodes(struct blm_snapshot *p, const struct blm_page_head *page, bool leaf)
 {
 	unsigned nodes = blm_page_nodes(page), met = 0;
@@ -180,13 +200,15 @@ static const char *check_nodes(struct blm_snapshot *p, const struct blm_page_hea
 	return met == nodes ? NULL : "has nodes that overlap";
 }
 
-static const char *check_page(struct blm_snapshot *p, const struct blm_page_head *page, uint64_t number, unsigned sort)
+static const char *check_page(struct blm_snapshot *p, const struct blm_page_head *page,
+			      uint64_t number, unsigned sort)
 {
 	bool leaf = sort == BLM_PAGE_LEAF;
 
 	if (page->number != number || page->flags != sort)
 		return "not the page that it should be";
-	if (page->lower % 2 || page->lower < BLM_PAGE_HEAD + (leaf ? 2 : 4) || page->lower > page->upper || page->upper % 2
+	if (page->lower % 2 || page->lower < BLM_PAGE_HEAD + (leaf ? 2 : 4)
+	    || page->lower > page->upper || page->upper % 2
 	    || page->upper > p->page_bytes)
 		return "has impossible numbers in its head";
 	return check_nodes(p, page, leaf);
@@ -194,7 +216,9 @@ static const char *check_page(struct blm_snapshot *p, const struct blm_page_head
 
 static int check_place(struct blm_snapshot *p, uint64_t page)
 {
-	return page >= 2 && page < p->pages && page < p->in_file ? 0 : blm_snapshot_damaged(p, page, "not in the file");
+	if (page >= 2 && page < p->pages && page < p->in_file)
+		return 0;
+	return blm_snapshot_damaged(p, page, "not in the file");
 }
 
 int blm_snapshot_load(struct blm_snapshot *p, unsigned level, uint64_t page, unsigned sort)
@@ -220,7 +244,8 @@ int blm_snapshot_load(struct blm_snapshot *p, unsigned level, uint64_t page, uns
 
 /* ---- Values ---- */
 
-int blm_snapshot_big(struct blm_snapshot *p, const struct blm_node *node, uint64_t *ret_page, uint64_t *ret_pages)
+int blm_snapshot_big(struct blm_snapshot *p, const struct blm_node *node, uint64_t *ret_page,
+		     uint64_t *ret_pages)
 {
 	uint64_t page, least = (blm_node_bytes(node) + BLM_PAGE_HEAD + p->page_bytes - 1) / p->page_bytes;
 	struct blm_page_head head;
@@ -269,7 +294,10 @@ static int compare(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 	return order ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-/* In a leaf the first entry at the key or behind it; in a branch the last child that begins at the key or before it. */
+/*
+ * In a leaf the first entry at the key or behind it; in a branch the last child that begins at the
+ * key or before it.
+ */
 static unsigned search(const struct blm_page_head *page, bool leaf, const void *key, size_t bytes)
 {
 	unsigned low = !leaf, high = blm_page_nodes(page);
@@ -305,7 +333,10 @@ static int copy_found(struct blm_snapshot *p, const struct blm_node *node, struc
 	return blm_snapshot_value(p, node, &ret->value);
 }
 
-/* From the path to the entry that it leads to; behind the end of a leaf, that is the first of the next one. */
+/*
+ * From the path to the entry that it leads to; behind the end of a leaf, that is the first of the
+ * next one.
+ */
 static int settle(struct blm_snapshot *p, const struct blm_table *table, struct blm_found *ret)
 {
 	unsigned level = table->depth - 1;
@@ -317,34 +348,39 @@ static int settle(struct blm_snapshot *p, const struct blm_table *table, struct 
 		p->level[--level].at++;
 	}
 	for (; code == 0 && level + 1 < table->depth; level++) {
-		code = blm_snapshot_load(p, level + 1, blm_node_child(node_at(p, level)), sort_at(table, level + 1));
+		code = blm_snapshot_load(p, level + 1, blm_node_child(node_at(p, level)),
+					 sort_at(table, level + 1));
 		p->level[level + 1].at = 0;
 	}
 	return code ? code : copy_found(p, node_at(p, level), ret);
 }
 
-int blm_snapshot_seek(struct blm_snapshot *p, const struct blm_table *table, const void *key, size_t bytes, struct blm_found *ret)
+int blm_snapshot_seek(struct blm_snapshot *p, const struct blm_table *table, const void *key,
+		      size_t bytes, struct blm_found *ret)
 {
 	uint64_t page = table->root;
 
 	if (page == BLM_NO_ROOT)
 		return MDB_NOTFOUND;
 	if (!table->depth || table->depth > BLM_TREE_DEPTH)
-		return blm_snapshot_damaged(p, page, "is the root of a tree of an impossible depth");
+		return blm_snapshot_damaged(p, page,
+					    "is the root of a tree of an impossible depth");
 	for (unsigned level = 0; level < table->depth; level++) {
 		unsigned sort = sort_at(table, level);
 		int code = blm_snapshot_load(p, level, page, sort);
 
 		if (code)
 			return code;
-		p->level[level].at = search(p->level[level].page, sort == BLM_PAGE_LEAF, key, bytes);
+		p->level[level].at = search(p->level[level].page, sort == BLM_PAGE_LEAF, key,
+					    bytes);
 		if (sort == BLM_PAGE_BRANCH)
 			page = blm_node_child(node_at(p, level));
 	}
 	return settle(p, table, ret);
 }
 
-int blm_snapshot_get(struct blm_snapshot *p, const struct blm_table *table, const void *key, size_t bytes, struct blm_found *ret)
+int blm_snapshot_get(struct blm_snapshot *p, const struct blm_table *table, const void *key,
+		     size_t bytes, struct blm_found *ret)
 {
 	int code = blm_snapshot_seek(p, table, key, bytes, ret);
 
@@ -362,7 +398,8 @@ int blm_snapshot_next(struct blm_snapshot *p, const struct blm_table *table, str
 	if (code)
 		return code;
 	if (compare(next.key, next.key_bytes, at->key, at->key_bytes) <= 0)
-		return blm_snapshot_damaged(p, p->level[table->depth - 1].page->number, "has keys out of their order");
+		return blm_snapshot_damaged(p, p->level[table->depth - 1].page->number,
+					    "has keys out of their order");
 	*at = next;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * transact.c - look-ups in a snapshot of the catalog, which wait for nobody, and transactions: under its lock, on the data.mdb that is
- * there now, found whole, and in a map that is large enough
+ * transact.c - look-ups in a snapshot of the catalog, which wait for nobody, and transactions:
+ * under its lock, on the data.mdb that is there now, found whole, and in a map that is large enough
  */
 #include "catalog/env.h"
 #include "file/system.h"
@@ -65,7 +65,8 @@ static struct blm_walked walked_of(const struct stat *st, const struct blm_snaps
 }
 
 /*
- * LMDB trusts its file, so all of it is walked before LMDB reads it, unless it is as our own last commit left it. ret: what it is now.
+ * LMDB trusts its file, so all of it is walked before LMDB reads it, unless it is as our own last
+ * commit left it. ret: what it is now.
  */
 static int walk_changed(struct blm_catalog *c, struct blm_walked *ret)
 {
@@ -111,13 +112,15 @@ static int worded(const struct blm_catalog *c, int code, const char *doing)
 static bool stays_so(const struct blm_snapshot *p, int code)
 {
 	struct blm_snapshot again;
-	bool same = blm_snapshot_begin(&again, p->fd) == code && again.wrong == p->wrong && again.where == p->where;
+	int now = blm_snapshot_begin(&again, p->fd);
+	bool same = now == code && again.wrong == p->wrong && again.where == p->where;
 
 	blm_snapshot_end(&again);
 	return same;
 }
 
-static int look_once(struct blm_catalog *c, blm_catalog_reading *step, void *context, const char *doing, bool *ret_held)
+static int look_once(struct blm_catalog *c, blm_catalog_reading *step, void *context,
+		     const char *doing, bool *ret_held)
 {
 	struct blm_snapshot p;
 	struct stat st;
@@ -150,10 +153,12 @@ static int lock(struct blm_catalog *c, bool write)
 }
 
 /*
- * A snapshot lasts for two commits (snapshot.h), which is long for a look-up. A long listing beside a fast writer may never get one: then
- * it keeps writers out. Where nothing is committed, as by one that is stopped, every first try is good.
+ * A snapshot lasts for two commits (snapshot.h), which is long for a look-up. A long listing beside
+ * a fast writer may never get one: then it keeps writers out. Where nothing is committed, as by one
+ * that is stopped, every first try is good.
  */
-int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context, const char *doing)
+int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context,
+		     const char *doing)
 {
 	enum { TRIES = 64 };
 	bool held;
@@ -186,8 +191,8 @@ int blm_catalog_verify(struct blm_catalog *c)
 /* ---- Transactions ---- */
 
 /*
- * An environment of the data.mdb that is there: a repair puts a new one in the place of the old one. One that is shorter or older than
- * it was is another one that was copied over it.
+ * An environment of the data.mdb that is there: a repair puts a new one in the place of the old
+ * one. One that is shorter or older than it was is another one that was copied over it.
  */
 static int follow(struct blm_catalog *c)
 {
@@ -197,8 +202,10 @@ static int follow(struct blm_catalog *c)
 	if (r < 0)
 		return r;
 	c->walked = now;
-	return !c->env || now.device != before.device || now.inode != before.inode || now.bytes < before.bytes
-		|| now.meta.txn < before.meta.txn ? open_anew(c) : 0;
+	if (c->env && now.device == before.device && now.inode == before.inode
+	    && now.bytes >= before.bytes && now.meta.txn >= before.meta.txn)
+		return 0;
+	return open_anew(c);
 }
 
 static int begin(struct blm_catalog *c, MDB_txn **ret)
@@ -213,7 +220,8 @@ static int begin(struct blm_catalog *c, MDB_txn **ret)
 			return r;
 		code = mdb_txn_begin(c->env, NULL, 0, ret);
 	}
-	if (code == MDB_PANIC) {	/* a commit failed, and LMDB gives the environment up; what is on the disk is good */
+	/* a commit failed, and LMDB gives the environment up; what is on the disk is good */
+	if (code == MDB_PANIC) {
 		r = open_anew(c);
 		if (r < 0)
 			return r;

@@ -116,13 +116,17 @@ static int look_for_record(struct blm_catalog *c, struct blm_snapshot *p, void *
 	if (code == 0)
 		code = blm_snapshot_seek(p, &filters, "", 0, &at);
 	for (; code == 0 && !of->found; code = of->found ? 0 : blm_snapshot_next(p, &filters, &at))
-		if (blm_record_decode((const char *)at.key, at.value.mv_data, at.value.mv_size, entry))
+		if (blm_record_decode((const char *)at.key, at.value.mv_data, at.value.mv_size,
+				      entry))
 			of->found = !memcmp(entry->constant.uuid, of->uuid, 16);
 	free(entry);
 	return code;
 }
 
-/* In one snapshot: from one look-up to the next it could be renamed to a name that was passed already. */
+/*
+ * In one snapshot: from one look-up to the next it could be renamed to a name that was passed
+ * already.
+ */
 int blm_catalog_knows(struct blm_catalog *c, const uint8_t uuid[16])
 {
 	struct of_uuid of = { .uuid = uuid };

@@ -1,6 +1,6 @@
 /*
- * snapshots.c - look-ups in a catalog beside its writers: stopped in a commit, fast, many; on file systems
- * that became read-only; and how long writers wait for each other
+ * snapshots.c - look-ups in a catalog beside its writers: stopped in a commit, fast, many; on file
+ * systems that became read-only; and how long writers wait for each other
  */
 #include "processes.h"
 
@@ -56,10 +56,15 @@ int flush_or_stop(int fd)
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
-/* A file system that an error made read-only, as ext4's errors=remount-ro: access() and statvfs() say otherwise. */
+/*
+ * A file system that an error made read-only, as ext4's errors=remount-ro: access() and statvfs()
+ * say otherwise.
+ */
 static int open_or_not(const char *path, int flags, unsigned mode)
 {
-	if (read_only && !strncmp(path, "s/", 2) && (flags & O_ACCMODE || (flags & O_CREAT && access(path, F_OK)))) {
+	bool writes = flags & O_ACCMODE || (flags & O_CREAT && access(path, F_OK) < 0);
+
+	if (read_only && !strncmp(path, "s/", 2) && writes) {
 		errno = EROFS;
 		return -1;
 	}
@@ -144,7 +149,8 @@ static int read_all_ways(int reader)
 		MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
 		MUST(blm_open(&f, store, "b", false) == 0 && blm_contains(f, "key", 3) == 1);
 		blm_close(f);
-		MUST(blm_store_list(store, NULL, count_one, &names) == 0 && (names == 2 || names == 3));
+		MUST(blm_store_list(store, NULL, count_one, &names) == 0);
+		MUST(names == 2 || names == 3);
 		blm_store_close(store);
 	}
 	free(info);
@@ -168,7 +174,8 @@ START_TEST(readers_go_on_while_a_writer_is_stopped_in_its_commit)
 	make_with(the_store, "a", "key");
 	make_with(the_store, "b", "key");
 	OK(blm_catalog_get(the_store->catalog, "a", entry));
-	ck_assert_int_eq(blm_catalog_put_listed(the_store->catalog, entry->constant.uuid, &listed, 1, &all), 1);
+	ck_assert_int_eq(blm_catalog_put_listed(the_store->catalog, entry->constant.uuid, &listed,
+						1, &all), 1);
 	OK(blm_open(&the_filter, the_store, "a", false));
 	took = shared_memory(READERS * LOOKS * sizeof(*took));
 	writer = spawn(write_and_stop, _i);
@@ -257,7 +264,8 @@ START_TEST(a_writer_waits_as_long_as_others_have_their_turns)
 	make_with(store, "a", "key");
 	held = open("s/catalog/lock", O_RDONLY | O_CLOEXEC);
 	ck_assert(held >= 0 && flock(held, LOCK_EX) == 0);
-	pauses_left = 20000;		/* of 5 milliseconds each: 100 seconds, with a commit in each half */
+	/* of 5 milliseconds each: 100 seconds, with a commit in each half */
+	pauses_left = 20000;
 	each_pause = wait_a_turn;
 	fake_time = 1000000000;
 	OK(blm_store_label(store, "a", "k", "v"));
@@ -301,7 +309,8 @@ START_TEST(a_holder_that_never_lets_go_is_named_with_who_waits)
 	fake_time = 0;
 	if (access("/proc/locks", R_OK) == 0) {
 		snprintf(text, sizeof(text), " %d ", (int)getpid());
-		ck_assert_msg(strstr(blm_why(), text) && strstr(blm_why(), "waiting: 3"), "%s", blm_why());
+		ck_assert_msg(strstr(blm_why(), text) && strstr(blm_why(), "waiting: 3"), "%s",
+			      blm_why());
 	}
 	for (int i = 0; i < 2; i++)
 		kill_it(other[i]);
@@ -352,7 +361,8 @@ static int count_up(struct blm_catalog *c, MDB_txn *txn, void *context)
 		memcpy(copy, value.mv_data, value.mv_size);
 		memcpy(&keys, copy + 24, sizeof(keys));
 		keys++;
-		memcpy(copy + 24, &keys, sizeof(keys));	/* not its checksum: the record is not looked at as one */
+		/* not its checksum: the record is not looked at as one */
+		memcpy(copy + 24, &keys, sizeof(keys));
 		value.mv_data = copy;
 		code = mdb_cursor_put(cursor, &key, &value, MDB_CURRENT);
 		free(copy);
@@ -373,7 +383,8 @@ static int scan_and_commit(struct blm_catalog *c, struct blm_snapshot *p, void *
 	struct scan *s = context;
 	struct blm_table filters;
 	struct blm_found at;
-	int lock = open("s/catalog/lock", O_RDONLY | O_CLOEXEC), code = blm_snapshot_table(p, "filters", &filters);
+	int lock = open("s/catalog/lock", O_RDONLY | O_CLOEXEC);
+	int code = blm_snapshot_table(p, "filters", &filters);
 	uint64_t keys;
 
 	s->runs++;
@@ -446,7 +457,8 @@ static int commit_thousands(int unused)
 		snprintf(name, sizeof(name), "n%05d", (int)(i % (NAMES - 10)));
 		MUST(blm_catalog_change(c, "n00399", set_keys, &i) == 0);
 		if (i % 3 == 0)
-			MUST(blm_catalog_rename(c, i % 2 ? "other" : "one", i % 2 ? "one" : "other") == 0);
+			MUST(blm_catalog_rename(c, i % 2 ? "other" : "one",
+						i % 2 ? "one" : "other") == 0);
 		if (i % 5 == 0)
 			blm_catalog_remove(c, name, NULL);
 	}
@@ -475,7 +487,8 @@ START_TEST(a_reader_beside_a_fast_writer_finds_what_is_there)
 		ck_assert_uint_eq(entry->keys, looks || last ? entry->synced : entry->keys);
 		ck_assert_uint_ge(entry->keys, last);
 		last = entry->keys;
-		ck_assert_int_eq(blm_catalog_knows(c, moved), 1);	/* under one name or the other */
+		/* under one name or the other */
+		ck_assert_int_eq(blm_catalog_knows(c, moved), 1);
 	}
 	ck_assert_int_eq(status, 0);
 	OK(blm_catalog_get(c, "n00399", entry));
@@ -493,7 +506,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 #if !SANITIZED
-	tcase_add_loop_test(tc, readers_go_on_while_a_writer_is_stopped_in_its_commit, BEFORE_FLUSH, STAGES);
+	tcase_add_loop_test(tc, readers_go_on_while_a_writer_is_stopped_in_its_commit,
+			    BEFORE_FLUSH, STAGES);
 	tcase_add_loop_test(tc, a_store_that_became_read_only_is_readable, 0, 2);
 	tcase_add_test(tc, a_writer_waits_as_long_as_others_have_their_turns);
 	tcase_add_test(tc, a_holder_that_never_lets_go_is_named_with_who_waits);
