@@ -398,7 +398,7 @@ START_TEST(no_damage_of_pages_is_a_signal)
 	uint8_t *good = malloc(bytes);
 
 	memcpy(good, map, bytes);
-	for (int i = 0; i < 150; i++) {
+	for (int i = 0; i < 60; i++) {
 		damage(&seed);
 		ck_assert_msg(run_apart(use_all, 0) == 0, "damage %d.%d", _i, i);
 		ck_assert_int_eq(ftruncate(file, (off_t)bytes), 0);
@@ -431,7 +431,7 @@ START_TEST(no_damage_under_an_open_catalog_is_a_signal)
 	uint8_t *good = malloc(bytes);
 
 	memcpy(good, map, bytes);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 30; i++) {
 		ck_assert_msg(run_apart(use_what_was_damaged_since, i) == 0, "damage %d", i);
 		ck_assert_int_eq(ftruncate(file, (off_t)bytes), 0);
 		memcpy(map, good, bytes);
