@@ -118,7 +118,7 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 
 static bool is_announced(const struct blm_live *live)
 {
-	return load_acquire(&live->announced.word) >= load_acquire(&live->epoch.word) && load_acquire(&live->boot.word) == blm_boot_number();
+	return load_acquire(&live->announced.word) == load_acquire(&live->epoch.word) && load_acquire(&live->boot.word) == blm_boot_number();
 }
 
 /*

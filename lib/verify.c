@@ -73,20 +73,31 @@ static void verify_slots(const struct blm_view *view, const char *file, struct b
 	if (damaged)
 		blm_found(to, file, false, "%s damaged: how much of it was synced is not known; sync it",
 			  damaged == 2 ? "both sync records are" : "its only sync record is");
+	if (blm_syncs_contradict(live_of(view), view->constant.uuid))
+		blm_found(to, file, false, "its two sync records contradict each other, because neither is the later one; the one that "
+			  "claims less counts: sync it");
+}
+
+static bool is_impossible(uint64_t epoch)
+{
+	return epoch > BLM_EPOCH_MAX;
 }
 
 /* An epoch below that of the last sync, or below `written`, is what a copy made while others synced can have; writers mend it. */
 static void verify_words(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
+	uint64_t epoch = load_acquire(&live->epoch.word), written = load_acquire(&live->written.word);
+	struct blm_sync_record last = { 0 };
 
+	blm_last_sync(live, view->constant.uuid, &last);
 	if (state_of(load_acquire(&live->state.word)) > BLM_YIELDING)
 		blm_found(to, file, false, "state %u is none", (unsigned)state_of(load_acquire(&live->state.word)));
-	if (!load_acquire(&live->epoch.word))
+	if (!epoch)
 		blm_found(to, file, false, "epoch 0: impossible");
-	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX || load_acquire(&live->written.word) > BLM_EPOCH_MAX)
-		blm_found(to, file, false, "epoch %llu, written in %llu: impossible; it can be read, not changed",
-			  (unsigned long long)load_acquire(&live->epoch.word), (unsigned long long)load_acquire(&live->written.word));
+	if (is_impossible(epoch) || is_impossible(written) || is_impossible(le64toh(last.epoch)))
+		blm_found(to, file, false, "epoch %llu, written in %llu, synced in %llu: impossible; it can be read, not changed",
+			  (unsigned long long)epoch, (unsigned long long)written, (unsigned long long)le64toh(last.epoch));
 }
 
 struct blocks {
@@ -206,6 +217,9 @@ static int verify_name(const struct blm_view *view, const char *file, struct blm
 	if ((record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
 		blm_found(to, file, false, "both records of its name in a store are damaged: `bloomery verify --repair` of the whole store "
 			  "writes them anew");
+	else if (blm_records_contradict(view->image.header, view->constant.uuid))
+		blm_found(to, file, false, "its two name records contradict each other: `bloomery verify --repair` of the whole store writes "
+			  "one anew");
 	free(copy);
 	return 0;
 }

@@ -146,9 +146,12 @@ enum blm_state {
 /* The state word of a file from the moment that its store's catalog has it. */
 #define BLM_STATE_NAMED (UINT64_C(1) << 8 | BLM_LIVE)
 
-/* One sync. Valid if its check is right; of two valid ones the one with the greater sequence is the last. */
+/*
+ * One sync. Valid if its check is right. Of two valid ones the later is the last: sequences are serial numbers (RFC 1982), so that 1 is later
+ * than 2^64 - 1. The next record goes into the other slot.
+ */
 struct blm_sync_record {
-	uint64_t sequence;		/* from 1; slot = sequence % 2 */
+	uint64_t sequence;		/* from 1; after 2^64 - 1 comes 1 */
 	uint64_t epoch;			/* all changes of epochs up to this one are on disk */
 	uint64_t keys;			/* the count at that time */
 	uint64_t time;			/* nanoseconds since 1970, UTC */
@@ -224,7 +227,7 @@ enum { BLM_TORN = 1 };		/* in `original`, where no file has this number */
 
 /* The name under which a store knows the file, so that a lost catalog can be made again. Slots as for sync. */
 struct blm_record {
-	uint64_t sequence;		/* from 1; slot = sequence % 2 */
+	uint64_t sequence;		/* as of a sync record */
 	uint32_t name_bytes;		/* 0: no store's */
 	uint32_t labels_bytes;
 	uint8_t name[BLM_FORMAT_NAME];

@@ -114,6 +114,12 @@ int blm_image_map_foreign(struct blm_image *ret, int fd, const char *path)
 	return 0;
 }
 
+/* Of serial numbers (RFC 1982): 1 is after 2^64 - 1. */
+static bool is_after(uint64_t a, uint64_t b)
+{
+	return a != b && a - b < UINT64_C(1) << 63;
+}
+
 /* Words that only grow, of which each change of a file raises one: a map that shows less than the file did a moment ago is another's. */
 bool blm_image_is_behind(const struct blm_image *image)
 {
@@ -126,11 +132,11 @@ bool blm_image_is_behind(const struct blm_image *image)
 	if (blm_read_at(image->fd, &live, sizeof(live), offsetof(struct blm_header, live)) != (int64_t)sizeof(live)
 	    || blm_read_at(image->fd, stripe, sizeof(stripe), offsetof(struct blm_header, stripe)) != (int64_t)sizeof(stripe))
 		return false;
-	if (le64toh(live.state.word) > load_acquire(&mapped->state.word) || le64toh(live.epoch.word) > load_acquire(&mapped->epoch.word)
+	if (is_after(le64toh(live.state.word), load_acquire(&mapped->state.word)) || le64toh(live.epoch.word) > load_acquire(&mapped->epoch.word)
 	    || le64toh(live.written.word) > load_acquire(&mapped->written.word) || le64toh(live.parts.word) > load_acquire(&mapped->parts.word))
 		return true;
 	for (int i = 0; i < BLM_STRIPES; i++)
-		if (le64toh(stripe[i].keys) > load_relaxed(&image->header->stripe[i].keys))
+		if (is_after(le64toh(stripe[i].keys), load_relaxed(&image->header->stripe[i].keys)))
 			return true;
 	return false;
 }
@@ -382,20 +388,71 @@ void blm_header_finish(struct blm_header *header, unsigned parts)
 
 /* ---- Slots ---- */
 
-bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret)
+/*
+ * Of each sort there are two, written in turns. Sequences are compared by is_after(), because 1 follows 2^64 - 1. No writer leaves two that are equal, or 2^63 apart: such records contradict each other.
+ */
+enum { BOTH = 2 };
+
+static bool is_neither_after(uint64_t a, uint64_t b)
 {
-	bool found = false;
+	return !is_after(a, b) && !is_after(b, a);
+}
 
-	for (int i = 0; i < 2; i++) {
-		struct blm_sync_record s = live->sync[i];
+static uint64_t sequence_after(uint64_t sequence)
+{
+	return sequence + 1 ? sequence + 1 : 1;
+}
 
-		if (s.sequence && s.check == blm_check_sync(&s, uuid)
-		    && (!found || le64toh(s.sequence) > le64toh(ret->sequence))) {
-			*ret = s;
-			found = true;
+static bool claims_less(const struct blm_sync_record *a, const struct blm_sync_record *b)
+{
+	uint64_t epochs[] = { le64toh(a->epoch), le64toh(b->epoch) };
+
+	return epochs[0] < epochs[1] || (epochs[0] == epochs[1] && le64toh(a->keys) < le64toh(b->keys));
+}
+
+/* Copies of the records, of which another process may be writing one, and how many are valid; *ret_slot: the only one that is. */
+static int valid_syncs(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record ret[BOTH], int *ret_slot)
+{
+	int count = 0;
+
+	for (int i = 0; i < BOTH; i++) {
+		ret[i] = live->sync[i];
+		if (ret[i].sequence && ret[i].check == blm_check_sync(&ret[i], uuid)) {
+			count++;
+			*ret_slot = i;
 		}
 	}
-	return found;
+	return count;
+}
+
+/* The slot of the last one; -1: there is none. Of two that contradict each other the one that claims less. */
+static int last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret)
+{
+	struct blm_sync_record s[BOTH];
+	int slot = -1;
+
+	if (valid_syncs(live, uuid, s, &slot) == BOTH) {
+		uint64_t sequence[] = { le64toh(s[0].sequence), le64toh(s[1].sequence) };
+
+		slot = is_neither_after(sequence[0], sequence[1]) ? claims_less(&s[1], &s[0]) : is_after(sequence[1], sequence[0]);
+	}
+	if (slot >= 0)
+		*ret = s[slot];
+	return slot;
+}
+
+bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret)
+{
+	return last_sync(live, uuid, ret) >= 0;
+}
+
+bool blm_syncs_contradict(const struct blm_live *live, const uint8_t uuid[16])
+{
+	struct blm_sync_record s[BOTH];
+	int slot;
+
+	return valid_syncs(live, uuid, s, &slot) == BOTH && memcmp(&s[0], &s[1], sizeof(s[0]))
+	    && is_neither_after(le64toh(s[0].sequence), le64toh(s[1].sequence));
 }
 
 int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16])
@@ -408,49 +465,73 @@ int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16])
 	return known || (written == 1 && flushing) ? 0 : written;
 }
 
+/* The last one stays, wherever it lies, until the next one is whole. */
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct blm_sync_record *content)
 {
 	struct blm_sync_record last = { 0 }, next = *content;
-	uint64_t sequence = blm_last_sync(live, uuid, &last) ? le64toh(last.sequence) + 1 : 1;
+	int slot = last_sync(live, uuid, &last);
 
-	next.sequence = htole64(sequence);
+	next.sequence = htole64(sequence_after(le64toh(last.sequence)));
 	next.check = blm_check_sync(&next, uuid);
-	live->sync[sequence % 2] = next;
+	live->sync[slot == 1 ? 0 : 1] = next;
 }
 
 void blm_drop_sync(struct blm_live *live, const uint8_t uuid[16])
 {
 	struct blm_sync_record last;
+	int slot = last_sync(live, uuid, &last);
 
-	if (blm_last_sync(live, uuid, &last))
-		live->sync[le64toh(last.sequence) % 2] = (struct blm_sync_record){ 0 };
+	if (slot >= 0)
+		live->sync[slot] = (struct blm_sync_record){ 0 };
+}
+
+/* Records are large, so only the one that counts is kept: `ret`, whose slot this returns; -1: none. *ret_contradict: both are valid, and no writer leaves both. */
+static int last_record(const struct blm_header *header, const uint8_t uuid[16], struct blm_record *ret, bool *ret_contradict)
+{
+	int slot = -1;
+
+	*ret_contradict = false;
+	for (int i = 0; i < BOTH; i++) {
+		struct blm_record r = header->record[i];
+		uint64_t sequence = le64toh(r.sequence);
+
+		if (!r.sequence || r.check != blm_check_record(&r, uuid) || le32toh(r.name_bytes) >= BLM_FORMAT_NAME
+		    || le32toh(r.labels_bytes) >= BLM_FORMAT_LABELS)
+			continue;
+		*ret_contradict = slot >= 0 && is_neither_after(sequence, le64toh(ret->sequence)) && memcmp(&r, ret, sizeof(r));
+		if (slot < 0 || is_after(sequence, le64toh(ret->sequence))) {
+			*ret = r;
+			slot = i;
+		}
+	}
+	return slot;
 }
 
 bool blm_last_record(const struct blm_header *header, const uint8_t uuid[16], struct blm_record *ret)
 {
-	bool found = false;
+	bool contradict;
 
-	for (int i = 0; i < 2; i++) {
-		struct blm_record r = header->record[i];
+	return last_record(header, uuid, ret, &contradict) >= 0;
+}
 
-		if (r.sequence && r.check == blm_check_record(&r, uuid) && le32toh(r.name_bytes) < BLM_FORMAT_NAME
-		    && le32toh(r.labels_bytes) < BLM_FORMAT_LABELS
-		    && (!found || le64toh(r.sequence) > le64toh(ret->sequence))) {
-			*ret = r;
-			found = true;
-		}
-	}
-	return found;
+bool blm_records_contradict(const struct blm_header *header, const uint8_t uuid[16])
+{
+	struct blm_record last;
+	bool contradict;
+
+	last_record(header, uuid, &last, &contradict);
+	return contradict;
 }
 
 void blm_next_record(struct blm_header *header, const uint8_t uuid[16], const struct blm_record *content)
 {
 	struct blm_record last = { 0 }, next = *content;
-	uint64_t sequence = blm_last_record(header, uuid, &last) ? le64toh(last.sequence) + 1 : 1;
+	bool contradict;
+	int slot = last_record(header, uuid, &last, &contradict);
 
-	next.sequence = htole64(sequence);
+	next.sequence = htole64(sequence_after(le64toh(last.sequence)));
 	next.check = blm_check_record(&next, uuid);
-	header->record[sequence % 2] = next;
+	header->record[slot == 1 ? 0 : 1] = next;
 }
 
 double blm_double_of(uint64_t bits)

@@ -73,7 +73,10 @@ void blm_constant_begin(struct blm_constant *constant);
  */
 void blm_header_finish(struct blm_header *header, unsigned parts);
 
-/* The valid one of two slots with the greater sequence, copied out; false if neither is valid. */
+/*
+ * The valid one of two slots with the later sequence, copied out; false if neither is valid. contradict: both are valid, and neither is the
+ * later one, though they differ: of sync records the one that claims less then counts, of name records that of slot 0.
+ */
 bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record *ret);
 /*
  * How many of the two are damaged where none is valid; 0: there is a valid one, or none yet. One damaged beside a valid one is what a crash
@@ -81,7 +84,9 @@ bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], struct b
  * was made; `flushing` says so until it is written, which it is if it no longer does.
  */
 int blm_syncs_lost(const struct blm_live *live, const uint8_t uuid[16]);
+bool blm_syncs_contradict(const struct blm_live *live, const uint8_t uuid[16]);
 bool blm_last_record(const struct blm_header *header, const uint8_t uuid[16], struct blm_record *ret);
+bool blm_records_contradict(const struct blm_header *header, const uint8_t uuid[16]);
 
 /* Write the next slot; the caller holds the lock that slots of this sort are written under. */
 void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct blm_sync_record *content);

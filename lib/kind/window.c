@@ -330,6 +330,8 @@ static void turn(struct blm_part *whole, uint64_t keys)
 		at = began(word) + span * (late > whole->subs ? late - whole->subs + 1 : 1);
 	if (at <= began(word))
 		at = began(word) + 1;
+	if (at > began(UINT64_MAX))	/* by a damaged word: it must not come round to 0, and all slots be too old */
+		at = began(UINT64_MAX);
 	store_release(own_word(whole, COUNTED), keys);
 	store_release(own_word(whole, NEWEST) + 1, keys);
 	store_release(own_word(whole, NEWEST), round_up(at, PART_BITS + 1) | part);

@@ -93,6 +93,100 @@ START_TEST(of_two_sync_records_the_newer_good_one_counts)
 }
 END_TEST
 
+static void put_sync(struct blm_live *live, const uint8_t uuid[16], int slot, uint64_t sequence, uint64_t epoch, uint64_t keys)
+{
+	struct blm_sync_record r = { .sequence = htole64(sequence), .epoch = htole64(epoch), .keys = htole64(keys) };
+
+	r.check = blm_check_sync(&r, uuid);
+	live->sync[slot] = r;
+}
+
+START_TEST(after_the_last_sequence_comes_1_in_the_other_slot)
+{
+	const uint8_t uuid[16] = { 1, 2, 3 };
+
+	for (int slot = 0; slot < 2; slot++) {
+		struct blm_live live = { .parts.word = 0 };
+		struct blm_sync_record last;
+		uint64_t sequence = UINT64_MAX - 1;
+
+		put_sync(&live, uuid, slot, sequence, 1, 1);
+		for (uint64_t epoch = 2; epoch < 6; epoch++) {
+			sequence = sequence + 1 ? sequence + 1 : 1;
+			blm_next_sync(&live, uuid, &(struct blm_sync_record){ .epoch = htole64(epoch) });
+			ck_assert(blm_last_sync(&live, uuid, &last));
+			ck_assert_uint_eq(le64toh(last.epoch), epoch);
+			ck_assert_uint_eq(le64toh(last.sequence), sequence);
+			ck_assert(!blm_syncs_contradict(&live, uuid));
+			blm_drop_sync(&live, uuid);		/* the one before it is whole */
+			ck_assert(blm_last_sync(&live, uuid, &last));
+			ck_assert_uint_eq(le64toh(last.epoch), epoch - 1);
+			blm_next_sync(&live, uuid, &(struct blm_sync_record){ .epoch = htole64(epoch) });
+		}
+	}
+}
+END_TEST
+
+START_TEST(of_contradicting_sync_records_the_lesser_claim_counts)
+{
+	static const struct { uint64_t sequence[2], epoch[2], keys[2]; int counts; } all[] = {
+		{ { 7, 7 }, { 20, 10 }, { 1, 2 }, 1 }, { { 7, 7 }, { 10, 20 }, { 1, 2 }, 0 },
+		{ { 7, 7 }, { 10, 10 }, { 9, 8 }, 1 }, { { 7, 7 }, { 10, 10 }, { 8, 9 }, 0 },
+		{ { 7, (UINT64_C(1) << 63) + 7 }, { 10, 20 }, { 1, 2 }, 0 }, { { 7, (UINT64_C(1) << 63) + 7 }, { 20, 10 }, { 1, 2 }, 1 },
+	};
+	const uint8_t uuid[16] = { 1, 2, 3 };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct blm_live live = { .parts.word = 0 };
+		struct blm_sync_record last;
+
+		for (int slot = 0; slot < 2; slot++)
+			put_sync(&live, uuid, slot, all[i].sequence[slot], all[i].epoch[slot], all[i].keys[slot]);
+		ck_assert(blm_syncs_contradict(&live, uuid));
+		ck_assert(blm_last_sync(&live, uuid, &last));
+		ck_assert_uint_eq(le64toh(last.epoch), all[i].epoch[all[i].counts]);
+		ck_assert_uint_eq(le64toh(last.keys), all[i].keys[all[i].counts]);
+		blm_next_sync(&live, uuid, &(struct blm_sync_record){ .epoch = htole64(30) });
+		ck_assert(!blm_syncs_contradict(&live, uuid));
+		ck_assert(blm_last_sync(&live, uuid, &last));
+		ck_assert_uint_eq(le64toh(last.epoch), 30);
+		blm_drop_sync(&live, uuid);
+		ck_assert(blm_last_sync(&live, uuid, &last));
+		ck_assert_uint_eq(le64toh(last.epoch), all[i].epoch[all[i].counts]);
+	}
+}
+END_TEST
+
+/* The last name counts, wherever the sequence is and in whichever slot. */
+START_TEST(a_name_is_kept_after_the_last_sequence)
+{
+	struct blm_header *header = calloc(1, sizeof(*header));
+	const uint8_t uuid[16] = { 1, 2, 3 };
+	struct blm_record record = { .sequence = htole64(UINT64_MAX), .name_bytes = htole32(1), .name = "a" };
+
+	for (int slot = 0; slot < 2; slot++) {
+		memset(header, 0, sizeof(*header));
+		record.sequence = htole64(UINT64_MAX);
+		record.check = blm_check_record(&record, uuid);
+		header->record[slot] = record;
+		for (char name = 'b'; name < 'f'; name++) {
+			struct blm_record last, next = { .name_bytes = htole32(1), .name[0] = (uint8_t)name };
+
+			blm_next_record(header, uuid, &next);
+			ck_assert(blm_last_record(header, uuid, &last));
+			ck_assert_int_eq(last.name[0], name);
+			ck_assert(!blm_records_contradict(header, uuid));
+		}
+	}
+	header->record[1] = header->record[0];
+	ck_assert(!blm_records_contradict(header, uuid));
+	header->record[1].name[0] = 'x';
+	header->record[1].check = blm_check_record(&header->record[1], uuid);
+	ck_assert(blm_records_contradict(header, uuid));
+	free(header);
+}
+END_TEST
+
 START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
 {
 	struct blm_contents *contents = malloc(sizeof(*contents));
@@ -139,6 +233,9 @@ int main(void)
 	tcase_add_test(tc, a_header_has_a_random_uuid_of_its_own_and_the_time);
 	tcase_add_test(tc, parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_records);
 	tcase_add_test(tc, of_two_sync_records_the_newer_good_one_counts);
+	tcase_add_test(tc, after_the_last_sequence_comes_1_in_the_other_slot);
+	tcase_add_test(tc, of_contradicting_sync_records_the_lesser_claim_counts);
+	tcase_add_test(tc, a_name_is_kept_after_the_last_sequence);
 	tcase_add_test(tc, a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -946,10 +946,10 @@ END_TEST
 static void damage_last_sync(struct blm_filter *f)
 {
 	struct blm_view *view = current_view(f);
-	struct blm_sync_record last;
+	struct blm_sync_record last, *slot = live_of(view)->sync;
 
 	ck_assert(blm_last_sync(live_of(view), view->constant.uuid, &last));
-	live_of(view)->sync[le64toh(last.sequence) % 2].check ^= 1;
+	slot[slot[1].sequence == last.sequence].check ^= 1;
 }
 
 /* _i: of how many blocks, a few or more than one page has records for. */
@@ -972,6 +972,91 @@ START_TEST(the_image_serves_after_a_power_cut_also_where_its_sync_record_is_dama
 			ck_assert_int_eq(blm_remove(again, &(uint64_t){ 1 }, 8), 1);
 		blm_close(again);
 	}
+	blm_close(f);
+}
+END_TEST
+
+/* As a damaged or hostile file can have them: the last record has this sequence, and the one before it the sequence before it. */
+static void number_syncs(struct blm_filter *f, uint64_t sequence)
+{
+	struct blm_view *view = current_view(f);
+	struct blm_sync_record last, *slot = live_of(view)->sync;
+	int newer;
+
+	ck_assert(blm_last_sync(live_of(view), view->constant.uuid, &last));
+	newer = slot[1].sequence == last.sequence;
+	for (int i = 0; i < 2; i++) {
+		slot[i].sequence = htole64(i == newer ? sequence : sequence - 1);
+		slot[i].check = blm_check_sync(&slot[i], view->constant.uuid);
+	}
+}
+
+/* _i: how many steps of the sequence before 2^64 - 1, and in which slot the last record lies. */
+START_TEST(a_sync_whose_sequence_comes_round_to_1_keeps_its_keys)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *again;
+	uint64_t keys = 0;
+
+	for (; keys < 2000u + 1000u * (unsigned)(_i % 2); keys += 1000) {
+		for (uint64_t i = 0; i < 1000; i++)
+			OK(blm_add(f, &(uint64_t){ keys + i }, 8));
+		OK(blm_sync(f));
+	}
+	number_syncs(f, UINT64_MAX - (unsigned)_i / 2);
+	for (int sync = 0; sync < 4; sync++, keys += 1000) {
+		for (uint64_t i = 0; i < 1000; i++)
+			OK(blm_add(f, &(uint64_t){ keys + i }, 8));
+		OK(blm_sync(f));
+		OK(blm_add(f, "new", 3));
+		cut(f->place.shown, f);
+		for (int write = 0; write < 2; write++) {
+			OK(blm_open(&again, NULL, f->place.shown, write));
+			ck_assert_uint_eq(found(again, 0, keys + 1000), keys + 1000);
+			blm_close(again);
+		}
+	}
+	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	blm_close(f);
+}
+END_TEST
+
+/* A kill in the middle of the record leaves the one before it, wherever that lies. */
+START_TEST(a_torn_sync_record_leaves_the_one_before_it)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *again;
+	struct blm_view *view = current_view(f);
+
+	for (int sync = 0; sync < 5; sync++) {
+		for (uint64_t i = 0; i < 1000; i++)
+			OK(blm_add(f, &(uint64_t){ 1000u * (unsigned)sync + i }, 8));
+		if (sync == 3)
+			number_syncs(f, UINT64_MAX);
+		OK(blm_sync(f));
+	}
+	damage_last_sync(f);
+	ck_assert_int_eq(blm_syncs_lost(live_of(view), view->constant.uuid), 0);
+	OK(blm_add(f, "new", 3));
+	cut(f->place.shown, f);
+	OK(blm_open(&again, NULL, f->place.shown, false));
+	ck_assert_uint_eq(found(again, 0, 5000), 5000);
+	blm_close(again);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_word_announced_of_later_epochs_announces_nothing)
+{
+	struct blm_filter *f = make(50000, 1e-6, 12), *again;
+
+	OK(blm_add(f, "synced", 6));
+	OK(blm_sync(f));
+	store_release(&live_of(current_view(f))->announced.word, UINT64_MAX);
+	OK(blm_add(f, "new", 3));
+	ck_assert_uint_eq(load_acquire(&live_of(current_view(f))->announced.word), load_acquire(&live_of(current_view(f))->epoch.word));
+	cut(f->place.shown, f);
+	OK(blm_open(&again, NULL, f->place.shown, false));
+	ck_assert_int_eq(blm_contains(again, "synced", 6), 1);
+	blm_close(again);
 	blm_close(f);
 }
 END_TEST
@@ -1193,6 +1278,9 @@ int main(void)
 	tcase_add_test(tc, a_child_does_not_copy_a_file_that_has_no_name_any_more);
 	tcase_add_test(tc, what_is_written_out_has_no_second_image_and_opens_as_it_is);
 	tcase_add_loop_test(tc, the_image_serves_after_a_power_cut_also_where_its_sync_record_is_damaged, 0, 2);
+	tcase_add_loop_test(tc, a_sync_whose_sequence_comes_round_to_1_keeps_its_keys, 0, 6);
+	tcase_add_test(tc, a_torn_sync_record_leaves_the_one_before_it);
+	tcase_add_test(tc, a_word_announced_of_later_epochs_announces_nothing);
 	tcase_add_test(tc, a_damaged_sync_record_keeps_no_key_in_the_filter);
 	tcase_add_loop_test(tc, a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives_none_up, 0, 2 * TEARINGS - 1);
 	tcase_add_loop_test(tc, epochs_may_go_round_in_the_records_of_blocks, 0, 2);

@@ -422,6 +422,22 @@ START_TEST(impossible_words_crash_nobody)
 }
 END_TEST
 
+START_TEST(slots_of_the_last_possible_time_keep_their_keys)
+{
+	struct blm_filter *f = create(a_path(), "slots=3,span=30", 300);
+
+	add(f, 0);
+	store_release(current_view(f)->whole.own, (UINT64_MAX - 63) | 2);
+	for (uint64_t key = 1; key < 8; key++) {
+		add(f, key);
+		OK(blm_rotate(f));
+		for (uint64_t old = key < 3 ? 1 : key - 2; old <= key; old++)
+			ck_assert(has(f, old));
+	}
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(slots_may_lie_in_the_file_in_any_order)
 {
 	const char *path = a_path();
@@ -633,6 +649,7 @@ int main(void)
 	tcase_add_test(tc, a_rotation_that_is_cut_short_shows_nothing_and_the_next_clears_what_it_left);
 	tcase_add_loop_test(tc, a_slot_whose_count_is_in_one_of_its_two_places_lasts_as_long_as_any, 0, 2);
 	tcase_add_test(tc, impossible_words_crash_nobody);
+	tcase_add_test(tc, slots_of_the_last_possible_time_keep_their_keys);
 	tcase_add_test(tc, a_slot_lasts_a_millisecond_at_least);
 	tcase_add_test(tc, slots_may_lie_in_the_file_in_any_order);
 	tcase_add_test(tc, a_file_with_a_slot_more_or_less_than_its_window_has_is_refused);

@@ -1343,14 +1343,18 @@ def key_id(secret):
 
 
 def last_of(image, at, size, fields, in_range):
-	"""The valid one of two slots with the greater sequence, or None."""
-	found = None
+	"""The valid one of two slots with the later sequence, or None."""
+	valid = []
 	for slot in (at, at + size):
 		r = Fields(image, slot, fields)
-		valid = r.sequence and r.check == slot_check(image, slot, size) and in_range(r)
-		if valid and (not found or r.sequence > found.sequence):
-			found = r
-	return found
+		if r.sequence and r.check == slot_check(image, slot, size) and in_range(r):
+			valid.append(r)
+	if len(valid) < 2:
+		return valid[0] if valid else None
+	later = (valid[1].sequence - valid[0].sequence) % 2**64
+	if later in (0, 2**63):
+		return min(valid, key=lambda r: (r.epoch, r.keys)) if 'epoch' in fields else valid[0]
+	return valid[later < 2**63]
 
 
 class Filter:

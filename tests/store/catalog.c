@@ -242,6 +242,15 @@ START_TEST(the_numbers_of_the_tables_are_true)
 }
 END_TEST
 
+/* LMDB would store the next one as 0, and go on from this one. */
+START_TEST(a_last_transaction_that_would_come_round_to_0_is_damage)
+{
+	is_damage("of the newer page", meta() + META_TXN, 8, UINT64_MAX);
+	is_damage("of the older page", (meta() ? 0 : PAGE) + META_TXN, 8, UINT64_MAX);
+	is_damage("half way", meta() + META_TXN, 8, UINT64_C(1) << 63);
+}
+END_TEST
+
 START_TEST(a_table_without_a_root_is_empty)
 {
 	size_t table = meta() + META_FREE, depth = number_at(table + TABLE_DEPTH, 2);
@@ -702,6 +711,7 @@ int main(void)
 	tcase_add_test(pages, a_page_holds_its_nodes);
 	tcase_add_test(pages, a_value_of_its_own_pages_has_just_those);
 	tcase_add_test(pages, the_numbers_of_the_tables_are_true);
+	tcase_add_test(pages, a_last_transaction_that_would_come_round_to_0_is_damage);
 	tcase_add_test(pages, a_table_without_a_root_is_empty);
 	tcase_add_test(pages, a_free_page_is_one_that_nothing_leads_to);
 	tcase_add_test(pages, the_last_page_is_in_the_file_or_was_never_written);

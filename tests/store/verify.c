@@ -125,13 +125,103 @@ START_TEST(where_no_sync_record_that_was_written_is_whole_it_is_told)
 }
 END_TEST
 
+/* Change the header of a file, and put the checksums of its sync and name records right. */
+static void patch(const char *path, void (*change)(struct blm_header *header))
+{
+	struct blm_header *header = malloc(sizeof(*header));
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_eq((int)pread(fd, header, sizeof(*header), 0), (int)sizeof(*header));
+	change(header);
+	for (int i = 0; i < 2; i++) {
+		struct blm_sync_record *s = &header->live.sync[i];
+		struct blm_record *r = &header->record[i];
+
+		s->check = s->sequence ? blm_check_sync(s, header->constant.uuid) : 0;
+		r->check = r->sequence ? blm_check_record(r, header->constant.uuid) : 0;
+	}
+	ck_assert_int_eq((int)pwrite(fd, header, sizeof(*header), 0), (int)sizeof(*header));
+	close(fd);
+	free(header);
+}
+
+static void contradict_syncs(struct blm_header *header)
+{
+	struct blm_sync_record *sync = header->live.sync;
+
+	sync[0].sequence = sync[1].sequence = htole64(UINT64_MAX);
+	sync[0].keys = htole64(100);
+	sync[0].epoch = htole64(2);
+	sync[1].keys = htole64(50);
+	sync[1].epoch = htole64(1);
+}
+
+START_TEST(contradicting_sync_records_are_told_until_the_next_sync)
+{
+	struct blm_filter *f;
+	struct blm_info info;
+
+	make_with(NULL, "a.blm", "key");
+	patch("a.blm", contradict_syncs);
+	said[0] = '\0';
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, hear, NULL), 1);
+	ck_assert_ptr_nonnull(strstr(said, "contradict each other"));
+	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.synced_epoch, 1);
+	OK(blm_sync(f));
+	blm_close(f);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+}
+END_TEST
+
+static void number_last_name(struct blm_header *header)
+{
+	header->record[1].sequence = htole64(UINT64_MAX);
+}
+
+START_TEST(a_rename_after_the_last_sequence_is_in_the_file)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	char path[512];
+
+	make_with(store, "a", "key");
+	path_of(store, "a", path);
+	patch(path, number_last_name);
+	OK(blm_store_rename(store, "a", "b"));
+	ck_assert_int_eq((int)blm_store_verify("s", 0, NULL, NULL), 0);
+	OK(blm_store_rename(store, "b", "c"));
+	blm_store_close(store);
+	OK(unlink("s/catalog/data.mdb"));
+	OK(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL));
+	store = open_store(0);
+	ck_assert(holds(store, "c", "key"));
+	blm_store_close(store);
+}
+END_TEST
+
+static void sync_too_late(struct blm_header *header)
+{
+	header->live.sync[1].epoch = htole64(UINT64_C(1) << 63);
+}
+
+static void write_too_late(struct blm_header *header)
+{
+	header->live.written.word = htole64(UINT64_MAX);
+}
+
+static void begin_too_late(struct blm_header *header)
+{
+	header->live.epoch.word = htole64(UINT64_MAX);
+}
+
 START_TEST(epochs_that_nobody_reached_are_told_of_and_never_come_round)
 {
-	static const size_t words[] = { offsetof(struct blm_header, live.written.word), offsetof(struct blm_header, live.epoch.word) };
+	static void (*const all[])(struct blm_header *header) = { write_too_late, begin_too_late, sync_too_late };
 	struct blm_filter *f;
 
 	make_with(NULL, "a.blm", "key");
-	set_word("a.blm", words[_i], UINT64_MAX);
+	patch("a.blm", all[_i]);
 	FAILS(blm_open(&f, NULL, "a.blm", true), -EUCLEAN);
 	ck_assert(holds(NULL, "a.blm", "key"));
 	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 1);
@@ -196,7 +286,9 @@ int main(void)
 	tcase_add_test(tc, what_a_living_replacer_made_is_left_alone);
 	tcase_add_test(tc, a_file_that_is_cut_while_it_is_verified_is_said_to_be);
 	tcase_add_test(tc, where_no_sync_record_that_was_written_is_whole_it_is_told);
-	tcase_add_loop_test(tc, epochs_that_nobody_reached_are_told_of_and_never_come_round, 0, 2);
+	tcase_add_test(tc, contradicting_sync_records_are_told_until_the_next_sync);
+	tcase_add_test(tc, a_rename_after_the_last_sequence_is_in_the_file);
+	tcase_add_loop_test(tc, epochs_that_nobody_reached_are_told_of_and_never_come_round, 0, 3);
 	tcase_add_test(tc, a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one);
 	tcase_add_test(tc, what_was_cut_is_not_published);
 	suite_add_tcase(s, tc);
