@@ -1173,7 +1173,8 @@ enum blm_verify_flags {
 /**
  * blm_store_verify() - check a whole store: the catalog, every file, and each against the other
  * @flags: BLM_VERIFY_REPAIR: build the catalog anew from the files, names included, where it is damaged or lost or disagrees; delete
- *         what a dead process left behind; fill damaged blocks as blm_verify() does.
+ *         what a dead process left behind; give files of filters that the catalog knows the name that their header says; fill damaged
+ *         blocks as blm_verify() does. Then it looks again, and what it finds is left.
  *
  * A file that the catalog does not know is deleted only where it is certain that it was replaced, dropped or never finished: where the
  * catalog says so, or where the catalog is whole and the file says that nobody was told of it, or holds nothing. Every other one comes

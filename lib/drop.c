@@ -77,7 +77,7 @@ static int drop_without_secret(struct blm_store *store, const char *name)
  * known where the state lies, whatever else is wrong with it.
  */
 struct unopened {
-	int fd;			/* -1: there is none, or it is no filter of this version */
+	int fd;			/* -1: there is none, or it is no filter of this version, or another one */
 	struct blm_lock lock;
 };
 
@@ -102,7 +102,7 @@ static void begin_unopened(struct unopened *u, const struct blm_store *store, co
 	blm_lock_init(&u->lock);
 	u->fd = openat(store->filters, file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (u->fd >= 0 && (pread(u->fd, &c, sizeof(c), 0) != sizeof(c) || memcmp(c.magic, BLM_MAGIC, sizeof(c.magic))
-			   || le32toh(c.version) != BLM_FORMAT_VERSION || blm_lock_exclusive(&u->lock, u->fd) < 0)) {
+			   || le32toh(c.version) != BLM_FORMAT_VERSION || blm_store_is_another(u->fd, uuid) || blm_lock_exclusive(&u->lock, u->fd) < 0)) {
 		close(u->fd);
 		u->fd = -1;
 	}

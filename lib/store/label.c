@@ -24,7 +24,7 @@ static void unlock_record(struct blm_view *view)
 	blm_view_free(view);
 }
 
-static int write_record(const char *name, const struct blm_entry *entry, struct blm_view *view)
+int blm_write_record_to(struct blm_view *view, const char *name, const struct blm_entry *entry)
 {
 	struct blm_record record = { .name_bytes = htole32((uint32_t)strlen(name)), .labels_bytes = htole32(entry->labels_bytes) };
 	int r;
@@ -43,7 +43,7 @@ static int write_current(struct blm_store *store, const char *name, struct blm_v
 	int r = entry ? blm_catalog_get(store->catalog, name, entry) : blm_fail(-ENOMEM, "%s: out of memory", name);
 
 	if (r == 0)
-		r = memcmp(entry->constant.uuid, view->constant.uuid, 16) ? 1 : write_record(name, entry, view);
+		r = memcmp(entry->constant.uuid, view->constant.uuid, 16) ? 1 : blm_write_record_to(view, name, entry);
 	free(entry);
 	return r;
 }
@@ -78,7 +78,7 @@ static int rename_locked(struct blm_store *store, const char *from, const char *
 	if (locked == 0 && blm_catalog_get(store->catalog, from, entry) < 0)
 		memset(entry, 0, sizeof(*entry));
 	r = blm_catalog_rename(store->catalog, from, to);
-	written = r == 0 && locked == 0 && !memcmp(entry->constant.uuid, view->constant.uuid, 16) && write_record(to, entry, view) == 0;
+	written = r == 0 && locked == 0 && !memcmp(entry->constant.uuid, view->constant.uuid, 16) && blm_write_record_to(view, to, entry) == 0;
 	if (locked == 0)
 		unlock_record(view);
 	if (r == 0 && !(written && blm_store_is(store, to, entry->constant.uuid) == 1))	/* replaced in between */

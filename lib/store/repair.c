@@ -76,7 +76,7 @@ static int mend_entry(struct blm_entry *entry, void *context)
 
 /*
  * A record that does not lead to its filter. The file wins over one that says something else. One that is damaged, or whose file is
- * not there, makes the catalog one that is not whole, and waits for its end.
+ * not there, or is another filter's, makes the catalog one that is not whole, and waits for its end.
  */
 static int mend_record(struct repair *r, const char *name, const char *why)
 {
@@ -86,6 +86,11 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 
 	if (err == -EUCLEAN || err == -ENOENT) {
 		r->doubt = true;
+	} else if (err == 0 && blm_store_is_another(fd, entry->constant.uuid)) {
+		r->doubt = true;
+		close(fd);
+		blm_found(r->to, name, false, "%s", r->repair ? "the file of its name is another filter's, and its own is not in filters/: put a "
+			  "copy of that there, or drop the name" : why);
 	} else if (err == 0 && blm_view_make(&view, fd, name, false) == 0) {
 		struct mending m = { .by = entry, .done = !r->repair };
 
@@ -245,6 +250,8 @@ static int with_catalog(struct repair *r, bool *ret_lost)
 	r->filters = r->store->filters;
 	err = blm_catalog_verify(r->store->catalog);
 	if (err == 0)
+		err = blm_repair_places(r);
+	if (err == 0)
 		err = blm_store_list(r->store, NULL, check_record, r);
 	*ret_lost = err == -EUCLEAN;	/* not one record, which check_record() is told of, but the table itself */
 	if (err == 0)
@@ -310,6 +317,8 @@ static int without_catalog(struct repair *r, const char *why)
 			err = blm_catalog_lock(&lock, true);
 	}
 	if (err == 0)
+		err = blm_repair_places(r);
+	if (err == 0)
 		err = blm_repair_files(r);
 	if (err == 0 && r->repair)
 		err = make_anew(catalog, r);
@@ -326,26 +335,16 @@ static int without_catalog(struct repair *r, const char *why)
 	return err;
 }
 
-BLM_API int blm_store_verify(const char *dir, unsigned flags,
-			     void (*finding)(void *context, const struct blm_finding *found), void *context)
+/* Once over all of it. shallow: not the filters' data. */
+static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_findings *to)
 {
-	BLM_INSIDE;
-	struct blm_findings findings = { .tell = finding, .context = context };
 	bool repair = flags & BLM_VERIFY_REPAIR;
-	struct repair r = { .dir = dir, .repair = repair, .anyone = flags & BLM_VERIFY_ANYONE, .to = &findings, .filters = -1 };
-	int lock = -1, err = r.anyone ? 0 : blm_store_check_modes(dir);
-	bool lost;
-
-	if (err < 0 && !repair)
-		blm_found_broken(&findings, dir);
-	else if (err == 0 && repair)
-		err = lock_repairs(dir, &lock);
-	if (err < 0 && repair)
-		return err;
-	err = flags & BLM_VERIFY_DISTRUST
+	struct repair r = { .dir = dir, .repair = repair, .shallow = shallow, .anyone = flags & BLM_VERIFY_ANYONE, .to = to, .filters = -1 };
+	int err = flags & BLM_VERIFY_DISTRUST
 		? blm_fail(-EUCLEAN, "%s/catalog: damaged in such a way that reading it crashed", dir)
 		: blm_store_open(&r.store, dir, (repair ? 0 : BLM_STORE_READ) | BLM_STORE_ANYONE);
-	lost = err == -EUCLEAN || (err == -ENOENT && repair);
+	bool lost = err == -EUCLEAN || (err == -ENOENT && repair);
+
 	if (err == 0) {
 		err = with_catalog(&r, &lost);
 		blm_store_close(r.store);
@@ -359,7 +358,34 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 	}
 	free(r.entries);
 	free(r.broken);
+	return err;
+}
+
+/* What a repair says is repaired must be: it looks again, and what it finds then is left. */
+static int repair_all(const char *dir, unsigned flags, struct blm_findings *to)
+{
+	int lock, err = lock_repairs(dir, &lock);
+
+	if (err == 0)
+		err = look_over(dir, flags, false, to);
+	if (err == 0 && to->found && to->found == to->repaired)
+		err = look_over(dir, flags & BLM_VERIFY_ANYONE, true, to);
 	if (lock >= 0)
 		close(lock);
+	return err;
+}
+
+BLM_API int blm_store_verify(const char *dir, unsigned flags,
+			     void (*finding)(void *context, const struct blm_finding *found), void *context)
+{
+	BLM_INSIDE;
+	struct blm_findings findings = { .tell = finding, .context = context };
+	int err = flags & BLM_VERIFY_ANYONE ? 0 : blm_store_check_modes(dir);
+
+	if (err < 0 && flags & BLM_VERIFY_REPAIR)
+		return err;
+	if (err < 0)
+		blm_found_broken(&findings, dir);
+	err = flags & BLM_VERIFY_REPAIR ? repair_all(dir, flags, &findings) : look_over(dir, flags, false, &findings);
 	return err < 0 ? err : findings.found - findings.repaired;
 }

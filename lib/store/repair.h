@@ -8,6 +8,7 @@
 struct repair {
 	const char *dir;
 	bool repair;
+	bool shallow;			/* nothing of what is in the filters' data */
 	bool anyone;			/* that every user may change a filter is meant */
 	struct blm_findings *to;
 	struct blm_store *store;	/* NULL: the catalog is lost */
@@ -22,6 +23,8 @@ struct repair {
 	size_t broken_count;
 };
 
+/* Where a repair is wanted: give files that are under another name the one that their header says, if it is free or another's. */
+int blm_repair_places(struct repair *r);
 /* Look at all files of the store, and for those that somebody died of in the making of keys; mend what can be, where that is wanted. */
 int blm_repair_files(struct repair *r);
 

@@ -26,14 +26,34 @@ static int no_such(const struct blm_store *s, const char *name, int r)
 	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, s->dir) : r;
 }
 
-/* The file must be the one that the catalog means: page 0 says what it is. */
-static int check_file(struct blm_store *s, const char *name, int fd, const struct blm_entry *entry)
+bool blm_store_constant(int fd, struct blm_constant *ret)
+{
+	return blm_read_at(fd, ret, sizeof(*ret), 0) == (int64_t)sizeof(*ret) && !memcmp(ret->magic, BLM_MAGIC, 8)
+	    && ret->check == blm_check_constant(ret);
+}
+
+bool blm_store_is_another(int fd, const uint8_t uuid[16])
 {
 	struct blm_constant c;
 
-	if (blm_read_at(fd, &c, sizeof(c), 0) != (int64_t)sizeof(c) || memcmp(c.magic, BLM_MAGIC, 8) || c.check != blm_check_constant(&c))
+	return blm_store_constant(fd, &c) && memcmp(c.uuid, uuid, 16);
+}
+
+/* The file must be the one that the catalog means: page 0 says what it is. */
+static int check_file(struct blm_store *s, const char *name, int fd, const struct blm_entry *entry)
+{
+	char file[BLM_FILE_TEXT], own[BLM_FILE_TEXT];
+	struct blm_constant c;
+
+	if (!blm_store_constant(fd, &c))
 		return 0;	/* whoever maps it says what is wrong, better than we can */
-	if (!memcmp(c.uuid, entry->constant.uuid, 16) && !memcmp(&c.template, &entry->constant.template, sizeof(c.template)))
+	if (memcmp(c.uuid, entry->constant.uuid, 16)) {
+		blm_uuid_file(entry->constant.uuid, file);
+		blm_uuid_file(c.uuid, own);
+		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is another filter's, by its header %s; `bloomery verify --repair` "
+				"puts files back under their own names", name, s->dir, file, own);
+	}
+	if (!memcmp(&c.template, &entry->constant.template, sizeof(c.template)))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on what it is; `bloomery verify --repair` "
 			"makes the catalog follow the file", name, s->dir);
@@ -239,10 +259,15 @@ void blm_store_forget(struct blm_store *s, const uint8_t uuid[16])
 {
 	enum { AT_ONCE = 64 };		/* notes of the catalog that go, in one transaction */
 	char file[BLM_FILE_TEXT];
-	int gone;
+	bool another;
+	int gone, fd;
 
 	blm_uuid_file(uuid, file);
-	if (unlinkat(s->filters, file, 0) < 0 || fsync(s->filters) < 0)
+	fd = openat(s->filters, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	another = fd >= 0 && blm_store_is_another(fd, uuid);
+	if (fd >= 0)
+		close(fd);
+	if (another || unlinkat(s->filters, file, 0) < 0 || fsync(s->filters) < 0)
 		return;		/* `verify` finds the file */
 	gone = blm_catalog_count_gone(s->catalog);
 	if (gone > 0 && gone % AT_ONCE == 0)

@@ -15,6 +15,8 @@
 
 #include <stdatomic.h>
 
+struct blm_view;
+
 struct blm_store {
 	_Atomic unsigned references;
 	char *dir;			/* as the user gave it, for messages */
@@ -38,6 +40,10 @@ void blm_store_path(const struct blm_store *store, const uint8_t uuid[16], char 
 /* What the catalog keeps of the file with this header. */
 void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes);
 
+/* What the file says that it is; false if its header is damaged, or no filter's. Does it say for certain that it is another filter? */
+bool blm_store_constant(int fd, struct blm_constant *ret);
+bool blm_store_is_another(int fd, const uint8_t uuid[16]);
+
 bool blm_folder_is_empty(int folder);
 
 /* The mode of a filter's file, or a negative errno without words. */
@@ -48,6 +54,7 @@ int blm_store_check_mode(struct blm_store *store, const char *name);
 
 /* label.c: bring the name record of a filter's file in line with the catalog. */
 int blm_write_record(struct blm_store *store, const char *name);
+int blm_write_record_to(struct blm_view *view, const char *name, const struct blm_entry *entry);	/* of this file, under BLM_LOCK_SYNC */
 
 struct blm_store *blm_store_hold(struct blm_store *store);
 
@@ -59,7 +66,7 @@ int blm_store_open_file(struct blm_store *store, const char *name, bool write);
 int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
 int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
-void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);
+void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);	/* deletes the file of that name, unless it is another filter's */
 /* secret.c: a filter is gone from filters/, and its secret goes too, unless another file there needs it. */
 void blm_store_lose_secret(struct blm_store *store, const uint8_t key_id[8]);
 /* secret.c: can it be told whether the secret is there? Not by users who may not look into keys/. */

@@ -14,6 +14,7 @@
  * gets the name that it says itself, or if another has that, the same with ".recovered-" and the beginning of its uuid.
  */
 #include "catalog/lock.h"
+#include "file/system.h"
 #include "pass.h"
 #include "store/repair.h"
 
@@ -128,7 +129,24 @@ static bool was_never_told_of(const struct repair *r, const struct blm_view *vie
 	return r->store && !r->doubt && (state_now(view) == BLM_UNNAMED || holds_nothing(view));
 }
 
-static int keep(struct repair *r, const struct blm_view *view)
+/* Without a catalog: a name that is not the one that the file says, as the catalog to come will have it. */
+static int say_name(struct blm_view *view, const struct blm_new_entry *new)
+{
+	struct blm_record *record = calloc(1, sizeof(*record));
+	bool says = record && blm_last_record(view->image.header, view->constant.uuid, record)
+		 && le32toh(record->name_bytes) == strlen(new->name) && !memcmp(record->name, new->name, strlen(new->name));
+	bool busy = !says && blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC);	/* who waits for the new catalog with that lock writes it after us */
+	int err = says || busy ? 0 : record ? blm_lock_syncing(view) : blm_fail(-ENOMEM, "%s: out of memory", new->name);
+
+	if (!says && !busy && err == 0) {
+		err = blm_write_record_to(view, new->name, &new->entry);
+		blm_unlock_syncing(view);
+	}
+	free(record);
+	return err;
+}
+
+static int keep(struct repair *r, struct blm_view *view)
 {
 	struct blm_new_entry *more = realloc(r->entries, (r->count + 1) * sizeof(*more));
 	int err;
@@ -144,8 +162,7 @@ static int keep(struct repair *r, const struct blm_view *view)
 		err = blm_catalog_put(r->store->catalog, more[r->count].name, &more[r->count].entry, BLM_PUT_NEW);
 		return err < 0 ? err : blm_write_record(r->store, more[r->count].name);
 	}
-	r->count++;
-	return 0;
+	return say_name(view, &more[r->count++]);
 }
 
 static int delete(struct repair *r, int folder, const char *path)
@@ -172,7 +189,7 @@ static bool is_deleted(const struct blm_view *view)
 }
 
 /* A file in filters/ that no record means. DISCARDED: whether it is whole is nobody's concern any more. */
-static int stray(struct repair *r, const char *path, const struct blm_view *view)
+static int stray(struct repair *r, const char *path, struct blm_view *view)
 {
 	int err;
 
@@ -195,7 +212,7 @@ static int stray(struct repair *r, const char *path, const struct blm_view *view
  * Without a catalog, and nobody can change one at this moment. Who made, replaced or dropped a filter in the old one may be about to
  * say so in the file; who waits to do it does it in the new one, where a new file's name must be free, and an old one's there.
  */
-static int orphan(struct repair *r, const char *path, const struct blm_view *view)
+static int orphan(struct repair *r, const char *path, struct blm_view *view)
 {
 	if (state_now(view) != BLM_LIVE)
 		let_finish(view->image.fd, BLM_LOCK_REPLACE, 100);
@@ -226,6 +243,123 @@ static int known(struct repair *r, const struct blm_view *view)
 	return blm_catalog_knows(r->store->catalog, view->constant.uuid);
 }
 
+/* The name that a file of the folder should have, by its header. */
+struct own {
+	uint8_t uuid[16];
+	char name[BLM_FILE_TEXT];
+	uint64_t state;
+};
+
+static bool own_name(int folder, const char *file, struct own *ret)
+{
+	int fd = openat(folder, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct blm_constant c;
+	bool says = fd >= 0 && blm_store_constant(fd, &c)
+		 && blm_read_at(fd, &ret->state, 8, offsetof(struct blm_header, live.state)) == 8;
+
+	if (says) {
+		memcpy(ret->uuid, c.uuid, sizeof(ret->uuid));
+		blm_uuid_file(c.uuid, ret->name);
+	}
+	if (fd >= 0)
+		close(fd);
+	return says;
+}
+
+/* What a name may lead to. An old copy of what was dropped or replaced is where somebody put it, and under its own name it would be deleted. */
+static int is_in_use(const struct repair *r, const struct own *own)
+{
+	return r->store ? blm_catalog_knows(r->store->catalog, own->uuid) : state_of(le64toh(own->state)) != BLM_REPLACED;
+}
+
+static bool is_one_file(int folder, const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return fstatat(folder, a, &sa, AT_SYMLINK_NOFOLLOW) == 0 && fstatat(folder, b, &sb, AT_SYMLINK_NOFOLLOW) == 0
+	    && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+static bool knows_no_flags(int err)
+{
+	return err == -EINVAL || err == -ENOSYS;
+}
+
+/* To a free name. Killed in between, where rename has no flags, the file has both names. */
+static int move(int folder, const char *from, const char *to)
+{
+	int err = renameat2(folder, from, folder, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
+
+	if (!knows_no_flags(err))
+		return err;
+	if (linkat(folder, from, folder, to, 0) < 0)
+		return -errno;
+	return unlinkat(folder, from, 0) < 0 ? -errno : 0;
+}
+
+/* Two files. Killed in between, where rename has no flags, one of them is left under a name that the next repair sets right. */
+static int exchange(int folder, const char *a, const char *b)
+{
+	char aside[BLM_FILE_TEXT + 16];
+	int err = renameat2(folder, a, folder, b, RENAME_EXCHANGE) < 0 ? -errno : 0;
+
+	if (!knows_no_flags(err))
+		return err;
+	snprintf(aside, sizeof(aside), "%s.aside", b);
+	err = move(folder, b, aside);
+	if (err == 0)
+		err = move(folder, a, b);
+	return err < 0 ? err : move(folder, aside, a);
+}
+
+/*
+ * Give a file its own name, and what has that name this one's, or its own in turn. Each step brings one file to its place. One whose name
+ * has a file that is that filter too, or says nothing for certain, stays where it is. 1: some were moved; or a negative errno.
+ */
+static int put_home(const struct repair *r, const char *file)
+{
+	char path[BLM_PATH_MAX];
+	struct own own, there;
+	int moved = 0, err;
+
+	while (own_name(r->filters, file, &own) && strcmp(own.name, file)) {
+		err = is_in_use(r, &own);
+		if (err < 1)
+			return err < 0 ? err : moved;
+		if (is_one_file(r->filters, file, own.name)) {
+			err = unlinkat(r->filters, file, 0) < 0 ? -errno : 0;
+		} else if (own_name(r->filters, own.name, &there)) {
+			if (!strcmp(there.name, own.name))
+				break;
+			err = exchange(r->filters, file, own.name);
+		} else if ((err = move(r->filters, file, own.name)) == -EEXIST) {
+			break;
+		}
+		snprintf(path, sizeof(path), "%s/filters/%s", r->dir, own.name);
+		if (err < 0)
+			return blm_fail(err, "%s: putting the file %s under this name failed: %s", path, file, strerror(-err));
+		moved = 1;
+		blm_found(r->to, path, true, "was under the name %s, which is not that of its header", file);
+	}
+	return moved;
+}
+
+int blm_repair_places(struct repair *r)
+{
+	int fd = r->repair ? openat(r->filters, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, err = 0, moved = 0;
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+	for (struct dirent *e; list && err >= 0 && (e = readdir(list)); moved |= err)
+		err = blm_is_temporary(e->d_name) || blm_is_replacement(e->d_name) ? 0 : put_home(r, e->d_name);
+	if (list)
+		closedir(list);
+	else if (fd >= 0)
+		close(fd);
+	if (moved > 0 && fsync(r->filters) < 0)
+		return blm_fail(-errno, "%s/filters: writing the folder failed: %s", r->dir, strerror(errno));
+	return err < 0 ? err : 0;
+}
+
 static int check_temporary(struct repair *r, int folder, const char *path)
 {
 	const char *file = strrchr(path, '/') + 1;
@@ -246,7 +380,8 @@ static int check_view(struct repair *r, const char *path, struct blm_view *view)
 
 	blm_uuid_file(view->constant.uuid, own);
 	if (strcmp(own, strrchr(path, '/') + 1))
-		blm_found(r->to, path, false, "its header says that it is %s", own);
+		blm_found(r->to, path, false, "its header says that it is %s%s", own, faccessat(r->filters, own, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+			  ? ", and there is another file of that name: move the one that is not that filter out of filters/" : "");
 	else if (!r->store)
 		err = orphan(r, path, view);
 	else if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && (err = known(r, view)) >= 0)
@@ -258,7 +393,7 @@ static int check_view(struct repair *r, const char *path, struct blm_view *view)
 			snprintf(name, sizeof(name), "%.*s", (int)le32toh(record.name_bytes), record.name);
 			r->to->name = name;
 		}
-		err = blm_verify_view(view, path, r->repair, r->to);
+		err = r->shallow ? 0 : blm_verify_view(view, path, r->repair, r->to);
 		r->to->name = NULL;
 	}
 	blm_view_free(view);

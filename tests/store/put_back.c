@@ -1,0 +1,264 @@
+/* put_back.c - files of a store under each other's names, older copies of them, and renames that are not over: what verify and repair make of it */
+#include "suite.h"
+
+#include "catalog/catalog.h"
+#include "file/image.h"
+#include "store/store.h"
+
+#include <sys/syscall.h>
+
+enum { THREE = 3 };
+
+static const char *const names[THREE] = { "a", "b", "c" };
+
+/* Some file systems know no flags of rename. */
+static bool no_flags;
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+	if (no_flags && flags) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+/* What verify said, to be shown where a test fails. */
+static char said[65536];
+
+static void hear(void *context, const struct blm_finding *found)
+{
+	size_t at = strlen(said);
+
+	snprintf(said + at, sizeof(said) - at, "%s: %s%s\n", found->file, found->what, found->repaired ? " (repaired)" : "");
+}
+
+static int verify(bool repair)
+{
+	said[0] = '\0';
+	return blm_store_verify("s", repair ? BLM_VERIFY_REPAIR : 0, hear, NULL);
+}
+
+static void all_is_well(void)
+{
+	int r = verify(false);
+
+	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_why() : "");
+}
+
+/* Three filters, each with its name as a key; of one template, or each of another. */
+static void make_three(bool alike, char ret_paths[THREE][512])
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+
+	for (int i = 0; i < THREE; i++) {
+		OK(blm_create(&f, store, names[i], &(struct blm_params){ .capacity = alike ? 100 : 100u << i, .rate = 0.001, .seed_count = 1,
+									 .seeds = (const uint64_t[]){ 7 } }));
+		OK(blm_add(f, names[i], 1));
+		OK(blm_sync(f));
+		blm_close(f);
+		path_of(store, names[i], ret_paths[i]);
+	}
+	blm_store_close(store);
+}
+
+static bool has_its_key(const char *name)
+{
+	struct blm_store *store = open_store(BLM_STORE_READ);
+	bool r = holds(store, name, name);
+
+	blm_store_close(store);
+	return r;
+}
+
+static void drop(const char *name)
+{
+	struct blm_store *store = open_store(0);
+
+	OK(blm_store_drop(store, name));
+	blm_store_close(store);
+}
+
+/* The file of each has the name of the next one. */
+static void turn_round(char paths[THREE][512], int count)
+{
+	OK(rename(paths[count - 1], "aside"));
+	for (int i = count - 1; i > 0; i--)
+		OK(rename(paths[i - 1], paths[i]));
+	OK(rename("aside", paths[0]));
+}
+
+/* ---- Under another's name ---- */
+
+/* _i: two or three of them, of one template or of several; the catalog is lost too; and where rename knows no flags. */
+START_TEST(files_under_each_others_names_are_put_back)
+{
+	char paths[THREE][512];
+	int count = _i & 1 ? 3 : 2;
+
+	no_flags = _i & 8;
+	make_three(_i & 2, paths);
+	turn_round(paths, count);
+	if (_i & 4)
+		OK(unlink("s/catalog/data.mdb"));
+	else
+		for (int i = 0; i < count; i++)
+			ck_assert(!has_its_key(names[i]));
+	ck_assert_int_ge(verify(false), 1);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	for (int i = 0; i < THREE; i++)
+		ck_assert(has_its_key(names[i]));
+	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
+}
+END_TEST
+
+START_TEST(a_file_of_any_name_gets_its_own_back)
+{
+	char paths[THREE][512];
+
+	no_flags = _i;
+	make_three(true, paths);
+	OK(rename(paths[1], "s/filters/elsewhere"));
+	ck_assert_int_ge(verify(false), 1);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	ck_assert(has_its_key("b"));
+}
+END_TEST
+
+/* As where rename knows no flags, and the process is killed between link and unlink. */
+START_TEST(a_file_of_two_names_keeps_its_own)
+{
+	char paths[THREE][512];
+
+	make_three(true, paths);
+	OK(link(paths[1], "s/filters/elsewhere"));
+	ck_assert_int_ge(verify(false), 1);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	ck_assert(has_its_key("b"));
+	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
+}
+END_TEST
+
+START_TEST(a_drop_deletes_no_file_of_another_filter)
+{
+	char paths[THREE][512];
+
+	make_three(_i, paths);
+	turn_round(paths, 2);
+	drop("a");
+	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	ck_assert(has_its_key("b"));
+	ck_assert_int_eq(files_in("s/filters", NULL), 2);
+}
+END_TEST
+
+/* It is marked as replaced or dropped, and so would who has it open be told. */
+START_TEST(a_drop_marks_no_file_of_another_filter)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+	char paths[THREE][512];
+
+	make_three(true, paths);
+	store = open_store(0);
+	OK(blm_open(&f, store, "b", true));
+	turn_round(paths, 2);
+	OK(blm_store_drop(store, "a"));
+	turn_round(paths, 2);
+	OK(blm_add(f, "more", 4));
+	OK(blm_status(f));
+	blm_close(f);
+	blm_store_close(store);
+	ck_assert(has_its_key("b"));
+}
+END_TEST
+
+/* Another filter's file is not replaced either. */
+START_TEST(what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed)
+{
+	struct blm_store *store;
+	struct blm_filter *f, *c;
+	char paths[THREE][512];
+
+	make_three(true, paths);
+	store = open_store(0);
+	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&c, store, "c", false));
+	turn_round(paths, 2);
+	FAILS(blm_store_publish(store, "a", c, 0, 0), -EUCLEAN);
+	FAILS(blm_clear(f), -EUCLEAN);
+	FAILS(blm_seal(f), -EUCLEAN);
+	OK(blm_store_rename(store, "a", "d"));
+	blm_close(c);
+	blm_close(f);
+	blm_store_close(store);
+	ck_assert_int_eq(files_in("s/filters", NULL), THREE);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	store = open_store(0);
+	ck_assert(holds(store, "d", "a"));
+	ck_assert(holds(store, "b", "b"));
+	blm_store_close(store);
+}
+END_TEST
+
+/* Nothing of a is left, and no repair says that it mended that. */
+START_TEST(a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired)
+{
+	char paths[THREE][512];
+
+	make_three(_i, paths);
+	OK(unlink(paths[0]));
+	copy_file(paths[1], paths[0]);
+	ck_assert_int_ge(verify(false), 1);
+	for (int times = 0; times < 2; times++) {
+		ck_assert_int_ge(verify(true), 1);
+		ck_assert_msg(!strstr(said, "(repaired)"), "%s", said);
+	}
+	ck_assert(has_its_key("b"));
+	drop("a");
+	ck_assert_int_eq(access(paths[0], F_OK), 0);
+	ck_assert(has_its_key("b"));
+	ck_assert_int_ge(verify(true), 1);	/* until that file is moved away */
+	OK(unlink(paths[0]));
+	all_is_well();
+}
+END_TEST
+
+/* Under its own name it would be a leftover, and be deleted. */
+START_TEST(a_copy_of_a_dropped_filter_stays_where_it_was_put)
+{
+	char paths[THREE][512];
+
+	make_three(true, paths);
+	copy_file(paths[0], "s/filters/a backup");
+	drop("a");
+	ck_assert_int_ge(verify(true), 1);
+	ck_assert_int_eq(access("s/filters/a backup", F_OK), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("put_back");
+	TCase *tc = tcase_create("names");
+
+	tcase_add_checked_fixture(tc, own_folder, NULL);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, files_under_each_others_names_are_put_back, 0, 16);
+	tcase_add_loop_test(tc, a_file_of_any_name_gets_its_own_back, 0, 2);
+	tcase_add_test(tc, a_file_of_two_names_keeps_its_own);
+	tcase_add_loop_test(tc, a_drop_deletes_no_file_of_another_filter, 0, 2);
+	tcase_add_test(tc, a_drop_marks_no_file_of_another_filter);
+	tcase_add_test(tc, what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed);
+	tcase_add_loop_test(tc, a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired, 0, 2);
+	tcase_add_test(tc, a_copy_of_a_dropped_filter_stays_where_it_was_put);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
