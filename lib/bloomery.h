@@ -376,6 +376,8 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b);
  * blm_open() - map an existing filter
  * @write: false maps read-only: the handle writes no byte, takes no lock, and refuses every change with -EBADF
  *
+ * In a store, a file that is older than its catalog says, since an older copy of it was put back, opens all the same, and blm_info() says so.
+ *
  * Reads and checks the header, not the data: the cost does not grow with the filter. Where the file is replaced or
  * dropped later, the handle's next call sees that without a system call and goes over to the new file. Until that call it keeps the old
  * one, which is gone from the folder, on the disk and mapped; and one more, since other threads may still be in it: the last but one goes
@@ -685,6 +687,8 @@ struct blm_info {
 	bool sparse, sealed;
 	bool foreign;			/* another program's file, opened as it is: nobody counted its keys */
 	bool dirty;			/* changed since the last sync; from the catalog: false */
+	bool older;			/* the catalog of its store knows of a later sync than its file: an older copy of that was put back; until the next sync */
+	uint64_t catalog_keys, catalog_synced;	/* then: what the catalog has in the place of `keys` and `synced`; else 0 */
 	bool suspect;			/* a write-back since the last sync failed, and no sync is under way: keys added since `synced` may not be on the disk */
 	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
 	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */

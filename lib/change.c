@@ -386,7 +386,7 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 	pthread_mutex_lock(&f->renewing);
 	if (view->image.fd < 0) {
 		struct blm_view *again;
-		int fd = blm_place_open(&f->place, f->write);
+		int fd = blm_place_open(&f->place, f->write, NULL);
 
 		r = fd;
 		if (fd >= 0)

@@ -41,7 +41,7 @@ static int drop_opened(struct blm_filter *f)
 static int drop_locked_up(const struct blm_place *place)
 {
 	struct blm_view *view;
-	int fd = blm_place_open(place, true), r = fd < 0 ? fd : blm_view_make(&view, fd, place->shown, true);
+	int fd = blm_place_open(place, true, NULL), r = fd < 0 ? fd : blm_view_make(&view, fd, place->shown, true);
 
 	if (r < 0)
 		return r;

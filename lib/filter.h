@@ -53,6 +53,7 @@ struct blm_view {
 	bool read_in;			/* another program's file, whose bits do not lie as ours do: what is mapped is a copy in memory */
 	bool shows_image;		/* not the data, which a power cut left in disorder, but what the last sync found (shadow.h) */
 	uint64_t synced_keys;		/* then the count, too, is that of the last sync */
+	struct blm_told told;		/* where the file is older than the catalog: what that has. Its epoch 0: it is not; set when the view is made, 0 after a sync */
 	_Atomic bool named;		/* that the name leads to this file is on the disk */
 	_Atomic uint64_t asked;		/* has it a list of false positives? allow.c's; 0: that was not asked */
 };

@@ -385,7 +385,7 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 	const char *shown = place->shown;
 	const struct blm_format *format = NULL;
 	uint8_t head[BLM_ORIGIN_BYTES] = { 0 };
-	int fd = blm_place_open(place, false), r;
+	int fd = blm_place_open(place, false, NULL), r;
 	int64_t n;
 
 	if (fd < 0)

@@ -175,6 +175,9 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 			ret->can &= AS_A_SOURCE;
 			ret->unchecked = true;
 		}
+		ret->older = __atomic_load_n(&view->told.epoch, __ATOMIC_ACQUIRE) != 0;
+		ret->catalog_keys = ret->older ? view->told.keys : 0;
+		ret->catalog_synced = ret->older ? view->told.synced : 0;
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = le64toh(words.last.epoch);
 		ret->dirty = load_acquire(&live->written.word) > ret->synced_epoch;

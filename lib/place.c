@@ -157,11 +157,13 @@ static int path_is(const struct blm_place *place, dev_t device, ino_t inode)
 
 /* ---- Either ---- */
 
-int blm_place_open(const struct blm_place *place, bool write)
+int blm_place_open(const struct blm_place *place, bool write, struct blm_told *ret_told)
 {
+	if (ret_told)
+		*ret_told = (struct blm_told){ 0 };
 	if (place->memory)
 		return blm_memory_open(place->memory, write);
-	return place->store ? blm_store_open_file(place->store, place->name, write) : open_path(place, write);
+	return place->store ? blm_store_open_file(place->store, place->name, write, ret_told) : open_path(place, write);
 }
 
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16])

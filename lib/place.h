@@ -32,8 +32,13 @@ void blm_place_clear(struct blm_place *place);
 /* The folder of a path, as a descriptor, and what is left of it. */
 int blm_folder_of(const char *path, const char **ret_last);
 
-/* Open what lies there now. Returns a descriptor. */
-int blm_place_open(const struct blm_place *place, bool write);
+/* What the catalog says of the last sync of a filter, at the moment that it is looked up; zeros: nothing. */
+struct blm_told {
+	uint64_t epoch, keys, synced;
+};
+
+/* Open what lies there now. Returns a descriptor. ret_told: may be NULL. */
+int blm_place_open(const struct blm_place *place, bool write, struct blm_told *ret_told);
 
 /* Is it still this file? 1: yes; 0: another; -ENOENT: none; or another failure. */
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16]);
@@ -77,7 +82,7 @@ const char *blm_place_name(const struct blm_place *place);
 /* Tell the catalog of a sync: so many keys, synced at that time; and of how large the filter has grown. No store: nothing. */
 struct blm_synced {
 	const uint8_t *uuid;
-	uint64_t keys, time;
+	uint64_t epoch, keys, time;
 	bool estimated;
 	uint64_t file_bytes, data_bytes;
 };

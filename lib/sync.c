@@ -314,10 +314,12 @@ BLM_API int blm_sync(struct blm_filter *f)
 		r = flush_name(f, view);
 	if (r == 0)
 		r = blm_place_synced(&f->place, &(struct blm_synced){
-			.uuid = view->constant.uuid, .keys = le64toh(record.keys), .time = le64toh(record.time),
+			.uuid = view->constant.uuid, .epoch = le64toh(record.epoch), .keys = le64toh(record.keys), .time = le64toh(record.time),
 			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
 			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
 		});
+	if (r == 0)
+		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);	/* the catalog has what the file has */
 	return r == 0 && seen.damaged ? tell_damage(f, &seen) : r;
 }
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 void blm_found(struct blm_findings *to, const char *file, bool repaired, const char *format, ...)
@@ -208,6 +209,32 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
 }
 
+/* ISO 8601, in UTC. */
+static const char *time_of(uint64_t nanoseconds, char ret[32])
+{
+	time_t seconds = (time_t)(nanoseconds / 1000000000);
+	struct tm tm;
+
+	if (!nanoseconds || !gmtime_r(&seconds, &tm) || !strftime(ret, 32, "synced %Y-%m-%dT%H:%M:%SZ", &tm))
+		strcpy(ret, "never synced");
+	return ret;
+}
+
+void blm_verify_age(const struct blm_view *view, const char *file, bool accepted, struct blm_findings *to)
+{
+	const struct blm_live *live = live_of(view);
+	struct blm_sync_record last = { 0 };
+	char times[2][32];
+
+	if (!__atomic_load_n(&view->told.epoch, __ATOMIC_ACQUIRE))
+		return;
+	blm_last_sync(live, view->constant.uuid, &last);
+	blm_found(to, file, accepted, "its file is older than the catalog: the file has %llu keys, %s, the catalog %llu, %s; keys that were added in "
+		  "between are gone%s", (unsigned long long)blm_counted_keys(view), time_of(le64toh(last.time), times[0]),
+		  (unsigned long long)view->told.keys, time_of(view->told.synced, times[1]), accepted ? ", and the catalog follows the file"
+		  : ": put the newer file back, or `bloomery verify --repair` makes the catalog follow the file");
+}
+
 /* Of one filter. In a store they are compared with what the catalog says (repair.c). */
 static int verify_name(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
@@ -299,6 +326,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 	}
 	if (r < 0)
 		return r;
+	blm_verify_age(current_view(f), f->place.shown, repair, &findings);
 	r = blm_verify_view(current_view(f), f->place.shown, repair, &findings);
 	if (r == 0)
 		r = verify_name(current_view(f), f->place.shown, &findings);

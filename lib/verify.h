@@ -22,6 +22,9 @@ void blm_found_broken(struct blm_findings *to, const char *file);	/* blm_why(), 
  */
 int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct blm_findings *to);
 
+/* Is its file older than the catalog says? accepted: the catalog has what the file says by now, or will have it. */
+void blm_verify_age(const struct blm_view *view, const char *file, bool accepted, struct blm_findings *to);
+
 /* Is this what opening a damaged filter fails with, rather than a missing file or right? */
 bool blm_is_damage(int err);
 

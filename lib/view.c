@@ -233,6 +233,25 @@ static int settle_state(struct blm_filter *f, struct blm_view *view)
 }
 
 /*
+ * The file's last sync record is never behind the catalog, which is told of a sync last, and was looked up first: so if it is, the file is an
+ * older copy. While others sync, a look at the two records can miss the later one; the next looks see it.
+ */
+static void compare_told(struct blm_view *view, const struct blm_told *told)
+{
+	const struct blm_live *live = live_of(view);
+	bool older = told->epoch != 0;
+
+	for (int looks = 0; older && looks < 3; looks++) {
+		struct blm_sync_record last = { 0 };
+
+		blm_last_sync(live, view->constant.uuid, &last);
+		older = le64toh(last.epoch) < told->epoch && !blm_syncs_lost(live, view->constant.uuid);
+	}
+	if (older)
+		view->told = *told;
+}
+
+/*
  * Open what lies at the handle's place, as a view that is the filter at this moment.
  *
  * A state other than LIVE in a file that was just found by its name is a replacement under way (then the name may lead elsewhere by
@@ -243,8 +262,9 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 {
 	for (int tries = 0; tries < 1000; tries++) {
 		struct blm_view *view;
+		struct blm_told told;
 		uint64_t state;
-		int fd = blm_place_open(&f->place, f->write), r;
+		int fd = blm_place_open(&f->place, f->write, &told), r;
 
 		if (fd < 0)
 			return fd;
@@ -252,6 +272,7 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 		if (r < 0)
 			return r;
 		view->holes |= f->place.memory != NULL;
+		compare_told(view, &told);
 		state = view->last_seen;
 		if (state_of(state) != BLM_LIVE) {
 			set_seen(view, BLM_NEVER);	/* look again at the first call */

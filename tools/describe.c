@@ -169,6 +169,12 @@ static void print_file(const struct blm_info *i)
 	printf("%s, version %u%s%s\n", i->format, i->version, i->origin ? ", imported from " : "", i->origin ? i->origin : "");
 	label("uuid");
 	puts(show_uuid(i->uuid));
+	if (i->older) {
+		label("older");
+		printf("than the catalog, which has %" PRIu64 " keys, %s%s: an older copy of the file was put back; sync it, or `bloomery verify "
+		       "--repair` it, to take it as it is\n", i->catalog_keys, i->catalog_synced ? "synced " : "never synced",
+		       i->catalog_synced ? show_time(i->catalog_synced) : "");
+	}
 	label("created");
 	if (i->suspect && !i->suspect_epoch) {
 		printf("%s; its sync records are damaged, so which keys are on the disk is not known, and a power cut may take any: sync it again\n",

@@ -117,6 +117,11 @@ void describe_json(const struct description *d)
 	json_text("synced", i->synced ? show_time(i->synced) : NULL);
 	json_count("version", i->version);
 	json_bool("dirty", i->dirty);
+	json_bool("older", i->older);
+	if (i->older) {
+		json_count("catalog_keys", i->catalog_keys);
+		json_text("catalog_synced", i->catalog_synced ? show_time(i->catalog_synced) : NULL);
+	}
 	json_bool("suspect", i->suspect);
 	json_count("epoch", i->epoch);
 	json_count("synced_epoch", i->synced_epoch);

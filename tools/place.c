@@ -4,6 +4,7 @@
 #include "numbers.h"
 #include "values.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -192,13 +193,18 @@ int open_place(struct blm_filter **ret, const struct place *place, bool write, c
 	return blm_open(ret, place->store, place->name, write);
 }
 
-/* Once: what is true of one filter here is most likely true of all. */
+/* Of the place once: what is true of one filter there is most likely true of all. */
 void warn_of_place(const struct blm_filter *f, const char *name)
 {
 	static bool warned;
 	struct blm_info info;
 
-	if (warned || quiet || blm_info(f, &info) < 0 || !info.caution)
+	if (quiet || blm_info(f, &info) < 0)
+		return;
+	if (info.older)
+		say("warning: %s: its file is older than the catalog: it has %" PRIu64 " keys, and the catalog %" PRIu64 "; keys added in between are "
+		    "gone; see `bloomery info %s`", name, info.keys, info.catalog_keys, name);
+	if (warned || !info.caution)
 		return;
 	warned = true;
 	say("warning: %s: %s", name, info.caution);

@@ -54,7 +54,7 @@ static uint64_t rows_of(const struct blm_bank_build *b)
 static int check_replaced(const struct blm_bank_build *b)
 {
 	char magic[8] = "";
-	int fd = blm_place_open(&b->place, false), r = 0;
+	int fd = blm_place_open(&b->place, false, NULL), r = 0;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;

@@ -28,6 +28,7 @@ struct blm_entry {
 	uint64_t keys;
 	bool keys_estimated;
 	uint64_t synced;		/* nanoseconds since 1970; 0: never */
+	uint64_t epoch;			/* of that sync's record. The file's is never behind: it is on the disk before the catalog says so */
 	uint32_t labels_bytes;
 	char labels[BLM_FORMAT_LABELS];
 };

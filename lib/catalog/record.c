@@ -16,7 +16,7 @@ struct head {
 	uint32_t constant_bytes;
 	uint32_t labels_bytes;
 	uint32_t reserved;
-	uint64_t reserved2;
+	uint64_t epoch;
 };
 static_assert(sizeof(struct head) == 64, "format-spec.md, The catalog");
 
@@ -36,7 +36,7 @@ size_t blm_record_encode(const char *name, const struct blm_entry *entry, uint8_
 		.version = htole32(1), .bytes = htole32((uint32_t)bytes + 8),
 		.data_bytes = htole64(entry->data_bytes), .file_bytes = htole64(entry->file_bytes),
 		.keys = htole64(entry->keys), .synced = htole64(entry->synced), .keys_estimated = htole32(entry->keys_estimated),
-		.constant_bytes = htole32(constant), .labels_bytes = htole32(labels),
+		.epoch = htole64(entry->epoch), .constant_bytes = htole32(constant), .labels_bytes = htole32(labels),
 	};
 	uint64_t sum;
 
@@ -68,7 +68,7 @@ bool blm_record_decode(const char *name, const void *bytes, size_t count, struct
 	*ret = (struct blm_entry){
 		.data_bytes = le64toh(head.data_bytes), .file_bytes = le64toh(head.file_bytes),
 		.keys = le64toh(head.keys), .synced = le64toh(head.synced), .keys_estimated = head.keys_estimated != 0,
-		.labels_bytes = labels,
+		.epoch = le64toh(head.epoch), .labels_bytes = labels,
 	};
 	memcpy(&ret->constant, in + sizeof(head), constant);
 	memcpy(ret->labels, in + sizeof(head) + constant, labels);

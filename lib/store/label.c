@@ -8,7 +8,7 @@
 /* The file that a name leads to, locked for writing its name record. That takes no secret. */
 static int lock_record(struct blm_store *store, const char *name, struct blm_view **ret)
 {
-	int fd = blm_store_open_file(store, name, true), r = fd < 0 ? fd : blm_view_make(ret, fd, name, true);
+	int fd = blm_store_open_file(store, name, true, NULL), r = fd < 0 ? fd : blm_view_make(ret, fd, name, true);
 
 	if (r < 0)
 		return r;

@@ -134,7 +134,7 @@ static int take_out(void *context, const struct blm_info *info, int unused)
 static void settle_state(struct repair *r, const char *name)
 {
 	struct blm_view *view;
-	int fd = blm_store_open_file(r->store, name, true);
+	int fd = blm_store_open_file(r->store, name, true, NULL);
 
 	if (fd < 0 || blm_view_make(&view, fd, name, true) < 0)
 		return;
@@ -150,6 +150,38 @@ static void settle_state(struct repair *r, const char *name)
 		blm_unlock_exclusive(&view->lock, view->image.fd);
 	}
 	blm_view_free(view);
+}
+
+/* What the file has, if that is less than what the catalog has still. The labels stay. */
+static int follow_file(struct blm_entry *entry, void *context)
+{
+	const struct blm_entry *by = context;
+
+	if (memcmp(entry->constant.uuid, by->constant.uuid, 16) || entry->epoch <= by->epoch)
+		return 0;
+	entry->keys = by->keys;
+	entry->keys_estimated = by->keys_estimated;
+	entry->synced = by->synced;
+	entry->epoch = by->epoch;
+	entry->file_bytes = by->file_bytes;
+	entry->data_bytes = by->data_bytes;
+	return 1;
+}
+
+/* An older copy of the file was put back. */
+static int check_age(struct repair *r, const struct blm_filter *f, const char *name)
+{
+	const struct blm_view *view = current_view(f);
+	struct blm_entry *by = view->told.epoch && r->repair ? malloc(sizeof(*by)) : NULL;
+	int err = 0;
+
+	if (by) {
+		blm_entry_of(by, view->image.header, view->image.bytes);
+		err = blm_catalog_change(r->store->catalog, name, follow_file, by);
+	}
+	blm_verify_age(view, f->place.shown, by && err == 0, r->to);
+	free(by);
+	return err == -ENOENT ? 0 : err;
 }
 
 /* The name in the file's own record, from which a lost catalog would be made; or that of another record that means the same file. */
@@ -226,7 +258,9 @@ static int check_record(void *context, const struct blm_info *info, int err)
 	}
 	if (r->repair && state_of(load_acquire(&live_of(current_view(f))->state.word)) != BLM_LIVE)
 		settle_state(r, info->name);
-	err = check_name(r, f, info);
+	err = check_age(r, f, info->name);
+	if (err == 0)
+		err = check_name(r, f, info);
 	blm_close(f);
 	return err;
 }

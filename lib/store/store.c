@@ -93,7 +93,7 @@ int blm_store_check_mode(struct blm_store *s, const char *name)
 	return r;
 }
 
-int blm_store_open_file(struct blm_store *s, const char *name, bool write)
+int blm_store_open_file(struct blm_store *s, const char *name, bool write, struct blm_told *ret_told)
 {
 	char file[BLM_FILE_TEXT];
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -122,6 +122,8 @@ int blm_store_open_file(struct blm_store *s, const char *name, bool write)
 			break;
 		}
 	}
+	if (r == 0 && ret_told)
+		*ret_told = (struct blm_told){ entry->epoch, entry->keys, entry->synced };
 	free(entry);
 	if (r < 0 && fd >= 0)
 		close(fd);
@@ -157,10 +159,13 @@ int blm_store_new(struct blm_store *s, const char *name, unsigned mode, struct b
 
 void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes)
 {
+	struct blm_sync_record last = { 0 };
 	struct blm_record record;
 
+	blm_last_sync(&header->live, header->constant.uuid, &last);
 	*ret = (struct blm_entry){ .constant = header->constant, .file_bytes = file_bytes,
-				   .keys_estimated = load_relaxed(&header->live.inexact.word) != 0 };
+				   .keys_estimated = load_relaxed(&header->live.inexact.word) != 0,
+				   .epoch = le64toh(last.epoch), .synced = le64toh(last.time) };
 	for (uint64_t i = 0; i < load_acquire(&header->live.parts.word) && i < BLM_PARTS_MAX; i++)
 		ret->data_bytes += le64toh(header->part[i].bytes);
 	for (int i = 0; i < BLM_STRIPES; i++)
@@ -283,6 +288,7 @@ static int set_synced(struct blm_entry *entry, void *context)
 	entry->keys = s->keys;
 	entry->keys_estimated = s->estimated;
 	entry->synced = s->time;
+	entry->epoch = s->epoch;
 	entry->file_bytes = s->file_bytes;
 	entry->data_bytes = s->data_bytes;
 	return 1;

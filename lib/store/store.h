@@ -62,7 +62,7 @@ struct blm_store *blm_store_hold(struct blm_store *store);
 int blm_check_name(const char *name);
 
 /* As blm_place_...() in place.h, for a place in a store. */
-int blm_store_open_file(struct blm_store *store, const char *name, bool write);
+int blm_store_open_file(struct blm_store *store, const char *name, bool write, struct blm_told *ret_told);
 int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
 int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);

@@ -244,10 +244,216 @@ START_TEST(a_copy_of_a_dropped_filter_stays_where_it_was_put)
 }
 END_TEST
 
+/* ---- Older copies ---- */
+
+static void add_and_sync(struct blm_store *store, const char *name, const char *key)
+{
+	struct blm_filter *f;
+
+	OK(blm_open(&f, store, name, true));
+	OK(blm_add(f, key, strlen(key)));
+	OK(blm_sync(f));
+	blm_close(f);
+}
+
+static struct blm_info info_of(const char *name, bool write)
+{
+	struct blm_store *store = open_store(write ? 0 : BLM_STORE_READ);
+	struct blm_filter *f;
+	struct blm_info info;
+
+	OK(blm_open(&f, store, name, write));
+	OK(blm_info(f, &info));
+	blm_close(f);
+	blm_store_close(store);
+	return info;
+}
+
+/* The keys that the catalog has. */
+static uint64_t listed_keys(const char *name)
+{
+	struct blm_store *store = open_store(BLM_STORE_READ);
+	struct blm_info info;
+
+	OK(blm_store_find(store, name, &info));
+	blm_store_close(store);
+	return info.keys;
+}
+
+static void is_not_older(const char *name)
+{
+	ck_assert(!info_of(name, false).older);
+	ck_assert(!info_of(name, true).older);
+}
+
+/* a has one key in its file, and three in the catalog; never synced: none and two. */
+static void put_older_back(bool never_synced)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	char path[512];
+
+	make(NULL, store, "a");
+	if (!never_synced)
+		add_and_sync(store, "a", "a");
+	path_of(store, "a", path);
+	copy_file(path, "backup");
+	is_not_older("a");
+	add_and_sync(store, "a", "more");
+	add_and_sync(store, "a", "still more");
+	is_not_older("a");
+	OK(rename("backup", path));
+	blm_store_close(store);
+}
+
+START_TEST(an_older_copy_is_told_with_both_numbers)
+{
+	put_older_back(_i);
+	for (int write = 0; write < 2; write++) {
+		struct blm_info info = info_of("a", write);
+
+		ck_assert(info.older);
+		ck_assert_uint_eq(info.keys, _i ? 0 : 1);
+		ck_assert_uint_eq(info.catalog_keys, _i ? 2 : 3);
+		ck_assert_int_eq(info.synced == 0, _i);
+		ck_assert_uint_gt(info.catalog_synced, info.synced);
+	}
+	ck_assert_int_eq(verify(false), 1);
+	ck_assert_ptr_nonnull(strstr(said, _i ? "the file has 0 keys, never synced, the catalog 2, synced 20" : "the file has 1 keys, synced 20"));
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	ck_assert_ptr_nonnull(strstr(said, "the catalog follows the file (repaired)"));
+	all_is_well();
+	is_not_older("a");
+	ck_assert_uint_eq(listed_keys("a"), _i ? 0 : 1);
+	ck_assert_int_eq(has_its_key("a"), !_i);
+}
+END_TEST
+
+/* _i: of the one filter, which is synced by a repair. */
+START_TEST(an_older_copy_is_taken_as_it_is_once_it_is_synced)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+	struct blm_info info;
+
+	put_older_back(false);
+	store = open_store(0);
+	if (_i) {
+		ck_assert_int_eq((int)blm_verify(store, "a", false, hear, NULL), 1);
+		ck_assert_int_eq((int)blm_verify(store, "a", true, hear, NULL), 0);
+	} else {
+		OK(blm_open(&f, store, "a", true));
+		OK(blm_sync(f));
+		OK(blm_info(f, &info));
+		ck_assert(!info.older);
+		blm_close(f);
+	}
+	blm_store_close(store);
+	is_not_older("a");
+	all_is_well();
+	ck_assert_uint_eq(listed_keys("a"), 1);
+}
+END_TEST
+
+/* As after a power cut, or a kill, between the sync of the file and the commit of the catalog. */
+START_TEST(a_file_that_is_newer_than_the_catalog_is_none_of_an_older_copy)
+{
+	struct blm_entry *entry = malloc(sizeof(*entry));
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+
+	make_with(store, "a", "a");
+	OK(blm_catalog_get(store->catalog, "a", entry));
+	add_and_sync(store, "a", "more");
+	OK(blm_catalog_put(store->catalog, "a", entry, BLM_PUT_OVER));
+	blm_store_close(store);
+	is_not_older("a");
+	all_is_well();
+	free(entry);
+}
+END_TEST
+
+START_TEST(what_takes_the_place_of_a_filter_is_not_older_than_it)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f, *b;
+
+	make_with(store, "a", "a");
+	for (const char *key = "123456789"; *key; key++)
+		add_and_sync(store, "a", key);
+	make(&b, store, "b");
+	OK(blm_store_publish(store, "a", b, 0, BLM_PUBLISH_WRITABLE));
+	is_not_older("a");
+	OK(blm_open(&f, store, "a", true));
+	OK(blm_add(f, "x", 1));
+	OK(blm_sync(f));
+	OK(blm_clear(f));
+	is_not_older("a");
+	OK(blm_seal(f));
+	is_not_older("a");
+	OK(blm_store_rename(store, "a", "c"));
+	is_not_older("c");
+	all_is_well();
+	blm_close(f);
+	blm_close(b);
+	blm_store_close(store);
+}
+END_TEST
+
+/* What was synced is not known then, and that is told. */
+START_TEST(a_file_whose_sync_records_are_damaged_is_not_said_to_be_older)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	char path[512];
+	int fd;
+
+	make_with(store, "a", "a");
+	add_and_sync(store, "a", "more");
+	path_of(store, "a", path);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq((int)pwrite(fd, "damage", 6, offsetof(struct blm_header, live.sync) + 64 * i + 16), 6);
+	close(fd);
+	is_not_older("a");
+	ck_assert_int_eq(verify(false), 1);
+	ck_assert_ptr_nonnull(strstr(said, "both sync records are damaged"));
+	blm_store_close(store);
+}
+END_TEST
+
+/* Syncs go on while others open it: none of them sees an older file. */
+static int sync_many_times(int times)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	MUST(blm_open(&f, store, "a", true) == 0);
+	for (int i = 0; i < times; i++) {
+		MUST(blm_add(f, &i, sizeof(i)) >= 0);
+		MUST(blm_sync(f) == 0);
+	}
+	blm_close(f);
+	blm_store_close(store);
+	return 0;
+}
+
+START_TEST(beside_syncs_no_file_is_older)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	pid_t pid;
+
+	make(NULL, store, "a");
+	pid = spawn(sync_many_times, 200);
+	for (int status; waitpid(pid, &status, WNOHANG) == 0; )
+		is_not_older("a");
+	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("put_back");
-	TCase *tc = tcase_create("names");
+	TCase *tc = tcase_create("names"), *old = tcase_create("older");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
@@ -260,5 +466,14 @@ int main(void)
 	tcase_add_loop_test(tc, a_filter_whose_file_is_anothers_copy_is_not_said_to_be_repaired, 0, 2);
 	tcase_add_test(tc, a_copy_of_a_dropped_filter_stays_where_it_was_put);
 	suite_add_tcase(s, tc);
+	tcase_add_checked_fixture(old, own_folder, NULL);
+	tcase_set_timeout(old, 60);
+	tcase_add_loop_test(old, an_older_copy_is_told_with_both_numbers, 0, 2);
+	tcase_add_loop_test(old, an_older_copy_is_taken_as_it_is_once_it_is_synced, 0, 2);
+	tcase_add_test(old, a_file_that_is_newer_than_the_catalog_is_none_of_an_older_copy);
+	tcase_add_test(old, what_takes_the_place_of_a_filter_is_not_older_than_it);
+	tcase_add_test(old, a_file_whose_sync_records_are_damaged_is_not_said_to_be_older);
+	tcase_add_test(old, beside_syncs_no_file_is_older);
+	suite_add_tcase(s, old);
 	return run_suite(s);
 }

@@ -210,7 +210,7 @@ START_TEST(while_who_replaces_a_filter_waits_for_a_sync_others_claim_and_add)
 	int fd;
 
 	make(&f, store, "a");
-	fd = blm_store_open_file(store, "a", true);
+	fd = blm_store_open_file(store, "a", true, NULL);
 	OK(blm_ofd_lock(fd, BLM_LOCK_SYNC, true));
 	pid = spawn(clears, 0);
 	for (int i = 0; i < 300; i++) {
