@@ -234,6 +234,8 @@ bool blm_still_end(const struct blm_still *still);
 /* The kind's own words, as what is made of the view has them. Before its data: what they say of that is true of what is read later. */
 void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN]);
 
+/* Is this the name in the file's own record? */
+bool blm_says_name(const struct blm_view *view, const char *name);
 /* Raise `written` to the current epoch (format.h has the protocol). */
 void blm_mark_written(struct blm_live *live);
 

@@ -389,6 +389,23 @@ static int restore(struct blm_filter *f, struct blm_view *view)
 	return r;
 }
 
+bool blm_says_name(const struct blm_view *view, const char *name)
+{
+	struct blm_record record;
+
+	return blm_last_record(view->image.header, view->constant.uuid, &record) && le32toh(record.name_bytes) == strlen(name)
+	    && !memcmp(record.name, name, strlen(name));
+}
+
+/* A rename that was cut short is ended by the next process that opens the file for changes. One that is under way holds the lock. */
+static void finish_rename(const struct blm_filter *f, const struct blm_view *view)
+{
+	const char *name = blm_place_name(&f->place);
+
+	if (name && !blm_says_name(view, name) && !blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC))
+		blm_place_mend_record(&f->place);
+}
+
 int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 {
 	struct blm_view *view = NULL;
@@ -419,8 +436,10 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 		blm_view_free(view);
 		return blm_view_open(ret, f);
 	}
-	if (r == 0 && f->write)
+	if (r == 0 && f->write) {
 		blm_allow_learn(&f->place, view);
+		finish_rename(f, view);
+	}
 	if (r < 0)
 		blm_view_free(view);
 	else

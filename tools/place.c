@@ -4,9 +4,9 @@
 #include "numbers.h"
 #include "values.h"
 
-#include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -166,6 +166,8 @@ static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	if (code)
 		return code;
 	code = decode(c, p->name, &value, &entry);
+	if (code == 0 && p->uuid && memcmp(entry.constant.uuid, p->uuid, 16))
+		return -EAGAIN;
 	if (code == 0)
 		code = write_entry(c, txn, p->to, &entry, false);
 	if (code == MDB_KEYEXIST)
@@ -176,6 +178,11 @@ static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 int blm_catalog_rename(struct blm_catalog *c, const char *from, const char *to)
 {
 	return blm_catalog_transact(c, rename_entry, &(struct put){ .name = from, .to = to });
+}
+
+int blm_catalog_rename_this(struct blm_catalog *c, const char *from, const char *to, const uint8_t uuid[16])
+{
+	return blm_catalog_transact(c, rename_entry, &(struct put){ .name = from, .to = to, .uuid = uuid });
 }
 
 static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)

@@ -66,24 +66,36 @@ int blm_write_record(struct blm_store *store, const char *name)
 /*
  * The file's own record follows, and if its file is unwritable or lost, `verify` will tell. It is locked from before the one step until
  * it is written, and nothing is asked of the catalog in between: who makes a lost one anew goes by the records, and waits for who is at
- * one (stray.c), but not for long.
+ * one (stray.c), but not for long. So a file whose record is another than the catalog's, and that nobody has locked, was left so by a
+ * process that died.
  */
-static int rename_locked(struct blm_store *store, const char *from, const char *to)
+static int rename_locked(struct blm_store *store, const char *from, const char *to, struct blm_view *view)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	struct blm_view *view = NULL;
-	int locked = entry ? lock_record(store, from, &view) : -ENOMEM, r;
-	bool written;
+	int r = entry ? blm_catalog_get(store->catalog, from, entry) : blm_fail(-ENOMEM, "%s: out of memory", from);
 
-	if (locked == 0 && blm_catalog_get(store->catalog, from, entry) < 0)
-		memset(entry, 0, sizeof(*entry));
-	r = blm_catalog_rename(store->catalog, from, to);
-	written = r == 0 && locked == 0 && !memcmp(entry->constant.uuid, view->constant.uuid, 16) && blm_write_record_to(view, to, entry) == 0;
-	if (locked == 0)
-		unlock_record(view);
-	if (r == 0 && !(written && blm_store_is(store, to, entry->constant.uuid) == 1))	/* replaced in between */
-		blm_write_record(store, to);
+	if (r == 0 && memcmp(entry->constant.uuid, view->constant.uuid, 16))
+		r = -EAGAIN;
+	if (r == 0)
+		r = blm_catalog_rename_this(store->catalog, from, to, view->constant.uuid);
+	if (r == 0)
+		blm_write_record_to(view, to, entry);
 	free(entry);
+	return r;
+}
+
+static int rename_filter(struct blm_store *store, const char *from, const char *to)
+{
+	struct blm_view *view;
+	int r;
+
+	do {	/* replaced in between, it has another file */
+		r = lock_record(store, from, &view);
+		if (r < 0)
+			return blm_catalog_rename(store->catalog, from, to);
+		r = rename_locked(store, from, to, view);
+		unlock_record(view);
+	} while (r == -EAGAIN);
 	return r;
 }
 
@@ -97,7 +109,7 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
 		r = blm_fail(-EINVAL, "%s: that is its name already", from);
 	if (r == 0)
 		r = blm_store_check_mode(store, from);
-	return r < 0 ? r : rename_locked(store, from, to);
+	return r < 0 ? r : rename_filter(store, from, to);
 }
 
 /* ---- Labels: lines of key=value ---- */

@@ -184,21 +184,79 @@ static int check_age(struct repair *r, const struct blm_filter *f, const char *n
 	return err == -ENOENT ? 0 : err;
 }
 
-/* The name in the file's own record, from which a lost catalog would be made; or that of another record that means the same file. */
-static int check_name(struct repair *r, const struct blm_filter *f, const struct blm_info *info)
+/*
+ * The file's name record against the catalog. Who changes both holds BLM_LOCK_SYNC from before the one until after the other, so where the
+ * two differ, in this order:
+ *
+ *   read the record; look the name up; is the lock free? read the record again
+ *
+ *   the lock is taken           a change is under way, and nothing is said of it
+ *   the two records differ      a change ended meanwhile: look again
+ *   else                        a process died between the two
+ */
+enum naming { AS_IT_SHOULD, UNDER_WAY, LEFT_BEHIND };
+
+struct naming_look {
+	struct blm_record before, after;
+	struct blm_entry entry;
+};
+
+static void read_record(const struct blm_view *view, struct blm_record *ret)
 {
-	struct blm_record *record = calloc(1, sizeof(*record));
-	char own[BLM_FORMAT_NAME] = "";
+	if (!blm_last_record(view->image.header, view->constant.uuid, ret))
+		memset(ret, 0, sizeof(*ret));
+}
+
+static bool is_in_line(const struct blm_view *view, const char *name)
+{
+	return blm_says_name(view, name) && !blm_records_contradict(view->image.header, view->constant.uuid);
+}
+
+static int look_at_name(struct repair *r, const struct blm_view *view, const char *name, struct naming_look *look)
+{
+	enum { LOOKS = 100 };
+
+	for (int i = 0; i < LOOKS; i++) {
+		int err;
+
+		read_record(view, &look->before);
+		if (is_in_line(view, name))
+			return AS_IT_SHOULD;
+		err = blm_catalog_get(r->store->catalog, name, &look->entry);
+		if (err == -ENOENT || (err == 0 && memcmp(look->entry.constant.uuid, view->constant.uuid, 16)))
+			return AS_IT_SHOULD;	/* renamed, replaced or dropped in the meantime */
+		if (err < 0)
+			return err;
+		if (!blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC)) {
+			read_record(view, &look->after);
+			if (!memcmp(&look->before, &look->after, sizeof(look->before)))
+				return LEFT_BEHIND;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	return UNDER_WAY;
+}
+
+static void tell_name(struct repair *r, const struct blm_filter *f, const char *name, const char *own)
+{
+	const struct blm_view *view = current_view(f);
+	bool mended = r->repair && blm_write_record(r->store, name) == 0 && is_in_line(view, name);
+
+	if (!strcmp(own, name))
+		blm_found(r->to, f->place.shown, mended, "its two name records contradict each other");
+	else if (*own)
+		blm_found(r->to, f->place.shown, mended, "a rename from %s was cut short before the file said so: the next opening for changes, or "
+			  "`bloomery verify --repair`, ends it", own);
+	else
+		blm_found(r->to, f->place.shown, mended, "its file does not say its name, %s, so that a lost catalog could not be made from it", name);
+}
+
+/* Of a file that says another name: another record that means the same file has it, or a rename was cut short. */
+static int check_left_behind(struct repair *r, const struct blm_filter *f, const struct blm_info *info, const char *own)
+{
 	int err = 0;
 
-	if (!record)
-		return blm_fail(-ENOMEM, "%s: out of memory", r->dir);
-	if (blm_last_record(current_view(f)->image.header, info->uuid, record))
-		memcpy(own, record->name, le32toh(record->name_bytes));
-	free(record);
-	if (!strcmp(own, info->name))
-		return 0;
-	if (blm_check_name(own) == 0 && blm_store_is(r->store, own, info->uuid) == 1) {
+	if (strcmp(own, info->name) && blm_check_name(own) == 0 && blm_store_is(r->store, own, info->uuid) == 1) {
 		/* unless it has just been renamed */
 		if (blm_store_is(r->store, info->name, info->uuid) != 1)
 			return 0;
@@ -207,9 +265,23 @@ static int check_name(struct repair *r, const struct blm_filter *f, const struct
 		blm_found(r->to, info->name, r->repair && err == 0, "is one file with %s: the catalog has it twice", own);
 		return err == -ENOENT ? 0 : err;
 	}
-	blm_found(r->to, f->place.shown, r->repair && blm_write_record(r->store, info->name) == 0,
-		  "its file does not say its name, %s, so that a lost catalog could not be made from it", info->name);
+	tell_name(r, f, info->name, own);
 	return 0;
+}
+
+/* The name in the file's own record, from which a lost catalog would be made. */
+static int check_name(struct repair *r, const struct blm_filter *f, const struct blm_info *info)
+{
+	struct naming_look *look = calloc(1, sizeof(*look));
+	char own[BLM_FORMAT_NAME] = "";
+	int err = look ? look_at_name(r, current_view(f), info->name, look) : blm_fail(-ENOMEM, "%s: out of memory", r->dir);
+
+	if (err == LEFT_BEHIND) {
+		memcpy(own, look->before.name, le32toh(look->before.name_bytes));
+		err = check_left_behind(r, f, info, own);
+	}
+	free(look);
+	return err < 0 ? err : 0;
 }
 
 /* Whose it is, and who needs it, only its owner knows: so no repair takes it away. */

@@ -132,17 +132,16 @@ static bool was_never_told_of(const struct repair *r, const struct blm_view *vie
 /* Without a catalog: a name that is not the one that the file says, as the catalog to come will have it. */
 static int say_name(struct blm_view *view, const struct blm_new_entry *new)
 {
-	struct blm_record *record = calloc(1, sizeof(*record));
-	bool says = record && blm_last_record(view->image.header, view->constant.uuid, record)
-		 && le32toh(record->name_bytes) == strlen(new->name) && !memcmp(record->name, new->name, strlen(new->name));
-	bool busy = !says && blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC);	/* who waits for the new catalog with that lock writes it after us */
-	int err = says || busy ? 0 : record ? blm_lock_syncing(view) : blm_fail(-ENOMEM, "%s: out of memory", new->name);
+	int err;
 
-	if (!says && !busy && err == 0) {
+	/* who waits for the new catalog with that lock writes it after us */
+	if (blm_says_name(view, new->name) || blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC))
+		return 0;
+	err = blm_lock_syncing(view);
+	if (err == 0) {
 		err = blm_write_record_to(view, new->name, &new->entry);
 		blm_unlock_syncing(view);
 	}
-	free(record);
 	return err;
 }
 

@@ -439,13 +439,157 @@ static int sync_many_times(int times)
 START_TEST(beside_syncs_no_file_is_older)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	int status = 1;
 	pid_t pid;
 
 	make(NULL, store, "a");
 	pid = spawn(sync_many_times, 200);
-	for (int status; waitpid(pid, &status, WNOHANG) == 0; )
+	while (waitpid(pid, &status, WNOHANG) == 0)
 		is_not_older("a");
+	ck_assert_int_eq(status, 0);
 	all_is_well();
+	blm_store_close(store);
+}
+END_TEST
+
+/* ---- Renames that are not over ---- */
+
+/* What the library calls after the commit, when the catalog is free again: a renamer stops there, before it writes the file's record. */
+static volatile sig_atomic_t stops;
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int r = sigprocmask(how, set, old) < 0 ? errno : 0;
+
+	if (stops && how == SIG_SETMASK) {
+		stops = 0;
+		kill(getpid(), SIGSTOP);
+	}
+	return r;
+}
+
+static int rename_and_stop(int arg)
+{
+	struct blm_store *store;
+
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	stops = 1;
+	MUST(blm_store_rename(store, "a", "b") == 0);
+	blm_store_close(store);
+	return 0;
+}
+
+/* The catalog says b, and the file says a. */
+static pid_t stop_a_rename(void)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_info info;
+	int status;
+	pid_t pid;
+
+	make_with(store, "a", "b");
+	pid = spawn(rename_and_stop, 0);
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	ck_assert(WIFSTOPPED(status));
+	OK(blm_store_find(store, "b", &info));
+	blm_store_close(store);
+	return pid;
+}
+
+START_TEST(verify_finds_nothing_beside_a_rename)
+{
+	pid_t pid = stop_a_rename();
+
+	ck_assert_msg(verify(false) == 0, "%s", said);
+	ck_assert_msg(verify(true) == 0 && !*said, "%s", said);
+	ck_assert(has_its_key("b"));
+	is_not_older("b");		/* opens it for changes, too */
+	kill(pid, SIGCONT);
+	ck_assert_int_eq(join(pid), 0);
+	all_is_well();
+}
+END_TEST
+
+/* _i: the next opening for changes ends it, or a repair, or another rename. */
+START_TEST(a_rename_that_was_cut_short_is_told_as_that_and_ended)
+{
+	pid_t pid = stop_a_rename();
+	struct blm_store *store;
+	const char *name = "b";
+
+	kill(pid, SIGKILL);
+	join(pid);
+	ck_assert_int_eq(verify(false), 1);
+	ck_assert_ptr_nonnull(strstr(said, "a rename from a was cut short"));
+	ck_assert_ptr_null(strstr(said, "does not say its name"));
+	ck_assert(has_its_key("b"));		/* who only reads changes nothing */
+	ck_assert_int_eq(verify(false), 1);
+	store = open_store(0);
+	if (_i == 0)
+		info_of("b", true);
+	else if (_i == 1)
+		ck_assert_msg(verify(true) == 0, "%s", said);
+	else
+		OK(blm_store_rename(store, "b", name = "c"));
+	blm_store_close(store);
+	all_is_well();
+	OK(unlink("s/catalog/data.mdb"));
+	OK(verify(true));
+	store = open_store(0);
+	ck_assert(holds(store, name, "b"));
+	blm_store_close(store);
+}
+END_TEST
+
+static int rename_many_times(int times)
+{
+	struct blm_store *store;
+
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	for (int i = 0; i < times; i++) {
+		MUST(blm_store_rename(store, "a", "b") == 0);
+		MUST(blm_store_rename(store, "b", "a") == 0);
+	}
+	blm_store_close(store);
+	return 0;
+}
+
+START_TEST(beside_many_renames_verify_finds_nothing)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	int status = 1;
+	pid_t pid;
+
+	make_with(store, "a", "a");
+	pid = spawn(rename_many_times, 100);
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		ck_assert_msg(verify(false) == 0, "%s", said);
+	ck_assert_int_eq(status, 0);
+	blm_store_close(store);
+}
+END_TEST
+
+/* By bytes of damage, or by hand: neither record is the later one. */
+START_TEST(name_records_that_contradict_each_other_are_written_anew)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	char path[512];
+	struct blm_header *header;
+	size_t bytes;
+
+	make_with(store, "a", "a");
+	OK(blm_store_rename(store, "a", "b"));
+	path_of(store, "b", path);
+	header = (struct blm_header *)read_all(path, &bytes);
+	for (int i = 0; i < 2; i++) {
+		header->record[i].sequence = htole64(7);
+		header->record[i].check = blm_check_record(&header->record[i], header->constant.uuid);
+	}
+	write_all(path, (uint8_t *)header, bytes);
+	ck_assert_int_eq(verify(false), 1);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	free(header);
 	blm_store_close(store);
 }
 END_TEST
@@ -453,7 +597,7 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("put_back");
-	TCase *tc = tcase_create("names"), *old = tcase_create("older");
+	TCase *tc = tcase_create("names"), *old = tcase_create("older"), *renames = tcase_create("renames");
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 60);
@@ -475,5 +619,12 @@ int main(void)
 	tcase_add_test(old, a_file_whose_sync_records_are_damaged_is_not_said_to_be_older);
 	tcase_add_test(old, beside_syncs_no_file_is_older);
 	suite_add_tcase(s, old);
+	tcase_add_checked_fixture(renames, own_folder, NULL);
+	tcase_set_timeout(renames, 60);
+	tcase_add_test(renames, verify_finds_nothing_beside_a_rename);
+	tcase_add_loop_test(renames, a_rename_that_was_cut_short_is_told_as_that_and_ended, 0, 3);
+	tcase_add_test(renames, beside_many_renames_verify_finds_nothing);
+	tcase_add_test(renames, name_records_that_contradict_each_other_are_written_anew);
+	suite_add_tcase(s, renames);
 	return run_suite(s);
 }

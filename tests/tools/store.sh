@@ -253,6 +253,19 @@ filters_are_dropped_on_a_full_disk() {
 	(cd at; unshare -m bash -c drop_on_a_full_disk)
 }
 
+an_older_file_that_is_put_back_is_told_until_it_is_taken() {
+	bloomery create a -n 10000; seq 1000 | bloomery add a; bloomery sync a
+	cp store/filters/*.blm backup; seq 3000 | bloomery add a; bloomery sync a
+	mv backup store/filters/*.blm
+	bloomery info a > out; grep -q '^ *older .* has 3000 keys, synced ' out; grep -q '^ *keys .*1000' out
+	bloomery info a --json | holds 'j["older"] and j["keys"] == 1000 and j["catalog_keys"] == 3000 and j["catalog_synced"]'
+	exits 1 bloomery verify; says 'older than the catalog: the file has 1000 keys, synced .* the catalog 3000, synced '
+	echo new | bloomery add a 2> err; same "$(grep -c 'older than the catalog' err)" 1
+	bloomery verify --repair; bloomery verify
+	echo new | bloomery add a 2> err; same "$(wc -c < err)" 0
+	bloomery info a --json | holds 'not j["older"] and "catalog_keys" not in j'
+}
+
 a_store_can_be_read_by_those_who_cannot_write_it() {
 	bloomery create a -n 100; echo x | bloomery add a
 	chmod -R a-w store
