@@ -26,7 +26,7 @@
  *       -EXFULL           the filter is full (-ENOSPC is the disk)
  *       -EKEYREVOKED      the key was removed, and this kind of filter takes none again
  *       -ENOKEY           the secret key of a keyed filter is missing
- *       -ESTALE           the filter was dropped
+ *       -ESTALE           the filter was dropped, its file was deleted, or another file took its place
  *       -EUCLEAN          damaged, or needs rebuilding
  *       -EBUSY            a change waited for the catalog's lock, and nothing moved for five seconds
  *       -EBADF            a change through a handle that was opened for reading
@@ -589,7 +589,7 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const s
  * Return: 0; or how many of the blocks that changed have lost bits since they were last synced: all that is there is durable, but keys may be
  * denied, blm_why() names the first block and its bytes, and each sync says so until blm_verify() has repaired them, or more keys have set as many
  * bits as it lost, when nobody can tell any more;
- * or -ESTALE for a dropped filter, or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
+ * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see blm_status()); or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 
@@ -650,7 +650,25 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
  */
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 
-/** blm_status() - 0, or why the handle goes on with an old file: -ESTALE dropped, else what opening the new one said */
+/**
+ * blm_status() - does the handle work on the file that its name leads to?
+ *
+ * Adding keys and asking for them take no system call, so neither can notice that other programs deleted or moved the file. blm_status() and
+ * blm_sync() look for the file at its path; in a store they look for filters/UUID.blm in the folder that the store was opened by.
+ *
+ *	what happened to the file                              blm_status()    blm_sync()
+ *	it is where it was, or the library replaced it         0               0
+ *	it was deleted: keys are gone with the last handle     -ESTALE         -ESTALE
+ *	another file stands at its path, a copy of it too      -ESTALE         -ESTALE
+ *	the filter was dropped                                 -ESTALE         -ESTALE
+ *	it, or a folder above it, was moved: it is not lost    -ENOENT         0
+ *	the path cannot be looked at, for want of rights       0               0
+ *
+ * Filters in memory have no path. A file that is reached through a symbolic link is found by that link. Of a file that was deleted while it
+ * had another link, only the path is known to be gone, so it counts as moved. A child process after fork() counts a deleted file as moved.
+ * NFS keeps a deleted file that is open under another name, so it counts as moved, too.
+ * Return: 0, or one of the above, or what opening the file said that took its place: then the handle goes on with the old one.
+ */
 BLM_API int blm_status(const struct blm_filter *f);
 
 /** struct blm_info - what a filter is; strings are static or inside */

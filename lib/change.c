@@ -173,20 +173,59 @@ int blm_check_struck(const struct blm_filter *f, const struct blm_view *view)
 		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", f->place.shown) : 0;
 }
 
-int blm_may_change(const struct blm_filter *f)
+/* Of the view, and of what came in its place, as far as the handle noticed. */
+static int known_status(const struct blm_filter *f)
 {
-	int status;
+	int status = blm_check_struck(f, atomic_load(&f->view));
 
-	if (!f->write)
-		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
-	status = blm_check_struck(f, atomic_load(&f->view));
 	if (status < 0)
 		return status;
-	status = atomic_load(&f->status);
+	status = atomic_load(&((struct blm_filter *)f)->status);
 	if (status == -ESTALE)
 		return blm_fail(status, "%s: the filter was dropped", f->place.shown);
 	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.shown,
 				     blm_strerror(status)) : 0;
+}
+
+int blm_may_change(const struct blm_filter *f)
+{
+	return f->write ? known_status(f) : blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+}
+
+static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
+{
+	switch (standing) {
+	case BLM_STANDS:
+		return 0;
+	case BLM_DELETED:
+		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys are lost; create it anew", f->place.shown);
+	case BLM_DISPLACED:
+		return blm_fail(-ESTALE, "%s: another file took its place while it was open, so keys added here are lost; open it again",
+				f->place.shown);
+	case BLM_MOVED:
+		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, or open it where it is now", f->place.shown);
+	}
+	return 0;
+}
+
+/*
+ * Who replaces or drops a filter by our protocol changes the state of its file before the path leads elsewhere. So if the view is still
+ * current after the look, what was seen was done by others: rm, mv, a copy that was put there. What may be copied up by an overlay
+ * becomes another file without that.
+ */
+int blm_check_standing(const struct blm_filter *f)
+{
+	struct blm_view *view = current_view(f), *looked;
+	enum blm_standing standing;
+
+	do {
+		looked = view;
+		if (f->lent || view->image.unsure)
+			return known_status(f);
+		standing = blm_place_standing(&f->place, &view->image, view->constant.uuid);
+		view = current_view(f);
+	} while (standing != BLM_STANDS && view != looked);
+	return known_status(f) < 0 ? known_status(f) : tell_standing(f, standing);
 }
 
 static int begin(struct blm_filter *f, struct blm_view **ret)

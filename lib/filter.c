@@ -178,9 +178,8 @@ BLM_API struct blm_filter *blm_close(struct blm_filter *f)
 BLM_API int blm_status(const struct blm_filter *f)
 {
 	BLM_INSIDE;
-	int r = blm_check_struck(f, current_view(f));
 
-	return r < 0 ? r : atomic_load(&((struct blm_filter *)f)->status);
+	return blm_check_standing(f);
 }
 
 /* ---- From a made file to a handle ---- */

@@ -242,6 +242,12 @@ void blm_mark_written(struct blm_live *live);
 /* -EIO where pages of the view's file were missing (blm_survive_truncation()). */
 int blm_check_struck(const struct blm_filter *f, const struct blm_view *view);
 
+/*
+ * 0, or a negative errno with words: -ESTALE where the file of the handle was deleted, or another one stands at its path; -ENOENT where it
+ * was moved. By others than us: a handle goes over to what replaces its file by our protocol.
+ */
+int blm_check_standing(const struct blm_filter *f);
+
 /* The descriptor of a view's file, opened anew in a forked child; -ESTALE: replaced since, current_view() is another now. */
 int blm_view_fd(struct blm_filter *f, struct blm_view *view);
 

@@ -28,7 +28,7 @@ static int set_memory(struct blm_place *ret, struct blm_memory *memory)
 }
 
 /* Whatever becomes of the working directory, the path leads to where it led. Where that cannot be told, as it was given. */
-static char *absolute(const char *path)
+char *blm_absolute_path(const char *path)
 {
 	char cwd[PATH_MAX], *ret;
 
@@ -48,7 +48,7 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 		return set_memory(ret, blm_memory_new());
 	if (!*name)
 		return blm_fail(-EINVAL, "the empty path is no filter");
-	place.name = store ? strdup(name) : absolute(name);
+	place.name = store ? strdup(name) : blm_absolute_path(name);
 	if (store ? asprintf(&place.shown, "%s (%s)", name, store->dir) < 0 : !(place.shown = strdup(name)))
 		place.shown = NULL;
 	if (!place.name || !place.shown) {
@@ -171,6 +171,23 @@ int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const
 	if (place->memory)
 		return blm_memory_is(place->memory, device, inode);
 	return place->store ? blm_store_is(place->store, place->name, uuid) : path_is(place, device, inode);
+}
+
+enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image, const uint8_t uuid[16])
+{
+	struct stat ours = { .st_dev = image->device, .st_ino = image->inode, .st_nlink = 1 }, there;
+	int fd = __atomic_load_n(&image->fd, __ATOMIC_ACQUIRE), r;
+
+	if (place->memory || (fd >= 0 && fstat(fd, &ours) < 0))
+		return BLM_STANDS;
+	r = place->store ? blm_store_stat(place->store, uuid, &there) : stat(place->name, &there) < 0 ? -errno : 0;
+	if (r == 0 && (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino))
+		return BLM_DISPLACED;
+	if (r == 0)	/* a path through a descriptor leads to a file without a link, too */
+		return ours.st_nlink || image->nameless ? BLM_STANDS : BLM_DELETED;
+	if (ours.st_nlink == 0)
+		return BLM_DELETED;
+	return r == -ENOENT || r == -ENOTDIR ? BLM_MOVED : BLM_STANDS;
 }
 
 int blm_place_is_taken(const struct blm_place *place)

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+struct blm_image;
 struct blm_memory;
 struct blm_store;
 struct blm_yielding;
@@ -29,6 +30,9 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 int blm_place_follow(struct blm_place *ret, const struct blm_place *from);
 void blm_place_clear(struct blm_place *place);
 
+/* A path that leads to the same place from every working directory; as it is where that cannot be told. The caller frees it; NULL: no memory. */
+char *blm_absolute_path(const char *path);
+
 /* The folder of a path, as a descriptor, and what is left of it. */
 int blm_folder_of(const char *path, const char **ret_last);
 
@@ -42,6 +46,18 @@ int blm_place_open(const struct blm_place *place, bool write, struct blm_told *r
 
 /* Is it still this file? 1: yes; 0: another; -ENOENT: none; or another failure. */
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16]);
+
+/*
+ * What became of a file that is open, going by its links, and by what its path leads to (in a store by the path of the store as well, once
+ * that was absolute). A forked child cannot see how many links it has. Where nothing can be seen, the file stands.
+ */
+enum blm_standing {
+	BLM_STANDS,
+	BLM_DELETED,		/* it has no link */
+	BLM_DISPLACED,		/* another file stands at the path */
+	BLM_MOVED,		/* nothing stands at the path, but the file has a link */
+};
+enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image, const uint8_t uuid[16]);
 
 /* 0: nothing has this name yet; -EEXIST: something has; or another failure. */
 int blm_place_is_taken(const struct blm_place *place);

@@ -292,7 +292,7 @@ BLM_API int blm_sync(struct blm_filter *f)
 	struct blm_seen seen = { 0 };
 	struct blm_sync_record record = { 0 };
 	struct blm_view *view = current_view(f);
-	int fd, r;
+	int fd, r, standing = 0;
 
 	if (!f->write)
 		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
@@ -313,6 +313,10 @@ BLM_API int blm_sync(struct blm_filter *f)
 	if (r == 0)
 		r = flush_name(f, view);
 	if (r == 0)
+		standing = blm_check_standing(f);
+	if (standing == -ESTALE)
+		return standing;
+	if (r == 0 && standing != -ENOENT)	/* the catalog of a store that was moved is not found by its path either */
 		r = blm_place_synced(&f->place, &(struct blm_synced){
 			.uuid = view->constant.uuid, .epoch = le64toh(record.epoch), .keys = le64toh(record.keys), .time = le64toh(record.time),
 			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,

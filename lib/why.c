@@ -44,7 +44,7 @@ BLM_API const char *blm_strerror(int err)
 		{ EXFULL, "the filter is full" },
 		{ EKEYREVOKED, "was removed, and this kind of filter takes no key again that was" },
 		{ ENOKEY, "the secret key of this filter is missing" },
-		{ ESTALE, "the filter was dropped" },
+		{ ESTALE, "the filter was dropped, or its file was deleted or displaced" },
 		{ EUCLEAN, "damaged, or needs rebuilding" },
 		{ ELIBACC, "a library that this needs cannot be loaded" },
 		{ ENOTUNIQ, "does not say which hash made it, or a key has two values" },

@@ -43,38 +43,12 @@ static bool is_dirty(const struct blm_filter *f)
 	return blm_info(f, &info) < 0 || info.dirty;
 }
 
-/*
- * Does the path still lead to the filter that we write to? Where it is replaced by one of us, the handle goes over at its next call; what was
- * deleted or moved over by other means it goes on with, and nobody finds. In a store the handle is told.
- */
-static bool is_found(struct blm_filter *f)
-{
-	struct blm_info ours, theirs;
-	struct blm_filter *again;
-
-	for (int tries = 0; tries < 3; tries++) {
-		int r;
-
-		if (blm_info(f, &ours) < 0 || *ours.name || strlen(ours.path) == sizeof(ours.path) - 1)
-			return true;
-		r = blm_open(&again, NULL, ours.path, false);
-		if (r < 0)
-			return r != -ENOENT && r != -EBADMSG;
-		r = blm_info(again, &theirs);
-		blm_close(again);
-		if (r < 0 || !memcmp(ours.uuid, theirs.uuid, sizeof(ours.uuid)))
-			return true;
-		blm_contains(f, "", 0);
-	}
-	return false;
-}
-
+/* Was its file deleted, moved or displaced while keys went into it? Then the name does not lead to them. */
 static int tell_if_lost(struct blm_filter *f)
 {
-	struct blm_info info;
+	int r = blm_status(f);
 
-	return is_found(f) || blm_info(f, &info) < 0 ? DONE
-	     : broken("%s: was moved or deleted, or another file was moved there, while it was open: what was added to it is not found there", info.path);
+	return r < 0 ? fail(r) : DONE;
 }
 
 /*

@@ -50,6 +50,7 @@ static int look_at(struct blm_image *image, const char *path)
 	image->bytes = (uint64_t)st.st_size;
 	image->device = st.st_dev;
 	image->inode = st.st_ino;
+	image->nameless = st.st_nlink == 0;
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 struct blm_image {
 	int fd;				/* -1 in a forked child: locks on it would be the parent's too */
 	bool write;			/* mapped for writing */
+	bool nameless;			/* it had no link when it was mapped: not published yet, or opened through a descriptor */
 	bool unsure;			/* mapped for reading from an overlay: others may copy it up, and write to the copy */
 	uint64_t bytes;			/* of the file when it was mapped */
 	uint8_t *map;			/* the file; aligned to 2 MiB, as is its offset 0 */

@@ -172,7 +172,7 @@ static int without_catalog(const struct blm_store *s, const char *dir, int r)
 
 static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 {
-	char *catalog = inside(dir, "catalog");
+	char *catalog = inside(s->path, "catalog");	/* it is opened anew now and then, from whatever working directory */
 	int r = catalog ? 0 : blm_fail(-ENOMEM, "%s: out of memory", dir);
 
 	s->write = !(flags & BLM_STORE_READ);
@@ -198,7 +198,8 @@ BLM_API int blm_store_open(struct blm_store **ret, const char *dir, unsigned fla
 	struct blm_store *s = calloc(1, sizeof(*s));
 	int r;
 
-	if (!s || !(s->dir = strdup(dir))) {
+	if (!s || !(s->dir = strdup(dir)) || !(s->path = blm_absolute_path(dir))) {
+		free(s ? s->dir : NULL);
 		free(s);
 		return blm_fail(-ENOMEM, "%s: out of memory", dir);
 	}
@@ -228,6 +229,7 @@ BLM_API struct blm_store *blm_store_close(struct blm_store *s)
 	if (s->keys >= 0)
 		close(s->keys);
 	free(s->dir);
+	free(s->path);
 	free(s);
 	return NULL;
 }

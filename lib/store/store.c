@@ -141,6 +141,19 @@ int blm_store_is(struct blm_store *s, const char *name, const uint8_t uuid[16])
 	return r;
 }
 
+/* A store whose path stayed relative is found by its folder, whatever that is called now. */
+int blm_store_stat(const struct blm_store *s, const uint8_t uuid[16], struct stat *ret)
+{
+	char file[BLM_FILE_TEXT], path[BLM_PATH_MAX];
+
+	blm_uuid_file(uuid, file);
+	if (*s->path != '/')
+		return fstatat(s->filters, file, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	if ((size_t)snprintf(path, sizeof(path), "%s/filters/%s", s->path, file) >= sizeof(path))
+		return -ENAMETOOLONG;
+	return lstat(path, ret) < 0 ? -errno : 0;
+}
+
 int blm_store_new(struct blm_store *s, const char *name, unsigned mode, struct blm_new_file *ret)
 {
 	char shown[512];

@@ -14,12 +14,14 @@
 #include "place.h"
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 struct blm_view;
 
 struct blm_store {
 	_Atomic unsigned references;
 	char *dir;			/* as the user gave it, for messages */
+	char *path;			/* the same, absolute, wherever that can be told */
 	int filters;			/* descriptors of the folders */
 	int keys;			/* -1 where it may not be looked into; keys_errno says why */
 	int keys_errno;
@@ -66,6 +68,8 @@ int blm_store_open_file(struct blm_store *store, const char *name, bool write, s
 int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
 int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
+/* 0, or a negative errno without words. Whoever opens the store by its path now finds that file. */
+int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
 void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);	/* deletes the file of that name, unless it is another filter's */
 /* secret.c: a filter is gone from filters/, and its secret goes too, unless another file there needs it. */
 void blm_store_lose_secret(struct blm_store *store, const uint8_t key_id[8]);

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / 'reader'))
 from tap import Tap
 
-SETS = {'F': 26, 'R': 14, 'B': 8, 'P': 16, 'C': 18, 'D': 14, 'I': 14, 'L': 18, 'E': 12, 'A': 8}
+SETS = {'F': 26, 'R': 14, 'B': 8, 'P': 17, 'C': 18, 'D': 14, 'I': 14, 'L': 18, 'E': 12, 'A': 8}
 IDS = ['%s%02d' % (set, i + 1) for set, count in SETS.items() for i in range(count)]
 PROMISES = {'P%d' % i for i in range(1, 9)}
 NOT_HERE = 'not possible here: '

@@ -366,7 +366,8 @@ adding_to_what_nobody_finds_any_more_is_no_success() {
 			$gone; seq 100 200 >&3 || true; exec 3>&-
 			wait $pid || code=$?
 			same "$code" 2; same "$(wc -l < err)" 1
-			grep -q '^bloomery: ./q: was moved or deleted, or another file was moved there, while it was open: what was added to it is not found there' err
+			[[ $gone == rm* ]] && why='the file was deleted' || why='another file took its place'
+			grep -q "^bloomery: ./q: $why while it was open" err
 			rm -f q q2
 		done
 	done
