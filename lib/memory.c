@@ -57,7 +57,7 @@ int blm_memory_is(const struct blm_memory *memory, dev_t device, ino_t inode)
 	struct stat st;
 
 	if (memory->fd < 0)
-		return -ENOENT;
+		return blm_fail(-ENOENT, "there is no filter in memory yet");
 	if (fstat(memory->fd, &st) < 0)
 		return blm_fail(-errno, "a filter in memory: %s", strerror(errno));
 	return st.st_dev == device && st.st_ino == inode;

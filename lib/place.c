@@ -151,7 +151,7 @@ static int path_is(const struct blm_place *place, dev_t device, ino_t inode)
 	struct stat st;
 
 	if (stat(place->name, &st) < 0)
-		return errno == ENOENT ? -ENOENT : blm_fail(-errno, "%s: %s", place->shown, strerror(errno));
+		return blm_fail(-errno, "%s: %s", place->shown, errno == ENOENT ? "no such filter any more" : strerror(errno));
 	return st.st_dev == device && st.st_ino == inode;
 }
 

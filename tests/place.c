@@ -1,5 +1,6 @@
 /* place.c - paths and the secrets beside them: what names no filter, what is too long, and where the file is gone */
 #include "place.h"
+#include "store/store.h"
 #include "store/suite.h"
 
 #include <limits.h>
@@ -83,6 +84,42 @@ START_TEST(a_filter_whose_file_was_replaced_and_is_gone_was_dropped)
 }
 END_TEST
 
+/* The words of an earlier failure are not to stand for those of this one. */
+static int forget_words(void)
+{
+	return blm_fail(0, "%s", "");
+}
+
+START_TEST(each_look_at_a_name_that_is_gone_says_the_name)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_entry *entry = calloc(1, sizeof(*entry));
+	struct blm_place in_store, path;
+
+	OK(blm_place_set(&in_store, store, "gone"));
+	OK(blm_place_set(&path, NULL, "./gone"));
+	forget_words();
+	FAILS(blm_place_is(&in_store, 0, 0, one), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "gone: "));
+	forget_words();
+	FAILS(blm_place_is(&path, 0, 0, one), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "./gone: "));
+	forget_words();
+	FAILS(blm_catalog_get(store->catalog, "gone", entry), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "gone: "));
+	forget_words();
+	FAILS(blm_catalog_change(store->catalog, "gone", NULL, NULL), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "gone: "));
+	forget_words();
+	FAILS(blm_write_record(store, "gone"), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "gone"));
+	blm_place_clear(&in_store);
+	blm_place_clear(&path);
+	blm_store_close(store);
+	free(entry);
+}
+END_TEST
+
 /* ---- Secrets ---- */
 
 START_TEST(a_secret_beside_a_path_is_not_written_over)
@@ -145,6 +182,7 @@ int main(void)
 	tcase_add_test(tc, a_path_ends_with_a_name);
 	tcase_add_test(tc, a_name_in_a_store_is_not_left_out);
 	tcase_add_loop_test(tc, a_filter_whose_file_was_replaced_and_is_gone_was_dropped, 0, 3);
+	tcase_add_test(tc, each_look_at_a_name_that_is_gone_says_the_name);
 	tcase_add_test(tc, a_secret_beside_a_path_is_not_written_over);
 	tcase_add_loop_test(tc, a_damaged_secret_is_told_of_and_opens_nothing, 0, 4);
 	tcase_add_test(tc, where_there_is_no_room_for_the_name_of_its_secret_a_keyed_filter_is_not_made_or_opened);

@@ -20,6 +20,11 @@ static int decode(const struct blm_catalog *c, const char *name, const MDB_val *
 	return blm_fail(-EUCLEAN, "%s: the record of \"%s\" is damaged; `bloomery verify --repair` makes it anew", c->folder, name);
 }
 
+static int absent(const char *name)
+{
+	return blm_fail(-ENOENT, "%s: there is no filter of that name", name);
+}
+
 /* ---- Look-ups ---- */
 
 struct look {
@@ -50,7 +55,7 @@ int blm_catalog_get(struct blm_catalog *c, const char *name, struct blm_entry *r
 	struct look look = { .after = name, .ret = ret, .r = -ENOENT };
 	int r = blm_catalog_look(c, look_up, &look, "looking up");
 
-	return r < 0 ? r : look.r;
+	return r < 0 ? r : look.r == -ENOENT ? absent(name) : look.r;
 }
 
 static int look_behind(struct blm_catalog *c, struct blm_snapshot *p, void *context)
@@ -153,7 +158,7 @@ static int find_entry(struct blm_catalog *c, MDB_txn *txn, MDB_val *key, const c
 
 	*key = key_of(name);
 	code = mdb_get(txn, c->filters, key, ret);
-	return code == MDB_NOTFOUND ? blm_fail(-ENOENT, "%s: there is no filter of that name", name) : code;
+	return code == MDB_NOTFOUND ? absent(name) : code;
 }
 
 static int rename_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
@@ -218,7 +223,7 @@ static int change_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	int code = mdb_get(txn, c->filters, &key, &value);
 
 	if (code == MDB_NOTFOUND)
-		return -ENOENT;
+		return absent(p->name);
 	if (code)
 		return code;
 	code = decode(c, p->name, &value, &entry);

@@ -45,7 +45,7 @@ void blm_catalog_close(struct blm_catalog *catalog);
  */
 int blm_catalog_verify(struct blm_catalog *catalog);
 
-/* 0, -ENOENT (without words: the caller knows what it looked for), -EUCLEAN: the record is damaged. */
+/* 0, -ENOENT, -EUCLEAN: the record is damaged. */
 int blm_catalog_get(struct blm_catalog *catalog, const char *name, struct blm_entry *ret);
 
 /* Changes; each one transaction, durable when it returns. */

@@ -377,6 +377,29 @@ adding_to_what_nobody_finds_any_more_is_no_success() {
 	wait $pid; same "$(seq 4 20 | bloomery test -c ./q)" 17
 }
 
+# opened COMMAND...: the command by the name q, with keys that come through descriptor 3 when it has the file open
+opened()
+{
+	rm -f keys; mkfifo keys
+	"$BLOOMERY" "$1" q "${@:2}" < keys > out 2> err & pid=$!
+	exec 3> keys; seq 3 >&3
+	while ! bloomery info q --json | holds 'j["keys"] == 3' > /dev/null; do sleep 0.05; done
+}
+
+a_file_that_is_gone_ends_adding_by_name_with_an_error() {
+	for command in add claim; do
+		for how in '' '--sync-every 50'; do
+			bloomery create q -n 10000
+			opened $command $how
+			rm store/filters/*.blm; seq 100 200 >&3 || true; exec 3>&-
+			code=0; wait $pid || code=$?
+			same "$code" 2; same "$(wc -l < err)" 1
+			grep -q '^bloomery: q .*: the file was deleted while it was open' err
+			rm -r store
+		done
+	done
+}
+
 minutes_between_syncs_are_not_taken_for_millions_of_keys() {
 	bloomery create ./f -n 100000
 	seq 10 | exits 64 bloomery add ./f --sync-every 5m; says '--sync-every 5m: 5 million keys, or minutes? Write 5M or 5min'
