@@ -1,6 +1,7 @@
 /* cmd_claim.c - bloomery claim: add keys, and print those that nobody added before */
 #include "command.h"
 #include "durable.h"
+#include "exists.h"
 #include "load.h"
 #include "output.h"
 #include "params.h"
@@ -12,10 +13,11 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-static bool create;
+static bool create, same;
 static uint64_t batch_keys = 4096;
 static const struct opt own_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
+	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the options say", set_flag, &same },
 	{ 0, "batch", "N", "claim at most N keys before printing them (default: 4096)", set_number, &batch_keys, 1, 1 << 20 },
 	{ 0 }
 };
@@ -96,6 +98,7 @@ static int open_or_make(struct blm_filter **ret, const char *name)
 	const uint8_t *secret;
 	struct place place;
 	int code = params_check(), r, tries = 10;
+	bool made;
 
 	if (code == DONE)
 		code = find_secret(&secret);
@@ -105,10 +108,16 @@ static int open_or_make(struct blm_filter **ret, const char *name)
 		return code;
 	do {
 		r = open_place(ret, &place, true, secret);
-		if (r == -ENOENT)
+		made = r == -ENOENT;
+		if (made)
 			r = make_filter(ret, &place);
 	} while (r == -EEXIST && --tries);
-	return r < 0 ? fail(r) : DONE;
+	if (r < 0)
+		return fail(r);
+	code = made ? DONE : compare_with_params(*ret, name, same);
+	if (code != DONE)
+		blm_close(*ret);
+	return code;
 }
 
 /* Rather no filter than one that is of no use here. */
@@ -128,6 +137,7 @@ static int run(int count, char **operands)
 	struct blm_info info;
 	int code;
 
+	create |= same;
 	if (!create && params_given())
 		return misuse("claim: the size and kind of a filter are given with --create only");
 	if (!kind_claims())
@@ -156,7 +166,8 @@ const struct command cmd_claim = {
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "Of all processes that claim one new key, exactly one prints it. Answers are written before the next batch is\n"
-		 "claimed, so a process that is killed takes at most one batch with it.",
+		 "claimed, so a process that is killed takes at most one batch with it. If F is there already, its own size, kind, hash\n"
+		 "and seed hold, and a warning names the options that say otherwise.",
 	.example = "bloomery claim seen -n 10m -p 0.001 --create < urls.txt > first-seen.txt",
 	.options = options,
 	.run = run,

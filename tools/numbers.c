@@ -97,6 +97,20 @@ const char *show_bytes(uint64_t bytes)
 	return text;
 }
 
+const char *show_count(uint64_t n)
+{
+	char *text = next_text(), digits[24];
+	int count = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), at = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	text[at] = 0;
+	return text;
+}
+
 const char *show_rate(double rate)
 {
 	char *text = next_text();

@@ -42,6 +42,51 @@ create_takes_what_is_there_as_it_is() {
 	echo b | exits 64 bloomery claim f -n 100; says --create
 }
 
+create_warns_once_of_options_that_an_existing_filter_does_not_have() {
+	bloomery create seen -n 1m -p 0.01 --kind classic --seed 7
+	echo a | bloomery claim seen --create -n 100m -p 0.0001 2> err
+	same "$(cat err)" 'bloomery: warning: seen: exists with capacity 1,000,000, rate 0.01; -n, -p were not used'
+	warns() {
+		local want=$1
+		shift
+		echo b | bloomery claim seen --create "$@" > out 2> err || same $? 1
+		same "$(cat err)" "bloomery: warning: seen: exists with $want not used"
+	}
+	warns 'kind classic; --kind was' -n 1m --kind blocked
+	warns 'hash xxh3; --hash was' -n 1m --kind classic --hash mm3_64
+	warns 'hash xxh3; --untrusted was' -n 1m --untrusted
+	warns 'seed 7; --seed was' -n 1m --seed 8
+	warns "m $(bloomery info seen --json | json '"{:,}".format(j["m"])'), k 7; -m, -k were" -m 4096 -k 3
+	bloomery create gone -n 1000 --kind counting
+	echo b | bloomery claim gone --create -n 1000 --kind counting --with bits=3 2> err
+	bloomery info gone --json | holds '"bits=4" in j["options"]'
+	same "$(cat err)" 'bloomery: warning: gone: exists with bits 4; --with was not used'
+	echo c | bloomery claim seen --create -q -n 100m > out 2> err; same "$(cat err)" ''
+}
+
+create_says_nothing_of_options_that_hold() {
+	make() { date +%N | bloomery claim "$@" > out 2> err; same "$(cat err)" ''; }
+	for i in 1 2; do
+		make a --create -n 1000 -p 0.001
+		make b --create -m 4096 -k 3
+		make c --create -n 1000 --kind counting --with bits=3
+		make d --create -n 1000 --hash siphash
+		make e --create-same -n 1k -p 1e-3 --kind split-block
+		make f --create -n 1000 --kind classic --scheme double --hash md5_digest
+		make g --create -n 1000 --kind window --with span=1h
+	done
+	make a --create -n 1000; make h --create -n 10 --seed 5; make h --create -n 10 --seed 5
+}
+
+create_same_refuses_a_filter_that_differs() {
+	bloomery create ./f -n 1m -p 0.01
+	echo a | exits 2 bloomery claim ./f --create-same -n 100m -p 0.0001
+	says './f: exists with capacity 1,000,000, rate 0.01; --create-same refuses that: -n, -p say otherwise'
+	same "$(echo a | bloomery test -c ./f || true)" 0
+	echo a | exits 64 bloomery claim ./f --create-same; says capacity
+	same "$(echo a | bloomery claim ./f --create-same -n 1m -p 0.01)" a
+}
+
 test_selects_inverts_counts_and_is_quiet() {
 	bloomery create f -n 1000 -p 1e-9; printf 'a\nb\n' | bloomery add f
 	same "$(printf 'a\nx\n' | bloomery test f)" a

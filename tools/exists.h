@@ -1,0 +1,14 @@
+/* exists.h - options that say what a filter is to be, beside one that exists */
+#ifndef BLOOMERY_EXISTS_H
+#define BLOOMERY_EXISTS_H
+
+#include "command.h"
+
+/*
+ * Which of the options in params.h say otherwise than the filter is? After params_check().
+ * same: to differ is an error, else one warning.
+ * Return: DONE, or FAILED with a message.
+ */
+int compare_with_params(const struct blm_filter *f, const char *name, bool same);
+
+#endif
