@@ -586,9 +586,11 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const s
  * blm_sync() - make all keys added before this call durable
  *
  * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed before the next.
- * Return: 0; or how many of the blocks that changed have lost bits since they were last synced: all that is there is durable, but keys may be
- * denied, blm_why() names the first block and its bytes, and each sync says so until blm_verify() has repaired them, or more keys have set as many
- * bits as it lost, when nobody can tell any more;
+ * Return: 0;
+ * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is there is durable then, but keys may be
+ * denied. blm_why() names the first block and its bytes, and blm_info() says how many there are (lost_blocks). Each sync says so until
+ * blm_verify() has repaired them, or more keys have set as many bits as the block lost, when nobody can tell any more.
+ * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
  * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see blm_status()); or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
@@ -711,11 +713,13 @@ struct blm_info {
 	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
 	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
 	bool unchecked;			/* its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in its data */
-	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: never */
+	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: none since it was made, when it was written durably */
 	uint64_t epoch;			/* that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next two */
 	uint64_t synced_epoch;		/* all changes up to the end of this one are on the disk */
 	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; 0: its sync records are damaged, so any; else 0 */
 	unsigned can;			/* of enum blm_can */
+	unsigned lost_blocks;		/* how many blocks the last blm_sync() of this handle found that have lost bits; from the catalog: 0 */
+	bool from_catalog;		/* nobody looked into the file: keys, bytes and data_bytes are those of the last sync */
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
 

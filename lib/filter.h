@@ -69,6 +69,7 @@ struct blm_filter {
 	pthread_mutex_t renewing;	/* held by the thread that makes a new view */
 	unsigned load;			/* blm_load()'s flags, for every view to come; under `renewing` */
 	_Atomic int status;
+	_Atomic unsigned lost_blocks;	/* for struct blm_info */
 	/* blm_sync_every(): 0 is never. Times are CLOCK_MONOTONIC, in nanoseconds */
 	_Atomic uint64_t sync_keys, sync_time, keys_since, synced_at;
 	struct blm_filter *next, *previous;	/* all handles, for fork() */
@@ -272,6 +273,10 @@ bool blm_is_unannounced(const struct blm_live *live);
 /* Is it known that one that announced failed, or was killed, whoever is at work now? Then `announcing` is this: this boot's number, made even. */
 bool blm_failed_to_announce(const struct blm_live *live);
 uint64_t blm_failed_number(void);
+
+/* blm_sync(), which returns 0 also where blocks have lost bits: those are in *ret_seen, which the caller makes zero. */
+struct blm_seen;
+int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen);
 
 /* Sync if it is time, after a change that added so many keys. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);

@@ -178,6 +178,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		ret->older = __atomic_load_n(&view->told.epoch, __ATOMIC_ACQUIRE) != 0;
 		ret->catalog_keys = ret->older ? view->told.keys : 0;
 		ret->catalog_synced = ret->older ? view->told.synced : 0;
+		ret->lost_blocks = atomic_load(&((struct blm_filter *)f)->lost_blocks);
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = le64toh(words.last.epoch);
 		ret->dirty = load_acquire(&live->written.word) > ret->synced_epoch;

@@ -281,15 +281,13 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 
 	if (seen->damaged > 1)
 		snprintf(more, sizeof(more), " (and %d more)", seen->damaged - 1);
-	return blm_fail(seen->damaged, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost bits, so keys may be denied: "
+	return blm_fail(-EUCLEAN, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost bits, so keys may be denied: "
 			"`bloomery verify --repair` sets all of a damaged block's bits", f->place.shown, d->part, (unsigned long long)d->block,
 			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
 }
 
-BLM_API int blm_sync(struct blm_filter *f)
+int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 {
-	BLM_INSIDE;
-	struct blm_seen seen = { 0 };
 	struct blm_sync_record record = { 0 };
 	struct blm_view *view = current_view(f);
 	int fd, r, standing = 0;
@@ -303,12 +301,12 @@ BLM_API int blm_sync(struct blm_filter *f)
 	r = blm_lock_syncing(view);
 	if (r == 0) {
 		/* parts come only under this lock: one that is not in the view would be said to be on the disk, unseen */
-		r = has_all_parts(view) ? sync_file(f, view, &record, &seen) : -EAGAIN;
+		r = has_all_parts(view) ? sync_file(f, view, &record, ret_seen) : -EAGAIN;
 		blm_unlock_syncing(view);
 	}
 	if (r == -EAGAIN) {
 		r = current_view(f) != view ? 0 : blm_may_change(f);
-		return r < 0 ? r : blm_sync(f);
+		return r < 0 ? r : blm_sync_seeing(f, ret_seen);
 	}
 	if (r == 0)
 		r = flush_name(f, view);
@@ -324,6 +322,16 @@ BLM_API int blm_sync(struct blm_filter *f)
 		});
 	if (r == 0)
 		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);	/* the catalog has what the file has */
+	return r;
+}
+
+BLM_API int blm_sync(struct blm_filter *f)
+{
+	BLM_INSIDE;
+	struct blm_seen seen = { 0 };
+	int r = blm_sync_seeing(f, &seen);
+
+	atomic_store(&f->lost_blocks, r == 0 ? seen.damaged : 0);
 	return r == 0 && seen.damaged ? tell_damage(f, &seen) : r;
 }
 
@@ -350,14 +358,6 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 	return 0;
 }
 
-/* Who added keys is answered with their number, so what else a sync has to say is said as an error. */
-static int sync_by_itself(struct blm_filter *f)
-{
-	int r = blm_sync(f);
-
-	return r > 0 ? -EUCLEAN : r;
-}
-
 /* Of several threads for which it is due, the one that sets the clock back syncs. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
 {
@@ -372,11 +372,11 @@ int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
 	at = atomic_load(&f->synced_at);
 	if (since && every && since >= every && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
 		atomic_store(&f->synced_at, now);
-		return sync_by_itself(f);
+		return blm_sync(f);
 	}
 	if (since && time && now - at >= time && atomic_compare_exchange_strong(&f->synced_at, &at, now)) {
 		atomic_store(&f->keys_since, 0);
-		return sync_by_itself(f);
+		return blm_sync(f);
 	}
 	return 0;
 }

@@ -331,7 +331,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 	if (r == 0)
 		r = verify_name(current_view(f), f->place.shown, &findings);
 	if (r == 0 && findings.repaired)
-		r = blm_sync(f);
+		r = blm_sync_seeing(f, &(struct blm_seen){ 0 });	/* damage was told of */
 	if (r >= 0 && !store && name)
 		verify_beside(current_view(f), &f->place, repair, &findings);
 	blm_close(f);

@@ -1,19 +1,9 @@
 /* cmd_sync.c - bloomery sync: make what was added durable */
 #include "place.h"
 
-#include <errno.h>
-
-/* Of blocks that have lost bits, too, whoever asks for a sync is to hear. */
-static int sync_whole(struct blm_filter *f)
-{
-	int r = blm_sync(f);
-
-	return r > 0 ? -EUCLEAN : r;
-}
-
 static int run(int count, char **operands)
 {
-	return each_filter(operands, count, sync_whole);
+	return each_filter(operands, count, blm_sync);
 }
 
 static const struct opt *const options[] = { key_option, store_option, NULL };

@@ -57,11 +57,18 @@ static int tell_if_lost(struct blm_filter *f)
  */
 static int sync_and_note(struct blm_filter *f)
 {
+	struct blm_info info;
+	char why[sizeof(lost)];
 	int r = blm_sync(f);
 
-	if (r > 0 && !*lost)
-		snprintf(lost, sizeof(lost), "%s", blm_why());
-	return r < 0 ? fail(r) : tell_if_lost(f);
+	if (r < 0)
+		snprintf(why, sizeof(why), "%s", blm_why());
+	if (r == -EUCLEAN && blm_info(f, &info) == 0 && info.lost_blocks) {
+		if (!*lost)
+			strcpy(lost, why);
+		r = 0;
+	}
+	return r < 0 ? broken("%s", why) : tell_if_lost(f);
 }
 
 /* One that fails says so at once, for the input may pause; no more keys are taken then. */
