@@ -587,9 +587,10 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const s
  *
  * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed before the next.
  * Return: 0;
- * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is there is durable then, but keys may be
- * denied. blm_why() names the first block and its bytes, and blm_info() says how many there are (lost_blocks). Each sync says so until
- * blm_verify() has repaired them, or more keys have set as many bits as the block lost, when nobody can tell any more.
+ * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is
+ * there is durable then, but keys may be denied. blm_why() names the first block and its bytes, and
+ * blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify() has repaired
+ * them, or until more keys have set as many bits as the block lost.
  * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
  * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see blm_status()); or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
  */
@@ -655,8 +656,9 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 /**
  * blm_status() - does the handle work on the file that its name leads to?
  *
- * Adding keys and asking for them take no system call, so neither can notice that other programs deleted or moved the file. blm_status() and
- * blm_sync() look for the file at its path; in a store they look for filters/UUID.blm in the folder that the store was opened by.
+ * Adding keys and asking for them take no system call, so neither can notice that other programs
+ * deleted or moved the file. blm_status() and blm_sync() look for the file at its path. In a store
+ * they look for filters/UUID.blm at the path that the store was opened by.
  *
  *	what happened to the file                              blm_status()    blm_sync()
  *	it is where it was, or the library replaced it         0               0
@@ -666,10 +668,11 @@ BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
  *	it, or a folder above it, was moved: it is not lost    -ENOENT         0
  *	the path cannot be looked at, for want of rights       0               0
  *
- * Filters in memory have no path. A file that is reached through a symbolic link is found by that link. Of a file that was deleted while it
- * had another link, only the path is known to be gone, so it counts as moved. A child process after fork() counts a deleted file as moved.
- * NFS keeps a deleted file that is open under another name, so it counts as moved, too.
- * Return: 0, or one of the above, or what opening the file said that took its place: then the handle goes on with the old one.
+ * Filters in memory have no path. A file that is reached through a symbolic link is found by that
+ * link. A deleted file counts as moved where it has another link, on NFS, which renames it while it
+ * is open, and in a child process after fork().
+ * Return: 0, or one of the above, or what opening the file said that took its place: then the handle
+ * goes on with the old one.
  */
 BLM_API int blm_status(const struct blm_filter *f);
 
@@ -697,7 +700,7 @@ struct blm_info {
 	double rate;			/* promised at capacity */
 	double rate_at_capacity;	/* predicted from m and k */
 	double rate_at_keys;		/* the same with so many keys as are in it */
-	uint64_t keys;			/* adds and claims that changed the filter; from the catalog: at the last sync */
+	uint64_t keys;			/* held: adds and claims that changed the filter, less removals; from the catalog: at the last sync */
 	bool keys_estimated;		/* the filter is a union or an intersection, so keys is an estimate */
 	uint8_t template_id[16], uuid[16];
 	uint64_t created;		/* nanoseconds since 1970, UTC */
@@ -1115,6 +1118,18 @@ BLM_API const char *blm_store_dir(const struct blm_store *store);
 
 /** blm_store_find() - what the catalog knows of a name, without opening its file. Return: 0, -ENOENT, -EUCLEAN */
 BLM_API int blm_store_find(struct blm_store *store, const char *name, struct blm_info *ret);
+
+/**
+ * blm_store_refresh() - bring what the catalog knows up to date: as of now, not of the last sync
+ * @info: of blm_store_find() or blm_store_list()
+ *
+ * Reads the header of the filter's file, 20 KiB, and nothing else. It maps nothing and takes no lock,
+ * so a listing may call it for thousands of filters. It writes keys, keys_estimated, rate_at_keys,
+ * bytes, data_bytes, synced, dirty, epoch, synced_epoch and from_catalog.
+ * Return: 0, or a negative errno and info as it was: -ENOENT where the file is gone or was replaced,
+ * -EBADMSG, -ENODATA, -EACCES.
+ */
+BLM_API int blm_store_refresh(struct blm_store *store, struct blm_info *info);
 
 /**
  * blm_store_list() - every filter of which the catalog knows, in the order of their names' bytes

@@ -320,7 +320,7 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
 			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
 		});
-	if (r == 0)
+	if (r == 0 && standing != -ENOENT)
 		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);	/* the catalog has what the file has */
 	return r;
 }

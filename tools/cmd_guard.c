@@ -117,7 +117,7 @@ static void print_stats(const struct job *job)
 
 	if (json) {
 		json_begin();
-		json_count("keys", job->keys);
+		json_count("asked", job->keys);
 		json_count("avoided", avoided);
 		json_count("looked_up", job->looked_up);
 		json_count("found", job->found);
@@ -126,7 +126,7 @@ static void print_stats(const struct job *job)
 		json_end();
 		return;
 	}
-	printf("keys          %llu\navoided       %llu\nlooked up     %llu\nfound         %llu\nfalse alarms  %llu", (unsigned long long)job->keys,
+	printf("asked         %llu\navoided       %llu\nlooked up     %llu\nfound         %llu\nfalse alarms  %llu", (unsigned long long)job->keys,
 	       (unsigned long long)avoided, (unsigned long long)job->looked_up, (unsigned long long)job->found, (unsigned long long)wrong);
 	if (absent)
 		printf(", %.3g of the keys that are not there", (double)wrong / (double)absent);

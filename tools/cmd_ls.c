@@ -1,4 +1,4 @@
-/* cmd_ls.c - bloomery ls: the filters of a store, from its catalog alone */
+/* cmd_ls.c - bloomery ls: the filters of a store, from its catalog and the headers of their files */
 #include "describe.h"
 #include "numbers.h"
 #include "place.h"
@@ -11,27 +11,32 @@ static const struct opt own_options[] = {
 };
 
 struct seen {
-	uint64_t filters, damaged;
+	struct blm_store *store;
+	uint64_t filters, damaged, unread;
 };
 
 static void show_long(const struct blm_info *i)
 {
-	printf("%-12s %12llu %12llu %9s %10s  %s  %s\n", i->kind, (unsigned long long)i->keys, (unsigned long long)i->capacity,
+	printf("%-12s %11llu%s %12llu %9s %10s  %s  %s\n", i->kind, (unsigned long long)i->keys, i->from_catalog ? "*" : " ",
+	       (unsigned long long)i->capacity,
 	       show_rate(i->rate), show_bytes(i->bytes), show_time(i->created), i->name);
 }
 
 static int show(void *context, const struct blm_info *info, int err)
 {
 	struct seen *seen = context;
+	struct blm_info now = *info;
 
 	seen->filters++;
+	if (err == 0 && (json || detailed) && blm_store_refresh(seen->store, &now) < 0)
+		seen->unread++;
 	if (err < 0) {
 		seen->damaged++;
 		say("%s: its record in the catalog is damaged; 'bloomery verify --repair' mends it", info->name);
 	} else if (json) {
-		describe_json(&(struct description){ .info = info });
+		describe_json(&(struct description){ .info = &now });
 	} else if (detailed) {
-		show_long(info);
+		show_long(&now);
 	} else {
 		puts(info->name);
 	}
@@ -47,10 +52,13 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	if (detailed && !json)
-		printf("%-12s %12s %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate", "size", "created", "name");
+		printf("%-12s %11s  %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate", "size", "created", "name");
+	seen.store = store;
 	r = blm_store_list(store, count ? operands[0] : NULL, show, &seen);
 	if (r < 0)
 		return fail(r);
+	if (seen.unread && detailed && !json)
+		say("* keys and size as of the last sync: the file cannot be read");
 	if (seen.damaged)
 		return FAILED;
 	return count && !seen.filters ? NO : DONE;
@@ -64,7 +72,8 @@ const struct command cmd_ls = {
 	.summary = "list the filters of the store, or those whose names match a pattern",
 	.operands = "[PATTERN]",
 	.least = 0, .most = 1,
-	.notes = "No filter is opened: the catalog knows, and its count of keys is that of the last sync. Exit 1 if none matches.",
+	.notes = "With -l or --json the keys and the size are those in the header of each file. Where that cannot be read, they are the\n"
+		 "catalog's, as of the last sync: marked with *, in JSON \"from_catalog\": true. Exit 1 if none matches.",
 	.example = "bloomery ls 'crawl-*' -l",
 	.options = options,
 	.run = run,

@@ -181,7 +181,8 @@ static void print_file(const struct blm_info *i)
 		       show_time(i->created));
 		return;
 	}
-	printf("%s, %s%s", show_time(i->created), i->synced ? "synced " : "never synced", i->synced ? show_time(i->synced) : "");
+	printf("%s, %s%s", show_time(i->created), i->synced ? "synced " : i->dirty ? "never synced" : "written durably then",
+	       i->synced ? show_time(i->synced) : "");
 	if (i->suspect)
 		printf(", and writing back the changes of the epochs %" PRIu64 " to %" PRIu64 " failed since: sync it again\n", i->synced_epoch + 1,
 		       i->suspect_epoch);

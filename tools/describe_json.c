@@ -122,6 +122,8 @@ void describe_json(const struct description *d)
 		json_count("catalog_keys", i->catalog_keys);
 		json_text("catalog_synced", i->catalog_synced ? show_time(i->catalog_synced) : NULL);
 	}
+	json_bool("durable", !i->dirty && !i->suspect && !i->foreign && !i->from_catalog);
+	json_bool("from_catalog", i->from_catalog);
 	json_bool("suspect", i->suspect);
 	json_count("epoch", i->epoch);
 	json_count("synced_epoch", i->synced_epoch);

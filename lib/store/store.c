@@ -327,8 +327,10 @@ BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_inf
 	r = entry ? no_such(s, name, blm_catalog_get(s->catalog, name, entry)) : blm_fail(-ENOMEM, "%s: out of memory", name);
 	if (r == 0)
 		r = blm_info_of_entry(ret, name, entry);
-	if (r == 0)
+	if (r == 0) {
 		blm_store_path(s, ret->uuid, ret->path);
+		ret->from_catalog = true;
+	}
 	free(entry);
 	return r;
 }
@@ -358,6 +360,7 @@ BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
 		strcpy(at->info.name, at->name);
 		if (err == 0)
 			blm_store_path(s, at->info.uuid, at->info.path);
+		at->info.from_catalog = err == 0;
 		r = each(context, &at->info, err);
 	}
 	free(at);

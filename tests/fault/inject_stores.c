@@ -46,8 +46,9 @@ static int label(struct world *w)
 static int find(struct world *w)
 {
 	struct blm_info *info = __builtin_alloca(sizeof(*info));
+	int r = blm_store_find(w->store, "a", info);
 
-	return blm_store_find(w->store, "a", info);
+	return r < 0 ? r : blm_store_refresh(w->store, info);
 }
 
 static int list(struct world *w)

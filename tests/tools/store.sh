@@ -2,6 +2,32 @@
 # store.sh - publish, mv, drop, label, verify, sync, create --force, secrets
 . "${0%/*}/tap.sh"
 
+ls_counts_the_keys_in_the_files_and_not_those_of_the_last_sync() {
+	bloomery create a -n 10000; seq 1500 | bloomery add a
+	seq 2201 | bloomery build b -n 10000
+	same "$(bloomery ls -l | awk 'NR > 1 { print $2 }' | tr '\n' ' ')" "$(bloomery info a b --json | json '" ".join(str(f["keys"]) for f in all)') "
+	bloomery ls --json | holds 'all[0]["keys"] > 1400 and all[0]["dirty"] and not all[0]["durable"] and all[0]["from_catalog"] is False'
+	seq 1501 1600 | bloomery add a --sync-every 1M; seq 1601 1700 | bloomery add a
+	mv store/filters .; mkdir store/filters		# then the catalog knows
+	bloomery ls -l > out 2> err
+	same "$(awk 'NR > 1 { print $2 }' out | tr '\n' ' ' | tr -d 0-9)" '* * '
+	grep -q '^bloomery: \* keys and size as of the last sync' err
+	bloomery ls --json | holds 'all[0]["keys"] > 1500 and all[0]["from_catalog"] and all[1]["from_catalog"]'
+}
+
+what_is_built_or_published_was_written_durably() {
+	seq 1000 | bloomery build b --seal -n 1000; seq 1000 | bloomery build ./b --kind fuse
+	bloomery create c -n 1000; bloomery publish c d
+	for f in b ./b c d; do
+		bloomery info $f | grep '^  created' > created
+		grep -q ', written durably then$' created
+		bloomery info $f --json | holds 'j["durable"] and not j["dirty"] and j["synced"] is None'
+	done
+	echo x | bloomery add c
+	bloomery info c | grep -q 'never synced, changed since$'
+	bloomery info c --json | holds 'not j["durable"]'
+}
+
 publishing_replaces_in_one_step() {
 	bloomery create seen -n 100; echo old | bloomery add seen
 	bloomery create ./new -n 200; echo new | bloomery add ./new
