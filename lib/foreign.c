@@ -60,6 +60,17 @@ void blm_outline_open_family(struct blm_outline *o, const struct blm_format *for
 		set_family(&o->contents.constant.template, widest_family(format));
 }
 
+/* The template's own kind too: that of a composite filter is no part's. */
+static int check_kinds(const struct blm_contents *contents, const char *shown)
+{
+	int r = 0;
+
+	blm_view_kind(le32toh(contents->constant.template.kind), shown, &r);
+	for (unsigned i = 0; r == 0 && i < contents->parts; i++)
+		blm_view_kind(le32toh(contents->part[i].kind), shown, &r);
+	return r;
+}
+
 int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown)
 {
 	struct blm_constant *c = &ret->contents.constant;
@@ -67,12 +78,9 @@ int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, con
 
 	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes = ret->asked_probes, .asked_everything = ret->asked_everything };
 	r = format->parse(ret, head, count, shown);
+	r = r < 0 ? r : check_kinds(&ret->contents, shown);
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; i < ret->contents.parts; i++)
-		if (!blm_kind_by_id(le32toh(ret->contents.part[i].kind)))
-			return blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not know", shown,
-					le32toh(ret->contents.part[i].kind));
 	blm_outline_open_family(ret, format);
 	if (format->memo) {
 		c->origin = htole32(format->id);

@@ -9,7 +9,8 @@ int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_tem
 	const char *why;
 
 	if (!family)
-		return blm_fail(-EPROTONOSUPPORT, "%s: hash family %u, which this program does not know", shown, le32toh(t->family));
+		return blm_fail(-EPROTONOSUPPORT, "%s: hash family %u, which this program does not know; "
+				"a later version may", shown, le32toh(t->family));
 	if (family->need && (why = family->need()))
 		return blm_fail(-ELIBACC, "%s: the hash %s: %s", shown, family->name, why);
 	*ret = (struct blm_hasher){

@@ -8,7 +8,8 @@ const struct blm_kind *blm_view_kind(uint32_t id, const char *shown, int *ret_er
 	const struct blm_kind *kind = blm_kind_by_id(id);
 
 	if (!kind)
-		*ret_err = blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not know", shown, id);
+		*ret_err = blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not "
+				    "know; a later version may", shown, id);
 	return kind;
 }
 
@@ -73,9 +74,11 @@ int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_field
 	uint64_t flip;
 
 	if (!rule)
-		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, which this program does not know", shown, le32toh(t->index_rule));
+		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, which this program does not know; "
+				"a later version may", shown, le32toh(t->index_rule));
 	if (!blm_order_name(le32toh(t->bit_order)))
-		return blm_fail(-EPROTONOSUPPORT, "%s: bit order %u, which this program does not know", shown, le32toh(t->bit_order));
+		return blm_fail(-EPROTONOSUPPORT, "%s: bit order %u, which this program does not know; "
+				"a later version may", shown, le32toh(t->bit_order));
 	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
 		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", shown, (unsigned long long)le64toh(t->cells),
 				blm_order_name(le32toh(t->bit_order)));

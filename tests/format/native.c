@@ -519,6 +519,129 @@ START_TEST(text_that_is_cut_or_damaged_is_refused)
 }
 END_TEST
 
+/* ---- Of a later version ---- */
+
+enum { KIND_OF_FILTER, KIND_OF_PART, KIND_OF_BOTH, HASH, RULE, ORDER, LATER };
+
+/* What this program has no name for, in a header whose checksums are right. */
+static void make_later(struct blm_header *h, int what, uint32_t number)
+{
+	uint32_t parts = (uint32_t)le64toh(h->live.parts.word);
+
+	number = htole32(number);
+	if (what == KIND_OF_FILTER || what == KIND_OF_BOTH)
+		h->constant.template.kind = number;
+	for (uint32_t i = 0; i < parts && (what == KIND_OF_PART || what == KIND_OF_BOTH); i++)
+		h->part[i].kind = number;
+	if (what == HASH)
+		h->constant.template.family = number;
+	if (what == RULE)
+		h->constant.template.index_rule = number;
+	if (what == ORDER)
+		h->constant.template.bit_order = number;
+	blm_template_id(&h->constant.template, h->constant.template_id);
+	h->constant.check = blm_check_constant(&h->constant);
+	for (uint32_t i = 0; i < parts; i++)
+		h->part[i].check = blm_check_part(&h->part[i], i, h->constant.uuid);
+}
+
+static void is_told(int r, const char *doing, int what)
+{
+	ck_assert_msg(r < 0, "%s, %d: %d", doing, what, r);
+	ck_assert_msg(strstr(blm_why(), "does not know") || strstr(blm_why(), "disagree"),
+		      "%s, %d: %s", doing, what, blm_why());
+}
+
+static void found_it(void *context, const struct blm_finding *found)
+{
+	*(bool *)context |= strstr(found->what, "does not know") || strstr(found->what, "disagree");
+}
+
+static void try_file(const char *path, struct blm_filter *like, int what)
+{
+	struct blm_params more = { .capacity = 100, .rate = 0.1 };
+	struct blm_filter *f = NULL;
+	struct blm_bank *bank;
+	bool found = false;
+
+	is_told(blm_open(&f, NULL, path, false), "open", what);
+	is_told(blm_open(&f, NULL, path, true), "open to change", what);
+	is_told(blm_open_foreign(&f, path, NULL), "open as it is", what);
+	is_told(blm_import_file(&f, NULL, NULL, NULL, path), "import", what);
+	is_told(blm_import_file(&f, NULL, "imported", NULL, path), "import", what);
+	is_told(blm_rebuild(NULL, path, &more, NULL, NULL), "rebuild", what);
+	ck_assert_int_lt(blm_store_publish(NULL, path, like, 0, 0), 0);
+	ck_assert_int_lt(blm_bank_open(&bank, path), 0);
+	ck_assert_int_ne(blm_verify(NULL, path, true, found_it, &found), 0);
+	ck_assert(found);
+}
+
+/* In a store, under a name that the catalog knows, and without the catalog. */
+static void try_store(const void *bytes, size_t count, int what)
+{
+	struct blm_params params = { .capacity = 100, .rate = 0.1 };
+	struct blm_store *store;
+	struct blm_filter *f;
+	struct blm_info info;
+	bool found = false;
+	char path[80];
+
+	OK(blm_store_open(&store, "later-store", BLM_STORE_CREATE));
+	OK(blm_create(&f, store, "seen", &params));
+	OK(blm_info(f, &info));
+	blm_close(f);
+	write_file(info.path, bytes, count);
+	ck_assert_int_lt(blm_open(&f, store, "seen", true), 0);
+	ck_assert(*blm_why());
+	blm_store_close(store);
+	strcpy(path, "later-store/filters/00112233-4455-4677-8899-aabbccddeeff.blm");
+	write_file(path, bytes, count);
+	ck_assert_int_ne(blm_store_verify("later-store", 0, found_it, &found), 0);
+	ck_assert_msg(found, "%d", what);
+	ck_assert_int_ne(blm_store_verify("later-store", BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	ck_assert_int_eq(unlink("later-store/catalog/data.mdb"), 0);
+	ck_assert_int_ne(blm_store_verify("later-store", BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	ck_assert_int_eq(access(path, F_OK), 0);	/* it stays for the later version */
+	ck_assert_int_eq(system("rm -r later-store"), 0);
+}
+
+static void try_kind(struct blm_filter *f, int kind)
+{
+	static const uint32_t numbers[] = { 99, 1000000, UINT32_MAX };
+	struct blm_header *h;
+	size_t count;
+
+	for (int what = KIND_OF_FILTER; what < LATER; what++)
+		for (size_t n = 0; n < ARRAY_LEN(numbers); n++) {
+			OK(blm_export_bytes(f, NULL, (void **)&h, &count));
+			make_later(h, what, numbers[n]);
+			write_file("later.blm", h, count);
+			try_file("later.blm", f, what);
+			if (n == 0 && kind % 4 == what % 4)
+				try_store(h, count, what);
+			blm_free(h);
+		}
+}
+
+START_TEST(what_only_a_later_version_knows_is_an_error_everywhere)
+{
+	struct blm_hash_info hash;
+	int hashes = 0, all = sorts();
+
+	while (blm_hash_list((size_t)hashes, &hash) == 0)
+		hashes++;
+	for (int kind = 0; kind < all / hashes; kind++) {
+		struct blm_filter *f = NULL;
+
+		for (int i = 0; !f && i < hashes; i++)
+			make_sort(kind * hashes + i, NULL, &f);
+		if (f)
+			try_kind(f, kind);
+		blm_close(f);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("native");
@@ -536,6 +659,7 @@ int main(void)
 	tcase_add_test(tc, a_foreign_file_is_opened_by_the_format_that_is_named);
 	tcase_add_test(tc, parts_out_of_order_and_a_header_that_is_cut_are_refused);
 	tcase_add_test(tc, text_that_is_cut_or_damaged_is_refused);
+	tcase_add_test(tc, what_only_a_later_version_knows_is_an_error_everywhere);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
