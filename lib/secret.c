@@ -319,6 +319,9 @@ struct beside {
 
 static int cannot(const struct blm_place *place, const struct beside *b, int err)
 {
+	if (err == -ELOOP)
+		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which is a symbolic link; "
+				"move the link away", place->shown, b->name);
 	return blm_fail(err, "%s: cannot write its secret %s: %s", place->shown, b->name, strerror(-err));
 }
 
@@ -341,7 +344,7 @@ static int check_owner(const struct blm_place *place, const struct beside *b)
 
 	if (fstat(b->fd, &st) < 0)
 		return cannot(place, b, -errno);
-	if (st.st_size == 0 && st.st_uid == geteuid())
+	if (S_ISREG(st.st_mode) && st.st_size == 0 && st.st_uid == geteuid())
 		fchmod(b->fd, 0600);	/* ours, and most likely made just now */
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which others may read or own; move that away, or chmod go= it",

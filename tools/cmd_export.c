@@ -6,6 +6,7 @@
 #include "values.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +52,20 @@ static int to_stdout(const struct blm_filter *f)
 	return r < 0 && r != -EPIPE ? fail(r) : DONE;
 }
 
+/* What is there by now may be another than was looked at: a file is not truncated, nor made. */
+static int to_device(const struct blm_filter *f, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	bool opened;
+
+	if (fd < 0)
+		return broken("%s: %s", path, strerror(errno));
+	opened = fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && dup2(fd, STDOUT_FILENO) >= 0;
+	close(fd);
+	return opened ? to_stdout(f) : broken("%s: was replaced while it was opened; try again", path);
+}
+
 /* A device or a pipe is written to; only a file is made. */
 static int to_file(const struct blm_filter *f, const char *path)
 {
@@ -58,7 +73,7 @@ static int to_file(const struct blm_filter *f, const char *path)
 	int r;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return freopen(path, "w", stdout) ? to_stdout(f) : broken("%s: %s", path, strerror(errno));
+		return to_device(f, path);
 	r = blm_export_file(f, &foreign, path);
 	return r < 0 ? fail(r) : DONE;
 }

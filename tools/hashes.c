@@ -203,13 +203,19 @@ static int map(struct hashes *h)
 	return DONE;
 }
 
-/* Under another name until it is whole. All of its space is taken now: a full disk is an error here, and not a signal later. */
+/*
+ * Under another name until it is whole: what a killed run left there goes first. Others may write in the folder too, so what has come there
+ * since, a link to any file of ours say, is not opened. All of its space is taken now: a full
+ * disk is an error here, and not a signal later.
+ */
 static int make(struct hashes *h, uint64_t pages)
 {
 	h->header.pages = htole64(pages);
-	h->fd = openat(h->dir, "hashes.new", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (unlinkat(h->dir, "hashes.new", 0) < 0 && errno != ENOENT)
+		return broken("%s/hashes.new: cannot be removed to make the table: %s", h->path, strerror(errno));
+	h->fd = openat(h->dir, "hashes.new", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (h->fd < 0)
-		return failed(h, "cannot be made");
+		return broken("%s/hashes.new: cannot be made: %s", h->path, strerror(errno));
 	errno = posix_fallocate(h->fd, 0, (off_t)offset_of(pages));
 	return errno ? failed(h, "cannot be made") : map(h);
 }
@@ -309,7 +315,9 @@ int hashes_open(struct hashes *ret, int dir, const char *path, uint64_t block_by
 	int code;
 
 	*ret = (struct hashes){ .dir = dir, .path = path };
-	ret->fd = openat(dir, "hashes", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ret->fd = openat(dir, "hashes", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	if (ret->fd < 0 && errno == ELOOP)
+		return broken("%s/hashes: a symbolic link, which is not followed; name the folder that it leads to", path);
 	if (ret->fd < 0)
 		return errno == ENOENT ? make_first(ret, block_bytes) : failed(ret, "cannot be opened");
 	if (pread(ret->fd, &ret->header, sizeof(ret->header), 0) != (ssize_t)sizeof(ret->header))

@@ -84,12 +84,28 @@ static int make_filter(struct seen *s)
 	return r < 0 ? fail(r) : DONE;
 }
 
+/* Others may write in the folder: through a link of theirs another filter of this user would be marked as replaced. */
+static int check_is_file(const struct seen *s)
+{
+	struct stat st;
+
+	if (fstatat(s->dir, "filter.blm", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? DONE : broken("%s: %s", s->filter_path, strerror(errno));
+	return S_ISREG(st.st_mode) ? DONE : broken("%s: not a regular file; remove it, and the filter is made anew", s->filter_path);
+}
+
 static int open_filter_of(struct seen *s)
 {
 	struct blm_info info;
 	uint64_t sum;
-	int r = blm_open(&s->f, NULL, s->filter_path, true);
+	int r, code = check_is_file(s);
 
+	if (code != DONE)
+		return code;
+	r = blm_open(&s->f, NULL, s->filter_path, true);
+	code = check_is_file(s);
+	if (code != DONE)
+		return code;
 	if (r == -EBADMSG || r == -ENODATA)	/* no filter, or not all of it */
 		unlink(s->filter_path);
 	else if (r < 0 && r != -ENOENT && r != -EUCLEAN)

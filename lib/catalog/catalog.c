@@ -248,27 +248,34 @@ static int sync_folder(const char *folder)
 	return code;
 }
 
-static int make(const char *folder, const struct blm_new_entry *entries, size_t count)
+/*
+ * LMDB follows a link and takes any file that is there. So the file is created here, and LMDB opens it by its
+ * descriptor, where there is a /proc.
+ */
+static int open_fresh(MDB_env *env, const char *fresh)
 {
-	char fresh[4096], path[4096];
-	MDB_env *env = NULL;
+	char self[40];
+	int fd, code;
+
+	if (unlink(fresh) < 0 && errno != ENOENT)
+		return errno;
+	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return errno;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	code = mdb_env_open(env, access(self, F_OK) == 0 ? self : fresh,
+			    MDB_NOLOCK | MDB_NOSUBDIR, 0644);
+	close(fd);
+	return code;
+}
+
+static int fill(MDB_env *env, const struct blm_new_entry *entries, size_t count)
+{
+	uint8_t bytes[BLM_RECORD_BYTES_MAX];
 	MDB_txn *txn = NULL;
 	MDB_dbi filters;
-	uint8_t bytes[BLM_RECORD_BYTES_MAX];
-	int code;
+	int code = mdb_txn_begin(env, NULL, 0, &txn);
 
-	if ((size_t)snprintf(fresh, sizeof(fresh), "%s/data.mdb.new", folder) >= sizeof(fresh))
-		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", folder);
-	snprintf(path, sizeof(path), "%s/data.mdb", folder);
-	unlink(fresh);
-	code = mdb_env_create(&env);
-	if (code == 0) {
-		mdb_env_set_maxdbs(env, 8);
-		mdb_env_set_mapsize(env, BLM_CATALOG_MAP + count * 4 * sizeof(bytes));
-		code = mdb_env_open(env, fresh, MDB_NOLOCK | MDB_NOSUBDIR, 0644);
-	}
-	if (code == 0)
-		code = mdb_txn_begin(env, NULL, 0, &txn);
 	if (code == 0)
 		code = mdb_dbi_open(txn, "filters", MDB_CREATE, &filters);
 	for (size_t i = 0; code == 0 && i < count; i++) {
@@ -278,9 +285,29 @@ static int make(const char *folder, const struct blm_new_entry *entries, size_t 
 		code = mdb_put(txn, filters, &key, &value, 0);
 	}
 	if (code == 0)
-		code = mdb_txn_commit(txn);
-	else if (txn)
+		return mdb_txn_commit(txn);
+	if (txn)
 		mdb_txn_abort(txn);
+	return code;
+}
+
+static int make(const char *folder, const struct blm_new_entry *entries, size_t count)
+{
+	char fresh[4096], path[4096];
+	MDB_env *env = NULL;
+	int code;
+
+	if ((size_t)snprintf(fresh, sizeof(fresh), "%s/data.mdb.new", folder) >= sizeof(fresh))
+		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", folder);
+	snprintf(path, sizeof(path), "%s/data.mdb", folder);
+	code = mdb_env_create(&env);
+	if (code == 0) {
+		mdb_env_set_maxdbs(env, 8);
+		mdb_env_set_mapsize(env, BLM_CATALOG_MAP + count * 4 * BLM_RECORD_BYTES_MAX);
+		code = open_fresh(env, fresh);
+	}
+	if (code == 0)
+		code = fill(env, entries, count);
 	if (env)
 		mdb_env_close(env);
 	if (code == 0 && rename(fresh, path) < 0)
@@ -289,7 +316,8 @@ static int make(const char *folder, const struct blm_new_entry *entries, size_t 
 		code = sync_folder(folder);
 	if (code) {
 		unlink(fresh);
-		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s", folder, mdb_strerror(code));
+		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s", fresh,
+				mdb_strerror(code));
 	}
 	return 0;
 }

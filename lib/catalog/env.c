@@ -80,12 +80,27 @@ static int open_table(struct blm_catalog *c)
 	return code ? blm_catalog_failed(c, code, "reading") : 0;
 }
 
+/* LMDB follows a link, which may have come after look(). LMDB writes nothing before this. */
+static bool is_named(const struct blm_catalog *c)
+{
+	struct stat named, st;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
+	return mdb_env_get_fd(c->env, &fd) == 0 && fstat(fd, &st) == 0 && lstat(path, &named) == 0
+	    && named.st_ino == st.st_ino && named.st_dev == st.st_dev;
+}
+
 /* MDB_NOTLS and MDB_NOLOCK: see catalog.h. */
 static int open_file(void *context)
 {
 	struct blm_catalog *c = context;
 	int code = mdb_env_open(c->env, c->folder, MDB_NOLOCK | MDB_NOTLS, 0644);
 
+	if (code == 0 && !is_named(c))
+		return blm_fail(-EUCLEAN, "%s/data.mdb: was replaced while it was opened; try again",
+				c->folder);
 	return code ? blm_catalog_failed(c, code, "opening") : open_table(c);
 }
 
@@ -151,8 +166,11 @@ static int look(const char *folder, bool write, struct stat *ret, bool *ret_writ
 		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", folder);
 	*ret_writable = access(path, W_OK) == 0;
 	err = errno;
-	if (stat(path, ret) < 0)
+	if (lstat(path, ret) < 0)
 		return blm_catalog_lost(path, errno);
+	if (!S_ISREG(ret->st_mode))
+		return blm_fail(-EUCLEAN, "%s: not a regular file; `bloomery verify --repair` makes the "
+				"catalog anew from the filters", path);
 	if (!ret->st_size)
 		return blm_catalog_lost(path, 0);
 	if (write && !*ret_writable)

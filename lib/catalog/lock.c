@@ -59,6 +59,31 @@ void blm_catalog_lock_watch_forks(void)
 
 /* ---- Opening and closing ---- */
 
+/* Through a link any file would be created or locked. Only a regular file is a lock. */
+static int open_lock(const char *path, bool write)
+{
+	/* flock() wants no right to write: other users' readers can hold it too */
+	int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, flags | (write ? O_CREAT : 0), 0644);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	if (fd >= 0) {
+		close(fd);
+		errno = EISDIR;
+	}
+	return -errno;
+}
+
+static int cannot_open(const char *path, int err)
+{
+	if (err == ELOOP || err == EISDIR || err == ENXIO)
+		return blm_fail(-EBADMSG, "%s: not a regular file; remove it, and the next use of the "
+				"store makes it", path);
+	return blm_fail(-err, "%s: %s", path, strerror(err));
+}
+
 /*
  * Without its file no writer can be kept out while this process reads, unless nothing can be
  * written.
@@ -73,7 +98,7 @@ static int no_lock(const char *folder, const char *path, int err)
 		return blm_fail(-ENOLCK, "%s: missing, and this user cannot make it; the store's owner makes it by any use of the store", path);
 	if (err == EACCES)
 		return blm_fail(-EACCES, "%s: %s; who reads the catalog locks this file, so let its owner `chmod a+r` it", path, strerror(err));
-	return blm_fail(-err, "%s: %s", path, strerror(err));
+	return cannot_open(path, err);
 }
 
 int blm_catalog_lock_open(struct blm_catalog_lock *ret, const char *folder, bool write)
@@ -85,9 +110,8 @@ int blm_catalog_lock_open(struct blm_catalog_lock *ret, const char *folder, bool
 		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", folder);
 	blm_catalog_lock_watch_forks();
 	pthread_mutex_lock(&all_mutex);		/* no fork between the descriptors and the list */
-	/* flock() wants no right to write: other users' readers can hold it too */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (write ? O_CREAT : 0), 0644);
-	r = fd >= 0 ? 0 : write ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : no_lock(folder, path, errno);
+	fd = open_lock(path, write);
+	r = fd >= 0 ? 0 : write ? cannot_open(path, -fd) : no_lock(folder, path, -fd);
 	if (r == 0) {
 		*ret = (struct blm_catalog_lock){ .fd = fd, .queue = -1, .folder = folder, .next = all };
 		if (fd >= 0)
@@ -163,7 +187,7 @@ static uint64_t last_commit(const struct blm_catalog_lock *lock)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/data.mdb", lock->folder);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return 0;
 	if (blm_snapshot_begin(&p, fd) == 0)

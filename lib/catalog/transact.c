@@ -40,7 +40,7 @@ static int open_data(const struct blm_catalog *c, struct stat *ret)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/data.mdb", c->folder);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, ret) < 0) {
 		int err = errno;
 
