@@ -8,10 +8,10 @@
 #include "carry.h"
 #include "file/sigbus.h"
 #include "filter.h"
+#include "hidden.h"
 #include "lanes.h"
 #include "sort/sort.h"
 
-#include <sodium.h>
 
 enum { THREADS_MAX = 1024, KEPT_FREE = 64 << 20 };
 
@@ -88,7 +88,7 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 
 	if (!is_sized(&p))
 		p.capacity = 1;
-	b->secret = sodium_init() < 0 ? NULL : sodium_malloc(BLM_SECRET_BYTES);
+	b->secret = blm_hidden_new(BLM_SECRET_BYTES);
 	r = b->secret ? blm_making_choose(&b->making, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.shown);
 	if (r < 0)
 		return r;
@@ -137,7 +137,7 @@ static int gather(struct blm_build *b)
 
 static void free_build(struct blm_build *b)
 {
-	sodium_free(b->secret);
+	blm_hidden_free(b->secret);
 	blm_carry_end(b->carry);
 	blm_place_clear(&b->place);
 	free(b);

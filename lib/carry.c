@@ -9,9 +9,9 @@
 #define XXH_INLINE_ALL
 #include "carry.h"
 #include "catalog/catalog.h"
+#include "random.h"
 #include "store/store.h"
 
-#include <sodium.h>
 #include <xxhash.h>
 
 struct blm_carry {
@@ -81,8 +81,9 @@ static int make(struct blm_carry **ret, struct blm_catalog *catalog, const uint8
 		return blm_fail(-ENOMEM, "out of memory for a list of %lld keys", (long long)count);
 	}
 	carry->mask = slots - 1;
-	randombytes_buf(&carry->seed, sizeof(carry->seed));
-	r = read_list(carry, catalog, uuid, (uint64_t)count);
+	r = blm_random(&carry->seed, sizeof(carry->seed), "a list of false positives");
+	if (r == 0)
+		r = read_list(carry, catalog, uuid, (uint64_t)count);
 	if (r < 0)
 		blm_carry_end(carry);
 	else

@@ -4,7 +4,6 @@
 #include "file/system.h"
 #include "filter.h"
 
-#include <sodium.h>
 
 /* ---- Changing ---- */
 
@@ -447,16 +446,13 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 
 /* ---- Counting ---- */
 
+/* Threads of all processes spread over the stripes, by their numbers. */
 static unsigned my_stripe(void)
 {
 	static _Thread_local unsigned stripe;	/* number + 1 */
 
-	if (!stripe) {
-		unsigned random = 0;
-
-		randombytes_buf(&random, sizeof(random));
-		stripe = random % BLM_STRIPES + 1;
-	}
+	if (!stripe)
+		stripe = (unsigned)scale((uint64_t)gettid() * UINT64_C(0x9E3779B97F4A7C15), BLM_STRIPES) + 1;
 	return stripe - 1;
 }
 

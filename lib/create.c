@@ -2,13 +2,15 @@
 #include "format/format.h"
 #include "filter.h"
 #include "hash/rule.h"
+#include "hidden.h"
 #include "options.h"
+#include "random.h"
 #include "sizing.h"
 
 #include <float.h>
 #include <limits.h>
 #include <math.h>
-#include <sodium.h>
+#include <stdio.h>
 
 /* ---- Parameters ---- */
 
@@ -235,29 +237,34 @@ BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_
 
 /* ---- Creating ---- */
 
-static void set_seeds(struct blm_template_fields *t, const struct blm_family *family, const struct blm_params *p, uint32_t count)
+static int set_seeds(struct blm_template_fields *t, const struct blm_family *family, const struct blm_params *p, uint32_t count)
 {
+	int r = count && !p->seed_count ? blm_random(t->seeds, 8 * count, "the seeds of a new filter") : 0;
+
+	if (r < 0)
+		return r;
 	t->seed_count = htole32(count);
-	randombytes_buf(t->seeds, 8 * count);
 	for (uint32_t i = 0; i < count; i++)
 		t->seeds[i] = htole64(p->seed_count ? p->seeds[i] : t->seeds[i] & family_seed_max(family));
+	return 0;
 }
 
 static int set_family(struct blm_making *making, const struct blm_family *family, const struct blm_params *p, uint8_t secret[BLM_SECRET_BYTES])
 {
 	struct blm_template_fields *t = &making->template;
+	int r;
 
-	if (sodium_init() < 0)
-		return blm_fail(-EIO, "the system gives no random numbers");
 	t->family = htole32(family->id);
 	t->tweak = htole64(p->tweak);
-	set_seeds(t, family, p, family_seeds(family, making->whole.probes));
-	if (!family->keyed)
-		return 0;
+	r = set_seeds(t, family, p, family_seeds(family, making->whole.probes));
+	if (r < 0 || !family->keyed)
+		return r;
 	if (p->secret)
-		memcpy(secret, p->secret, BLM_SECRET_BYTES);
+		blm_secret_copy(secret, p->secret);
 	else
-		randombytes_buf(secret, BLM_SECRET_BYTES);
+		r = blm_random(secret, BLM_SECRET_BYTES, "the secret of a new filter");
+	if (r < 0)
+		return r;
 	blm_key_id(secret, t->key_id);
 	making->secret = secret;
 	return 0;
@@ -360,7 +367,7 @@ int blm_making_from(struct blm_making *ret, const struct blm_params *params, uin
 
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params)
 {
-	uint8_t *secret = sodium_init() < 0 ? NULL : sodium_malloc(BLM_SECRET_BYTES);
+	uint8_t *secret = blm_hidden_new(BLM_SECRET_BYTES);
 	struct blm_making making;
 	int r = secret ? blm_making_from(&making, params, secret) : blm_fail(-ENOMEM, "no memory for a secret key");
 
@@ -368,6 +375,6 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
 		r = blm_check_empty(making.of, name ? name : "(memory)");
 	if (r == 0)
 		r = params->replace ? make_or_replace(ret, store, name, &making) : blm_make(ret, store, name, &making, NULL, NULL);
-	sodium_free(secret);
+	blm_hidden_free(secret);
 	return r;
 }

@@ -1,8 +1,8 @@
 /* filter.c - handles: opened, made, closed, and what becomes of them in a forked child */
 #include "exchange.h"
+#include "hidden.h"
 
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -97,7 +97,7 @@ static void free_handle(struct blm_filter *f)
 		older = view->older;
 		blm_view_free(view);
 	}
-	sodium_free(f->secret);
+	blm_hidden_free(f->secret);
 	pthread_mutex_destroy(&f->renewing);
 	blm_place_clear(&f->place);
 	free(f);
@@ -107,9 +107,10 @@ static int keep_given_secret(struct blm_filter *f, const uint8_t *secret)
 {
 	if (!secret)
 		return 0;
-	if (sodium_init() < 0 || !(f->secret = sodium_malloc(BLM_SECRET_BYTES)))
+	f->secret = blm_hidden_new(BLM_SECRET_BYTES);
+	if (!f->secret)
 		return blm_fail(-ENOMEM, "%s: no memory for its secret key", f->place.shown);
-	memcpy(f->secret, secret, BLM_SECRET_BYTES);
+	blm_secret_copy(f->secret, secret);
 	return 0;
 }
 

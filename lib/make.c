@@ -5,7 +5,6 @@
 #include "shadow.h"
 
 #include <fcntl.h>
-#include <sodium.h>
 #include <unistd.h>
 
 void blm_making_like(struct blm_making *ret, const struct blm_view *view)
@@ -73,12 +72,14 @@ void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, 
 	};
 }
 
-static void set_constant(struct blm_constant *c, const struct blm_making *making)
+static int set_constant(struct blm_constant *c, const struct blm_making *making, const char *shown)
 {
 	const struct blm_shape *whole = &making->whole;
 	bool sealed = making->sealed || !kind_takes_keys(making->of);	/* what takes no keys never changes */
+	int r = blm_constant_begin(c, shown);
 
-	blm_constant_begin(c);
+	if (r < 0)
+		return r;
 	c->capacity = htole64(making->capacity);
 	c->rate = htole64(blm_bits_of(making->rate));
 	c->flags = htole64((making->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
@@ -94,6 +95,7 @@ static void set_constant(struct blm_constant *c, const struct blm_making *making
 	c->origin_bytes = htole32(making->origin_bytes);
 	memcpy(c->origin_head, making->origin_head, sizeof(c->origin_head));
 	blm_template_id(&c->template, c->template_id);
+	return 0;
 }
 
 static void set_header(struct blm_header *header, const struct blm_making *making, const char *name)
@@ -125,9 +127,10 @@ static int take_space(struct blm_new_file *file, const struct blm_header *header
 
 static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_making *making, struct blm_header *header)
 {
-	int fd, r;
+	int fd, r = set_constant(&header->constant, making, place->shown);
 
-	set_constant(&header->constant, making);
+	if (r < 0)
+		return r;
 	set_header(header, making, blm_place_name(place));
 	r = take_space(&unborn->file, header, making->parts, making->sparse || place->memory, place->shown);
 	if (r < 0)
@@ -177,10 +180,8 @@ int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const
 	if (r < 0)
 		return r;
 	header = calloc(1, sizeof(*header));
-	if (!header || sodium_init() < 0) {
-		free(header);
+	if (!header)
 		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
-	}
 	r = blm_place_new(place, making->mode, &unborn.file);
 	if (r == 0) {
 		r = make(&unborn, place, making, header);

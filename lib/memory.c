@@ -1,9 +1,9 @@
 /* memory.c - filters in memory: files without a name */
 #include "memory.h"
 #include "bloomery.h"
+#include "hidden.h"
 
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ void blm_memory_release(struct blm_memory *memory)
 		return;
 	if (memory->fd >= 0)
 		close(memory->fd);
-	sodium_free(memory->secret);
+	blm_hidden_free(memory->secret);
 	free(memory);
 }
 
@@ -94,16 +94,16 @@ int blm_memory_secret(const struct blm_memory *memory, uint8_t *ret)
 {
 	if (!memory->secret)
 		return blm_fail(-ENOKEY, "a keyed filter in memory, and its secret is not known; give it");
-	memcpy(ret, memory->secret, BLM_SECRET_BYTES);
+	blm_secret_copy(ret, memory->secret);
 	return 0;
 }
 
 int blm_memory_keep_secret(struct blm_memory *memory, const uint8_t *secret)
 {
 	if (!memory->secret)
-		memory->secret = sodium_malloc(BLM_SECRET_BYTES);
+		memory->secret = blm_hidden_new(BLM_SECRET_BYTES);
 	if (!memory->secret)
 		return blm_fail(-ENOMEM, "no memory for a secret key");
-	memcpy(memory->secret, secret, BLM_SECRET_BYTES);
+	blm_secret_copy(memory->secret, secret);
 	return 0;
 }

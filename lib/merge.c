@@ -7,9 +7,9 @@
 #include "carry.h"
 #include "combine.h"
 #include "guard.h"
+#include "hidden.h"
 #include "sort/sort.h"
 
-#include <sodium.h>
 
 /* ---- Several into one ---- */
 
@@ -143,10 +143,10 @@ struct blm_update {
 static int take_hasher(struct blm_update *u, const struct blm_view *view)
 {
 	if (view->secret) {
-		u->secret = sodium_malloc(BLM_SECRET_BYTES);
+		u->secret = blm_hidden_new(BLM_SECRET_BYTES);
 		if (!u->secret)
 			return blm_fail(-ENOMEM, "%s: no memory for its secret key", u->place.shown);
-		memcpy(u->secret, view->secret, BLM_SECRET_BYTES);
+		blm_secret_copy(u->secret, view->secret);
 	}
 	u->hash_id = view->hash_id;
 	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret, u->place.shown);
@@ -213,7 +213,7 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u)
 		blm_sort_end(&u->add);
 	if (u->sorts[1])
 		blm_sort_end(&u->remove);
-	sodium_free(u->secret);
+	blm_hidden_free(u->secret);
 	blm_carry_end(u->carry);
 	blm_place_clear(&u->place);
 	free(u);

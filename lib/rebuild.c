@@ -2,10 +2,10 @@
 #include "carry.h"
 #include "filter.h"
 #include "format/format.h"
+#include "hidden.h"
 #include "replace.h"
 
 #include <math.h>
-#include <sodium.h>
 
 /* What the old one gives to the new one where nothing else was asked for. */
 struct old {
@@ -34,7 +34,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	r = blm_info(f, &ret->info);
 	view = current_view(f);
 	if (view->secret)
-		memcpy(ret->secret, view->secret, BLM_SECRET_BYTES);
+		blm_secret_copy(ret->secret, view->secret);
 	ret->no_shadow = view->whole.kind->shadow && !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;
@@ -167,7 +167,7 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 	BLM_INSIDE;
 	struct blm_making *making = malloc(sizeof(*making));
 	struct old *old = calloc(1, sizeof(*old));
-	struct secrets *secrets = sodium_init() < 0 ? NULL : sodium_malloc(sizeof(*secrets));
+	struct secrets *secrets = blm_hidden_new(sizeof(*secrets));
 	struct blm_params p = *params;
 	struct blm_place named, place;
 	int r = making && old && secrets ? 0 : blm_fail(-ENOMEM, "out of memory");
@@ -194,7 +194,7 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 		r = fill_and_swap(&place, making, fill, context);
 		blm_place_clear(&place);
 	}
-	sodium_free(secrets);
+	blm_hidden_free(secrets);
 	free(making);
 	if (old)
 		free(old->options);

@@ -9,6 +9,7 @@
 #include "bloomery.h"
 #include "file/image.h"
 #include "file/system.h"
+#include "hidden.h"
 #include "memory.h"
 #include "place.h"
 #include "store/store.h"
@@ -32,6 +33,7 @@ void blm_key_id(const uint8_t *secret, uint8_t ret[8])
 
 	crypto_generichash_blake2b(hash, sizeof(hash), secret, BLM_SECRET_BYTES, NULL, 0);
 	memcpy(ret, hash, 8);
+	blm_wipe_stack();
 }
 
 /* keys/ID in a store, PATH.key beside a path. */
@@ -81,7 +83,8 @@ static int read_text(int fd, struct text *ret)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
 		return -EINVAL;
-	if (sodium_init() < 0 || !(ret->chars = sodium_malloc((size_t)st.st_size + 1)))
+	ret->chars = blm_hidden_new((size_t)st.st_size + 1);
+	if (!ret->chars)
 		return -ENOMEM;
 	n = blm_read_at(fd, ret->chars, (size_t)st.st_size, 0);
 	ret->count = n < 0 ? 0 : (size_t)n;
@@ -162,7 +165,8 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	close(fd);
 	if (r == 0)
 		at = find_line(&text, key_id, ret, &any);
-	sodium_free(text.chars);
+	blm_hidden_free(text.chars);
+	blm_wipe_stack();
 	if (r < 0)
 		return blm_fail(r == -EINVAL ? -ENOKEY : r, "%s: its secret %s%s cannot be read: %s", place->shown, in, name, strerror(-r));
 	if (at >= 0)
@@ -354,8 +358,8 @@ static int check_owner(const struct blm_place *place, const struct beside *b)
 
 static void close_beside(struct beside *b)
 {
-	sodium_free(b->text.chars);
-	sodium_free(b->room);
+	blm_hidden_free(b->text.chars);
+	blm_hidden_free(b->room);
 	if (b->fd >= 0)
 		close(b->fd);
 	if (b->folder >= 0)
@@ -374,7 +378,8 @@ static int open_beside(struct beside *ret, const struct blm_place *place, bool m
 	r = ret->folder = blm_folder_of(ret->name, &ret->last);
 	if (r < 0)
 		return r;
-	if (sodium_init() < 0 || !(ret->room = sodium_malloc(BLM_SECRET_BYTES)))
+	ret->room = blm_hidden_new(BLM_SECRET_BYTES);
+	if (!ret->room)
 		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->shown);
 	for (r = 0; r == 0; ) {		/* until it is still that of its name when it is locked */
 		if (ret->fd >= 0)
@@ -477,9 +482,13 @@ static void lose_beside(const struct blm_place *place, const uint8_t key_id[8])
 
 int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret)
 {
+	int r;
+
 	if (place->memory)
 		return blm_memory_keep_secret(place->memory, secret);
-	return place->store ? keep_in_store(place, key_id, secret) : keep_beside(place, key_id, secret);
+	r = place->store ? keep_in_store(place, key_id, secret) : keep_beside(place, key_id, secret);
+	blm_wipe_stack();
+	return r;
 }
 
 void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8])
@@ -492,6 +501,7 @@ void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8
 		return;
 	snprintf(why, sizeof(why), "%s", blm_why());	/* of what came to nothing */
 	lose_beside(place, key_id);
+	blm_wipe_stack();
 	blm_fail(0, "%s", why);
 }
 

@@ -2,9 +2,9 @@
 #include "allow.h"
 #include "file/system.h"
 #include "filter.h"
+#include "hidden.h"
 #include "shadow.h"
 
-#include <sodium.h>
 #include <unistd.h>
 
 /* ---- Making a view of a file ---- */
@@ -105,10 +105,11 @@ int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const 
 
 	if (!view->hasher.family->keyed)
 		return 0;
-	if (sodium_init() < 0 || !(view->secret = sodium_malloc(BLM_SECRET_BYTES)))
+	view->secret = blm_hidden_new(BLM_SECRET_BYTES);
+	if (!view->secret)
 		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->shown);
 	if (given)
-		memcpy(view->secret, given, BLM_SECRET_BYTES);
+		blm_secret_copy(view->secret, given);
 	else
 		r = blm_place_secret(place, key_id, view->secret);
 	if (r < 0)
@@ -126,7 +127,7 @@ void blm_view_free(struct blm_view *view)
 	if (!view)
 		return;
 	blm_image_unmap(&view->image);
-	sodium_free(view->secret);
+	blm_hidden_free(view->secret);
 	blm_lock_destroy(&view->lock);
 	pthread_mutex_destroy(&view->syncing);
 	pthread_mutex_destroy(&view->writing);

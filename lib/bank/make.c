@@ -376,9 +376,10 @@ static int put_all(struct out *o, const struct blm_bank_build *b, const struct b
 static int write_header(struct blm_bank_build *b, const struct blm_new_file *file)
 {
 	struct blm_bank_header h = { .constant = b->constant };
-	int r;
+	int r = blm_constant_begin(&h.constant, b->place.shown);
 
-	blm_constant_begin(&h.constant);
+	if (r < 0)
+		return r;
 	memcpy(h.constant.magic, BLM_BANK_MAGIC, 8);
 	h.constant.header_bytes = htole32(BLM_BANK_HEADER_BYTES);
 	h.constant.check = blm_check_constant(&h.constant);

@@ -6,8 +6,8 @@
 #include "file/sigbus.h"
 #include "file/system.h"
 #include "file/where.h"
+#include "random.h"
 
-#include <sodium.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -359,15 +359,19 @@ int blm_image_check(struct blm_image *image, const char *path, struct blm_conten
 	return r;
 }
 
-void blm_constant_begin(struct blm_constant *c)
+int blm_constant_begin(struct blm_constant *c, const char *shown)
 {
+	int r = blm_random(c->uuid, sizeof(c->uuid), shown);
+
+	if (r < 0)
+		return r;
 	memcpy(c->magic, BLM_MAGIC, 8);
 	c->version = htole32(BLM_FORMAT_VERSION);
 	c->header_bytes = htole32(BLM_HEADER_BYTES);
-	randombytes_buf(c->uuid, sizeof(c->uuid));
 	c->uuid[6] = (uint8_t)((c->uuid[6] & 0x0f) | 0x40);	/* RFC 4122: random */
 	c->uuid[8] = (uint8_t)((c->uuid[8] & 0x3f) | 0x80);
 	c->created = htole64(blm_now());
+	return 0;
 }
 
 void blm_header_finish(struct blm_header *header, unsigned parts)

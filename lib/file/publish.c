@@ -2,10 +2,10 @@
 #include "file/lock.h"
 #include "file/publish.h"
 #include "file/system.h"
+#include "random.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
@@ -14,13 +14,14 @@
 
 enum { PAGE = 4096 };		/* what is left out where it is zero */
 
-static void temporary_name(char ret[BLM_TEMPORARY_NAME])
+static int temporary_name(char ret[BLM_TEMPORARY_NAME])
 {
-	uint64_t random = 0;
+	uint64_t random;
+	int r = blm_random(&random, sizeof(random), "the name of a temporary file");
 
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		random = (uint64_t)getpid();
-	snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-%016llx", (unsigned long long)random);
+	if (r == 0)
+		snprintf(ret, BLM_TEMPORARY_NAME, ".bloomery-%016llx", (unsigned long long)random);
+	return r;
 }
 
 /* The prefix, then from least to most of the digits, and nothing else. */
@@ -51,7 +52,10 @@ static int make(struct blm_new_file *file, mode_t mode)
 {
 	file->fd = openat(file->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 	if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-		temporary_name(file->temporary);
+		int r = temporary_name(file->temporary);
+
+		if (r < 0)
+			return r;
 		file->fd = openat(file->folder, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
 		if (file->fd >= 0)
 			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
@@ -275,7 +279,9 @@ static int put_over(struct blm_new_file *file, const char *name, enum blm_over o
 		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			blm_replacement_name(st.st_ino, temporary);
 		} else {
-			temporary_name(temporary);
+			r = temporary_name(temporary);
+			if (r < 0)
+				return r;
 			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
 		}
 		r = name_it(file, temporary);
@@ -353,9 +359,8 @@ void blm_new_file_take_back(struct blm_new_file *file, const char *name)
 {
 	char temporary[BLM_TEMPORARY_NAME];
 
-	temporary_name(temporary);
 	blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
-	if (renameat(file->folder, name, file->folder, temporary) == 0)
+	if (temporary_name(temporary) == 0 && renameat(file->folder, name, file->folder, temporary) == 0)
 		memcpy(file->temporary, temporary, sizeof(temporary));
 	else
 		unlinkat(file->folder, name, 0);

@@ -64,10 +64,13 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
 {
 	struct blm_header *header = (struct blm_header *)head;
 	struct blm_contents *c = &o->contents;
+	int r = 0;
 
 	header->constant = c->constant;
 	if (!le32toh(c->constant.version))	/* another program's file, opened as it is: this makes it one of ours */
-		blm_constant_begin(&header->constant);
+		r = blm_constant_begin(&header->constant, shown);
+	if (r < 0)
+		return r;
 	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_SHADOW);	/* the records of its blocks stay behind, and the second image */
 	blm_template_id(&header->constant.template, header->constant.template_id);
 	memcpy(header->part, c->part, c->parts * sizeof(*c->part));

@@ -16,7 +16,7 @@ static uint64_t mixed(uint64_t x)
 static void some_entry(struct blm_entry *ret, uint64_t number)
 {
 	memset(ret, 0, sizeof(*ret));
-	blm_constant_begin(&ret->constant);
+	blm_constant_begin(&ret->constant, "test");
 	ret->constant.template.seed_count = htole32(number % 5 ? 1 : (uint32_t)(number % BLM_FORMAT_SEEDS));
 	ret->constant.check = blm_check_constant(&ret->constant);
 	ret->labels_bytes = number % 3 ? 0 : (uint32_t)(number % (BLM_FORMAT_LABELS - 1));

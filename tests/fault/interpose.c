@@ -6,7 +6,7 @@
  *
  * Of what these libraries call, the following does not come here (calls.py reads the names before the colons, and itself has those of what
  * works in memory only):
- *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid, geteuid, getpagesize, sigaction, sigpending,
+ *   - close, closedir, fclose, clock_gettime, time, nanosleep, getrlimit, getrusage, getpid, gettid, geteuid, getpagesize, sigaction, sigpending,
  *     sigtimedwait, pthread_sigmask, raise: cannot fail as they are called, or fail without effect
  *   - pthread_mutex_init, pthread_mutex_destroy, pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_unlock, pthread_cond_init,
  *     pthread_cond_destroy, pthread_cond_wait, pthread_cond_signal, pthread_cond_broadcast, pthread_rwlock_init, pthread_rwlock_destroy,
@@ -16,7 +16,6 @@
  *   - register_atfork: pthread_atfork(), that is; the C library has room for 48 of them, and then allocates
  *   - asprintf, strdup: allocate with malloc(), which comes here
  *   - the system calls that the C library makes itself, in fgets, getdents, realpath, dlopen: the function fails as a whole
- *   - getrandom with ENOSYS: libsodium asks once whether the system has it, and aborts where later it has not
  *   - dlopen, dlsym, dlerror: this program is linked with what the library else loads
  *   - mremap: only the handler of SIGBUS calls it, where memory has run out and no call returns to say so: the program then ends by the signal,
  *     as it would without the handler
@@ -69,7 +68,7 @@ static const struct { const char *name; int errors[8]; } kinds[FAULT_CALLS] = {
 	[FAULT_FOLDER] = { "a listing of a folder", { ENOMEM, EIO } },
 	[FAULT_HOLE] = { "a hole", { EOPNOTSUPP, ENOSPC, EIO } },
 	[FAULT_PATH] = { "a way to a path", { EACCES, ENOENT, ENOMEM } },
-	[FAULT_RANDOM] = { "random bytes", { EINTR } },
+	[FAULT_RANDOM] = { "random bytes", { EINTR, ENOSYS } },
 	[FAULT_THREAD] = { "a thread", { EAGAIN } },
 	[FAULT_WAIT] = { "a wait for another thread", { ETIMEDOUT } },
 	[FAULT_MACHINE] = { "a question about the machine", { ENOSYS, EPERM } },

@@ -333,7 +333,7 @@ START_TEST(a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second)
 		struct blm_constant *c = &entries[i].entry.constant;
 
 		snprintf(entries[i].name, sizeof(entries[i].name), "filter-%d", i);
-		blm_constant_begin(c);
+		blm_constant_begin(c, "test");
 		c->capacity = htole64(100);
 		c->rate = htole64(blm_bits_of(0.01));
 		c->template.kind = htole32(2);

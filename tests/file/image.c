@@ -10,7 +10,7 @@ START_TEST(a_header_has_a_random_uuid_of_its_own_and_the_time)
 	uint64_t before = blm_now();
 
 	for (int i = 0; i < 100; i++) {		/* RFC 4122, section 4.4 */
-		blm_constant_begin(&c);
+		blm_constant_begin(&c, "test");
 		ck_assert_uint_eq(c.uuid[6] >> 4, 4);
 		ck_assert_uint_eq(c.uuid[8] >> 6, 2);
 		ck_assert_mem_ne(c.uuid, last.uuid, 16);
@@ -28,7 +28,7 @@ START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_r
 	uint64_t end = BLM_HEADER_BYTES;
 	struct blm_contents *contents = malloc(sizeof(*contents));
 
-	blm_constant_begin(&header->constant);
+	blm_constant_begin(&header->constant, "test");
 	header->constant.capacity = htole64(1);
 	header->constant.rate = htole64(blm_bits_of(0.5));
 	blm_template_id(&header->constant.template, header->constant.template_id);

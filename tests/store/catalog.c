@@ -24,7 +24,7 @@ static int file;
 static void an_entry(struct blm_entry *ret, uint32_t seeds, uint32_t labels)
 {
 	memset(ret, 0, sizeof(*ret));
-	blm_constant_begin(&ret->constant);
+	blm_constant_begin(&ret->constant, "test");
 	ret->constant.template.seed_count = htole32(seeds);
 	ret->constant.check = blm_check_constant(&ret->constant);
 	ret->labels_bytes = labels;

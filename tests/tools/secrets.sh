@@ -2,24 +2,48 @@
 # secrets.sh - where the secrets of keyed filters are, and where not
 . "${0%/*}/tap.sh"
 
-# Of a command that reads the FIFO "keys", after it has hashed many: how many copies of the secret in $1, raw or in hexadecimal digits, or
-# of its halves, a core dump would have beside the registers, if the kernel made one as it does by default, and whether the command has it
-# at all. On a stack the loops leave pieces: of that only whole copies count.
-copies_in_a_dump()
+# Of a command that reads the FIFO "keys", after it has hashed many: how many pieces of the secret in $1 a core dump would have beside the
+# registers, if the kernel made one as it does by default, and whether the command has it at all. A piece is any 8 bytes of it that follow
+# one another, forwards or backwards, their digits, and the words that SipHash begins with.
+pieces_in_a_dump()
 {
 	rm -f keys; mkfifo keys
 	python3 - "$@" <<'P'
-import fcntl, os, re, struct, subprocess, sys, termios, time
-hexadecimal = open(sys.argv[1]).read().strip()
-secret = bytes.fromhex(hexadecimal)
-whole, halves = [secret, hexadecimal.encode()], [] if os.environ.get('SANITIZED') else [secret[:8], secret[8:]]	# they keep stacks elsewhere
-process = subprocess.Popen(sys.argv[2:], stdout=open('out', 'w'), stderr=subprocess.DEVNULL)
-with open('keys', 'wb') as keys:		# returns when the command has opened it, so it has opened its filter
+import fcntl, glob, os, re, struct, subprocess, sys, termios, time
+digits = open(sys.argv[1]).read().strip()
+secret = bytes.fromhex(digits)
+low, high = struct.unpack('<2Q', secret)
+begin = low ^ 0x736f6d6570736575, high ^ 0x646f72616e646f6d, low ^ 0x6c7967656e657261, high ^ 0x7465646279746573, high ^ 0x646f72616e646f83
+pieces = [secret[i:i + 8] for i in range(9)] + [digits.encode()[2 * i:2 * i + 16] for i in range(9)]
+pieces += [piece[::-1] for piece in pieces] + [struct.pack(order, word) for word in begin for order in ('<Q', '>Q')]
+if os.environ.get('SANITIZED'):		# they keep stacks elsewhere, and frames that nobody wipes
+	pieces = [secret, digits.encode()]
+pieces = re.compile(b'|'.join(map(re.escape, pieces)))
+
+# Waits for input on every thread, so no batch is under way.
+def idle():
+	time.sleep(0.1)
+	try:
+		return all(open(task).read().rsplit(')', 1)[1].split()[0] == 'S' for task in glob.glob(f'/proc/{process.pid}/task/*/stat'))
+	except (FileNotFoundError, ProcessLookupError):
+		return False
+
+process = subprocess.Popen(sys.argv[2:], stdout=open('out', 'w'), stderr=open('err', 'w'))
+pipe = None
+while pipe is None:			# until the command has opened it, so it has opened its filter
+	assert process.poll() is None, open('err').read()
+	try:
+		pipe = os.open('keys', os.O_WRONLY | os.O_NONBLOCK)
+	except OSError:
+		time.sleep(0.01)
+os.set_blocking(pipe, True)
+with open(pipe, 'wb') as keys:
 	keys.write(b''.join(b'key %d\n' % i for i in range(200000)))
 	keys.flush()
 	while struct.unpack('i', fcntl.ioctl(keys, termios.FIONREAD, bytes(4)))[0]:
 		time.sleep(0.01)
-	time.sleep(0.2)
+	while not (idle() and idle() and idle()):
+		pass
 	dumped = kept = 0
 	area = None
 	try:
@@ -37,12 +61,14 @@ with open('keys', 'wb') as keys:		# returns when the command has opened it, so i
 			found = memory.read(area[1] - area[0])
 		except (OSError, ValueError):
 			continue
-		copies = sum(found.count(form) for form in (whole if area[4] == '[stack]' else whole + halves))
+		at = [match.start() for match in pieces.finditer(found)]
 		if 'dd' in line.split():
-			kept += copies
+			kept += len(at)
 		else:
-			dumped += copies
-assert process.wait() == 0
+			dumped += len(at)
+			for byte in at:
+				print(f'at byte {byte} of {len(found)} of {area[4] or "nameless memory"}', file=sys.stderr)
+assert process.wait() == 0, open('err').read()
 if smaps:
 	assert kept > 0
 print(dumped if smaps else 'hidden')
@@ -52,19 +78,38 @@ P
 in_no_dump()
 {
 	local said
-	said=$(copies_in_a_dump "$@")
+	said=$(pieces_in_a_dump "$@")
 	[ "$said" = 0 ] || [ "$said" = hidden ] || { echo "$said pieces of the secret: $*"; return 1; }
 }
 
+secrets() { for name; do head -c 16 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > $name; done; }
+
 no_secret_is_in_a_core_dump() {
-	head -c 16 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > secret; head -c 16 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > other
+	secrets secret other
 	bloomery create ./f -n 400k --untrusted --key-file secret
 	in_no_dump secret "$BLOOMERY" add ./f keys
 	in_no_dump secret "$BLOOMERY" add ./f keys --key-file secret
 	in_no_dump secret "$BLOOMERY" test -c ./f keys --key-file secret; same "$(cat out)" 200000
+	in_no_dump secret "$BLOOMERY" filter --with ./f keys
 	in_no_dump secret "$BLOOMERY" rebuild ./f --from keys
 	in_no_dump other "$BLOOMERY" rebuild ./f --from keys --key-file other
 	in_no_dump secret "$BLOOMERY" claim ./g --create -n 400k --untrusted --key-file secret keys; same "$(head -1 out)" 'key 0'
+	in_no_dump secret "$BLOOMERY" build ./b -p 0.01 --untrusted --key-file secret keys
+}
+
+with_each_instruction_set_and_kind_no_secret_is_in_a_core_dump() {
+	secrets secret
+	for set in scalar avx2; do
+		export BLOOMERY_SIMD=$set
+		in_no_dump secret "$BLOOMERY" claim ./$set --create -n 400k --untrusted --key-file secret keys
+		in_no_dump secret "$BLOOMERY" test -c ./$set keys
+	done
+	unset BLOOMERY_SIMD
+	bloomery create inside -n 400k --kind counting --hash siphash --key-file secret
+	for command in add test remove; do in_no_dump secret "$BLOOMERY" $command inside keys; done
+	bloomery create ./cuckoo -n 400k --kind cuckoo --hash siphash --key-file secret; in_no_dump secret "$BLOOMERY" claim ./cuckoo keys
+	in_no_dump secret "$BLOOMERY" build ./golomb -p 0.01 --kind golomb --hash siphash --key-file secret keys
+	in_no_dump secret "$BLOOMERY" update ./golomb --add keys
 }
 
 # A command that reads the FIFO "keys", and meanwhile is killed by a signal that dumps core: is one written?
