@@ -36,7 +36,8 @@
  *       -EROFS            a change to a sealed filter, or in a store that was opened for reading
  *       -ENOSYS           a filter of a kind that must notice power cuts is to be made or opened for changes where the system does not tell
  *                         which boot this is (/proc/sys/kernel/random/boot_id), or one without a second image that was changed since its
- *                         last sync is to be read there: mount /proc
+ *                         last sync is to be read there: mount /proc; or the system gives no random numbers, by getrandom(2)
+ *                         or /dev/urandom, which a new file takes
  *       -ELIBACC          zlib, zstd or libmd, which are loaded when something first needs them, cannot be
  *     Each of these, and -ENOMEM and what open(2), mmap(2) and fcntl(2) fail with, can come from any function that
  *     opens, makes or changes a filter, so the comments below name only what needs saying.

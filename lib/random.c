@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 1000 };		/* of a call that is interrupted, or says that it is not ready; a millisecond each */
+enum { TRIES = 100 };		/* of a call that is interrupted, or says that it is not ready; a millisecond each */
 
 /* As much as one call gives, or -errno. */
 static ssize_t some_of(int fd, uint8_t *to, size_t bytes)
@@ -58,6 +58,7 @@ int blm_random(void *ret, size_t bytes, const char *shown)
 	by_device = from_device(ret, bytes);
 	if (by_device == 0)
 		return 0;
-	return blm_fail(by_call == -EAGAIN ? -EIO : by_call, "%s: no random numbers (getrandom: %s; /dev/urandom: %s); "
-			"allow getrandom(2) or mount /dev", shown, strerror(-by_call), strerror(-by_device));
+	return blm_fail(by_call == -EAGAIN || by_call == -EINTR ? -EIO : by_call,
+			"%s: no random numbers (getrandom: %s; /dev/urandom: %s); allow getrandom(2) or mount /dev",
+			shown, strerror(-by_call), strerror(-by_device));
 }

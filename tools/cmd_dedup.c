@@ -202,8 +202,6 @@ static int run(int count, char **operands)
 
 	if (own && !block_bytes)
 		return misuse("dedup: say the size of blocks, --blocks 8Ki; or --index DIR, which has one");
-	if (sodium_init() < 0)
-		return broken("libsodium cannot be used");
 	catch_signals();
 	code = own ? make_own_index() : DONE;
 	if (code != DONE)

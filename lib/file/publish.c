@@ -48,14 +48,11 @@ void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME])
 }
 
 /* With no name, or, where the file system makes no such files, a temporary one. */
-static int make(struct blm_new_file *file, mode_t mode)
+static int make(struct blm_new_file *file, mode_t mode, const char *temporary)
 {
 	file->fd = openat(file->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 	if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-		int r = temporary_name(file->temporary);
-
-		if (r < 0)
-			return r;
+		memcpy(file->temporary, temporary, BLM_TEMPORARY_NAME);
 		file->fd = openat(file->folder, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
 		if (file->fd >= 0)
 			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
@@ -72,10 +69,10 @@ static void unmake(struct blm_new_file *file)
 }
 
 /* By a temporary name others could open it before it has the rights that it is to have: what they are is found out with an empty one. */
-static int make_with(struct blm_new_file *file, unsigned mode)
+static int make_with(struct blm_new_file *file, unsigned mode, const char *temporary)
 {
 	struct stat st;
-	int r = make(file, mode ? 0600 : 0644);
+	int r = make(file, mode ? 0600 : 0644, temporary);
 
 	file->asked = mode;
 	if (r == 0 && fstat(file->fd, &st) < 0)
@@ -86,14 +83,20 @@ static int make_with(struct blm_new_file *file, unsigned mode)
 	if (!file->temporary[0] || !(st.st_mode & 077))
 		return 0;
 	unmake(file);
-	return make(file, 0600);
+	return make(file, 0600, temporary);
 }
 
 int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigned mode)
 {
 	struct blm_new_file file = { .fd = -1, .folder = folder };
-	int r = make_with(&file, mode);
+	char temporary[BLM_TEMPORARY_NAME];
+	int r = temporary_name(temporary);
 
+	if (r < 0) {
+		blm_new_file_end(&file);
+		return r;
+	}
+	r = make_with(&file, mode, temporary);
 	if (r < 0) {
 		blm_new_file_end(&file);
 		return blm_fail(r, "%s: cannot make a file in its folder: %s", path, strerror(-r));
@@ -268,20 +271,15 @@ static int name_it(struct blm_new_file *file, const char *name)
 }
 
 /* rename() needs a name to rename from. What has the one of a locked file was left by one who died here. */
-static int put_over(struct blm_new_file *file, const char *name, enum blm_over over)
+static int put_over(struct blm_new_file *file, const char *name, enum blm_over over, char temporary[BLM_TEMPORARY_NAME])
 {
 	struct stat st;
 	int r;
 
 	if (!file->temporary[0]) {
-		char temporary[BLM_TEMPORARY_NAME];
-
 		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			blm_replacement_name(st.st_ino, temporary);
 		} else {
-			r = temporary_name(temporary);
-			if (r < 0)
-				return r;
 			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
 		}
 		r = name_it(file, temporary);
@@ -289,7 +287,7 @@ static int put_over(struct blm_new_file *file, const char *name, enum blm_over o
 			r = name_it(file, temporary);
 		if (r < 0)
 			return r;
-		memcpy(file->temporary, temporary, sizeof(temporary));
+		memcpy(file->temporary, temporary, BLM_TEMPORARY_NAME);
 	}
 	return renameat(file->folder, file->temporary, file->folder, name) < 0 ? -errno : 0;
 }
@@ -305,8 +303,12 @@ int blm_new_file_sync(struct blm_new_file *file, const char *path)
 
 int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over, const char *path)
 {
-	int r = over ? put_over(file, name, over) : name_it(file, name);
+	char temporary[BLM_TEMPORARY_NAME];
+	int r = over ? temporary_name(temporary) : 0;
 
+	if (r < 0)
+		return r;
+	r = over ? put_over(file, name, over, temporary) : name_it(file, name);
 	if (r == 0) {
 		file->temporary[0] = '\0';
 		r = fsync(file->folder) < 0 ? -errno : 0;
