@@ -64,12 +64,39 @@ def text_is_utf8_and_bytes_are_themselves():
 	assert b'' in f and b'\0\0x' in f and b'\0\0' not in f
 
 
-def other_keys_go_by_their_hash():
+def integers_go_by_their_hash():
 	f = BloomFilter(1000, 1e-9)
-	f.update([1, -1, 2.5, (3, 4), None])
-	assert all(key in f for key in (1, 1.0, True, -1, -2, 2.5, (3, 4), None, b'\1' + bytes(7), b'\xfe' + b'\xff' * 7))
-	assert 2 not in f and (4, 3) not in f and '1' not in f
-	_raises(TypeError, f.add, ['no', 'hash'])
+	f.update([1, -1, 2**70])
+	assert all(key in f for key in (1, True, -1, -2, 2**70, b'\1' + bytes(7), b'\xfe' + b'\xff' * 7, hash(2**70)))
+	assert 2 not in f and '1' not in f
+
+
+def bytes_like_keys_are_their_bytes():
+	f = BloomFilter(1000, 1e-9)
+	f.update([bytearray(b'ab'), memoryview(b'cd')])
+	assert all(key in f for key in ('ab', b'cd', memoryview(b'ab'), bytearray(b'cd'))) and b'ac' not in f
+
+
+class _Salted(int):
+	def __hash__(self):
+		return hash('differs from process to process')
+
+
+def every_key_that_is_taken_is_found_by_other_processes():
+	keys = "['text', 'ä', b'bytes', bytearray(b'array'), memoryview(b'view'), 1, -1, 2**63, True]"
+	_made('f', eval(keys) + [_Salted(77)])
+	for seed in '1', '2':
+		subprocess.run([sys.executable, '-c', 'import sys; from bloomfilter import BloomFilter; '
+			'f = BloomFilter.open("f"); sys.exit(not all(key in f for key in %s + [77]))' % keys],
+			check=True, env=dict(os.environ, PYTHONHASHSEED=seed))
+
+
+def what_has_no_bytes_of_its_own_is_no_key():
+	f = _made()
+	for key in ((3, 4), None, frozenset('ab'), 2.5, 1j, object(), len, int, ['a'], {}):
+		for call in f.add, f.__contains__, lambda key: f.update([key]):
+			_raises(TypeError, call, key, says=type(key).__name__ + ': a key is str, bytes-like or int')
+	assert len(f) == 0
 
 
 def no_key_is_ever_missed_and_the_rate_is_kept():

@@ -52,13 +52,13 @@ lib.blm_contains.restype, lib.blm_why.restype = b, s
 def text(value):	# a path or a name; None is NULL
 	if value is not None and b'\0' in (value := os.fsencode(value)): raise ValueError('embedded null byte')
 	return value
-def key_of(value):	# bytes and their number; as pybloomfiltermmap3 has it, of a hash() for what is no string
-	if not isinstance(value, bytes):
-		value = value.encode() if isinstance(value, str) else hash(value).to_bytes(8, 'little', signed=True)
+def key_of(value):	# bytes and their number; not by hash(), which differs between processes and so loses keys
+	if isinstance(value, int): value = int.__hash__(value).to_bytes(8, 'little', signed=True)	# as pybloomfiltermmap3 has it
+	try: value = value.encode() if isinstance(value, str) else bytes(memoryview(value))
+	except TypeError: raise TypeError(f'{type(value).__name__}: a key is str, bytes-like or int; encode it as bytes') from None
 	return value, len(value)
 def masked(perm):	# less the umask, as open(2) takes it; the library gives a file exactly what it is told
-	os.umask(mask := os.umask(0o077))
-	return perm & ~mask
+	return (os.umask(mask := os.umask(0o077)), perm & ~mask)[1]
 
 class BloomFilter:
 	_pointer, read_only = None, False
