@@ -1,4 +1,7 @@
 # setup.sh - what the scripts of this repository share: install missing packages, configure a build; sourced by bash
+#
+# A program that is missing ends the script, wherever it is called: in a condition, in a pipe, in $( ). A script that can do without a
+# program asks `command -v` first.
 set -u
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 2
@@ -7,6 +10,14 @@ build_packages='gcc libc6-dev meson ninja-build pkg-config liblmdb-dev libxxhash
 
 # Programs whose filters we read and write, for the tests of both ways.
 peer_packages='golang-github-dcso-bloom-cli libbloom-dev libleveldb-dev libguava-java default-jdk-headless'
+
+# bash calls this for a program that is not found, in a process of its own.
+command_not_found_handle()
+{
+	echo "${0##*/}: $1: command not found; install it" >&2
+	kill -s TERM $$
+	exit 127
+}
 
 # Installs those of the packages that are not there. Needs no network and no rights where all of them are.
 install_missing()
@@ -28,17 +39,34 @@ install_missing()
 			return 1
 		fi
 	fi
-	echo "installing ${missing[*]}"
-	{
-		$sudo apt-get -qq update &&
-			$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends \
-				install "${missing[@]}"
-	} < /dev/null > "${TMPDIR:-/tmp}/bloomery-apt.$$" 2>&1 || {
-		cat "${TMPDIR:-/tmp}/bloomery-apt.$$" >&2
-		rm -f "${TMPDIR:-/tmp}/bloomery-apt.$$"
-		return 1
-	}
-	rm -f "${TMPDIR:-/tmp}/bloomery-apt.$$"
+	underway "installing ${missing[*]}" apt_install "$sudo" "${missing[@]}"
+}
+
+apt_install()
+{
+	local sudo=$1
+	shift
+	$sudo apt-get -qq update &&
+		$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends install "$@"
+}
+
+# underway WHAT COMMAND... - says what is done, and while it lasts every few seconds how far it is; all the words of what failed
+underway()
+{
+	local what=$1 log ticker code=0 begun=$SECONDS
+	shift
+	echo "$what"
+	log=$(mktemp) || return 2
+	while sleep "${EVERY:-5}" > /dev/null 2>&1 && kill -0 $$ 2> /dev/null; do
+		printf '  %3d s: %s\n' $((SECONDS - begun)) "$(tail -n 1 "$log" 2> /dev/null | tr -cd '[:print:]' | cut -c 1-90)"
+	done &
+	ticker=$!
+	"$@" > "$log" 2>&1 < /dev/null || code=$?
+	kill $ticker 2> /dev/null
+	wait $ticker 2> /dev/null
+	[ $code = 0 ] || cat "$log" >&2
+	rm -f "$log"
+	return $code
 }
 
 # configure DIR OPTION... - makes or renews the build in that folder of the repository
