@@ -1,4 +1,5 @@
-# count.py - one line about a run of `meson test`: the subtests of its log, summed; exit 1 if anything failed
+# count.py - what failed in a run of `meson test`, with its reasons, which meson prints for no test that speaks TAP; then one line: the
+# subtests of its log, summed; exit 1 if anything failed
 import json
 import pathlib
 import re
@@ -6,6 +7,7 @@ import sys
 
 SUBTEST = re.compile(r"^(not )?ok\b[^#]*(#\s*(skip|todo)\b)?", re.I)
 BAD = {"FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"}
+LINES = 30  # of the reason of a subtest, and of what else a test said
 
 
 def count(test):
@@ -26,7 +28,24 @@ def count(test):
     return got
 
 
+def reasons(test):
+    """the lines of each subtest that failed, as TAP has them: behind "not ok", after a #; without one, the last lines of all"""
+    told, left = [], 0
+    lines = test.get("stdout", "").splitlines()
+    for line in lines:
+        found = SUBTEST.match(line)
+        if found:
+            left = LINES if found[1] and not found[3] else 0
+        if line.startswith("Bail out!") or left and (found or line.startswith("#")):
+            told.append(line)
+            left -= 1
+    if not told:
+        told = lines[-LINES:]
+    return told + test.get("stderr", "").splitlines()[-LINES:]
+
+
 def main():
+    sys.stdout.reconfigure(errors="backslashreplace")
     log = pathlib.Path(sys.argv[1], "testlog.json")
     if not log.exists():
         print("no test was run", file=sys.stderr)
@@ -39,6 +58,7 @@ def main():
             total = [a + b for a, b in zip(total, got)]
             if got[1]:
                 print(f"failed: {test['name']} ({test['result']})")
+                print(*("    " + line for line in reasons(test)), sep="\n")
     print("{} passed, {} failed, {} skipped".format(*total))
     return 0 if total[0] and not total[1] else 1
 

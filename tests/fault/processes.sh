@@ -2,7 +2,7 @@
 # processes.sh - the long forms of the tests of many processes: kills, adds, opens; with --soak of the model of replacing, too
 #
 # usage: tests/fault/processes.sh BUILD [--soak]; about four minutes, or a day. The last line counts.
-set -u
+. "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=$(cd "$1" && pwd)/tests/fault || exit 2
 cycles=2000 kinds=300 keys=1000000000 seconds=900 opens=10000
 if [ "${2:-}" = --soak ]; then

@@ -5,8 +5,7 @@
 #
 # Cuts the power N times on ext4 and XFS (500), makes N disks as a cut can leave them (600), and N files as one can (4600); each prints TAP.
 # --soak: 10000, 20000, 100000. Needs root, loop devices, e2fsprogs, xfsprogs, libfuse3-dev; what cannot run says so and is skipped.
-set -u
-root=$(cd "${0%/*}/../.." && pwd) || exit 2
+. "${BASH_SOURCE[0]%/*}/../setup.sh"
 built=$root/${BUILD:-build}/tests/fault
 cuts=500 images=600 states=4600 rounds=4 seed=()
 

@@ -7,7 +7,7 @@
 # targets begin with the corpus of the repository and with what is in FOLDER/TARGET, where they put what they find to be new. RUNS 0: as many
 # as there is time for, of which each target gets the same share; they begin with some of what is there, and what they find is for nobody.
 # With a SEED they change inputs in the same ways in every run. The last line counts.
-set -u
+. "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=$(cd "$1" && pwd) || exit 2
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd) || exit 2
 runs=$2 end=$((SECONDS + $3)) seed=${5:-} processors=$(nproc)

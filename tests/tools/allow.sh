@@ -54,7 +54,7 @@ what_is_listed_is_not_taken_out() {
 	local kind
 	for kind in counting cuckoo d-left; do
 		bloomery create "$kind" -n 1000 --kind "$kind" --seed 5; seq 1000 | bloomery add "$kind"
-		seq 10000 300000 | bloomery test "$kind" | head -5 > wrong
+		seq 10000 300000 | bloomery test "$kind" | sed -n 1,5p > wrong
 		bloomery allow add "$kind" wrong
 		exits 1 bloomery remove "$kind" wrong; cmp exits.out wrong
 		same "$(left_of "$kind")" 1000
@@ -67,7 +67,7 @@ a_listed_key_that_is_claimed_is_in_it_and_can_leave_again() {
 	local kind
 	for kind in counting cuckoo d-left; do
 		bloomery create "$kind" -n 1000 --kind "$kind" --seed 5; seq 1000 | bloomery add "$kind"
-		seq 10000 300000 | bloomery test "$kind" | head -5 > wrong
+		seq 10000 300000 | bloomery test "$kind" | sed -n 1,5p > wrong
 		bloomery allow add "$kind" wrong
 		cat wrong wrong | bloomery claim "$kind" | cmp - wrong
 		bloomery info "$kind" --json | holds 'j["keys"] == 1005'
@@ -79,7 +79,7 @@ a_listed_key_that_is_claimed_is_in_it_and_can_leave_again() {
 a_listed_key_that_is_claimed_stays_for_the_window() {
 	bloomery create wn -n 1000 --kind window --with slots=4 --seed 5
 	seq 250 | bloomery add wn; bloomery rotate wn
-	seq 10000 300000 | bloomery test wn | head -3 > wrong
+	seq 10000 300000 | bloomery test wn | sed -n 1,3p > wrong
 	bloomery allow add wn wrong
 	bloomery claim wn wrong | cmp - wrong
 	for i in 1 2 3 4; do bloomery rotate wn; done

@@ -219,7 +219,7 @@ damage_of_what_was_built_is_told_and_not_repaired() {
 }
 
 block_filters_of_bitcoin_come_and_go() {
-	printf '014468b0' | xxd -r -p > filter
+	printf '\001\104\150\260' > filter
 	exits 2 bloomery import filter ./f --format bip158; says 'block'
 	bloomery import filter ./f --format bip158 --hash-key c96779567050c3588848b84d2828214a
 	bloomery export ./f -o out; cmp filter out

@@ -34,14 +34,14 @@ number() { sed -n "s/.*[^0-9]\([0-9]*\) $1.*/\1/p" exits.err; }
 
 blocks_are_counted_across_files_and_runs() {
 	files; exactly 4096 a b a > want; same "$(tail -1 want)" '401 401'; same "$(sed -n 2p want)" '601 400'
-	bloomery dedup --index i --blocks 4Ki a b a | head -3 | counts | cmp - want
+	bloomery dedup --index i --blocks 4Ki a b a | sed -n 1,3p | counts | cmp - want
 	for f in a b a; do bloomery dedup --index j --blocks 4Ki $f; done | counts | cmp - want
 	bloomery dedup --index j b | counts | grep -qx '601 601'
 	bloomery dedup --index k --blocks 4Ki - < a | counts | grep -qx '401 0'
 	bloomery dedup --index k --blocks 4Ki a b --json > o; same "$(json 'all[0]["seen"], all[1]["seen"], all[2]["blocks"], all[2]["file"]' < o)" '(401, 400, 1002, None)'
 	same "$(json 'all[1]["new_bytes"]' < o)" $((200 * 4096 + 8))
-	exactly 100 a b > want; bloomery dedup --index m --blocks 100 a b | head -2 | counts | cmp - want
-	exactly 5000000 a b > want; bloomery dedup --index n --blocks 5m a b | head -2 | counts | cmp - want
+	exactly 100 a b > want; bloomery dedup --index m --blocks 100 a b | sed -n 1,2p | counts | cmp - want
+	exactly 5000000 a b > want; bloomery dedup --index n --blocks 5m a b | sed -n 1,2p | counts | cmp - want
 }
 
 the_list_says_where_each_seen_block_stands() {
@@ -59,7 +59,7 @@ the_list_says_where_each_seen_block_stands() {
 no_stored_block_is_called_new_whatever_becomes_of_the_filter() {
 	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; cp i/filter.blm old
 	bloomery dedup --index i b > /dev/null
-	stored() { same "$(bloomery dedup --index i a b | head -2 | counts | tr '\n' ,)" '401 401,601 601,'; }
+	stored() { same "$(bloomery dedup --index i a b | sed -n 1,2p | counts | tr '\n' ,)" '401 401,601 601,'; }
 	stored
 	rm i/filter.blm; stored
 	cp old i/filter.blm; stored
@@ -80,7 +80,7 @@ a_run_that_is_killed_leaves_what_was_stored_stored() {
 
 without_an_index_a_run_knows_its_own_blocks_and_leaves_nothing() {
 	files; mkdir tmp; exactly 4096 a b a > want
-	for i in 1 2; do TMPDIR=$PWD/tmp bloomery dedup --blocks 4Ki a b a | head -3 | counts | cmp - want; done
+	for i in 1 2; do TMPDIR=$PWD/tmp bloomery dedup --blocks 4Ki a b a | sed -n 1,3p | counts | cmp - want; done
 	TMPDIR=$PWD/tmp exits 2 bloomery dedup --blocks 4Ki a nosuch; same "$(ls tmp)" ''
 	TMPDIR=$PWD/nosuch exits 2 bloomery dedup --blocks 4Ki a; says nosuch
 	mkfifo p; TMPDIR=$PWD/tmp "$BLOOMERY" dedup --blocks 4Ki - < p & pid=$!
@@ -208,7 +208,7 @@ an_index_whose_making_was_killed_is_made() {
 	half() { rm -rf i; mkdir i; cat > i/hashes.new; same "$(bloomery dedup --index i --blocks 4Ki a | counts)" '401 0'; [ ! -e i/hashes.new ]; }
 	half < /dev/null; head -c 5000 /dev/zero | half; head -c $bytes /dev/zero | half
 	{ head -c 4096 /dev/zero; tail -c +4097 table; } | half
-	{ head -c 4096 /dev/zero; tail -c +4097 table | head -c 8192; head -c $((bytes - 12288)) /dev/zero; } | half
+	{ head -c 4096 /dev/zero; may_be_cut tail -c +4097 table | head -c 8192; head -c $((bytes - 12288)) /dev/zero; } | half
 	half < table
 	rm -r i; mkdir i; cp table i/hashes; same "$(bloomery dedup --index i a | counts)" '401 0'
 }

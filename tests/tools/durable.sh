@@ -301,7 +301,7 @@ a_rebuild_that_fails_leaves_the_filter_as_it_was() {
 	exits 64 bloomery rebuild ./f; says --from
 	exits 2 bloomery rebuild ./f --from none; exits 2 bloomery rebuild ./none --from sum; says none
 	printf 'a\n' | exits 2 bloomery rebuild ./f --from - --field 2
-	seq 100 | gzip | head -c 100 > cut.gz; exits 2 bloomery rebuild ./f --from cut.gz
+	seq 100 | gzip > whole.gz; head -c 100 whole.gz > cut.gz; exits 2 bloomery rebuild ./f --from cut.gz
 	exits 2 bloomery rebuild ./f --from sum -p 2 || exits 64 bloomery rebuild ./f --from sum -p 2
 	sha256sum -c --quiet sum
 	same "$(ls -A | grep -c '\.bloomery')" 0
@@ -344,12 +344,12 @@ what_ends_badly_is_synced_too() {
 	info ./f | holds 'j["keys"] == 10 and j["synced"] and not j["dirty"]'
 	for every in 1000000 1h; do
 		rm f; bloomery create ./f -n 1m
-		code=0; seq 500000 | "$BLOOMERY" claim ./f --sync-every $every 2> err | head -1 > out || code=${PIPESTATUS[1]}
+		may_be_cut seq 500000 | may_be_cut "$BLOOMERY" claim ./f --sync-every $every 2> err | head -1 > out
 		same "$(cat out)$(cat err)" 1
 		info ./f | holds 'j["keys"] > 0 and j["synced"] and not j["dirty"]'
 	done
 	mkfifo answers; { head -1 > out; } < answers &
-	code=0; seq 500000 | { "$BLOOMERY" claim ./f --sync-every 1h > answers || code=$?; echo "$code" > code; }
+	code=0; may_be_cut seq 500000 | { "$BLOOMERY" claim ./f --sync-every 1h > answers || code=$?; echo "$code" > code; }
 	same "$(cat code)" 141
 }
 

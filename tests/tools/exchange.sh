@@ -140,7 +140,7 @@ a_filter_is_text_that_a_message_can_carry() {
 a_keyed_filter_travels_without_its_secret() {
 	bloomery create ./f --untrusted -n 100; seq 10 | bloomery add ./f
 	bloomery export ./f --base64 -o text
-	if base64 -d text | zstd -dcq | xxd -p | tr -d '\n' | grep -qi "$(cat f.key)"; then return 1; fi
+	base64 -d text | zstd -dcq | od -An -v -tx1 | tr -d ' \n' > hex; not grep -i "$(cat f.key)" hex
 	exits 2 bloomery import text ./g --base64; says secret
 	bloomery import text ./g --base64 --key-file f.key
 	same "$(bloomery test -c ./g < <(seq 10))" 10
@@ -181,7 +181,7 @@ what_does_not_fit_is_said_of_the_file_that_it_was_for() {
 }
 
 bad_input_leaves_nothing_behind() {
-	echo "$mike" | head -c 200 > cut; echo "${mike/cuW/cuX}" > flipped; echo 'no filter at all' > words; : > empty
+	may_be_cut echo "$mike" | head -c 200 > cut; echo "${mike/cuW/cuX}" > flipped; echo 'no filter at all' > words; : > empty
 	for f in cut flipped words empty; do
 		exits 2 bloomery import $f ./g --base64
 		exits 2 bloomery import $f ./g
@@ -262,7 +262,7 @@ what_has_no_bits_is_taken_only_by_force() {
 	exits 2 bloomery import empty f --format bip37; says 'has no bits'; says --force
 	bloomery import empty f --format bip37 --force
 	same "$(seq 100 | bloomery test -c f)" 100
-	same "$(bloomery export f | xxd -p)" 01ff050000000000000001
+	same "$(bloomery export f | od -An -v -tx1 | tr -d ' \n')" 01ff050000000000000001
 }
 
 a_block_filter_is_built_for_its_format() {

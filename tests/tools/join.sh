@@ -78,7 +78,7 @@ join_reads_packed_tables_of_any_length_with_any_number_of_threads() {
 	for j in 2 5; do bloomery join small.gz big.zst -j $j | cmp - want; done
 	{ printf 'k1\t'; head -c 1000000 /dev/zero | tr '\0' x; echo; } > long
 	same "$(bloomery join long long | wc -c)" 2000005
-	yes "k${tab}1" | head -300 > many; same "$(bloomery join many many | wc -l)" 90000
+	may_be_cut yes "k${tab}1" | head -300 > many; same "$(bloomery join many many | wc -l)" 90000
 }
 
 join_of_tables_without_a_match_prints_nothing() {

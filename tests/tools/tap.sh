@@ -1,6 +1,59 @@
 # tap.sh - what the tests of the command share; each function of a test file that begins a line is a test, its name a
 # true sentence. It runs in a folder and a store of its own, and fails with its first command that fails.
-set -u
+#
+# A program that is missing fails the test that calls it, wherever the call is: behind `not` or `if !`, in a pipe, in $( ) or <( ), or before
+# `|| true`. A test that can do without a program asks `command -v` first. A pipe fails if any of its commands fails.
+set -u -o pipefail
+export TAP_MISSING= TAP_TEST=	# while a test runs: the file for the names of missing programs, and the test's process
+
+misses()
+{
+	[ -n "$TAP_MISSING" ] || return 0
+	echo "$1" >> "$TAP_MISSING"
+	kill -s TERM "$TAP_TEST"
+}
+
+# bash calls this for a program that is not found, in a process of its own.
+command_not_found_handle()
+{
+	echo "$1: command not found" >&2
+	misses "$1"
+	return 127
+}
+export -f misses command_not_found_handle
+
+# Programs that start others: 127 says that the other is missing.
+starts_another()
+{
+	local code=0
+	command "$@" || code=$?
+	[ $code != 127 ] || misses "a program of: $*"
+	return $code
+}
+for starter in bash chroot env flock nice setarch setpriv setsid sh stdbuf timeout unshare xargs; do
+	eval "$starter() { starts_another $starter \"\$@\"; }"
+done
+
+# With -q, too, it reads all of a pipe: what writes there would else end by SIGPIPE in some runs.
+grep()
+{
+	local arg before='' quiet='' args=()
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		arg=$1
+		shift
+		if [[ $arg == -[!-]* && $arg == *q* && $before != -e ]]; then
+			arg=${arg//q/} quiet=yes
+			[ "$arg" != - ] || continue
+		fi
+		args+=("$arg") before=$arg
+	done
+	if [ "$quiet" ]; then
+		command grep "${args[@]}" "$@" | cat > /dev/null
+	else
+		command grep "${args[@]}" "$@"
+	fi
+}
+
 : "${BLOOMERY:?must be the path of the program under test}"
 export LC_ALL=C.UTF-8
 unset XDG_DATA_HOME BLOOMERY_SIMD
@@ -25,10 +78,20 @@ exits()
 	esac
 }
 
-# A command behind a ! fails no test, since `set -e` looks away; one behind `not` does.
+# A command behind a ! fails no test, since `set -e` looks away; one behind `not` does. It must say no, not be missing or killed.
 not()
 {
-	! "$@"
+	local code=0
+	"$@" || code=$?
+	[ $code != 0 ] && [ $code -lt 126 ] || { echo "exit $code, which is no no: $*"; return 1; }
+}
+
+# What writes to a reader that leaves, as `head` does: only its death by SIGPIPE is forgiven.
+may_be_cut()
+{
+	local code=0
+	"$@" || code=$?
+	[ $code = 0 ] || [ $code = 141 ] || return $code
 }
 
 # Does the last message of `exits` contain this?
@@ -61,25 +124,41 @@ holds()
 
 prove_all()
 {
-	local tests count=0 failed=0 code name skip
+	local tests count=0 failed=0 code name skip lacks
 	mapfile -t tests < <(sed -n 's/^\([a-z][a-z0-9_]*\)() {$/\1/p' "$0")
 	if grep -nE '(^|;|&&|[|][|]|then|do)[[:space:]]*! ' "$0"; then
 		echo "Bail out! ${0##*/} has commands behind a !, which never fail: it is to say \`not\`"
 		return 1
 	fi
+	if grep -nE '[|] *head ' "$0" | grep -v may_be_cut; then
+		echo "Bail out! ${0##*/} has pipes to \`head\`, which ends what writes there in some runs: may_be_cut, or sed -n 1,Np"
+		return 1
+	fi
+	if [ ${#tests[@]} = 0 ] || ! command -v "$BLOOMERY" > /dev/null || ! top=$(mktemp -d); then
+		echo "Bail out! ${0##*/} has no tests, or sed, mktemp or $BLOOMERY is missing"
+		return 1
+	fi
 	echo "1..${#tests[@]}"
-	top=$(mktemp -d)
 	trap 'rm -rf "$top"' EXIT	# so $top must outlive this function
 	for name in "${tests[@]}"; do
 		count=$((count + 1))
+		TAP_MISSING=$top/missing
+		: > "$TAP_MISSING"
 		mkdir "$top/$name"
 		(
+			TAP_TEST=$BASHPID
 			set -e
 			cd "$top/$name"
 			export BLOOMERY_STORE=$PWD/store HOME=$PWD
 			"$name"
 		) > "$top/log" 2>&1 < /dev/null
 		code=$?
+		lacks=$(< "$TAP_MISSING")
+		if [ -n "$lacks" ]; then
+			echo "needed and missing: ${lacks//$'\n'/, }" >> "$top/log"
+			code=127
+		fi
+		TAP_MISSING=
 		if [ $code = 0 ]; then
 			skip=$(sed -n 's/^# SKIP //p' "$top/log" | head -1)	# of what is not installed here
 			echo "ok $count - ${name//_/ }${skip:+ # SKIP $skip}"

@@ -142,7 +142,7 @@ a_wrong_line_is_named_once_and_what_came_before_it_is_answered() {
 		exits 2 bloomery test -j $j -v ./f n nosuch n; says nosuch
 		exits 2 bloomery add -j $j --hex ./f n; says 'n: line 150001'
 	done
-	gzip -c n | head -c 300000 > cut.gz
+	may_be_cut gzip -c n | head -c 300000 > cut.gz
 	exits 2 bloomery test -j 4 -v ./f n cut.gz; says 'cut short'
 }
 
@@ -238,16 +238,16 @@ a_reader_that_leaves_ends_it_while_its_input_is_silent() {
 	for j in 1 4; do
 		rm -f in; mkfifo in
 		(seq 300000 || true; exec sleep 1000) > in & feeder=$!
-		timeout 60 "$BLOOMERY" test -v -j $j f < in 2> err | head -1 > first
-		same "${PIPESTATUS[0]}" 141; same "$(cat first)" 1; same "$(wc -c < err)" 0
+		code=0; timeout 60 "$BLOOMERY" test -v -j $j f < in 2> err | sed 1q > first || code=$?
+		same $code 141; same "$(cat first)" 1; same "$(wc -c < err)" 0
 		kill $feeder
 	done
 }
 
 enough_is_enough_of_an_endless_input() {
 	bloomery create f -n 1000; echo y | bloomery add f
-	yes | timeout 60 "$BLOOMERY" test -q -j 4 f
-	yes | timeout 60 "$BLOOMERY" test -q -j 1 f
+	may_be_cut yes | timeout 60 "$BLOOMERY" test -q -j 4 f
+	may_be_cut yes | timeout 60 "$BLOOMERY" test -q -j 1 f
 }
 
 a_full_disk_under_the_output_is_an_error() {

@@ -3,7 +3,7 @@
 #
 # LIST has what is refused, LOG what comes in, each a line. LOG is replayed twice: what is refused the first time and is not on the
 # list is reported, as those would do whom it hit, and goes on the filter's list of what is allowed.
-set -eu
+set -euo pipefail
 bloomery=${BLOOMERY:-bloomery}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

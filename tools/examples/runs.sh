@@ -4,7 +4,7 @@
 # So Bigtable, Cassandra, LevelDB and RocksDB keep their rows: each run is a table of its own on the disk, and a row may be in any. Who asks for
 # one has to look in all of them, but a filter in memory says of most that it is not there. Here 20 runs have 50,000 rows each, in
 # LMDB, and their filters are wrong at a rate of 0.01. 1,000,000 keys that are in no run would be 20,000,000 look-ups.
-set -eu
+set -euo pipefail
 cd "$1"
 bloomery=${BLOOMERY:-bloomery} table=${TABLE:-table}	# table.c, beside this file
 runs=${2:-20} rows=${3:-50000} absent=${4:-1000000}

@@ -4,7 +4,7 @@
 # Four nodes in a line, n1 - n2 - n3 - n4, each with a filter of three levels: what it offers itself, and what is offered one hop
 # and two hops away. A service is a pattern of bits: of 5 bits, "printer" sets 0, 1 and 3. Only n3 offers it. Who looks for it from
 # n1 asks its own filter, then goes to the neighbour that says it is nearest.
-set -eu
+set -euo pipefail
 cd "$1"
 bloomery=${BLOOMERY:-bloomery}
 declare -A neighbours=([n1]='n2' [n2]='n1 n3' [n3]='n2 n4' [n4]='n3')

@@ -3,6 +3,7 @@
 #
 # usage: tests/fault/model/run.sh [--soak]; half a minute of one processor. With --soak what is built is tried with three places for
 # files, so that what replaced one is itself replaced, and with the lock at the gate, too: three minutes more, and 4 GB of memory.
+. "${BASH_SOURCE[0]%/*}/../../setup.sh"
 if ! command -v spin > /dev/null || ! command -v cc > /dev/null; then
 	echo '1..0 # SKIP spin, or a compiler, is not installed'
 	exit 0

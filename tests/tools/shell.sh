@@ -1,0 +1,145 @@
+#!/bin/bash
+# shell.sh - what shell tests share: a missing program, or a pipe that fails, fails the test that has it, and the console tells why
+# shellcheck source=tap.sh
+. "${0%/*}/tap.sh"
+folder=$(cd "${0%/*}/.." && pwd)
+
+# A test file with this test in it; its exit code, and what it prints in `out`.
+tried()
+{
+	printf '. "%s"\nit_is_tried() {\n%s\n}\nprove_all\n' "$folder/tools/tap.sh" "$1" > tried.sh
+	code=0; "$BASH" tried.sh > out 2>&1 < /dev/null || code=$?
+}
+
+fails()
+{
+	tried "$1"
+	[ $code != 0 ] && grep -q '^not ok 1' out || { echo "it does not fail: $1"; cat out; return 1; }
+}
+
+passes()
+{
+	tried "$1"
+	[ $code = 0 ] && grep -q '^ok 1' out || { echo "it fails: $1"; cat out; return 1; }
+}
+
+a_missing_program_fails_its_test_wherever_it_is_called() {
+	local call
+	while read -r call; do
+		fails "$call"; grep -q '^# needed and missing: .*not-there' out || { cat out; return 1; }
+	done <<-'END'
+		not-there
+		not not-there
+		if ! not-there; then :; fi
+		if not-there | grep -q x; then return 1; fi
+		if seq 10 | not-there | grep -q x; then return 1; fi
+		not-there | cat || true
+		not-there || [ $? != 0 ]
+		same "$(not-there | wc -l)" 0
+		cmp <(not-there) /dev/null
+		exits 127 not-there
+		(not-there; true)
+		not-there & wait
+		bash -c 'not-there; true'
+		bash -c 'bash -c "not-there | cat"'
+		sh -c not-there || true
+		env not-there || true
+		env A=1 timeout 60 not-there || true
+		not env not-there
+		echo x | xargs not-there || true
+		same "$(env not-there | wc -l)" 0
+		f() { env "$@"; }; f not-there || true
+	END
+}
+
+a_test_may_ask_whether_a_program_is_there() {
+	passes 'if command -v not-there > /dev/null; then return 1; fi'
+	passes 'command -v not-there > /dev/null || { echo "# SKIP not-there is not installed"; return 0; }'
+	grep -q '# SKIP not-there is not installed' out
+}
+
+a_pipe_fails_with_any_of_its_commands() {
+	fails 'false | cat'
+	fails 'same "$(false | echo x)" y'
+	fails 'cat nosuch | wc -l | cat'
+	passes 'not false | cat'
+	passes 'for i in 1 2 3; do seq 300000 | grep -q 1; seq 300000 | grep -qx -e 2; done'
+	fails 'seq 10 | grep -q x'
+	passes 'may_be_cut yes | head -1 > first; same "$(cat first)" y'
+	fails 'may_be_cut false | head -1'
+}
+
+not_takes_no_for_an_answer_and_nothing_else() {
+	passes 'not false; not grep x /dev/null'
+	fails 'not true'
+	fails "not bash -c 'kill -SEGV \$\$'"
+	fails 'not /nosuch/program'
+}
+
+what_hides_a_failure_is_no_test_at_all() {
+	local line no=!
+	for line in "$no true" "true; $no true" "if true; then $no true; fi" 'seq 10 | h''ead -1'; do
+		tried "$line"; [ $code != 0 ]; grep -q '^Bail out!' out
+	done
+}
+
+# What is there is only what tap.sh itself needs, and a program that says yes to everything.
+no_test_passes_without_the_programs_that_it_calls() {
+	local program file name limit tried=0 lost='seq|wc|sort|cmp|od|tr|cut|awk|diff|dd|gzip|zstd|xargs|stat|touch|cp|mv|ln|chmod|truncate|mkfifo|base64|sha256sum'
+	lost+='|md5sum|uniq|comm|tail|find|shuf|paste|nl|yes|tee|readlink|id|pkg-config|readelf|objdump|nm|cc|gcc'
+	mkdir few; ln -s "$(type -P true)" few/bloomery; limit=$(type -P timeout)
+	for program in bash sh sed grep head mktemp mkdir rm cat sleep env; do ln -s "$(type -P $program)" few/$program; done
+	for name in TAP TESTS TOOLS TABLE FRUIT PUZZLE SERVICES RUNS README BLACKLIST PEER DATA SPV BLOCK PEERS MESON BUILD PREFIX LIBDIR HEADER \
+		USER_C CC ROOT; do export $name=/nosuch; done
+	export TAP=$folder/tools/tap.sh TESTS=$folder TOOLS=$folder/../tools
+	for file in "$folder"/*/*.sh; do
+		grep -q '^prove_all' "$file" && [ "${file##*/}" != shell.sh ] || continue
+		PATH=$PWD/few BLOOMERY=$PWD/few/bloomery "$limit" 100 "$BASH" "$file" > out 2>&1 < /dev/null || true
+		tried=$((tried + 1)); not grep '^Bail out' out
+		grep -qE '^not ok|# SKIP' out || { echo "${file##*/}: nothing fails"; return 1; }
+		sed -n '/# SKIP/d; s/^ok [0-9]* - //p' out > passed
+		while read -r name; do
+			sed -n "/^${name// /_}() {\$/,/^}/p" "$file" > body
+			grep -vE '^[[:space:]]*#' body > code || true
+			if grep -nE "(^|[;|&({]|do|then|else)[[:space:]]*($lost)([[:space:]]|\$)" code; then echo "${file##*/}: $name"; return 1; fi
+		done < passed
+	done
+	[ $tried -gt 30 ]
+}
+
+every_script_begins_with_what_makes_it_so() {
+	local file
+	mapfile -t files < <(grep -rlE '^#!/bin/(ba)?sh' "$folder" "$folder"/../.ci "$folder"/../tools/quickstart)
+	[ ${#files[@]} -gt 30 ]
+	for file in "${files[@]}"; do
+		grep -qE '^\. .*(TAP|tap\.sh|setup\.sh)|^exec python3' "$file" || { echo "$file"; return 1; }
+	done
+	for file in "$folder"/../tools/examples/*.sh; do grep -qx 'set -euo pipefail' "$file" || { echo "$file"; return 1; }; done
+}
+
+a_missing_program_ends_every_other_script() {
+	local call
+	for call in not-there 'if ! not-there | grep x; then echo on; fi' 'a=$(not-there | wc -l)' '! not-there' 'not-there || true'; do
+		printf '. "%s/setup.sh"\n%s\necho on\n' "$folder" "$call" > script
+		code=0; "$BASH" script > out 2> err || code=$?
+		[ $code != 0 ] && [ ! -s out ] && grep -q 'not-there: command not found' err || { echo "$call"; cat out err; return 1; }
+	done
+}
+
+the_console_tells_why_a_test_failed() {
+	tried 'echo "this is why"; seq 3 > three; cmp three /dev/null'
+	python3 - <<-'P'
+		import json
+		said = open('out').read()
+		with open('testlog.json', 'w') as log:
+		    for name, result, out, err in (('one', 'FAIL', said, ''), ('two', 'OK', 'ok 1 - fine\n# SKIP\n', ''),
+		                                   ('three', 'ERROR', 'ok 1 - a\nlast words\n', 'on stderr\n'), ('four', 'ERROR', 'Bail out! why\n', '')):
+		        print(json.dumps({'name': name, 'result': result, 'stdout': out, 'stderr': err}), file=log)
+	P
+	exits 1 python3 "$folder/count.py" .
+	grep -qx '    # this is why' exits.out; grep -q '    # cmp: EOF on .*dev/null' exits.out; grep -qx '    not ok 1 - it is tried' exits.out
+	grep -qx '    last words' exits.out; grep -qx '    on stderr' exits.out; grep -qx '    Bail out! why' exits.out; not grep fine exits.out
+	same "$(tail -1 exits.out)" '2 passed, 3 failed, 0 skipped'
+}
+
+prove_all
