@@ -72,4 +72,12 @@ zsh_and_fish_understand_their_completions() {
 	fi
 }
 
+the_first_lines_of_the_readme_print_what_they_say() {
+	mkdir build; ln -s "${BLOOMERY%/*}" build/tools
+	sed -n '/^## Try it/,/^## /p' "$TOOLS/../README.md" | sed -n '/^```sh$/,/^```$/p' | sed '1d;$d' > lines
+	bash -e lines > printed
+	sed -n 's/.* # \([0-9]\+\).*/\1/p' lines > want; same "$(wc -l < want)" 3
+	sed -n 1,3p printed | cmp - want
+}
+
 prove_all

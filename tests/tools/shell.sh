@@ -142,4 +142,22 @@ the_console_tells_why_a_test_failed() {
 	same "$(tail -1 exits.out)" '2 passed, 3 failed, 0 skipped'
 }
 
+what_takes_long_says_how_far_it_is() {
+	cat > script <<-END
+		. "$folder/setup.sh"
+		EVERY=0.1 underway 'doing this' bash -c 'echo half of it; until grep -q half out; do sleep 0.1; done' || exit 1
+		underway 'doing that' bash -c 'echo the reason; exit 3' || exit \$?
+	END
+	code=0; "$BASH" script > out 2> err || code=$?
+	same $code 3; same "$(cat err)" 'the reason'
+	grep -qx 'doing this' out; grep -qE '^ +[0-9]+ s: half of it$' out; grep -qx 'doing that' out
+}
+
+the_readme_names_the_packages_of_the_build() {
+	local named wanted
+	named=$(sed -n 's/^apt-get install -y //p' "$folder/../README.md")
+	wanted=$(. "$folder/setup.sh"; echo "$build_packages")
+	same "$named" "$wanted"
+}
+
 prove_all
