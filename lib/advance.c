@@ -44,10 +44,9 @@ static int advance_all(struct blm_filter *into, struct blm_view *view, const str
 	of = calloc(count + 1, sizeof(*of));
 	if (!of)
 		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
-	for (size_t i = 0; r == 0 && i < count; i++) {	/* looked up once: what is put in its place meanwhile may be of any kind */
-		of[i] = current_view(from[i]);
+	r = blm_views_at_once(of, from, count);	/* once: what takes their places later may be of any kind */
+	for (size_t i = 0; r == 0 && i < count; i++)
 		r = blm_check_template(view, into, of[i], from[i]);
-	}
 	if (r == 0)
 		store_release(&live_of(view)->inexact.word, 1);
 	for (size_t i = 0; r == 0 && i < count; i++)

@@ -905,6 +905,12 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
  * a new file that replaces the old one, whole; what others add in the meantime is carried over. An OR that ends in -EUCLEAN (see
  * blm_copy()) leaves what it has set by then. Into counting it keeps who removes, claims, copies or syncs waiting, and who dies in the
  * middle leaves a filter that takes no key out any more (blm_remove()).
+ *
+ * The call takes effect at one moment between its beginning and its end, also where other processes replace or clear the filters. A key
+ * is in `into` after an AND if its adds to all the filters returned before that moment, or if its add to `into` returned after it. So a
+ * key that is added to `from` first and to `into` afterwards is not lost. A key whose add to `from` returns after the add to `into`, while
+ * the AND runs, may be taken out. After an OR, `into` has each key whose add to one of `from` returned before the moment.
+ * Return: as blm_combine(); -EBUSY where the filters are replaced again and again; an error where what replaced one of `from` does not open.
  */
 BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const struct blm_filter *const *from, size_t count,
 			     double max_rate, double *ret_rate);
@@ -1167,6 +1173,7 @@ BLM_API int blm_store_drop(struct blm_store *store, const char *name);
  * @mode:  as in struct blm_params
  * @flags: BLM_PUBLISH_WRITABLE: not sealed, so that keys can go on being added to it
  *
+ * The copy is of `from` as it was at one moment while the name was locked, also where `from` was replaced meanwhile.
  * Replaces what had the name before: readers go over to the new file at their next call, and so do writers, whose calls
  * under way are done again on it; once it is sealed these fail with -EROFS, as for blm_seal().
  */

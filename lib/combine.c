@@ -25,6 +25,7 @@ struct combining {
 	size_t count;
 	const char *shown;			/* of the result */
 	double max_rate, *ret_rate;
+	bool moved;				/* was one of them replaced before it was held? */
 };
 
 static bool can(const struct blm_view *view, enum blm_op op)
@@ -34,8 +35,6 @@ static bool can(const struct blm_view *view, enum blm_op op)
 
 static int begin(struct combining *c)
 {
-	int r = 0;
-
 	if (!c->count)
 		return blm_fail(-EINVAL, "nothing to combine");
 	if (c->max_rate && !(c->max_rate > 0 && c->max_rate < 1))
@@ -45,16 +44,8 @@ static int begin(struct combining *c)
 	c->held = calloc(c->count, sizeof(*c->held));
 	if (!c->view || !c->from || !c->held)
 		return blm_fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < c->count; i++) {
-		c->from[i] = c->given[i];
-		c->view[i] = current_view(c->from[i]);
-	}
-	if (!can(c->view[0], c->op))
-		r = blm_cannot(c->view[0], c->from[0], c->op == BLM_UNION ? "make a union" : "make an intersection",
-			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
-	for (size_t i = 1; r == 0 && i < c->count; i++)
-		r = blm_check_template(c->view[0], c->from[0], c->view[i], c->from[i]);
-	return r;
+	memcpy(c->from, c->given, c->count * sizeof(*c->from));
+	return 0;
 }
 
 /* Those that grew farthest first, all but the one that stays in its place: then those that have a part i are the first ones. */
@@ -68,6 +59,24 @@ static void sort(const struct combining *c, size_t fixed)
 			c->view[j] = c->view[j - 1], c->from[j] = c->from[j - 1];
 			c->view[j - 1] = view, c->from[j - 1] = from;
 		}
+}
+
+/*
+ * Resolve the filters: all views are current at one moment of this call. fixed: the first `fixed` views are the caller's, which keeps
+ * their filters from being replaced. A result of these views is the result of that moment.
+ */
+static int look_up(struct combining *c, size_t fixed)
+{
+	int r = blm_views_at_once(c->view + fixed, c->from + fixed, c->count - fixed);
+
+	if (r == 0 && !can(c->view[0], c->op))
+		r = blm_cannot(c->view[0], c->from[0], c->op == BLM_UNION ? "make a union" : "make an intersection",
+			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
+	for (size_t i = 1; r == 0 && i < c->count; i++)
+		r = blm_check_template(c->view[0], c->from[0], c->view[i], c->from[i]);
+	if (r == 0)
+		sort(c, fixed);
+	return r;
 }
 
 static size_t having(const struct combining *c, unsigned part)
@@ -143,7 +152,7 @@ static bool is_same_file(const struct blm_view *a, const struct blm_view *b)
  * each other must not wait for each other: so all hold them in one order, which is that of their files. A file that is given twice, by
  * one handle or by two, is held once. into_first: the first is changed, the others are read.
  */
-static int hold_still(const struct combining *c, bool into_first)
+static int hold_all(const struct combining *c, bool into_first)
 {
 	int r = 0;
 
@@ -184,6 +193,23 @@ static void let_go_of_into(const struct combining *c)
 			blm_unlock_torn(c->held[i].view);
 }
 
+/*
+ * Hold them, and look once more: a filter that was replaced while this call waited for its lock has keys that the view lacks. -EAGAIN,
+ * with nothing held: look_up() again. Else all views are current at one moment at which all are held. fixed: as in look_up().
+ */
+static int hold_still(const struct combining *c, bool into_first, size_t fixed)
+{
+	int r = hold_all(c, into_first);
+
+	for (size_t i = fixed; r == 0 && i < c->count; i++)
+		r = blm_view_stays(c->from[i], c->view[i]);
+	if (r < 0) {
+		let_go(c);
+		let_go_of_into(c);
+	}
+	return r;
+}
+
 /* A new filter that is made of others. */
 struct result {
 	const struct combining *of;
@@ -209,17 +235,15 @@ static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker,
 	return r < 0 ? r : blm_guard_put(result->new, pass->part, at, worker->room, bytes);
 }
 
-/* Into a new file, judged before anybody sees it. An AND has data only where the first has. */
-static int fill_with_result(struct blm_view *new, void *context)
+/* Into a new file, judged before another process sees it. An AND has data only where the first has. The caller did hold_still(). */
+static int fill_with_held(struct blm_view *new, const struct combining *c)
 {
-	const struct combining *c = context;
 	struct result result = { .of = c, .new = new };
 	struct blm_census *census = calloc(new->parts, sizeof(*census));
 	int r = 0;
 
 	if (!census)
 		return blm_fail(-ENOMEM, "%s: out of memory", c->shown);
-	r = hold_still(c, false);
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = check_holes(c, 0, i);
 		if (r == 0)
@@ -240,6 +264,16 @@ static int fill_with_result(struct blm_view *new, void *context)
 	return r;
 }
 
+/* -EAGAIN with c->moved: one was replaced, so the new file, which is made like the views, begins anew. */
+static int fill_with_result(struct blm_view *new, void *context)
+{
+	struct combining *c = context;
+	int r = hold_still(c, false, 0);
+
+	c->moved = r == -EAGAIN;
+	return r < 0 ? r : fill_with_held(new, c);
+}
+
 BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name, enum blm_op op,
 			const struct blm_filter *const *from, size_t count, double max_rate, double *ret_rate)
 {
@@ -249,10 +283,16 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 	struct blm_making *making = malloc(sizeof(*making));
 	int r = making ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.shown);
 
-	if (r == 0) {
-		sort(&c, 0);
+	for (int tries = 0; r == 0 && tries < BLM_TRIES; tries++) {
+		c.moved = false;
+		r = look_up(&c, 0);
+		if (r < 0)
+			break;
 		blm_making_like(making, c.view[0]);
 		r = blm_make(ret, store, name, making, fill_with_result, &c);
+		if (!c.moved)
+			break;
+		r = tries + 1 < BLM_TRIES ? 0 : blm_keep_moving(c.from[0]);
 	}
 	free(c.held);
 	free(c.view);
@@ -313,8 +353,8 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 
 	if (r == 0) {
 		store_release(&live_of(view)->inexact.word, 1);
-		r = hold_still(c, true);
-		held = true;
+		r = hold_still(c, true, 1);
+		held = r == 0;
 	}
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		r = check_holes(c, 1, i);
@@ -354,43 +394,73 @@ static int grow_like(struct blm_filter *into, const struct combining *c)
 	return r;
 }
 
-static int union_into(struct blm_filter *into, struct combining *c)
+enum { PATIENCE = 3 };		/* times that a union begins anew in another file before it holds off replacements */
+
+/*
+ * Into what `into` is now. -EAGAIN: `into` was replaced, one of the others was, or one of them has a part more. insist: `into` is not
+ * replaced meanwhile.
+ */
+static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 {
 	struct blm_view *view;
+	bool held = insist;
 	int r, end;
 
-	sort(c, 1);
 	r = grow_like(into, c);
+	if (r == 0)
+		r = insist ? blm_change_begin_held(into, &view) : blm_change_begin_as_kind(into, &view, &held);
 	if (r < 0)
 		return r;
-
-	do {
-		bool held;
-
-		r = blm_change_begin_as_kind(into, &view, &held);
-		if (r < 0)
-			return r;
-		c->view[0] = view;
-		for (size_t v = 1; r == 0 && v < c->count; v++)
-			r = blm_check_template(view, into, c->view[v], c->from[v]);
-		if (r == 0)
-			r = unite_all(view, c);
-		end = blm_change_end_unnamed(into, view, held);
-		if (r == 0)
-			r = end;
-	} while (r == -EAGAIN);
-	return r;
+	c->view[0] = view;
+	r = look_up(c, 1);
+	if (r == 0 && c->count > 1 && c->view[1]->parts > view->parts)
+		r = -EAGAIN;
+	if (r == 0)
+		r = unite_all(view, c);
+	end = blm_change_end_unnamed(into, view, held);
+	return r == 0 ? end : r;
 }
 
+/*
+ * The OR takes effect at one moment, at which all views are current and `into` is not replaced until the OR has ended. So the others are
+ * resolved after the change to `into` has begun, and again each time that it begins anew in another file: else a file that took the place
+ * of `into` could get what the others were before, and lack what they are.
+ */
+static int union_into(struct blm_filter *into, struct combining *c)
+{
+	int r = -EAGAIN;
+
+	for (int tries = 0; r == -EAGAIN && tries < BLM_TRIES; tries++)
+		r = unite_now(into, c, tries >= PATIENCE);
+	return r == -EAGAIN ? blm_keep_moving(into) : r;
+}
+
+/*
+ * The AND takes effect at one moment M, after the state of `into` became REPLACING and before its data is read:
+ *
+ *   1. A key whose add to `into` returned before M was in the old file before it became REPLACING. An add that had not returned sees that
+ *      state and is repeated in the new file (replace.c), so its key is in `into` after the AND.
+ *   2. All other views are current at M (look_up()). Their files hold each key whose add to them returned before M, and data that
+ *      is read after M has those bits still: the kinds that have an AND only set bits.
+ *   3. So a key that was added to all of them before M is kept, and so is a key that is added to `into` last, at whatever moment.
+ *
+ * A view that was taken before the lock was waited for breaks 2. No lock of the others is held, so A &= B and B &= A at once do not wait
+ * for each other. What comes into the others after M, or in their place, comes after the AND.
+ */
 static int fill_with_intersection(struct blm_view *new, const struct blm_view *old, void *context)
 {
 	struct combining *c = context;
-	int r = 0;
+	int r = -EAGAIN;
 
 	c->view[0] = old;
-	for (size_t v = 1; r == 0 && v < c->count; v++)
-		r = blm_check_template(old, c->from[0], c->view[v], c->from[v]);
-	return r < 0 ? r : fill_with_result(new, c);
+	for (int tries = 0; r == -EAGAIN && tries < BLM_TRIES; tries++) {
+		r = look_up(c, 1);
+		if (r == 0)
+			r = hold_still(c, false, 1);
+	}
+	if (r == -EAGAIN)
+		return blm_keep_moving(c->from[0]);
+	return r < 0 ? r : fill_with_held(new, c);
 }
 
 BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const struct blm_filter *const *from, size_t count,
@@ -414,6 +484,8 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const stru
 		r = 0;
 	if (r == 0)
 		r = begin(&c);
+	if (r == 0)
+		r = look_up(&c, 0);	/* what does not combine is refused before anything is waited for */
 	if (r == 0)
 		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret, NULL, &blm_carry_all, fill_with_intersection, &c);
 	free(c.held);

@@ -31,10 +31,13 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret)
 {
 	BLM_INSIDE;
-	const struct blm_view *const view[2] = { current_view(a), current_view(b) };
+	const struct blm_filter *const f[2] = { a, b };
+	const struct blm_view *view[2];
 	struct blm_comparison c;
-	int r;
+	int r = blm_views_at_once(view, f, 2);
 
+	if (r < 0)
+		return r;
 	if (view[0]->part[0].kind->differ) {
 		r = blm_check_template(view[0], a, view[1], b);
 		return r < 0 ? r : count_difference(view, ret);
@@ -156,10 +159,12 @@ BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter 
 {
 	BLM_INSIDE;
 	const struct blm_filter *const f[2] = { a, b };
-	const struct blm_view *const view[2] = { current_view(a), current_view(b) };
+	const struct blm_view *view[2];
 	struct keys keys = { 0 };
-	int r = blm_check_template(view[0], a, view[1], b);
+	int r = blm_views_at_once(view, f, 2);
 
+	if (r == 0)
+		r = blm_check_template(view[0], a, view[1], b);
 	if (r == 0 && !view[0]->part[0].kind->differences)
 		r = blm_cannot(view[0], a, "list the keys that differ", BLM_CAN_LIST);
 	if (r == 0)

@@ -186,14 +186,17 @@ static int count_pair(const struct blm_view *const view[2], unsigned i, struct b
 BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret)
 {
 	BLM_INSIDE;
-	const struct blm_view *view[2] = { current_view(a), current_view(b) };
+	const struct blm_filter *const f[2] = { a, b };
+	const struct blm_view *view[2];
 	struct blm_comparison c = { 0 };
 	struct blm_value *sizes[3] = { &c.a, &c.b, &c.both };
 	struct blm_census *census = NULL;
 	double ones[3] = { 0 };
-	int r = view[0]->part[0].kind->census ? blm_check_template(view[0], a, view[1], b)
-					      : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
+	int r = blm_views_at_once(view, f, 2);
 
+	if (r == 0)
+		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a, view[1], b)
+						  : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
 	if (r == 0 && !(census = malloc(3 * sizeof(*census))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.shown);
 	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++) {

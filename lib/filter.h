@@ -187,6 +187,19 @@ static inline struct blm_view *current_view(const struct blm_filter *f)
 }
 
 /*
+ * Operations on several filters take effect at one moment: the views of the filters that they read are all current at that moment. A view
+ * that was resolved before a lock of another filter was waited for may be of a file that was replaced meanwhile. Then keys whose adds have
+ * returned are missing in the result. So an operation that changes a filter resolves the others after it holds that one.
+ */
+
+/* -EBUSY where they are replaced again and again; the error of a filter that does not open any more. A dropped one is what it last was. */
+int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *const *from, size_t count);
+int blm_view_stays(const struct blm_filter *f, const struct blm_view *view);	/* 0: it is current; -EAGAIN: not any more */
+
+enum { BLM_TRIES = 1000 };	/* each fails only if a replacement ends within some microseconds */
+int blm_keep_moving(const struct blm_filter *f);	/* -EBUSY, with words, after that many */
+
+/*
  * A change to a filter that others may replace at any moment: between begin and end, change view's data; if end() says
  * -EAGAIN, the change may be lost with the old file, so do it again from begin(). begin() fails as blm_may_change() does: with -EBADF for
  * a read-only handle, -ESTALE for a dropped filter, as opening does where what it became does not open.

@@ -74,11 +74,10 @@ static int size(struct blm_making *making, struct merged *m, const char *shown)
 static int begin_merge(struct merged *m, const struct blm_view **view, const struct blm_part **part, const struct blm_filter *const *from,
 		       size_t count)
 {
-	int r;
+	int r = blm_views_at_once(view, from, count);
 
-	for (size_t i = 0; i < count; i++)
-		view[i] = current_view(from[i]);
-	r = check_all(view, from, count);
+	if (r == 0)
+		r = check_all(view, from, count);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		part[i] = &view[i]->whole;
 		r = check_intact(view[i], from[i]->place.shown);

@@ -286,34 +286,55 @@ int blm_replace_by(const struct blm_place *place, struct blm_unborn *made, const
 
 /* ---- Publishing ---- */
 
-static int fill_over(struct blm_view *new, const struct blm_view *old, void *from)
+/*
+ * Publishing takes effect at one moment at which the name is locked, so the source is resolved under that lock. A file of the source that
+ * was replaced while the lock was waited for lacks keys that were added since.
+ */
+static int fill_over(struct blm_view *new, const struct blm_view *old, void *context)
 {
-	return blm_fill_with_copy(new, from);
+	struct blm_source *from = context;
+	int r = blm_view_stays(from->f, from->view);
+
+	from->moved = r == -EAGAIN;
+	return r < 0 ? r : blm_fill_with_copy(new, from);
+}
+
+/* In the place of what has the name, or as a new filter. */
+static int publish_once(const struct blm_place *place, struct blm_source *source, unsigned mode, bool sealed)
+{
+	struct blm_making *making = malloc(sizeof(*making));
+	int r;
+
+	if (!making)
+		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	source->view = current_view(source->f);
+	source->moved = false;
+	blm_making_like(making, source->view);
+	making->mode = mode;
+	making->sealed = sealed;
+	r = blm_replace(place, NULL, making, NULL, fill_over, source);
+	if (r == -ENOENT)
+		r = blm_make(NULL, place->store, place->store ? place->name : place->shown, making, blm_fill_with_copy, source);
+	free(making);
+	return r;
 }
 
 BLM_API int blm_store_publish(struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode, unsigned flags)
 {
 	BLM_INSIDE;
-	struct blm_source source = { .f = from, .view = current_view(from) };
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_source source = { .f = from };
 	struct blm_place place;
-	int r = making ? blm_place_set(&place, store, name) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	int r = blm_place_set(&place, store, name);
 
-	if (r < 0) {
-		free(making);
+	if (r < 0)
 		return r;
-	}
-	blm_making_like(making, source.view);
-	making->mode = mode;
-	making->sealed = !(flags & BLM_PUBLISH_WRITABLE);
 	r = -EEXIST;
-	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {	/* somebody may drop or make the name in between */
-		r = blm_replace(&place, NULL, making, NULL, fill_over, &source);
-		if (r == -ENOENT)
-			r = blm_make(NULL, store, name, making, blm_fill_with_copy, &source);
+	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {	/* another process may drop or make the name in between */
+		r = publish_once(&place, &source, mode, !(flags & BLM_PUBLISH_WRITABLE));
+		if (source.moved)
+			r = tries + 1 < 100 ? -EEXIST : blm_keep_moving(from);
 	}
 	blm_place_clear(&place);
-	free(making);
 	return r;
 }
 

@@ -21,6 +21,7 @@ int blm_announce(const struct blm_place *place, struct blm_view *view, enum blm_
 struct blm_source {
 	const struct blm_filter *f;
 	struct blm_view *view;		/* that the new one is made like */
+	bool moved;			/* was it found replaced, so that the new one must be made anew? */
 };
 int blm_fill_with_copy(struct blm_view *new, void *source);
 
