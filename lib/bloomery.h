@@ -655,6 +655,16 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 
 /**
+ * blm_stop_waiting_if() - end waits for locks when the program was asked to end, as by a signal
+ * @asked: called by any thread that waits for a lock of a filter's file, some hundred times a second; NULL, as at first: never.
+ *         Returns 0, or 1 if the program was asked to end. It calls nothing of this library.
+ *
+ * The call that waits then fails with -EINTR. Without this function a signal whose handler returns ends no wait. A wait for a writer has no
+ * limit. A wait for a process that only reads the file, and holds a lock that writers need, ends after some seconds with -EBUSY.
+ */
+BLM_API void blm_stop_waiting_if(int (*asked)(void));
+
+/**
  * blm_status() - does the handle work on the file that its name leads to?
  *
  * Adding keys and asking for them take no system call, so neither can notice that other programs

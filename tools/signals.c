@@ -1,6 +1,8 @@
 /* signals.c - the batch in hand is finished before a signal is obeyed */
 #include "signals.h"
 
+#include "bloomery.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -27,6 +29,12 @@ static void asked(int signal)
 	wake_all();
 }
 
+/* A lock that another process keeps is not worth waiting for any more. */
+static int asked_to_stop(void)
+{
+	return stop != 0;
+}
+
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 void catch_signals(void)
@@ -35,6 +43,7 @@ void catch_signals(void)
 
 	if (wake[0] >= 0 || pipe2(wake, O_CLOEXEC | O_NONBLOCK) < 0)
 		return;
+	blm_stop_waiting_if(asked_to_stop);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)	/* nohup stays nohup */
 			sigaction(signals[i], &action, NULL);

@@ -1,7 +1,7 @@
 /* lock.c - the locks of a filter's file, between the threads of one handle */
 #include "suite.h"
 
-#include "file/lock.h"
+#include "file/patience.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -161,6 +161,126 @@ START_TEST(who_waits_for_a_lock_waits_on_after_a_signal)
 }
 END_TEST
 
+/* ---- Processes that hold a lock for long ---- */
+
+struct held_by_child {
+	const char *path;
+	int flags, type;		/* of the descriptor, of the lock */
+	enum blm_lock_of what;		/* all of the file: -1 */
+	int stop[2];			/* the child ends when its writing end is closed */
+	pid_t pid;
+};
+
+static int hold_until_told(void *context)
+{
+	struct held_by_child *h = context;
+	struct flock lock = { .l_type = (short)h->type, .l_whence = SEEK_SET };
+	int fd = open(h->path, h->flags);
+	char byte;
+
+	close(h->stop[1]);
+	if ((int)h->what >= 0)
+		lock.l_start = (INT64_C(1) << 62) + h->what, lock.l_len = 1;
+	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0 || kill(getppid(), SIGUSR1) < 0)
+		return 1;
+	return read(h->stop[0], &byte, 1) == 0 ? 0 : 2;
+}
+
+/* The lock is held when this returns. */
+static void begin_holding(struct held_by_child *h)
+{
+	sigset_t told;
+	int sig;
+
+	sigemptyset(&told);
+	sigaddset(&told, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &told, NULL);
+	ck_assert_int_eq(pipe(h->stop), 0);
+	h->pid = spawn(hold_until_told, h);
+	close(h->stop[0]);
+	ck_assert_int_eq(sigwait(&told, &sig), 0);
+}
+
+static void end_holding(struct held_by_child *h)
+{
+	close(h->stop[1]);
+	ck_assert_int_eq(join(h->pid), 0);
+}
+
+START_TEST(a_process_that_only_reads_does_not_stop_writers_for_good)
+{
+	static const enum blm_lock_of all[] = { BLM_LOCK_GATE, BLM_LOCK_REPLACE, BLM_LOCK_SYNC, BLM_LOCK_MAKING, BLM_LOCK_WRITE, BLM_LOCK_GROW };
+	struct held_by_child h = { .path = a_path(), .flags = O_RDONLY, .type = F_RDLCK, .what = (enum blm_lock_of)-1 };
+	int fd = open(h.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	char named[32];
+
+	blm_patience_reader = 20, blm_patience_unknown = 40;
+	begin_holding(&h);
+	snprintf(named, sizeof(named), "process %d ", (int)h.pid);
+	alarm(TOO_LONG);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		FAILS(blm_ofd_lock(fd, all[i], true), -EBUSY);
+		ck_assert_msg(strstr(blm_why(), named) && strstr(blm_why(), h.path), "%s", blm_why());
+		OK(blm_ofd_lock(fd, all[i], false));
+		blm_ofd_unlock(fd, all[i]);
+	}
+	end_holding(&h);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		OK(blm_ofd_lock(fd, all[i], true));
+	alarm(0);
+	close(fd);
+}
+END_TEST
+
+static struct held_by_child held;
+static int asked;
+
+/* The lock was waited for through many patiences when the holder is told to end. */
+static int end_holder_at_last(void)
+{
+	if (++asked == 20)
+		close(held.stop[1]);
+	return 0;
+}
+
+/* _i: exclusively, or shared as by one who claims */
+START_TEST(the_wait_for_a_writer_has_no_limit)
+{
+	held = (struct held_by_child){ .path = a_path(), .flags = O_RDWR, .type = _i ? F_RDLCK : F_WRLCK, .what = BLM_LOCK_REPLACE };
+	int fd = open(held.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	blm_patience_reader = blm_patience_unknown = 1;
+	begin_holding(&held);
+	blm_stop_waiting_if(end_holder_at_last);
+	OK(blm_ofd_lock(fd, BLM_LOCK_REPLACE, true));
+	ck_assert_int_ge(asked, 20);
+	ck_assert_int_eq(join(held.pid), 0);
+	close(fd);
+}
+END_TEST
+
+static int stop_it(void)
+{
+	return 1;
+}
+
+START_TEST(a_program_that_was_asked_to_end_waits_for_no_lock)
+{
+	struct held_by_child h = { .path = a_path(), .flags = O_RDWR, .type = F_WRLCK, .what = BLM_LOCK_SYNC };
+	int fd = open(h.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	begin_holding(&h);
+	blm_stop_waiting_if(stop_it);
+	alarm(TOO_LONG);
+	for (int exclusive = 0; exclusive < 2; exclusive++)
+		FAILS(blm_ofd_lock(fd, BLM_LOCK_SYNC, exclusive), -EINTR);
+	OK(blm_ofd_lock(fd, BLM_LOCK_WRITE, true));	/* what is free is given all the same */
+	alarm(0);
+	end_holding(&h);
+	close(fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("file/lock");
@@ -171,6 +291,9 @@ int main(void)
 	tcase_add_test(tc, the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back);
 	tcase_add_test(tc, each_of_the_locks_is_one_of_its_own);
 	tcase_add_test(tc, who_waits_for_a_lock_waits_on_after_a_signal);
+	tcase_add_test(tc, a_process_that_only_reads_does_not_stop_writers_for_good);
+	tcase_add_loop_test(tc, the_wait_for_a_writer_has_no_limit, 0, 2);
+	tcase_add_test(tc, a_program_that_was_asked_to_end_waits_for_no_lock);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
