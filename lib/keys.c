@@ -72,6 +72,9 @@ static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this one; nothing that was in it is lost; %s"
 				"`bloomery rebuild` makes a larger one from the keys", f->place.shown, (unsigned long long)blm_counted_keys(view),
 				view->whole.kind->grow ? "`bloomery grow` doubles it, or " : "");
+	if (r == -EMLINK)	/* of kinds that hold each key a few times: there is room for other keys */
+		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; add keys that come again by claim", f->place.shown,
+			     view->whole.kind->name);
 	if (r == -EMSGSIZE)
 		r = blm_fail(r, "%s: %s", f->place.shown, strdupa(blm_why()));
 	if (r == -EUCLEAN)

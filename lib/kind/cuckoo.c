@@ -18,6 +18,7 @@
 
 enum {
 	SLOTS = 4,			/* in a bucket */
+	ALL_SLOTS = (1 << SLOTS) - 1,	/* as find() tells them */
 	BITS_LEAST = 4, BITS_MOST = 32,
 	BITS_PLANNED = 8,		/* with fewer the other buckets are too few to fill a large table */
 	SEARCHED = 4096,		/* buckets, for an empty cell: then it is full */
@@ -336,8 +337,13 @@ static int add_hash(struct blm_part *part, const struct blm_hash *hash)
 {
 	struct spot at = spot_of(part, hash);
 
-	if (place_in(part, at.bucket, at.print) || place_in(part, other(part, at.bucket, at.print), at.print))
+	uint64_t second = other(part, at.bucket, at.print);
+
+	if (place_in(part, at.bucket, at.print) || place_in(part, second, at.print))
 		return 1;
+	/* a fingerprint moves only between the two buckets that both are full of it, so no path leads to an empty cell */
+	if (find(part, at.bucket, at.print) == ALL_SLOTS && find(part, second, at.print) == ALL_SLOTS)
+		return blm_fail(-EMLINK, "the two buckets of a key are full of it");
 	return make_room_for(part, &at);
 }
 
@@ -370,7 +376,7 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 const struct blm_kind blm_kind_cuckoo = {
 	.id = 8,
 	.name = "cuckoo",
-	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a rate of 0.0008, and twice that on disk",
+	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a rate of 0.0008, and three times that on disk",
 	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
 		  "a key is in it up to 8 times, so add what may come more often by claim; "
 		  "a copy by `cp` while it is changed can lack keys that are moved: use `bloomery copy`",

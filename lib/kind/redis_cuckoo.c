@@ -447,6 +447,16 @@ static int search(struct search *s, uint64_t h, unsigned print, uint64_t *ret_em
 	return -EXFULL;
 }
 
+static bool is_full_of(const struct blm_part *part, const struct table *t, uint64_t h, unsigned print)
+{
+	uint64_t first = bucket_at(t, h);
+
+	for (unsigned i = 0; i < t->slots; i++)
+		if (get_cell(part, first + i) != print)
+			return false;
+	return true;
+}
+
 static int make_room_for(struct blm_part *part, const struct table *t, uint64_t h, unsigned print)
 {
 	struct search s = { .part = part, .table = t };
@@ -478,6 +488,9 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 			return 1;
 	}
 	next_table(&t, &c, &part->shape, c.tables - 1);
+	/* a fingerprint moves only between the two buckets that both are full of it, so no path leads to an empty cell */
+	if (is_full_of(part, &t, h, print) && is_full_of(part, &t, other(h, print), print))
+		return blm_fail(-EMLINK, "the two buckets of a key are full of it");
 	return make_room_for(part, &t, h, print);
 }
 

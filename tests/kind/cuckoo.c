@@ -122,6 +122,7 @@ START_TEST(a_key_can_be_in_it_eight_times_and_comes_out_as_often)
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	ck_assert_int_eq(blm_add(f, "key", 3), -EXFULL);
+	ck_assert_ptr_nonnull(strstr(blm_why(), "this key is in it as often as"));	/* no room was searched for */
 	ck_assert_int_eq(blm_claim(f, "key", 3), 0);
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(blm_remove(f, "key", 3), 1);
