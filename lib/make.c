@@ -112,17 +112,15 @@ static void set_header(struct blm_header *header, const struct blm_making *makin
 	blm_next_record(header, header->constant.uuid, &record);
 }
 
-/* The journal of a second image has space only while a sync needs it. */
+/* A second image and its journal have space from the beginning, so that a sync on a full disk has all that it needs. */
 static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts, bool sparse, const char *shown)
 {
 	uint64_t offset = le64toh(header->part[parts - 1].offset), bytes = le64toh(header->part[parts - 1].bytes);
 	struct blm_shadow_layout shadow = shadow_layout(offset, bytes);
-	int r;
 
 	if (!(le64toh(header->constant.flags) & BLM_FLAG_SHADOW))
 		return blm_new_file_size(file, offset + bytes, sparse, shown);
-	r = blm_new_file_size(file, shadow.end, true, shown);
-	return r < 0 || sparse ? r : blm_allocate(file->fd, 0, shadow.blocks[BLM_JOURNAL], shown);
+	return blm_new_file_size(file, shadow.end, sparse, shown);
 }
 
 static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_making *making, struct blm_header *header)

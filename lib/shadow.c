@@ -78,7 +78,7 @@ static bool forget_block(const struct blm_shadow *s, uint64_t b)
 	return home || other;
 }
 
-/* The image has it all. The hole is for the space only; where there can be none, or something of it is still to be had, it stays. */
+/* The image has it all. Of a sparse file the journal's space is given back; any other file keeps it for the next sync. */
 static void forget_journal(const struct blm_view *view, const struct blm_shadow *s)
 {
 	bool any = false, all = true;
@@ -90,7 +90,7 @@ static void forget_journal(const struct blm_view *view, const struct blm_shadow 
 		} else if (is_old(blm_shadow_home(s, b), s->epoch)) {
 			blm_shadow_empty(s, BLM_JOURNAL, b, 0);
 		}
-	if (any && all)
+	if (any && all && le64toh(view->constant.flags) & BLM_FLAG_SPARSE)
 		fallocate(view->image.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->blocks[BLM_JOURNAL] - view->image.map,
 			  (off_t)round_up(s->part->shape.bytes, BLM_PAGE));
 }

@@ -35,7 +35,7 @@ const struct opt make_options[] = {
 const struct opt file_options[] = {
 	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it replaces, else 0644 less the umask)", set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag, &params.sparse },
-	{ 0, "no-shadow", NULL, "no second image: half the space, but unusable after some power cuts", set_flag, &params.no_shadow },
+	{ 0, "no-shadow", NULL, "no second image: a third of the space, but unusable after some power cuts", set_flag, &params.no_shadow },
 	{ 0 }
 };
 const struct opt create_options[] = {

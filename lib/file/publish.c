@@ -185,13 +185,16 @@ static bool has_room(int fd, uint64_t bytes)
 	return fstatvfs(fd, &fs) < 0 || !fs.f_blocks || bytes / fs.f_frsize <= fs.f_bavail;
 }
 
+/* Bytes that are asked for without a look at what is free: a block of a file that has its space already takes none. */
+enum { LITTLE = 1 << 16 };
+
 static int take_space(int fd, uint64_t at, uint64_t bytes, bool sparse, const char *path)
 {
 	int r;
 
 	if (bytes > INT64_MAX / 2 || at > INT64_MAX / 2)
 		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path, (unsigned long long)bytes);
-	r = sparse || has_room(fd, bytes) ? set_size(fd, at, bytes, sparse) : -ENOSPC;
+	r = sparse || bytes <= LITTLE || has_room(fd, bytes) ? set_size(fd, at, bytes, sparse) : -ENOSPC;
 	if (r == -EFBIG)
 		return blm_fail(r, "%s: the file system, or a limit, allows no file of %llu bytes", path, (unsigned long long)bytes);
 	if (r < 0)

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { KEYS = 300 };
 
@@ -463,6 +464,82 @@ START_TEST(a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys)
 }
 END_TEST
 
+/* ---- A sync has what it needs ---- */
+
+static const struct blm_params with_image[] = {
+	{ .kind = "cuckoo", .capacity = 200000, .rate = 0.001 },
+	{ .kind = "redis-cuckoo", .capacity = 200000 },
+	{ .kind = "iblt", .capacity = 20000 },
+};
+
+static int sync_on_a_full_disk(int which)
+{
+	struct blm_filter *f;
+
+	MUST(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	MUST(mkdir("disk", 0700) == 0 && mount("none", "disk", "tmpfs", 0, "size=64m") == 0 && chdir("disk") == 0);
+	MUST(blm_create(&f, NULL, "f", &with_image[which]) == 0);
+	fill_disk(0);
+	for (int round = 1; round <= 3; round++) {	/* keys come to all blocks, and each sync uses all of the journal */
+		for (int i = KEYS * 10 * (round - 1); i < KEYS * 10 * round; i++)
+			MUST(blm_add(f, &i, sizeof(i)) >= 0);
+		MUST(blm_sync(f) == 0);
+	}
+	MUST(keys_in(f, 0, KEYS * 30) == KEYS * 30 || which == 2);	/* an iblt answers no questions */
+	blm_close(f);
+	return 0;
+}
+
+START_TEST(a_filter_that_was_made_syncs_on_a_full_disk)
+{
+	if (unshare(CLONE_FS) < 0 || geteuid() != 0)
+		SKIP("only root may mount");
+	ck_assert_int_eq(run_apart(sync_on_a_full_disk, _i), 0);
+}
+END_TEST
+
+static uint64_t bytes_on_disk(const char *path, uint64_t *ret_size)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	*ret_size = (uint64_t)st.st_size;
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* _i: the kind */
+START_TEST(a_new_file_that_is_not_sparse_has_all_of_its_space)
+{
+	struct blm_kind_info info;
+	struct blm_params params = { .capacity = 20000 };
+	struct blm_filter *f;
+	uint64_t size;
+	int r;
+
+	OK(blm_kind_list((size_t)_i, &info));
+	params.kind = info.name;
+	r = blm_create(&f, NULL, "full", &params);
+	if (r == -EOPNOTSUPP)
+		return;		/* it comes of all its keys at once */
+	OK(r);
+	ck_assert_uint_ge(bytes_on_disk("full", &size), size);
+	OK(blm_add(f, "12345678", 8) >= 0 || !(info.can & BLM_CAN_ADD) ? 0 : -1);
+	OK(blm_sync(f));
+	ck_assert_uint_ge(bytes_on_disk("full", &size), size);
+	blm_close(f);
+}
+END_TEST
+
+static int kinds_there_are(void)
+{
+	struct blm_kind_info info;
+	int n = 0;
+
+	while (blm_kind_list((size_t)n, &info) == 0)
+		n++;
+	return n;
+}
+
 int main(void)
 {
 	Suite *s = suite_create("limits");
@@ -475,6 +552,8 @@ int main(void)
 	tcase_add_test(tc, without_descriptors_all_calls_fail_and_none_is_left_open);
 	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_made_and_not_opened);
 	tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_made_and_nothing_is_killed, 0, 2 * KINDS);
+	tcase_add_loop_test(tc, a_filter_that_was_made_syncs_on_a_full_disk, 0, 3);
+	tcase_add_loop_test(tc, a_new_file_that_is_not_sparse_has_all_of_its_space, 0, kinds_there_are());
 	tcase_add_loop_test(tc, a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys, 0, 6);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
