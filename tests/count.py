@@ -1,5 +1,7 @@
-# count.py - what failed in a run of `meson test`, with its reasons, which meson prints for no test that speaks TAP; then one line: the
-# subtests of its log, summed; exit 1 if anything failed
+# count.py - reads the log of `meson test`: prints what failed, which tests took longest, and at the
+# end how many subtests passed, failed and were skipped; exit 1 if anything failed
+#
+# usage: count.py BUILD/meson-logs [LOGBASE]
 import json
 import pathlib
 import re
@@ -46,19 +48,23 @@ def reasons(test):
 
 def main():
     sys.stdout.reconfigure(errors="backslashreplace")
-    log = pathlib.Path(sys.argv[1], "testlog.json")
+    base = sys.argv[2] if len(sys.argv) > 2 else "testlog"
+    log = pathlib.Path(sys.argv[1], base + ".json")
     if not log.exists():
         print("no test was run", file=sys.stderr)
         return 2
-    total = [0, 0, 0]
+    total, took = [0, 0, 0], []
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             test = json.loads(line)
             got = count(test)
+            took.append((test["duration"], test["name"].split(" / ")[-1]))
             total = [a + b for a, b in zip(total, got)]
             if got[1]:
                 print(f"failed: {test['name']} ({test['result']})")
                 print(*("    " + line for line in reasons(test)), sep="\n")
+    longest = ", ".join(f"{name} {s:.0f} s" for s, name in sorted(took, reverse=True)[:12])
+    print(f"The longest tests: {longest}")
     print("{} passed, {} failed, {} skipped".format(*total))
     return 0 if total[0] and not total[1] else 1
 

@@ -5,6 +5,9 @@
 # (95), where more than a few of those that are not are not listed, or where a call fails and that is not told. $COUNTED names another
 # build with counters (counting() in setup.sh), in which the suites have run already, with sanitizers.
 #
+# `.ci/run --long` counts. That every call says so when something fails is checked by the gate itself;
+# here those failures are made for their branches.
+#
 # Counted are the outcomes of the conditions in the source, by clang: `a && b` has four. gcc counts the jumps that it makes, of which
 # some are in no source. Assertions are left out; inline functions are taken together. Every call of every case of inject.c fails
 # once, and from then on, for failures are half of the branches; what is done for each instruction set is done with each.

@@ -3,14 +3,20 @@
 #
 # usage: tests/fuzz/run.sh BUILD RUNS SECONDS [FOLDER [SEED]]
 #
-# RUNS is how many executions each target gets, of new inputs; one that has had fewer when the SECONDS for all of them are over has failed. The
-# targets begin with the corpus of the repository and with what is in FOLDER/TARGET, where they put what they find to be new. RUNS 0: as many
-# as there is time for, of which each target gets the same share; they begin with some of what is there, and what they find is for nobody.
-# With a SEED they change inputs in the same ways in every run. The last line counts.
+# RUNS is the number of executions of each target with new inputs. A target with fewer executions
+# when the SECONDS for all targets are over has failed. The targets begin with the corpus of the
+# repository and with the inputs in FOLDER/TARGET, where they also store what they find. RUNS 0: as
+# many as there is time for; each target gets the same share, begins with some of those inputs, and
+# stores none.
+#
+# With a SEED every run executes the same inputs: each target has two processes on any machine, they
+# exchange no inputs, and the order in which a folder is listed does not matter. With a SEED and
+# FOLDER/TARGET, the two begin with some of its inputs. The last line counts.
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
 build=$(cd "$1" && pwd) || exit 2
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd) || exit 2
-runs=$2 end=$((SECONDS + $3)) seed=${5:-} processors=$(nproc)
+runs=$2 end=$((SECONDS + $3)) seed=${5:-}
+processes=$([ "$seed" ] && echo 2 || nproc)
 if [ -n "${4:-}" ]; then
 	mkdir -p "$4" && folder=$(cd "$4" && pwd) || exit 2
 else
@@ -37,9 +43,10 @@ some()
 # Of the command line longer inputs would only be more commands one after the other: those of the repository run once as they are.
 work()
 {
-	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 most=500000 share new rest corpus how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=20 -close_fd_mask=3)
+	local target=$1 name=$2 log=$3 left=$4 seed=$5 stop=$6 most=500000 share new rest corpus from
+	local how=(-entropic=0 -reload=10 -rss_limit_mb=3000 -timeout=120 -close_fd_mask=3)
 	corpus=("$folder/$name")
-	if [ "$runs" = 0 ]; then
+	if [ "$runs" = 0 ] || [ "$seed" ]; then
 		corpus=("$log/begin")
 		some "$folder/$name" "${log##*/}" "$log/begin"
 	fi
@@ -47,19 +54,29 @@ work()
 	cd "$log" || return 1
 	if [ "$name" = cli ]; then
 		how+=(-max_len=96) most=200000
-		"$target" -timeout=20 -close_fd_mask=3 "$here/corpus/cli"/* > "$log/out" 2>&1 || return 1
+		"$target" -timeout=120 -close_fd_mask=3 "$here/corpus/cli"/* > "$log/out" 2>&1 || return 1
 	fi
 	while [ "$left" -gt 0 ] && [ $((stop - SECONDS)) -gt 0 ]; do
 		share=$((left < most ? left : most))
 		share=$((share + $(find "${corpus[@]}" -type f | wc -l) + 10))	# it tries one or two of its own first
 		rest=$((stop - SECONDS))	# 0 would be no limit
+		from=("${corpus[@]}")
+		if [ "$seed" ]; then
+			mkdir "$log/found" || return 1
+			find "${corpus[@]}" -type f | awk -F / '{ print $NF, $0 }' | sort | cut -d ' ' -f 2- |
+				paste -s -d , > "$log/inputs"
+			from=(-reload=0 "-seed_inputs=@$log/inputs" "$log/found")
+		fi
 		"$target" ${seed:+-seed=$seed} -runs=$share -max_total_time=$((rest > 0 ? rest : 1)) "${how[@]}" -print_final_stats=1 \
-			"${corpus[@]}" 2>&1 | cat > "$log/out"
+			"${from[@]}" 2>&1 | cat > "$log/out"
 		[ "${PIPESTATUS[0]}" = 0 ] || return 1
 		new=$(awk '$2 == "INITED" { old = substr($1, 2) } /^stat::number_of_executed_units:/ { all = $2 } END { print all - old }' "$log/out")
 		echo "$new" >> "$log/done"
 		left=$((left - new))
-		seed=${seed:+$((seed + processors))}
+		if [ "$seed" ]; then
+			find "$log/found" -type f -exec mv -t "$log/begin" {} + && rmdir "$log/found" || return 1
+			seed=$((seed + processes))
+		fi
 	done
 }
 
@@ -81,19 +98,23 @@ show_failure()
 fuzz()
 {
 	local target=$1 seconds=$2 name=${1##*/fuzz_} pids=() code=0 begun=$SECONDS count each least=$((runs ? runs : 1))
-	each=$((runs ? (runs + processors - 1) / processors : 1 << 62))
+	each=$((runs ? (runs + processes - 1) / processes : 1 << 62))
 	mkdir -p "$folder/$name"
-	for ((i = 0; i < processors; i++)); do
+	for ((i = 0; i < processes; i++)); do
 		mkdir -p "$log/$name/$i"
 		: > "$log/$name/$i/done"
 		work "$target" "$name" "$log/$name/$i" $each "${seed:+$((seed + i))}" $((SECONDS + seconds)) &
 		pids+=($!)
 	done
-	for ((i = 0; i < processors; i++)); do
+	for ((i = 0; i < processes; i++)); do
 		wait "${pids[i]}" || { show_failure "$target" "$log/$name/$i"; code=1; }
 	done
+	# Only now, so that neither process has met what the other found.
+	if [ "$seed" ]; then
+		find "$log/$name"/*/begin -type f -exec cp -n -t "$folder/$name" {} +
+	fi
 	count=$(awk '{ n += $1 } END { printf "%d\n", n }' "$log/$name"/*/done)
-	echo "# $name: $count executions in $((SECONDS - begun)) s, by $processors processes at once;" \
+	echo "# $name: $count executions in $((SECONDS - begun)) s, by $processes processes at once;" \
 		"$(find "$folder/$name" -type f | wc -l) inputs beside the corpus"
 	if [ $code != 0 ]; then
 		echo "not ok - fuzz_$name"
