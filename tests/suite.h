@@ -4,6 +4,7 @@
 
 #include "bloomery.h"
 #include "mark.h"
+#include "random.h"
 #include "skip.h"
 
 #include <check.h>

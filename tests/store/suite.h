@@ -3,6 +3,7 @@
 #define BLM_STORE_SUITE_H
 
 #include "../mark.h"
+#include "../random.h"
 #include "../skip.h"
 #include "bloomery.h"
 
