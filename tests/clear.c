@@ -102,12 +102,15 @@ static int open_place(struct blm_filter **ret)
 	return r;
 }
 
+static bool volatile *cleared;	/* by the process of this round, which shares it with the test */
+
 static int clear_on_and_on(void *context)
 {
 	struct blm_filter *f = NULL;
 
 	MUST(open_place(&f) == 0);
 	MUST(blm_clear(f) == 0);
+	*cleared = true;
 	for (;;)
 		usleep(100000);
 }
@@ -120,6 +123,7 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 	char path[600];
 	uint64_t random = 5;
 
+	cleared = mmap(NULL, sizeof(*cleared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	snprintf(path, sizeof(path), "%s", a_path());
 	place = path;
 	in_store = _i;
@@ -132,7 +136,10 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 		pid_t pid;
 
 		add_numbers(f, 0, N);
+		*cleared = false;
 		pid = spawn(clear_on_and_on, NULL);
+		while (i % 8 == 5 && !*cleared)
+			usleep(200);
 		if (i % 4)	/* else it has hardly begun */
 			usleep((useconds_t)(next_random(&random) % (i % 2 ? 3000 : 12000)));
 		kill(pid, SIGKILL);

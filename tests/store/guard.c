@@ -771,12 +771,10 @@ static int add_and_sync_for_ever(int who)
 	}
 }
 
-static double now(void)
+/* So much that each has synced. It takes what it takes on a busy machine. */
+static bool both_have_added(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return acknowledged[0] > 16 && acknowledged[1] > 16;
 }
 
 static void end(pid_t pid)
@@ -794,13 +792,11 @@ START_TEST(verifying_finds_nothing_while_others_add_and_sync)
 	make_shape(&(struct shape){ .kind = shapes[_i].kind, .cells = shapes[_i].cells }, SYNCED);
 	for (int who = 0; who < 2; who++)
 		pid[who] = spawn(add_and_sync_for_ever, who);
-	for (double until = now() + (SANITIZED ? 0.3 : 1.5); now() < until || (SANITIZED && rounds <= 10 && now() < until + TOO_LONG); rounds++)
+	for (; rounds < (SANITIZED ? 12 : 30) || !both_have_added(); rounds++)
 		finds_nothing("a.blm");
 	for (int who = 0; who < 2; who++)
 		end(pid[who]);
 	finds_nothing("a.blm");
-	ck_assert_msg(rounds > 10 && acknowledged[0] > 16 && acknowledged[1] > 16, "%u rounds, %u and %u keys", rounds, acknowledged[0],
-		      acknowledged[1]);
 }
 END_TEST
 
@@ -829,7 +825,7 @@ START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_ackn
 	for (int who = 0; who < 2; who++)
 		pid[who] = spawn(add_and_sync_for_ever, who);
 	srandom(5);
-	for (double until = now() + (SANITIZED ? 0.5 : 3); now() < until || (SANITIZED && round <= 10 && now() < until + TOO_LONG); round++) {
+	for (; round < (SANITIZED ? 12 : 30) || !both_have_added(); round++) {
 		unsigned there[2] = { acknowledged[0], acknowledged[1] };
 
 		copy_slowly("a.blm", "copy.blm");
@@ -852,7 +848,6 @@ START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_ackn
 	}
 	for (int who = 0; who < 2; who++)
 		end(pid[who]);
-	ck_assert_int_gt(round, 10);
 	free(info);
 }
 END_TEST

@@ -6,7 +6,6 @@
 #include "file/image.h"
 #include "store/store.h"
 
-#include <sys/random.h>
 #include <sys/syscall.h>
 
 #define DATA "s/catalog/data.mdb"
@@ -329,13 +328,14 @@ START_TEST(a_page_of_garbage_costs_no_filter)
 	make_filters();
 	right = list_now()->text;
 	good = read_all(DATA, &bytes);
+	srandom(7);
 	for (int fill = 0; fill < 2; fill++)
 		for (size_t page = 0; page < bytes; page += PAGE) {
 			int fd;
 
 			memset(garbage, 0, PAGE);
-			if (fill)
-				ck_assert_int_eq((int)getrandom(garbage, PAGE, 0), PAGE);
+			for (size_t i = 0; fill && i < PAGE; i++)
+				garbage[i] = (uint8_t)random();
 			unlink(DATA);
 			write_all(DATA, good, bytes);
 			fd = open(DATA, O_WRONLY | O_CLOEXEC);

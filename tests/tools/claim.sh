@@ -122,7 +122,7 @@ kill_9_loses_one_batch_at_most() {
 	may_be_cut yes | head -1000000 | nl -ba > n
 	for round in 1 2 3 4 5 6; do
 		"$BLOOMERY" claim f n --batch 500 > out$round & pid=$!
-		sleep 0.0$((RANDOM % 9 + 1)); kill -9 $pid 2> /dev/null || true
+		sleep 0.0$((round * 5 % 9 + 1)); kill -9 $pid 2> /dev/null || true
 		wait $pid 2> /dev/null || true
 	done
 	bloomery claim f n --batch 500 > out7 || true
@@ -154,10 +154,14 @@ a_signal_ends_a_silent_stream_at_once() {
 }
 
 what_was_claimed_before_a_signal_was_printed() {
-	bloomery create f -n 3m -p 1e-6; seq 3000000 > n
+	bloomery create f -n 3m -p 1e-6; mkfifo keys
 	for round in 1 2 3; do
-		"$BLOOMERY" claim f n > out$round & pid=$!
-		sleep 0.05; kill -TERM $pid; code=0; wait $pid || code=$?
+		"$BLOOMERY" claim f keys > out$round & pid=$!
+		exec 8> keys	# open until the end, so that it has no end of its own
+		(exec seq $((round * 1000000 - 999999)) $((round * 1000000))) >&8 2> /dev/null & feeder=$!
+		while [ ! -s out$round ] && kill -0 $pid; do sleep 0.01; done
+		kill -TERM $pid; code=0; wait $pid || code=$?
+		kill $feeder 2> /dev/null || :; wait $feeder || :; exec 8>&-
 		same $code 143
 	done
 	same "$(bloomery info f --json | json 'j["keys"]')" "$(cat out? | wc -l)"

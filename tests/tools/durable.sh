@@ -359,9 +359,8 @@ adding_to_what_nobody_finds_any_more_is_no_success() {
 			bloomery create ./q -n 10000; bloomery create ./q2 -n 10000; rm -f keys; mkfifo keys
 			code=0; "$BLOOMERY" add ./q $how < keys 2> err & pid=$!
 			exec 3> keys; seq 3 >&3
-			for _ in $(seq 100); do
-				if bloomery info ./q --json | holds 'j["keys"] == 3' > /dev/null; then break; fi
-				sleep 0.1
+			until bloomery info ./q --json | holds 'j["keys"] == 3' > /dev/null; do
+				kill -0 $pid; sleep 0.1
 			done
 			$gone; seq 100 200 >&3 || true; exec 3>&-
 			wait $pid || code=$?
@@ -412,24 +411,17 @@ minutes_between_syncs_are_not_taken_for_millions_of_keys() {
 
 a_filter_is_synced_while_keys_still_come() {
 	bloomery create ./f -n 1000000
-	{ seq 5000; sleep 5; } | bloomery add ./f --sync-every 1000 &
-	for i in $(seq 100); do
-		if info ./f | holds 'j["synced"] is not None' > /dev/null; then break; fi
-		sleep 0.1
-	done
-	info ./f | holds 'j["synced"] is not None'
-	wait
+	mkfifo keys; bloomery add ./f --sync-every 1000 < keys &
+	exec 3> keys; seq 5000 >&3
+	until_it 'j["synced"] is not None'
+	exec 3>&-; wait
 	info ./f | holds 'j["keys"] > 4900 and not j["dirty"]'
 }
 
-# until CONDITION: waits until it holds of ./f, twenty seconds at most
+# until_it CONDITION: waits until it holds of ./f; the time limit of the test is the only one
 until_it()
 {
-	for _ in $(seq 200); do
-		if info ./f | holds "$1" > /dev/null; then return; fi
-		sleep 0.1
-	done
-	info ./f | holds "$1"
+	until info ./f | holds "$1" > /dev/null; do sleep 0.1; done
 }
 
 keys_are_synced_by_the_clock_while_the_input_pauses() {
@@ -446,11 +438,9 @@ keys_are_synced_by_the_clock_while_none_is_new() {
 	bloomery create ./f -n 100000; seq 100 | bloomery add ./f; mkfifo keys
 	bloomery add ./f --sync-every 0.2s < keys &
 	exec 3> keys
-	for _ in $(seq 200); do
+	until info ./f | holds 'j["synced"] is not None' > /dev/null; do
 		seq 100 >&3; sleep 0.1
-		if info ./f | holds 'j["synced"] is not None' > /dev/null; then break; fi
 	done
-	info ./f | holds 'j["synced"] is not None'
 	exec 3>&-; wait
 }
 

@@ -48,10 +48,7 @@ own_memory()
 	"$BLOOMERY" test "$1" < pipe > out & pid=$!
 	exec 7> pipe
 	echo 1 >&7
-	for _ in $(seq 100); do
-		if [ -s out ]; then break; fi
-		sleep 0.05
-	done
+	while [ ! -s out ] && kill -0 $pid; do sleep 0.05; done
 	sed -n 's/^RssAnon:[^0-9]*\([0-9]*\) kB$/\1/p' /proc/$pid/status
 	exec 7>&-
 	wait $pid
