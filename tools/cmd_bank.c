@@ -176,9 +176,9 @@ const struct command cmd_bank = {
 	.name = "bank",
 	.group = ON_SETS,
 	.summary = "put many filters, or fingerprints, of one template into one file, for which and similar",
-	.operands = "B [FILTER...]",
+	.operands = "BANK [FILTER...]",
 	.least = 1, .most = -1,
-	.notes = "B is the path of the file. The id of a filter is its name as it is given here, that of a fingerprint what its line says. Kinds:\n"
+	.notes = "BANK is the path of the file. The id of a filter is its name as it is given here, that of a fingerprint what its line says. Kinds:\n"
 		 "classic, blocked, split-block, bitmap, without secret key. A bank is never changed; its filters may be, and it does not follow.\n"
 		 "With --json it says what was made; with --list it prints objects with the ids.",
 	.example = "bloomery bank ./week.bank mon tue wed thu fri",

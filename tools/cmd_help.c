@@ -1,23 +1,26 @@
 /* cmd_help.c - bloomery help: the commands, or one of them */
 #include "command.h"
+#include "complete.h"
 #include "values.h"
 
-static bool words;
+static bool words, completing;
 static const struct opt own_options[] = {
-	{ 0, "words", NULL, NULL, set_flag, &words },	/* for completions */
+	{ 0, "words", NULL, NULL, set_flag, &words },	/* each with what it means */
+	{ 0, "complete", NULL, NULL, set_flag, &completing },	/* for completions: -- and the words on the line */
 	{ 0 }
 };
 
 static int run(int count, char **operands)
 {
-	const struct command *command = count ? command_find(operands[0]) : NULL;
-	const char *nearest;
+	const struct command *command;
 
-	if (count && !command) {
-		nearest = command_nearest(operands[0]);
-		return misuse("no command '%s'%s%s%s; 'bloomery help' lists them", operands[0], nearest ? "; did you mean '" : "",
-			      nearest ? nearest : "", nearest ? "'?" : "");
-	}
+	if (completing)
+		return complete(count, operands);
+	if (count > 1)
+		return misuse("help: '%s' is one argument too many: bloomery help [COMMAND]", operands[1]);
+	command = count ? command_find(operands[0]) : NULL;
+	if (count && !command)
+		return command_unknown(operands[0]);
 	if (words)
 		help_words(command);
 	else if (command)
@@ -34,7 +37,7 @@ const struct command cmd_help = {
 	.group = ON_PAPER,
 	.summary = "show the commands, or the options of one",
 	.operands = "[COMMAND]",
-	.least = 0, .most = 1,
+	.least = 0, .most = -1,
 	.example = "bloomery help claim",
 	.options = options,
 	.run = run,

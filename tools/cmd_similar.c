@@ -99,7 +99,7 @@ const struct command cmd_similar = {
 	.name = "similar",
 	.group = ON_SETS,
 	.summary = "print what in a bank is most like a filter, best first; exit 1 if there is nothing",
-	.operands = "B [FILTER]",
+	.operands = "BANK [FILTER]",
 	.least = 1, .most = 2,
 	.notes = "Lines of the likeness, a tab and the id. It is c / (alpha (a - c) + beta (b - c) + c) for a bits of the query, b of the other and c of\n"
 		 "both: alpha = beta = 1 for tanimoto, which of bits is jaccard too; 1 and 0 for containment, the share of the query's bits.",

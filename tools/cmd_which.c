@@ -51,7 +51,7 @@ const struct command cmd_which = {
 	.name = "which",
 	.group = ON_SETS,
 	.summary = "print the filters of a bank that may hold all of these keys; exit 1 if there are none",
-	.operands = "B KEY...",
+	.operands = "BANK KEY...",
 	.least = 2, .most = -1,
 	.notes = "What is printed is what asking each of the filters would say, in the order of their numbers of ones. Of 10,000 filters it reads a\n"
 		 "fiftieth of what that would, or less.",

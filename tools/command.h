@@ -47,10 +47,11 @@ struct command {
 
 const struct command *command_at(size_t i);	/* NULL past the last */
 const struct command *command_find(const char *name);
-const char *command_nearest(const char *name);	/* NULL: none is near */
+int command_unknown(const char *name);	/* with the name that is near, if one is. Return: USAGE */
 
 /* ---- Running one (options.c, help.c) ---- */
 
+int skip_options(const struct opt *const *tables, int *argc, char ***argv);	/* those before the command: DONE, or USAGE with a message */
 int run_command(const struct command *command, int argc, char **argv);
 void help_overview(FILE *out);
 void help_command(const struct command *command);

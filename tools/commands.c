@@ -50,20 +50,31 @@ static size_t distance(const char *a, const char *b)
 	return d[rows][columns];
 }
 
-const char *command_nearest(const char *name)
+/* A slip of one letter in four is taken for the name; what is farther away would be a guess. */
+static const char *nearest_to(const char *name)
 {
 	const char *nearest = NULL;
-	size_t best = 3;	/* farther away it would be a guess */
+	size_t best, len = strlen(name);
 
-	if (strlen(name) > LETTERS)
+	if (len > LETTERS)
 		return NULL;
+	best = (len + 3) / 4 + 1;
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		size_t d = distance(name, commands[i]->name);
 
-		if (d < best && d < strlen(name)) {
+		if (d < best && d < len) {
 			best = d;
 			nearest = commands[i]->name;
 		}
 	}
 	return nearest;
+}
+
+int command_unknown(const char *name)
+{
+	const char *nearest = nearest_to(name);
+
+	if (nearest)
+		return misuse("no command '%s'; did you mean '%s'? See 'bloomery help'", name, nearest);
+	return misuse("no command '%s'; see 'bloomery help'", name);
 }

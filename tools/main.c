@@ -1,5 +1,6 @@
 /* main.c - finds the command and runs it */
 #include "command.h"
+#include "place.h"
 #include "signals.h"
 
 #include <errno.h>
@@ -20,35 +21,30 @@ static bool hold_descriptors(void)
 	return true;
 }
 
-static int unknown(const char *name)
-{
-	const char *nearest = command_nearest(name);
-
-	if (nearest)
-		return misuse("no command '%s'; did you mean '%s'? See 'bloomery help'", name, nearest);
-	return misuse("no command '%s'; see 'bloomery help'", name);
-}
+static const struct opt *const common_options[] = { store_option, NULL };
 
 static int dispatch(int argc, char **argv)
 {
 	const struct command *command;
+	int code;
 
-	if (argc < 2) {
-		help_overview(stderr);
-		return USAGE;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
 		help_overview(stdout);
 		return DONE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		printf("bloomery %s (library %s, %s)\n", BLM_VERSION, blm_version(), blm_simd());
 		return DONE;
 	}
-	if (*argv[1] == '-')
-		return misuse("%s stands where a command is due; options follow their command, see 'bloomery help'", argv[1]);
-	command = command_find(argv[1]);
-	return command ? run_command(command, argc - 1, argv + 1) : unknown(argv[1]);
+	code = skip_options(common_options, &argc, &argv);
+	if (code != DONE)
+		return code;
+	if (!argc) {
+		help_overview(stderr);
+		return USAGE;
+	}
+	command = command_find(argv[0]);
+	return command ? run_command(command, argc, argv) : command_unknown(argv[0]);
 }
 
 int main(int argc, char **argv)

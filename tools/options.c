@@ -62,6 +62,10 @@ static int wrong(const struct parser *p, const char *command, int code, const ch
 {
 	const struct opt *opt = by_code(p, optopt);
 
+	if (!command && code == ':' && opt)
+		return misuse("--%s needs a value, %s; see 'bloomery help'", opt->name, opt->value);
+	if (!command)
+		return misuse("%s stands where a command is due; options follow their command, see 'bloomery help'", word);
 	if (code == ':' && opt)
 		return misuse("%s: %s needs a value, %s; see 'bloomery help %s'", command, word, opt->value, command);
 	if (opt && optopt >= LONG_BASE)
@@ -71,19 +75,22 @@ static int wrong(const struct parser *p, const char *command, int code, const ch
 	return misuse("%s: unknown or ambiguous option %s; see 'bloomery help %s'", command, word, command);
 }
 
-static int parse(const struct command *command, int argc, char **argv)
+/* command NULL: what stands before it. */
+static int parse(const char *command, const struct opt *const *tables, int argc, char **argv)
 {
-	struct parser p = { .shorts = ":" };
+	struct parser p = { .shorts = "+:" };
+	const char *shorts = command ? p.shorts + 1 : p.shorts;	/* + stops at the first word that is no option */
 	const struct opt *opt;
 	int code, r;
 
-	for (size_t i = 0; command->options[i]; i++)
-		take_table(&p, command->options[i]);
-	take_table(&p, help_option);
-	opterr = 0;
-	while ((code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
+	for (size_t i = 0; tables[i]; i++)
+		take_table(&p, tables[i]);
+	if (command)
+		take_table(&p, help_option);
+	opterr = optind = 0;	/* begin anew */
+	while ((code = getopt_long(argc, argv, shorts, p.longs, NULL)) != -1) {
 		if (code == '?' || code == ':')
-			return wrong(&p, command->name, code, argv[optind - 1]);
+			return wrong(&p, command, code, argv[optind - 1]);
 		opt = by_code(&p, code);
 		r = opt->set(opt, optarg);
 		if (r)
@@ -92,9 +99,18 @@ static int parse(const struct command *command, int argc, char **argv)
 	return DONE;
 }
 
+int skip_options(const struct opt *const *tables, int *argc, char ***argv)
+{
+	int code = parse(NULL, tables, *argc, *argv);
+
+	*argc -= optind;
+	*argv += optind;
+	return code;
+}
+
 int run_command(const struct command *command, int argc, char **argv)
 {
-	int code = parse(command, argc, argv), count = argc - optind;
+	int code = parse(command->name, command->options, argc, argv), count = argc - optind;
 
 	if (code)
 		return code;

@@ -213,4 +213,23 @@ messages_stay_on_one_line_whatever_the_name() {
 	exits 2 bloomery info "./$(head -c 3000 /dev/zero | tr '\0' a)"
 }
 
+the_store_may_stand_before_the_command() {
+	bloomery --store ./other create a -n 10
+	same "$(bloomery --store ./other ls)" a; same "$(bloomery --store=./other --anyone ls)" a
+	same "$(bloomery ls --store ./other)" a; same "$(bloomery --store ./none ls --store ./other)" a
+	bloomery --store ./other kinds > out
+	exits 64 bloomery --store; says 'needs a value, DIR'
+	exits 64 bloomery --stor=x --frob ls; says '--frob stands where a command is due'
+	exits 64 bloomery --json ls; says '--json stands where a command is due'
+}
+
+only_a_near_command_is_proposed() {
+	for word in foo xyz lst2 cluster; do
+		exits 64 bloomery "$word"; same "$(cat exits.err)" "bloomery: no command '$word'; see 'bloomery help'"
+	done
+	exits 64 bloomery adn; says "did you mean 'add'"
+	exits 64 bloomery help clam; says "did you mean 'claim'"
+	exits 64 bloomery intresect; says "did you mean 'intersect'"
+}
+
 prove_all

@@ -1,5 +1,5 @@
 #!/bin/bash
-# help.sh - help, the man page and completions tell the same
+# help.sh - help and the man page tell the same
 . "${0%/*}/tap.sh"
 : "${TOOLS:?must be the folder of the sources of the program}"
 man=$TOOLS/man/bloomery.1
@@ -47,29 +47,6 @@ the_examples_in_help_are_commands_that_parse() {
 	for v in $(verbs); do
 		bloomery help "$v" | sed '1,/^Example$/d' | grep -q "bloomery $v"
 	done
-}
-
-bash_completes_commands_options_kinds_and_names() {
-	bloomery create seen -n 10
-	complete_bash() {
-		bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
-			_bloomery; printf "%s\n" "${COMPREPLY[@]}"' _ "$TOOLS/completions/bloomery.bash" "$BLOOMERY" "$@"
-	}
-	same "$(complete_bash cla)" claim
-	same "$(complete_bash claim --ba)" --batch
-	same "$(complete_bash create x --kind bloc)" blocked
-	same "$(complete_bash create x --hash superf)" superfast; same "$(complete_bash create x --scheme enh)" enhanced
-	same "$(complete_bash create x --format gua)" guava
-	same "$(complete_bash add se)" seen
-	same "$(complete_bash help unio)" union
-}
-
-zsh_and_fish_understand_their_completions() {
-	if command -v zsh > /dev/null; then zsh -n "$TOOLS/completions/_bloomery"; fi
-	if command -v fish > /dev/null; then
-		PATH=${BLOOMERY%/*}:$PATH fish -c "source $TOOLS/completions/bloomery.fish; complete -C 'bloomery cla'" | grep -q '^claim'
-		PATH=${BLOOMERY%/*}:$PATH fish -c "source $TOOLS/completions/bloomery.fish; complete -C 'bloomery claim --bat'" | grep -q '^--batch'
-	fi
 }
 
 the_first_lines_of_the_readme_print_what_they_say() {

@@ -1,24 +1,16 @@
-# bloomery.fish - completion for fish; the words come from the program itself
+# bloomery.fish - completion for fish. The program says what a word can become; fish quotes it.
 function __bloomery_words
-	set -l words (commandline -opc)
-	switch $words[-1]
-		case --kind
-			bloomery kinds | string match -r '^\S+'
-		case --hash
-			bloomery hashes | string match -r '^\S+'
-		case --scheme
-			bloomery schemes | string match -r '^\S+'
-		case --format
-			bloomery formats | string match -r '^\S+'
-		case '*'
-			if test (count $words) -lt 2; or test $words[-1] = help
-				bloomery help --words
-			else if string match -q -- '-*' (commandline -ct)
-				bloomery help --words $words[2] 2>/dev/null
-			else
-				bloomery ls 2>/dev/null
-			end
+	set -l typed (commandline -opc) (commandline -ct | string unescape)
+	set -l answer ($typed[1] help --complete -- $typed[2..-1] 2>/dev/null | string split0)
+	for i in (seq 2 2 (count $answer))
+		set -l next (math $i + 1)
+		printf '%s\t%s\n' $answer[$i] $answer[$next]
+	end
+	switch "$answer[1]"
+		case files
+			__fish_complete_path (commandline -ct)
+		case folders
+			__fish_complete_directories (commandline -ct)
 	end
 end
-complete -c bloomery -n 'test (count (commandline -opc)) -lt 2' -f
-complete -c bloomery -a '(__bloomery_words)'
+complete -c bloomery -f -a '(__bloomery_words)'
