@@ -201,7 +201,7 @@ int blm_place_is_taken(const struct blm_place *place)
 	else
 		r = place->store ? blm_store_is(place->store, place->name, none) : lstat(place->name, &st) < 0 ? -errno : 0;
 	if (r == -ENOENT)
-		return 0;
+		return place->store ? blm_check_new_name(place->name) : 0;
 	if (r >= 0 || r == -EUCLEAN)
 		return blm_fail(-EEXIST, "%s: exists already", place->shown);
 	return place->store ? r : blm_fail(r, "%s: %s", place->shown, strerror(-r));

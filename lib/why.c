@@ -1,22 +1,24 @@
 /* why.c - errors in words */
 #include "base.h"
 #include "bloomery.h"
+#include "escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local char text[1024];
+enum { RAW = 1024 };
+static _Thread_local char text[2 * RAW];
 
+/* Names and paths are other people's bytes: one line, and nothing that acts on a terminal. */
 int blm_fail(int err, const char *format, ...)
 {
+	char raw[RAW];
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
+	vsnprintf(raw, sizeof(raw), format, ap);
 	va_end(ap);
-	for (char *c = text; *c; c++)	/* names and paths are other people's bytes: one line, no escapes */
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	blm_escape(text, sizeof(text), raw, strlen(raw), "");
 	return err;
 }
 
@@ -24,7 +26,7 @@ int blm_fail_more(int err, const char *more)
 {
 	size_t at = strlen(text);
 
-	snprintf(text + at, sizeof(text) - at, "%s", more);
+	blm_escape(text + at, sizeof(text) - at, more, strlen(more), "");
 	return err;
 }
 

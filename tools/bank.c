@@ -1,6 +1,7 @@
 /* bank.c - what the commands on banks share */
 #include "bank.h"
 #include "json.h"
+#include "output.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ int print_row(const struct blm_bank *bank, uint64_t row, const struct blm_bank_h
 	if (!json) {
 		if (hit)
 			printf("%.6g\t", hit->score);
-		fwrite(text, 1, bytes, stdout);
+		print_data(text, bytes);
 		putchar('\n');
 		return DONE;
 	}

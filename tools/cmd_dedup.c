@@ -7,6 +7,7 @@
 #include "command.h"
 #include "json.h"
 #include "numbers.h"
+#include "output.h"
 #include "seen.h"
 #include "signals.h"
 #include "values.h"
@@ -70,7 +71,8 @@ static size_t piece_of(const struct job *job, size_t i, size_t bytes)
 static void print_seen(const char *name, uint64_t offset, size_t bytes)
 {
 	if (!json) {
-		printf("%s\t%llu\t%zu\n", name, (unsigned long long)offset, bytes);
+		print_data(name, strlen(name));
+		printf("\t%llu\t%zu\n", (unsigned long long)offset, bytes);
 		return;
 	}
 	json_begin();
@@ -106,7 +108,8 @@ static void print(const char *name, const struct count *c)
 	if (list)
 		return;
 	if (!json) {
-		printf("%s\t%llu blocks, %llu seen before\t%llu bytes, %llu new\n", name ? name : "total", (unsigned long long)c->blocks,
+		print_data(name ? name : "total", strlen(name ? name : "total"));
+		printf("\t%llu blocks, %llu seen before\t%llu bytes, %llu new\n", (unsigned long long)c->blocks,
 		       (unsigned long long)c->seen, (unsigned long long)c->bytes, (unsigned long long)(c->bytes - c->seen_bytes));
 		return;
 	}

@@ -1,6 +1,7 @@
 /* cmd_ls.c - bloomery ls: the filters of a store, from its catalog and the headers of their files */
 #include "describe.h"
 #include "numbers.h"
+#include "output.h"
 #include "place.h"
 #include "values.h"
 
@@ -17,9 +18,10 @@ struct seen {
 
 static void show_long(const struct blm_info *i)
 {
-	printf("%-12s %11llu%s %12llu %9s %10s  %s  %s\n", i->kind, (unsigned long long)i->keys, i->from_catalog ? "*" : " ",
-	       (unsigned long long)i->capacity,
-	       show_rate(i->rate), show_bytes(i->bytes), show_time(i->created), i->name);
+	printf("%-12s %11llu%s %12llu %9s %10s  %s  ", i->kind, (unsigned long long)i->keys, i->from_catalog ? "*" : " ",
+	       (unsigned long long)i->capacity, show_rate(i->rate), show_bytes(i->bytes), show_time(i->created));
+	print_text(i->name);
+	putchar('\n');
 }
 
 static int show(void *context, const struct blm_info *info, int err)
@@ -38,7 +40,8 @@ static int show(void *context, const struct blm_info *info, int err)
 	} else if (detailed) {
 		show_long(&now);
 	} else {
-		puts(info->name);
+		print_data(info->name, strlen(info->name));
+		putchar('\n');
 	}
 	return ferror(stdout);
 }

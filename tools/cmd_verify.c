@@ -2,6 +2,7 @@
 #include "apart.h"
 #include "bank.h"
 #include "json.h"
+#include "output.h"
 #include "place.h"
 #include "values.h"
 
@@ -31,8 +32,8 @@ static void show(void *context, const struct blm_finding *found)
 	}
 	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "", found->name ? found->name : "", found->name ? ")" : "",
 		 found->what, found->repaired ? " (repaired)" : "");
-	clean(text);
-	puts(text);
+	print_text(text);
+	putchar('\n');
 }
 
 static int verify_bank(const char *path, int64_t *ret)

@@ -67,7 +67,6 @@ int broken(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Re
 int fail(int64_t err);		/* in the library's words. Return: FAILED */
 int tell_if_cut(int code);	/* Return: the code, or FAILED where a file was cut under its map; from then on nothing else is said before it */
 void hold_messages(char room[MESSAGE]);	/* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
-void clean(char *text);		/* other people's bytes on a terminal: control characters become '?' */
 
 /* ---- Options that many commands have ---- */
 

@@ -1,6 +1,7 @@
 /* describe.c - what a filter is, for people */
 #include "describe.h"
 #include "numbers.h"
+#include "output.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -103,7 +104,8 @@ static void print_facts(const struct blm_filter *f)
 
 	for (size_t i = 0; blm_fact(f, i, &fact) == 0; i++) {
 		label(fact.name);
-		puts(fact.text);
+		print_text(fact.text);
+		putchar('\n');
 	}
 }
 
@@ -152,9 +154,9 @@ static void print_labels(const char *labels)
 
 		len = strcspn(labels, "\n");
 		snprintf(line, sizeof(line), "%.*s", (int)len, labels);
-		clean(line);
 		label("label");
-		puts(line);
+		print_text(line);
+		putchar('\n');
 	}
 }
 
@@ -203,11 +205,9 @@ static void print_space(const struct blm_info *i)
 void describe(const struct description *d)
 {
 	const struct blm_info *i = d->info;
-	char name[4096];
 
-	snprintf(name, sizeof(name), "%s", *i->name ? i->name : i->path);
-	clean(name);
-	puts(name);
+	print_text(*i->name ? i->name : i->path);
+	putchar('\n');
 	label("kind");
 	printf("%s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes, *i->options ? "; " : "", i->options);
 	print_hashing(i);
@@ -232,7 +232,8 @@ void describe(const struct description *d)
 	}
 	if (i->caution) {
 		label("caution");
-		puts(i->caution);
+		print_text(i->caution);
+		putchar('\n');
 	}
 	print_labels(i->labels);
 	label("can");

@@ -1,9 +1,11 @@
 /* json.c - a writer of JSON: numbers of full 64 bits, and valid whatever bytes a name holds */
 #include "json.h"
+#include "../lib/escape.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool more;	/* a comma is due before the next field */
 
@@ -53,33 +55,9 @@ void json_close(void)
 	more = true;
 }
 
-/* How many bytes a well-formed character of UTF-8 takes here; 0: it is none. Overlong forms and surrogates are none. */
-static int character(const unsigned char *s)
-{
-	static const struct { unsigned char first, last, low, high; int bytes; } forms[] = {
-		{ 0x01, 0x7f, 0, 0, 1 },
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (*s < forms[i].first || *s > forms[i].last)
-			continue;
-		if (forms[i].bytes > 1 && (s[1] < forms[i].low || s[1] > forms[i].high))
-			return 0;
-		for (int j = 2; j < forms[i].bytes; j++)
-			if ((s[j] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].bytes;
-	}
-	return 0;
-}
-
 void json_text(const char *name, const char *value)
 {
-	const unsigned char *s = (const unsigned char *)value;
+	uint32_t point;
 
 	name_of(name);
 	if (!value) {
@@ -87,18 +65,17 @@ void json_text(const char *name, const char *value)
 		return;
 	}
 	putchar('"');
-	while (*s) {
-		int bytes = character(s);
-
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if (*s < ' ' || *s == 0x7f)
-			printf("\\u%04x", *s);
-		else if (bytes)
-			fwrite(s, 1, (size_t)bytes, stdout);
-		else
+	for (unsigned bytes; *value; value += bytes) {
+		bytes = blm_character(value, strlen(value), &point);
+		if (!bytes)
 			fputs("\xef\xbf\xbd", stdout);
-		s += bytes ? bytes : 1;
+		else if (*value == '"' || *value == '\\')
+			printf("\\%c", *value);
+		else if (blm_acts(point))
+			printf("\\u%04x", point & 0xffff);
+		else
+			fwrite(value, 1, bytes, stdout);
+		bytes += !bytes;
 	}
 	putchar('"');
 }

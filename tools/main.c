@@ -1,5 +1,6 @@
 /* main.c - finds the command and runs it */
 #include "command.h"
+#include "output.h"
 #include "place.h"
 #include "signals.h"
 
@@ -55,8 +56,11 @@ int main(int argc, char **argv)
 	if (!hold_descriptors() || blm_survive_truncation() < 0)
 		return FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* what stdout goes to may be at its limit, too: an error then, as of a full disk */
-	code = dispatch(argc, argv);
+	code = begin_output();
+	if (code == DONE)
+		code = dispatch(argc, argv);
 	code = tell_if_cut(code);
+	end_output();
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno == EPIPE)
 			stop_for(SIGPIPE);

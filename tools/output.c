@@ -19,7 +19,7 @@ static int failed(void)
 }
 
 /* Once asked to stop, only pieces for which poll() promises room: a reader that is stuck cannot hold us. */
-int print_bytes(const char *bytes, size_t count)
+static int write_all(const char *bytes, size_t count)
 {
 	while (count) {
 		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -40,6 +40,115 @@ int print_bytes(const char *bytes, size_t count)
 	}
 	return DONE;
 }
+
+/* ---- On a terminal ---- */
+
+static FILE *terminal;			/* stdout, where it is one */
+static char pending[4];			/* of a character whose other bytes did not come yet */
+static size_t pending_bytes;
+
+/* How many bytes at the end may be the beginning of a character? */
+static size_t cut_bytes(const char *bytes, size_t count)
+{
+	for (size_t n = 1; n <= 3 && n <= count; n++) {
+		unsigned char c = (unsigned char)bytes[count - n];
+
+		if (c >= 0xc0)
+			return n < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : 2u) ? n : 0;
+		if (c < 0x80)
+			return 0;
+	}
+	return 0;
+}
+
+static int write_escaped(const char *bytes, size_t count)
+{
+	enum { PIECE = 16 << 10 };
+	char text[BLM_ESCAPED_MOST * PIECE + 1];
+	int code = DONE;
+
+	while (count && code == DONE) {
+		size_t piece = count < PIECE ? count : PIECE;
+
+		if (piece < count)
+			piece -= cut_bytes(bytes, piece);
+		code = write_all(text, blm_escape(text, sizeof(text), bytes, piece, "\n\t"));
+		bytes += piece;
+		count -= piece;
+	}
+	return code;
+}
+
+/* What stdio gives out, which ends anywhere. */
+static ssize_t take(void *cookie, const char *bytes, size_t count)
+{
+	size_t rest, all = pending_bytes + count;
+	char *joined = malloc(all + 1);
+	int code;
+
+	(void)cookie;
+	if (!joined)
+		return 0;
+	memcpy(joined, pending, pending_bytes);
+	memcpy(joined + pending_bytes, bytes, count);
+	rest = cut_bytes(joined, all);
+	code = write_escaped(joined, all - rest);
+	memcpy(pending, joined + all - rest, rest);
+	pending_bytes = rest;
+	free(joined);
+	return code == DONE ? (ssize_t)count : 0;
+}
+
+int begin_output(void)
+{
+	if (!isatty(STDOUT_FILENO))
+		return DONE;
+	terminal = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = take });
+	if (!terminal)
+		return broken("out of memory");
+	setvbuf(terminal, NULL, _IOLBF, BUFSIZ);
+	stdout = terminal;
+	return DONE;
+}
+
+void end_output(void)
+{
+	if (terminal && fflush(stdout) == 0 && pending_bytes)
+		write_escaped(pending, pending_bytes);
+	pending_bytes = 0;
+}
+
+int print_bytes(const char *bytes, size_t count)
+{
+	return terminal ? write_escaped(bytes, count) : write_all(bytes, count);
+}
+
+static void print_escaped(const char *bytes, size_t count)
+{
+	char text[BLM_ESCAPED_MOST * 256 + 1];
+
+	for (size_t piece; count; bytes += piece, count -= piece) {
+		piece = count < 256 ? count : 256;
+		if (piece < count)
+			piece -= cut_bytes(bytes, piece);
+		fwrite(text, 1, blm_escape(text, sizeof(text), bytes, piece, ""), stdout);
+	}
+}
+
+void print_text(const char *text)
+{
+	print_escaped(text, strlen(text));
+}
+
+void print_data(const void *bytes, size_t count)
+{
+	if (terminal)
+		print_escaped(bytes, count);
+	else
+		fwrite(bytes, 1, count, stdout);
+}
+
+/* ---- The lines of a batch ---- */
 
 /* Append a piece of the batch's text to its answer, in place: it never moves to the right. */
 static void append(struct batch *b, const char *from, size_t bytes)

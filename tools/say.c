@@ -1,15 +1,9 @@
 /* say.c - messages, each of one line on stderr */
 #include "command.h"
+#include "output.h"
 
 #include <stdarg.h>
 #include <unistd.h>
-
-void clean(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
 
 static _Thread_local char *held;
 
@@ -24,14 +18,14 @@ void hold_messages(char room[MESSAGE])
 static void line(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 static void line(const char *format, va_list ap)
 {
-	char text[MESSAGE + 16] = "bloomery: ";
+	char raw[MESSAGE], text[2 * MESSAGE] = "bloomery: ";
 	size_t at = strlen(text);
 	ssize_t ignored;
 
-	vsnprintf(text + at, sizeof(text) - at - 1, format, ap);
-	clean(text);
-	strcat(text, "\n");
-	ignored = write(STDERR_FILENO, text, strlen(text));
+	vsnprintf(raw, sizeof(raw), format, ap);
+	at += blm_escape(text + at, sizeof(text) - at - 1, raw, strlen(raw), "");
+	text[at++] = '\n';
+	ignored = write(STDERR_FILENO, text, at);
 	(void)ignored;	/* there is nobody left to tell */
 }
 

@@ -104,7 +104,7 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
 	int r = blm_check_name(from);
 
 	if (r == 0)
-		r = blm_check_name(to);
+		r = blm_check_new_name(to);
 	if (r == 0 && !strcmp(from, to))
 		r = blm_fail(-EINVAL, "%s: that is its name already", from);
 	if (r == 0)

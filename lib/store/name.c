@@ -1,27 +1,14 @@
 /* name.c - what may be a filter's name in a store, and how its file is named after its uuid */
 #include "bloomery.h"
+#include "escape.h"
 #include "store/store.h"
 
 #include <stdio.h>
 
-/* How long is the UTF-8 sequence at s? 0: it is none (too long a form, a surrogate, past U+10FFFF, cut short). */
-static unsigned utf8_at(const unsigned char *s)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-	uint32_t point = n == 1 ? s[0] : n ? s[0] & (0x7fu >> n) : 0;
-
-	for (unsigned i = 1; i < n; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		point = point << 6 | (s[i] & 0x3f);
-	}
-	return n > 1 && (point < least[n] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) ? 0 : n;
-}
-
 int blm_check_name(const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
+	uint32_t point;
 	unsigned n;
 
 	if (!len)
@@ -30,14 +17,26 @@ int blm_check_name(const char *name)
 		return blm_fail(-ENAMETOOLONG, "%.40s...: a name has at most %d bytes, not %zu", name, BLM_NAME_MAX, len);
 	if (!strcmp(name, ".") || !strcmp(name, "..") || strchr(name, '/'))
 		return blm_fail(-EINVAL, "%s: a name in a store has no '/', and is not \".\" or \"..\"", name);
-	for (const unsigned char *s = (const unsigned char *)name; *s; s += n) {
-		n = utf8_at(s);
+	for (const char *s = name; *s; s += n) {
+		n = blm_character(s, strlen(s), &point);
 		if (!n)
 			return blm_fail(-EINVAL, "%s: a name must be valid UTF-8", name);
-		if (*s < ' ' || *s == 0x7f || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0))
+		if (point < ' ' || (point >= 0x7f && point < 0xa0))
 			return blm_fail(-EINVAL, "%s: a name has no control characters", name);
 	}
 	return 0;
+}
+
+/* Marks of direction make two names look alike. Catalogs of before may have such names, which are opened, renamed and dropped. */
+int blm_check_new_name(const char *name)
+{
+	int r = blm_check_name(name);
+	uint32_t point = 0;
+
+	for (const char *s = name; r == 0 && *s; s += blm_character(s, strlen(s), &point))
+		if (blm_character(s, strlen(s), &point) && blm_acts(point))
+			return blm_fail(-EINVAL, "%s: a name has no marks of direction and no line separators; leave out U+%04X", name, point);
+	return r;
 }
 
 void blm_uuid_text(const uint8_t u[16], char ret[BLM_UUID_TEXT])

@@ -239,8 +239,13 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	char linked[BLM_FILE_TEXT];
 	struct stat st;
-	int r = entry ? blm_ofd_lock(file->fd, BLM_LOCK_REPLACE, false) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	int r = over ? 0 : blm_check_new_name(name);
 
+	if (r < 0) {
+		free(entry);
+		return r;
+	}
+	r = entry ? blm_ofd_lock(file->fd, BLM_LOCK_REPLACE, false) : blm_fail(-ENOMEM, "%s: out of memory", name);
 	if (r == 0 && fstat(file->fd, &st) < 0)
 		r = blm_fail(-errno, "%s: %s", name, strerror(errno));
 	if (r == 0) {

@@ -62,6 +62,7 @@ struct blm_store *blm_store_hold(struct blm_store *store);
 
 /* 0, or -EINVAL with words: is this a name? */
 int blm_check_name(const char *name);
+int blm_check_new_name(const char *name);	/* ... that one more filter may have */
 
 /* As blm_place_...() in place.h, for a place in a store. */
 int blm_store_open_file(struct blm_store *store, const char *name, bool write, struct blm_told *ret_told);

@@ -1,0 +1,91 @@
+#!/bin/bash
+# terminal.sh - bytes of other people on a terminal, in a pipe, and in messages
+. "${0%/*}/tap.sh"
+
+on_terminal() { python3 "${0%/*}/on_terminal.py" "$BLOOMERY" "$@"; }
+
+# An escape, a C1 control in UTF-8 and as a byte, marks of direction, a line separator, DEL, a byte that is no UTF-8; between letters.
+bad=$'a\e[31mb\302\233c\233d\342\200\256e\342\201\246f\342\200\250g\177h\330\234i\342\200\217j\377k'
+good='a\x1b[31mb\u009bc\x9bd\u202ee\u2066f\u2028g\x7fh\u061ci\u200fj\xffk'
+
+# Is there nothing but what is seen?
+is_harmless()
+{
+	python3 -c '
+import re, sys
+text = sys.stdin.buffer.read().decode()
+wrong = re.findall("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]", text)
+sys.exit(f"{wrong!r} in {text!r}" if wrong else 0)'
+}
+
+labels_are_escaped_on_a_terminal_alone() {
+	bloomery create f -n 10
+	bloomery label f "note=$bad"
+	same "$(bloomery label f)" "note=$bad"
+	same "$(on_terminal label f)" "note=$good"
+	bloomery info f | is_harmless; bloomery info f | grep -qF "$good"
+	on_terminal info f --json | is_harmless; on_terminal ls --json | is_harmless; bloomery info f --json | grep -vq $'\302\233'
+}
+
+keys_are_escaped_on_a_terminal_alone() {
+	bloomery create f -n 10
+	printf '%s\n' "$bad" ümlaut > keys
+	bloomery claim f keys > out; cmp out keys
+	bloomery test f keys > out; cmp out keys
+	same "$(on_terminal test f keys)" "$(printf '%s\n' "$good" ümlaut)"
+	same "$(on_terminal claim f --batch 1 keys)" ''
+	same "$(on_terminal filter --with f keys)" "$(printf '%s\n' "$good" ümlaut)"
+}
+
+ids_of_banks_are_escaped_on_a_terminal_alone() {
+	path=./${bad}
+	bloomery create "$path" -n 10; echo 1 | bloomery add "$path"
+	bloomery bank ./b "$path"
+	for words in 'which ./b 1' 'bank --list ./b' 'similar ./b'; do
+		set -- $words
+		[ "$1" != similar ] || set -- "$@" "$path"
+		bloomery "$@" | grep -aqF "$bad"
+		on_terminal "$@" | is_harmless; on_terminal "$@" > out; grep -qF "$good" out
+		same "$(wc -l < out)" 1
+	done
+}
+
+paths_are_escaped_in_info_verify_dedup_and_messages() {
+	path=./$bad
+	bloomery create "$path" -n 10
+	on_terminal info "$path" > out; grep -qF "$good" out; is_harmless < out
+	bloomery info "$path" | is_harmless
+	printf x | dd of="$path" bs=1 seek=100 conv=notrunc status=none
+	for command in info verify test add export sync 'rebuild --from' import; do
+		bloomery $command "$path" "$path" < /dev/null 2> err || :
+		is_harmless < err
+	done
+	on_terminal dedup --blocks 64 "$path" | is_harmless
+	exits 2 bloomery info "./none$bad"; says "none$good"
+	exits 64 bloomery "$bad"; says "$good"
+	exits 64 bloomery ls "--$bad"; says "$good"
+	exits 2 bloomery test --store "./none$bad" a; says "$good"
+}
+
+a_character_is_never_taken_apart() {
+	bloomery create f -n 10
+	python3 -c 'for i in range(40000): print("x" * (i % 7) + "üß€😀" * 3)' > keys
+	bloomery add f keys
+	on_terminal test f keys > out; cmp out keys
+	bloomery label f "long=$(python3 -c 'print("€" * 400)')"
+	same "$(on_terminal label f)" "$(bloomery label f)"
+}
+
+names_that_act_on_a_terminal_are_refused() {
+	for name in $'a\u202eb' $'a\u2028b' $'a\u200fb' $'a\u061cb' $'a\u2066b' $'a\u009bb' $'a\eb' $'a\377b'; do
+		exits 2 bloomery create "$name" -n 10; is_harmless < exits.err
+	done
+	bloomery create f -n 10
+	exits 2 bloomery mv f $'a\u202eb'; says 'U+202E'
+	exits 2 bloomery publish ./none $'a\u202eb'
+	exits 2 bloomery copy f $'a\u202eb'
+	echo 1 | exits 2 bloomery build --force $'a\u202eb' -p 0.1
+	same "$(bloomery ls)" f
+}
+
+prove_all
