@@ -25,6 +25,7 @@ struct combining {
 	size_t count;
 	const char *shown;			/* of the result */
 	double max_rate, *ret_rate;
+	bool first_stays;			/* the result goes into the first, which is not sorted */
 	bool moved;				/* was one of them replaced before it was held? */
 };
 
@@ -49,8 +50,10 @@ static int begin(struct combining *c)
 }
 
 /* Those that grew farthest first, all but the one that stays in its place: then those that have a part i are the first ones. */
-static void sort(const struct combining *c, size_t fixed)
+static void sort(const struct combining *c)
 {
+	size_t fixed = c->first_stays ? 1 : 0;
+
 	for (size_t i = fixed; i < c->count; i++)
 		for (size_t j = i; j > fixed && c->view[j]->parts > c->view[j - 1]->parts; j--) {
 			const struct blm_filter *from = c->from[j];
@@ -75,7 +78,7 @@ static int look_up(struct combining *c, size_t fixed)
 	for (size_t i = 1; r == 0 && i < c->count; i++)
 		r = blm_check_template(c->view[0], c->from[0], c->view[i], c->from[i]);
 	if (r == 0)
-		sort(c, fixed);
+		sort(c);
 	return r;
 }
 
@@ -380,7 +383,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	return r;
 }
 
-/* As many parts as the others have come to have. */
+/* As many parts as the others have come to have. A negative errno, or 0 or more. */
 static int grow_like(struct blm_filter *into, const struct combining *c)
 {
 	struct blm_view *view;
@@ -407,7 +410,7 @@ static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 	int r, end;
 
 	r = grow_like(into, c);
-	if (r == 0)
+	if (r >= 0)
 		r = insist ? blm_change_begin_held(into, &view) : blm_change_begin_as_kind(into, &view, &held);
 	if (r < 0)
 		return r;
@@ -469,7 +472,7 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const stru
 	BLM_INSIDE;
 	const struct blm_filter **all = calloc(count + 1, sizeof(*all));
 	struct combining c = { .op = op, .given = all, .count = count + 1, .shown = into->place.shown,
-			       .max_rate = max_rate, .ret_rate = ret_rate };
+			       .max_rate = max_rate, .ret_rate = ret_rate, .first_stays = true };
 	struct blm_view *view;
 	int r;
 
