@@ -6,13 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { RAW = 1024 };
-static _Thread_local char text[2 * RAW];
+/* Each thread's message. It is in the static TLS block, which has room for 1,664 bytes of all libraries that are loaded late. */
+enum { ROOM = 1024 };
+static _Thread_local char text[ROOM];
 
 /* Names and paths are other people's bytes: one line, and nothing that acts on a terminal. */
 int blm_fail(int err, const char *format, ...)
 {
-	char raw[RAW];
+	char raw[ROOM];
 	va_list ap;
 
 	va_start(ap, format);

@@ -29,7 +29,11 @@ int main(void)
 	AT(info, keys);
 	AT(info, caution);
 	AT(info, foreign);
+	AT(info, older);
+	AT(info, catalog_synced);
 	AT(info, suspect);
+	AT(info, lost_blocks);
+	AT(info, from_catalog);
 	AT(info, synced);
 	AT(info, suspect_epoch);
 	AT(info, labels);

@@ -85,16 +85,16 @@ with_its_streams_closed_it_harms_no_file() {
 # The program and its library, where a loader takes them that obeys no $ORIGIN: a copy of its owner's rights and a plain one.
 copy_with_rights_of_nobody()
 {
-	python3 - "$1" "$BLOOMERY" "$lib"/libbloomery.so.0 <<'P'
-import shutil, sys
+	python3 - "$1" "$BLOOMERY" "$lib"/libbloomery.so.0 <<'P' || return 77
+import re, shutil, sys
 where, program, library = sys.argv[1:]
 bytes = open(program, 'rb').read()
-origin = b'$ORIGIN/../lib\0'
-if bytes.count(origin) != 1 or len(where) >= len(origin):
+path = re.findall(rb'\$ORIGIN/\.\./lib(?::X*)?\0', bytes)	# X: room for the path of the installed one
+if len(path) != 1 or len(where) >= len(path[0]):
 	sys.exit(77)
 for name in 'plain', 'given':
 	with open(f'{where}/{name}', 'wb') as out:
-		out.write(bytes.replace(origin, where.encode().ljust(len(origin), b'\0')))
+		out.write(bytes.replace(path[0], where.encode().ljust(len(path[0]), b'\0')))
 shutil.copy(library, where + '/libbloomery.so.0')
 P
 	cp /usr/bin/id "$1"/id; chown 65534:65534 "$1"/given "$1"/id; chmod 755 "$1" "$1"/plain; chmod 4755 "$1"/given "$1"/id

@@ -62,9 +62,10 @@ int flush_or_stop(int fd)
  */
 static int open_or_not(const char *path, int flags, unsigned mode)
 {
+	bool inside = !strncmp(path, "s/", 2) || strstr(path, "/s/");
 	bool writes = flags & O_ACCMODE || (flags & O_CREAT && access(path, F_OK) < 0);
 
-	if (read_only && !strncmp(path, "s/", 2) && writes) {
+	if (read_only && inside && writes) {
 		errno = EROFS;
 		return -1;
 	}

@@ -364,7 +364,7 @@ START_TEST(a_secret_is_not_put_where_others_may_read_it)
 	} else {
 		SKIP("only root can give a file away");
 	}
-	FAILS(blm_create(NULL, NULL, "a", &params), _i == 1 ? -ELOOP : -EKEYREJECTED);
+	FAILS(blm_create(NULL, NULL, "a", &params), -EKEYREJECTED);
 	ck_assert_int_eq(access("a", F_OK), -1);
 	ck_assert(stat("a.key", &st) == 0 && st.st_size == 33);
 }

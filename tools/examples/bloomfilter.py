@@ -19,11 +19,10 @@ Params = struct(kind=s, options=s, hash=s, scheme=s, format=s, capacity=u64, rat
 	seeds=ctypes.POINTER(u64), tweak=u64, secret=p, mode=u32, replace=b, sparse=b, no_shadow=b)
 Info = struct(format=s, origin=s, name=c * 256, path=c * 4096, kind=s, hash=s, scheme=s, bit_order=s, options=c * 512,
 	caveat=s, cells=u64, probes=u32, cell_bits=u32, parts=u32, version=u32, seed_count=u32, seeds=u64 * 256, tweak=u64,
-	keyed=b, key_id=c * 8, capacity=u64, rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64, keys_estimated=b,
-	template_id=c * 16, uuid=c * 16, created=u64, bytes=u64, data_bytes=u64, shadow_bytes=u64, caution=s, sparse=b,
-	sealed=b, foreign=b, dirty=b, suspect=b, capacity_computed=b, rate_computed=b, unchecked=b, synced=u64, epoch=u64,
-	synced_epoch=u64, suspect_epoch=u64, can=u32, lost_blocks=u32,
-	from_catalog=b, labels=c * 1536)
+	keyed=b, key_id=c * 8, capacity=u64, rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64, keys_estimated=b, template_id=c
+	* 16, uuid=c * 16, created=u64, bytes=u64, data_bytes=u64, shadow_bytes=u64, caution=s, sparse=b, sealed=b, foreign=b,
+	dirty=b, older=b, catalog_keys=u64, catalog_synced=u64, suspect=b, capacity_computed=b, rate_computed=b, unchecked=b,
+	synced=u64, epoch=u64, synced_epoch=u64, suspect_epoch=u64, can=u32, lost_blocks=u32, from_catalog=b, labels=c * 1536)
 Exchange = struct(format=s, base64=b, strict=b, hash=s, known=p, known_count=u64, seeds=p, seed_count=u32, cells=u64,
 	probes=u64, record=s, max_bytes=u64, mode=u32, allocate=b, everything=b, secret=p, column=s, row_group=u64, fresh=b,
 	replace=b, power_of_two=b, redis_key=s)
@@ -55,7 +54,7 @@ def text(value):	# a path or a name; None is NULL
 def key_of(value):	# bytes and their number; not by hash(), which differs between processes and so loses keys
 	if isinstance(value, int): value = int.__hash__(value).to_bytes(8, 'little', signed=True)	# as pybloomfiltermmap3 has it
 	try: value = value.encode() if isinstance(value, str) else bytes(memoryview(value))
-	except TypeError: raise TypeError(f'{type(value).__name__}: a key is str, bytes-like or int; encode it as bytes') from None
+	except TypeError: raise TypeError(f'{type(value).__name__}: a key is str, bytes-like or int; encode it') from None
 	return value, len(value)
 def masked(perm):	# less the umask, as open(2) takes it; the library gives a file exactly what it is told
 	return (os.umask(mask := os.umask(0o077)), perm & ~mask)[1]
