@@ -3,6 +3,7 @@
 #include "json.h"
 #include "numbers.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 void json_abilities(unsigned can)
@@ -57,13 +58,22 @@ static void json_labels(const char *labels)
 	json_close();
 }
 
+/* A whole number of 64 bits that is a name, not a count: as text, since many readers round numbers beyond 2^53. */
+static void json_identifier(const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	json_text(name, text);
+}
+
 static void json_hashing(const struct blm_info *i)
 {
 	json_open("seeds");
 	for (uint32_t s = 0; s < i->seed_count && s < BLM_SEEDS_MAX; s++)
-		json_count(NULL, i->seeds[s]);
+		json_identifier(NULL, i->seeds[s]);
 	json_close();
-	json_count("tweak", i->tweak);
+	json_identifier("tweak", i->tweak);
 	json_text("key_id", i->keyed ? show_hex(i->key_id, sizeof(i->key_id)) : NULL);
 }
 

@@ -233,7 +233,7 @@ block_filters_of_bitcoin_come_and_go() {
 	exits 2 bloomery info ./filter --format bip158; says 'block-hash'
 	bloomery info ./filter --format bip158 --hash-key c96779567050c3588848b84d2828214a --json | holds 'j["capacity"] == 1 and j["hash"] == "siphash64"'
 	for key in '--block-hash 000000000000000000000000000000000000000000000000000000000000000a' '--hash-key 0a000000000000000000000000000000'; do
-		bloomery info ./out --format bip158 $key --json | holds 'j["capacity"] == 2 and j["seeds"] == [10, 0]'
+		bloomery info ./out --format bip158 $key --json | holds 'j["capacity"] == 2 and j["seeds"] == ["10", "0"]'
 		bloomery test -q ./out --format bip158 $key --hex <<< cd
 		bloomery copy ./out ./copied --format bip158 $key; bloomery test -q ./copied --hex <<< ab; rm copied
 	done
