@@ -601,7 +601,9 @@ static void try_store(const void *bytes, size_t count, int what)
 	ck_assert_int_ne(blm_store_verify("later-store", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_eq(unlink("later-store/catalog/data.mdb"), 0);
 	ck_assert_int_ne(blm_store_verify("later-store", BLM_VERIFY_REPAIR, NULL, NULL), 0);
-	ck_assert_int_eq(access(path, F_OK), 0);	/* it stays for the later version */
+	/* Both stay for the later version; without a catalog one of them may get the name that its header says. */
+	write_file("sent", bytes, count);
+	OK(system("n=0; for f in later-store/filters/*.blm; do cmp -s $f sent && n=$((n + 1)); done; test $n = 2"));
 	ck_assert_int_eq(system("rm -r later-store"), 0);
 }
 
