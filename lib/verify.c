@@ -183,6 +183,7 @@ static int write_back(struct blm_view *view, const char *file)
 
 int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct blm_findings *to)
 {
+	const int left = to->found - to->repaired;
 	struct blocks blocks = { .view = view, .file = file, .repair = repair, .to = to };
 	int64_t known;
 	int r = 0;
@@ -204,7 +205,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: what is said of it is of a part of it");
 	if (blocks.filled)
 		r = write_back(view, file);
-	if (r == 0 && blocks.filled)
+	if (r == 0 && blocks.filled && to->found - to->repaired == left)	/* what is left was told of already */
 		r = (int)blm_guard_check(view, tell_block, &(struct blocks){ .view = view, .file = file, .to = to }) < 0 ? -ENOMEM : 0;
 	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
 }
