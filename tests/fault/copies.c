@@ -241,7 +241,7 @@ static void copy_up_to_the_journal(const void *at, size_t bytes)
 /* _i: with 1 the copy shows that it was changed after its last sync */
 START_TEST(a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing)
 {
-	struct blm_filter *f = make_cuckoo(50000, 1e-6, false);
+	struct blm_filter *f = make_cuckoo(50000, 1e-6, true);
 
 	seen = current_view(f);
 	stands_at = seen->shadow.blocks[BLM_JOURNAL];
