@@ -33,10 +33,11 @@ void *blm_hidden_new(size_t bytes)
 void blm_hidden_free(void *hidden)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), length;
-	uint8_t *at = (uint8_t *)hidden - HEAD;
+	uint8_t *at;
 
 	if (!hidden)
 		return;
+	at = (uint8_t *)hidden - HEAD;
 	memcpy(&length, at, sizeof(length));
 	explicit_bzero(at, length);
 	munlock(at, length);
