@@ -733,7 +733,7 @@ struct blm_info {
 	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; 0: its sync records are damaged, so any; else 0 */
 	unsigned can;			/* of enum blm_can */
 	unsigned lost_blocks;		/* how many blocks the last blm_sync() of this handle found that have lost bits; from the catalog: 0 */
-	bool from_catalog;		/* nobody looked into the file: keys, bytes and data_bytes are those of the last sync */
+	bool from_catalog;		/* the file was not read: keys, bytes and data_bytes are those of the last sync */
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
 
@@ -1184,7 +1184,7 @@ BLM_API int blm_store_drop(struct blm_store *store, const char *name);
  * @mode:  as in struct blm_params
  * @flags: BLM_PUBLISH_WRITABLE: not sealed, so that keys can go on being added to it
  *
- * The copy is of `from` as it was at one moment while the name was locked, also where `from` was replaced meanwhile.
+ * The copy is of `from` as it was at one moment while the name was locked, even if `from` is replaced during the call.
  * Replaces what had the name before: readers go over to the new file at their next call, and so do writers, whose calls
  * under way are done again on it; once it is sealed these fail with -EROFS, as for blm_seal().
  */

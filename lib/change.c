@@ -4,7 +4,6 @@
 #include "file/system.h"
 #include "filter.h"
 
-
 /* ---- Changing ---- */
 
 void blm_mark_written(struct blm_live *live)
@@ -216,6 +215,7 @@ int blm_check_standing(const struct blm_filter *f)
 {
 	struct blm_view *view = current_view(f), *looked;
 	enum blm_standing standing;
+	int status;
 
 	do {
 		looked = view;
@@ -224,7 +224,8 @@ int blm_check_standing(const struct blm_filter *f)
 		standing = blm_place_standing(&f->place, &view->image, view->constant.uuid);
 		view = current_view(f);
 	} while (standing != BLM_STANDS && view != looked);
-	return known_status(f) < 0 ? known_status(f) : tell_standing(f, standing);
+	status = known_status(f);
+	return status < 0 ? status : tell_standing(f, standing);
 }
 
 static int begin(struct blm_filter *f, struct blm_view **ret)

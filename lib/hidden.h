@@ -4,7 +4,10 @@
 
 #include "base.h"
 
-/* A page or more between two that nobody may touch: locked, in no core dump, and zeros before it is given back. */
+/*
+ * Pages between two guard pages. They are locked in memory, left out of core dumps, and zeroed
+ * before they are unmapped.
+ */
 void *blm_hidden_new(size_t bytes);	/* zeros; NULL: no memory */
 void blm_hidden_free(void *hidden);	/* takes NULL */
 

@@ -36,7 +36,7 @@ static int all_of(int fd, uint8_t *to, size_t bytes)
 	return 0;
 }
 
-/* Only the device: a file that somebody put there is known to others. */
+/* Only a character device: the bytes of a regular file at that path may be known to others. */
 static int from_device(uint8_t *to, size_t bytes)
 {
 	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;

@@ -52,7 +52,7 @@ static int to_stdout(const struct blm_filter *f)
 	return r < 0 && r != -EPIPE ? fail(r) : DONE;
 }
 
-/* What is there by now may be another than was looked at: a file is not truncated, nor made. */
+/* The path may lead to another file than the one that was checked, so no file is created or truncated. */
 static int to_device(const struct blm_filter *f, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);

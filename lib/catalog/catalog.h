@@ -63,7 +63,7 @@ struct blm_yielding {
 };
 int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const struct blm_yielding *over, struct blm_entry *entry);
 int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);		/* -ENOENT, -EEXIST */
-/* ... if it is this filter; -EAGAIN, without words: it is another one by now. */
+/* The same if `from` is the filter with this uuid; else -EAGAIN, without words. */
 int blm_catalog_rename_this(struct blm_catalog *catalog, const char *from, const char *to, const uint8_t uuid[16]);
 int blm_catalog_drop(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* -ENOENT: gone, or another's */
 int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* the same without a note; NULL: any */

@@ -40,7 +40,8 @@ struct blm_catalog {
 };
 
 /*
- * Walk the pages of data.mdb, at most so many: 0, -EUCLEAN and what is wrong, another errno.
+ * Walk at most `most` pages of data.mdb. Returns 0, -EUCLEAN with the damage in ret_wrong, or
+ * another negative errno.
  * words: what a walk or a read of pages found.
  */
 enum { BLM_CATALOG_WRONG = 128 };

@@ -249,8 +249,8 @@ static int look_at_wait(struct blm_catalog_lock *lock, struct wait *w)
 
 /*
  * flock() has no time limit, so ask again and again: at first after 50 microseconds, at last every
- * 5 milliseconds. A shared lock on the folder, which keeps nobody out, says that this process
- * waits.
+ * 5 milliseconds. While it waits, this process holds a shared lock on the folder, so that others
+ * can count the processes that wait. That lock excludes no other.
  */
 static int wait_for(struct blm_catalog_lock *lock, int how, struct wait *w)
 {

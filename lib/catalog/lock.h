@@ -33,8 +33,9 @@ void blm_catalog_lock_close(struct blm_catalog_lock *lock);
 void blm_catalog_lock_watch_forks(void);
 
 /*
- * Wait, at most so many nanoseconds in which no other process commits or gets the lock; then
- * -EBUSY, naming the holder where the system tells. Tests shorten the limit.
+ * Wait for the lock. The wait ends with -EBUSY after blm_catalog_lock_limit nanoseconds in which
+ * no other process commits or gets the lock. The message names the holder if the system knows it.
+ * Tests shorten the limit.
  */
 extern int64_t blm_catalog_lock_limit;
 int blm_catalog_lock(struct blm_catalog_lock *lock, bool exclusive);

@@ -3,8 +3,8 @@
  * number distrusted
  *
  * The format is that of LMDB 0.9, data version 1, on a machine of 64 bits; see "Internal Database
- * Structures" in its mdb.c. A page is copied first and then checked, so what another process writes
- * meanwhile, or somebody damages, is an error and never a crash.
+ * Structures" in its mdb.c. A page is copied first and then checked, so a page that is damaged, or
+ * that another process overwrites during the copy, is an error and never a crash.
  *
  * A snapshot is what one of the two meta pages leads to. It needs no lock:
  *  1. Transaction N writes its meta page into slot N % 2, so it takes the slot of N - 2.
@@ -135,7 +135,7 @@ int blm_snapshot_seek(struct blm_snapshot *p, const struct blm_table *table, con
 int blm_snapshot_next(struct blm_snapshot *p, const struct blm_table *table, struct blm_found *at);
 
 /*
- * check.c: walk the trees, at most so many pages. After a walk of all of them LMDB can read and
+ * check.c: walk at most `most` pages of the trees. After a walk of all pages LMDB can read and
  * write the file.
  */
 int blm_snapshot_walk(struct blm_snapshot *p, uint64_t most);

@@ -1,5 +1,5 @@
 /*
- * transact.c - look-ups in a snapshot of the catalog, which wait for nobody, and transactions:
+ * transact.c - look-ups in a snapshot of the catalog, which wait for no writer, and transactions:
  * under its lock, on the data.mdb that is there now, found whole, and in a map that is large enough
  */
 #include "catalog/env.h"

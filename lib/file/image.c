@@ -394,7 +394,9 @@ void blm_header_finish(struct blm_header *header, unsigned parts)
 /* ---- Slots ---- */
 
 /*
- * Of each sort there are two, written in turns. Sequences are compared by is_after(), because 1 follows 2^64 - 1. No writer leaves two that are equal, or 2^63 apart: such records contradict each other.
+ * Each sort of record has two slots, written in turns. is_after() compares sequences, because 1
+ * follows 2^64 - 1. Two sequences that are equal, or 2^63 apart, contradict each other: no writer
+ * leaves such records.
  */
 enum { BOTH = 2 };
 
@@ -415,7 +417,10 @@ static bool claims_less(const struct blm_sync_record *a, const struct blm_sync_r
 	return epochs[0] < epochs[1] || (epochs[0] == epochs[1] && le64toh(a->keys) < le64toh(b->keys));
 }
 
-/* Copies of the records, of which another process may be writing one, and how many are valid; *ret_slot: the only one that is. */
+/*
+ * Copies both records, because another process may be writing one of them. Returns how many are
+ * valid. If one is, *ret_slot is its slot.
+ */
 static int valid_syncs(const struct blm_live *live, const uint8_t uuid[16], struct blm_sync_record ret[BOTH], int *ret_slot)
 {
 	int count = 0;

@@ -82,7 +82,7 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 	return refuse(fd, pid);
 }
 
-enum { GRACE = 100 };		/* milliseconds in which one who was asked to stop can finish what it does */
+enum { GRACE = 100 };		/* milliseconds that a call may still wait after the program was asked to stop */
 
 /*
  * The lock is asked for again and again, and never waited for in the kernel: there a process that only reads the file could come before

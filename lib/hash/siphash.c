@@ -10,7 +10,7 @@
 #include "hash/key.h"
 #include "hidden.h"
 
-enum { ONE_STACK = 512, MANY_STACK = 4096 };	/* a frame of ours without optimization; and a signal's that came meanwhile */
+enum { ONE_STACK = 512, MANY_STACK = 4096 };	/* our frames without optimization; for batches a signal's frame, too */
 
 #define ROTATE(x, by) ((x) << (by) | (x) >> (64 - (by)))
 
