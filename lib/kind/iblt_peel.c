@@ -15,6 +15,7 @@ struct peeling {
 	const struct blm_hasher *by;
 	size_t words;			/* of a cell */
 	uint64_t *cells;		/* the one less the other, as numbers of this machine */
+	uint64_t left;			/* cells in which something is */
 	uint64_t *waiting, count;	/* cells that may have one key: each is in here once at most */
 	uint8_t *state;
 };
@@ -40,26 +41,15 @@ static const uint64_t *settled(const struct blm_part *part, uint64_t cell)
 	return iblt_cell(part, cell);
 }
 
-/* Cells that are alike stay as they are, zeros that were never written: a huge file of holes takes no memory. */
-static void subtract(struct peeling *p, const struct blm_part *a, const struct blm_part *b)
+static bool is_full(const struct peeling *p, uint64_t cell)
 {
-	for (uint64_t cell = 0; cell < a->shape.cells; cell++) {
-		const uint64_t *x = settled(a, cell), *y = settled(b, cell);
-		uint64_t *to = cell_of(p, cell), of_b = load_relaxed(&y[IBLT_COUNT]);
-		uint64_t count = iblt_counted(load_relaxed(&x[IBLT_COUNT]), -iblt_count(of_b), iblt_length(of_b));
+	const uint64_t *words = cell_of(p, cell);
 
-		if (count)
-			to[IBLT_COUNT] = count;
-		for (size_t w = IBLT_CHECK; w < p->words; w++) {
-			uint64_t word = load_relaxed(&x[w]) ^ load_relaxed(&y[w]);
-
-			if (word)
-				to[w] = word;
-		}
-	}
+	for (size_t w = 0; w < p->words; w++)
+		if (words[w])
+			return true;
+	return false;
 }
-
-/* ---- Keys ---- */
 
 static void look_later(struct peeling *p, uint64_t cell)
 {
@@ -70,6 +60,36 @@ static void look_later(struct peeling *p, uint64_t cell)
 		p->waiting[p->count++] = cell;
 	}
 }
+
+/*
+ * Cells that are alike are neither written nor read, here and later: a huge file of holes takes
+ * no memory. Reading would, where the system gives a page of its own also to who only reads it.
+ */
+static void subtract(struct peeling *p, const struct blm_part *a, const struct blm_part *b)
+{
+	for (uint64_t cell = 0; cell < a->shape.cells; cell++) {
+		const uint64_t *x = settled(a, cell), *y = settled(b, cell);
+		uint64_t *to = cell_of(p, cell), of_b = load_relaxed(&y[IBLT_COUNT]);
+		uint64_t count = iblt_counted(load_relaxed(&x[IBLT_COUNT]), -iblt_count(of_b), iblt_length(of_b));
+		bool differ = count != 0;
+
+		if (count)
+			to[IBLT_COUNT] = count;
+		for (size_t w = IBLT_CHECK; w < p->words; w++) {
+			uint64_t word = load_relaxed(&x[w]) ^ load_relaxed(&y[w]);
+
+			if (word)
+				to[w] = word;
+			differ |= word != 0;
+		}
+		if (differ) {
+			p->left++;
+			look_later(p, cell);
+		}
+	}
+}
+
+/* ---- Keys ---- */
 
 /* Are these words those of one key? Its bytes, in order. */
 static bool is_key(const struct peeling *p, uint64_t cell, const uint64_t *words, uint64_t *ret_bytes, struct blm_key *ret, struct blm_hash *ret_hash)
@@ -98,20 +118,14 @@ static void take_out(struct peeling *p, const struct blm_hash *hash, const uint6
 
 	for (unsigned i = 0; i < IBLT_PROBES; i++) {
 		uint64_t cell = iblt_spot(&p->of->shape, hash, i), *from = cell_of(p, cell);
+		bool was_full = is_full(p, cell);
 
 		from[IBLT_COUNT] = iblt_counted(from[IBLT_COUNT], -count, iblt_length(words[IBLT_COUNT]));
 		for (size_t w = IBLT_CHECK; w < p->words; w++)
 			from[w] ^= words[w];
+		p->left += (uint64_t)is_full(p, cell) - was_full;
 		look_later(p, cell);
 	}
-}
-
-static bool is_empty(const struct peeling *p)
-{
-	for (uint64_t i = 0; i < p->of->shape.cells * p->words; i++)
-		if (p->cells[i])
-			return false;
-	return true;
 }
 
 static int peel(struct peeling *p, int (*each)(void *context, const struct blm_key *key, bool in_b), void *context)
@@ -119,8 +133,6 @@ static int peel(struct peeling *p, int (*each)(void *context, const struct blm_k
 	uint64_t words[IBLT_WORDS_MOST], bytes[IBLT_KEY_BYTES_MOST / 8];
 	int r = 0;
 
-	for (uint64_t cell = 0; cell < p->of->shape.cells; cell++)
-		look_later(p, cell);
 	while (r == 0 && p->count) {
 		uint64_t cell = p->waiting[--p->count];
 		int64_t count = iblt_count(cell_of(p, cell)[IBLT_COUNT]);
@@ -135,7 +147,7 @@ static int peel(struct peeling *p, int (*each)(void *context, const struct blm_k
 		take_out(p, &hash, words);
 		r = each(context, &key, count < 0);
 	}
-	return r == 0 && !is_empty(p) ? -EXFULL : r;
+	return r == 0 && p->left ? -EXFULL : r;
 }
 
 int blm_iblt_differences(const struct blm_part *a, const struct blm_part *b, const struct blm_hasher *by,
