@@ -371,21 +371,6 @@ static int note_memory(void *context, const struct blm_key *key, bool in_b)
 	return 0;
 }
 
-/* Some kernels give each page that is read a page of memory, where others show one page of zeros. */
-static bool zeros_take_memory(void)
-{
-	enum { BYTES = 32 << 20 };
-	const volatile char *zeros = calloc(1, BYTES);
-	uint64_t before = own_memory(), after;
-
-	ck_assert_ptr_nonnull((const void *)zeros);
-	for (size_t i = 0; i < BYTES; i += 4096)
-		(void)zeros[i];
-	after = own_memory();
-	free((void *)zeros);
-	return after > before + BYTES / 2;
-}
-
 START_TEST(a_file_of_holes_takes_no_memory_for_them)
 {
 	struct blm_filter *a = make(1000000, 7), *b = twin(a);
@@ -393,8 +378,6 @@ START_TEST(a_file_of_holes_takes_no_memory_for_them)
 	uint64_t before, after = 0;
 
 	mallopt(M_PERTURB, 0);		/* $MALLOC_PERTURB_ would fill what calloc(3) gets as zeros */
-	if (zeros_take_memory())
-		SKIP("needs a kernel that shows one page of zeros to all who only read");
 	OK(blm_add(a, "x", 1));
 	before = own_memory();
 	OK(x->kind->differences(x, y, &current_view(a)->hasher, note_memory, &after));
