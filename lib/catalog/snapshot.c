@@ -47,7 +47,7 @@ static int read_meta(struct blm_snapshot *p, unsigned slot, struct meta_page *re
 }
 
 /* LMDB takes the newer one, and the size of a page from it. */
-static int choose_meta(struct blm_snapshot *p, uint64_t file_bytes)
+static int choose_meta(struct blm_snapshot *p)
 {
 	struct meta_page two[2];
 	int code = read_meta(p, 0, &two[0]);
@@ -60,9 +60,6 @@ static int choose_meta(struct blm_snapshot *p, uint64_t file_bytes)
 		p->page_bytes = 0;
 		return blm_snapshot_damaged(p, 0, "has an impossible size of pages");
 	}
-	p->in_file = file_bytes / p->page_bytes;
-	if (p->in_file < 2)
-		return blm_snapshot_damaged(p, 1, "is not in the file: data.mdb was cut");
 	code = read_meta(p, 1, &two[1]);
 	if (code)
 		return code;
@@ -71,6 +68,20 @@ static int choose_meta(struct blm_snapshot *p, uint64_t file_bytes)
 	if (two[1].meta.free.pad == p->page_bytes)
 		return 0;
 	return blm_snapshot_damaged(p, 1, "has another size of pages");
+}
+
+/*
+ * A transaction writes its pages before its meta page, so a size that is asked for after the meta
+ * page was read takes them in, however the file grows meanwhile.
+ */
+static int measure(struct blm_snapshot *p)
+{
+	struct stat st;
+
+	if (fstat(p->fd, &st) < 0)
+		return errno;
+	p->in_file = (uint64_t)st.st_size / p->page_bytes;
+	return 0;
 }
 
 /*
@@ -94,15 +105,12 @@ static int check_meta(struct blm_snapshot *p)
 
 int blm_snapshot_begin(struct blm_snapshot *ret, int fd)
 {
-	struct stat st;
 	int code;
 
 	*ret = (struct blm_snapshot){ .fd = fd };
-	if (fstat(fd, &st) < 0)
-		return errno;
-	if (st.st_size < 2 * LEAST_PAGE)
-		return blm_snapshot_damaged(ret, 0, "is not in the file: data.mdb was cut");
-	code = choose_meta(ret, (uint64_t)st.st_size);
+	code = choose_meta(ret);
+	if (code == 0)
+		code = measure(ret);
 	if (code == 0)
 		code = check_meta(ret);
 	if (code == 0 && !(ret->sizes = malloc(ret->page_bytes)))

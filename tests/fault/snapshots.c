@@ -26,6 +26,7 @@ static enum stage { NOWHERE, BEFORE_FLUSH, BEFORE_META, AFTER_META, STAGES } sto
 static bool read_only;
 static int64_t fake_time;		/* nanoseconds; 0: the clock is the system's */
 static void (*each_pause)(void);
+static void (*before_read)(void);	/* once, before the first meta page is read */
 
 static bool is_data(int fd)
 {
@@ -46,6 +47,18 @@ ssize_t write_or_stop(int fd, const void *bytes, size_t count, off_t at)
 	if (meta && stop_at == AFTER_META)
 		raise(SIGSTOP);
 	return r;
+}
+
+ssize_t read_later(int fd, void *room, size_t count, off_t at) __asm__("pread64");
+ssize_t read_later(int fd, void *room, size_t count, off_t at)
+{
+	void (*step)(void) = before_read;
+
+	if (step && at == 0 && is_data(fd)) {
+		before_read = NULL;
+		step();
+	}
+	return syscall(SYS_pread64, fd, room, count, at);
 }
 
 int flush_or_stop(int fd) __asm__("fdatasync");
@@ -197,6 +210,39 @@ START_TEST(readers_go_on_while_a_writer_is_stopped_in_its_commit)
 	free(entry);
 	blm_close(the_filter);
 	blm_store_close(the_store);
+}
+END_TEST
+
+/* ---- A writer that lets the catalog grow ---- */
+
+static struct blm_store *growing;
+
+static void grow_much(void)
+{
+	char name[16];
+	static int made;
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "n%d", made++);
+		make_with(growing, name, "key");
+	}
+}
+
+START_TEST(a_reader_follows_a_catalog_that_grows_as_it_begins)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+
+	make_with(store, "a", "key");
+	OK(blm_store_open(&growing, "s", 0));
+	for (int i = 0; i < 10; i++) {
+		before_read = grow_much;
+		OK(blm_store_find(store, "a", info));
+		ck_assert(!before_read);
+	}
+	blm_store_close(growing);
+	blm_store_close(store);
+	free(info);
 }
 END_TEST
 
@@ -507,6 +553,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 #if !SANITIZED
+	tcase_add_test(tc, a_reader_follows_a_catalog_that_grows_as_it_begins);
 	tcase_add_loop_test(tc, readers_go_on_while_a_writer_is_stopped_in_its_commit,
 			    BEFORE_FLUSH, STAGES);
 	tcase_add_loop_test(tc, a_store_that_became_read_only_is_readable, 0, 2);
