@@ -644,7 +644,8 @@ static void judge(void *context, const struct blm_finding *found)
 {
 	struct looking *l = context;
 	unsigned name = strlen(found->file) > 2 && found->file[0] == 'n' ? (unsigned)(found->file[1] - '0') : NAMES;
-	bool misnamed = strstr(found->what, "does not say its name") && name < NAMES
+	bool renames = strstr(found->what, "a rename from ") && strstr(found->what, " was cut short");
+	bool misnamed = (renames || strstr(found->what, "does not say its name")) && name < NAMES
 		     && (l->model->slot[name].misnamed || (l->under_way && l->under_way->op == OP_RENAME && l->under_way->to == name));
 
 	l->findings++;
