@@ -1,7 +1,7 @@
 /* build.c - filters made from all their keys at once: the same bytes as one by one, whole or not at all, in the memory given */
-#include "file/publish.h"
-#include "filter.h"
-#include "kind/fill.h"
+#include "file/new_file.h"
+#include "handle/handle.h"
+#include "kind/common/partition.h"
 #include "suite.h"
 
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /*
- * claim.c - the claim protocol of kind/bits.h under every interleaving, with deaths and strangers
+ * claim.c - the claim protocol of kind/common/bits.h under every interleaving, with deaths and strangers
  *
  * The code under test is bits_claim() itself, and bits_claim_words(): their loads and ORs of shared words are caught here.
  * A process is the list of answers that its operations got so far; to learn what it does next, the claim runs again from
  * the start, is given those answers, and stops at the first operation that has none. So a state of the whole (the words,
  * and each process's answers) is a value, and all states that any order of steps can reach are visited, each once.
  */
-#include "base.h"
+#include "base/base.h"
 #include "suite.h"
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ static uint64_t caught_or(uint64_t *word, uint64_t mask, int order)
 
 #define load_acquire(word) caught_load(word)
 #define __atomic_fetch_or(word, mask, order) caught_or(word, mask, order)
-#include "kind/bits.h"
+#include "kind/common/bits.h"
 #undef load_acquire
 #undef __atomic_fetch_or
 

@@ -1,5 +1,5 @@
 /* clear.c - taking all keys out, in one step for everyone; and counting those that are in */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* cold.c - filters that are not in memory: their pages are asked for many at once, and answers are what they are anyway */
-#include "cold.h"
-#include "filter.h"
+#include "view/readahead.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* combine.c - what is refused of combinations, comparisons, parameters; estimates from samples; errors in words */
-#include "filter.h"
+#include "handle/handle.h"
 #include "store/suite.h"
 
 #include <math.h>

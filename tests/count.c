@@ -1,7 +1,7 @@
 /* count.c - the count of keys after a power cut, which may keep the count and lose the keys, or the other way round */
 #include "suite.h"
 
-#include "file/format.h"
+#include "file/layout.h"
 
 #include <fcntl.h>
 

@@ -1,5 +1,5 @@
 /* data.c - the raw data of a filter, out and in */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
  * was left on disk, NAME.b64 its text form, NAME.tsv keys and answers; bad/ has files that are broken, one way each. If meson's
  * option `vectors` names a folder, its pybloomfiltermmap/ has more of the same, and some that are too large to be here.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "format/format.h"
 #include "vectors.h"
 

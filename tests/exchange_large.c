@@ -3,7 +3,7 @@
  *
  * The recipes of what pybloomfiltermmap3 made are in the folder that meson's option `vectors` names, in pybloomfiltermmap/.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "vectors.h"
 
 #include <fcntl.h>

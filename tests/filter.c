@@ -1,5 +1,5 @@
 /* filter.c - files: very large ones, modes, and what is no place for a filter */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <fcntl.h>

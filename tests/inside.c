@@ -1,7 +1,7 @@
 /* inside.c - a handle on a filter that is replaced again and again: what it keeps, and what its threads see */
 #include "suite.h"
 
-#include "inside.h"
+#include "handle/reclaim.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* load.c - how filters lie in memory: aligned, in pages as asked for, brought in, locked; and what opening costs */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <fcntl.h>

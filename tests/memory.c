@@ -1,5 +1,5 @@
 /* memory.c - filters in memory are filters like any other, until their last handle is closed; forked children share them */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

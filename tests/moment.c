@@ -1,5 +1,5 @@
 /* moment.c - operations on several filters take effect at one moment, also where a filter is replaced while they wait */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <pthread.h>

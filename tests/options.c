@@ -1,6 +1,6 @@
 /* options.c - what a kind is told, as text and as numbers */
-#include "options.h"
-#include "file/image.h"
+#include "kind/common/options.h"
+#include "file/mapping.h"
 #include "suite.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* pass.c - what goes over whole filters gives the same with any number of threads, over data and holes, and says what failed */
-#include "pass.h"
+#include "view/scan.h"
 #include "refuse.h"
 #include "suite.h"
 

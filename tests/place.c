@@ -1,6 +1,6 @@
 /* place.c - paths and the secrets beside them: what names no filter, what is too long, and where the file is gone */
-#include "place.h"
-#include "store/store.h"
+#include "place/place.h"
+#include "place/store_dir.h"
 #include "store/suite.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* refused.c - what a caller gets wrong beside the numbers of a filter is refused in words, and changes nothing */
-#include "base.h"
+#include "base/base.h"
 #include "suite.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* simd.c - every instruction set gives the same bits as plain C */
 #include "simd/simd.h"
 #include "simd/block.h"
-#include "simd/split.h"
+#include "simd/split_block.h"
 #include "suite.h"
 
 #include <sys/mman.h>

@@ -4,9 +4,9 @@
  * Rates are measured on parts in memory with random hashes, which is what a good family gives: laws.c does it with keys.
  * Seeds are fixed, so a run that passes passes again.
  */
-#include "sizing.h"
+#include "kind/common/sizing.h"
 #include "kind/kind.h"
-#include "options.h"
+#include "kind/common/options.h"
 #include "suite.h"
 
 #include <math.h>

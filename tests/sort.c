@@ -1,5 +1,5 @@
 /* sort.c - keys put into order: whatever they are, however many threads gather them, however little memory there is */
-#include "filter.h"
+#include "handle/handle.h"
 #include "sort/sort.h"
 #include "suite.h"
 

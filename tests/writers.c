@@ -4,7 +4,7 @@
  * Workers tell what they were told through memory that they share with the test and that outlives them: a key is
  * acknowledged once the call that added it has returned and its worker has written so. $BLOOMERY_TEST_SCALE shortens.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* gzip.c - gzip files, of one member or many (RFC 1952) */
-#include "rare.h"
+#include "base/lazylib.h"
 #include "source.h"
 
 #include <stdlib.h>

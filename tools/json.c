@@ -1,6 +1,6 @@
 /* json.c - a writer of JSON: numbers of full 64 bits, and valid whatever bytes a name holds */
 #include "json.h"
-#include "../lib/escape.h"
+#include "../lib/base/escape.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,13 +2,13 @@
  * output.h - answers to stdout, complete before the next batch is begun
  *
  * Bytes of other people, as names, labels, ids and keys, are data: what reads them from a pipe or a file gets them as they are. On a
- * terminal they are escaped, like all that stdout gets there (lib/escape.h), so that no command can forget to. Text for people, as
+ * terminal they are escaped, like all that stdout gets there (lib/base/escape.h), so that no command can forget to. Text for people, as
  * that of info, and messages are escaped always.
  */
 #ifndef BLOOMERY_OUTPUT_H
 #define BLOOMERY_OUTPUT_H
 
-#include "../lib/escape.h"
+#include "../lib/base/escape.h"
 #include "lines.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* zstd.c - Zstandard files, of one frame or many, skippable ones included (RFC 8878) */
-#include "rare.h"
+#include "base/lazylib.h"
 #include "source.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * A bank holds each filter's data twice: as a row, to be compared with, and as one bit of every slice, to be asked. Row i of all has the
  * i-th place in everything below; rows are in the order of their numbers of ones, then of the order they came in, so that of those with
  * about as many ones as a question has there is one run (bank/similar.c). Slice j holds bit j of every row: a key whose bits are j1 ... jk
- * may be in the rows whose bits are set in all of those k slices (bank.c). It is made whole and named in one step (bank/make.c), is
+ * may be in the rows whose bits are set in all of those k slices (bank.c). It is made whole and named in one step (bank/bank_build.c), is
  * never changed afterwards, and is mapped by any number of processes.
  *
  *	page 0	struct blm_constant	as a filter's, but for the magic: the template, and whence it came
@@ -21,7 +21,7 @@
 #ifndef BLM_BANK_H
 #define BLM_BANK_H
 
-#include "filter.h"
+#include "handle/handle.h"
 
 enum { BLM_BANK_HEADER_BYTES = 2 * BLM_PAGE };
 

@@ -2,7 +2,7 @@
 #include "bloomery.h"
 #include "catalog/env.h"
 #include "catalog/record.h"
-#include "file/system.h"
+#include "file/os.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * catalog.h - names to what filters are, in LMDB
  *
- * Look-ups read data.mdb themselves, page by page (snapshot.h): without LMDB, without a lock, and
+ * Look-ups read data.mdb themselves, page by page (lmdb_snapshot.h): without LMDB, without a lock, and
  * whatever a writer does. They need the right to read that file, and nothing else. Damage is
  * -EUCLEAN, never a crash.
  *
@@ -16,7 +16,7 @@
 #ifndef BLM_CATALOG_H
 #define BLM_CATALOG_H
 
-#include "file/format.h"
+#include "file/layout.h"
 
 struct blm_catalog;
 struct blm_key;
@@ -52,7 +52,7 @@ int blm_catalog_get(struct blm_catalog *catalog, const char *name, struct blm_en
 enum blm_put { BLM_PUT_NEW, BLM_PUT_OVER };
 int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry, enum blm_put how);	/* NEW: -EEXIST */
 /*
- * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose list of false positives (allow.h) what keeps()
+ * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose list of false positives (allowlist.h) what keeps()
  * says: they are the name's. keeps NULL: nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name leads to
  * another filter, or nowhere, by now.
  */
@@ -80,7 +80,7 @@ int blm_catalog_change(struct blm_catalog *catalog, const char *name,
 int blm_catalog_next(struct blm_catalog *catalog, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret);
 
 /*
- * catalog/uuid.c. Does a record mean this filter? Did a replacement or a drop take it out? 1 or 0, or a negative errno. How many are
+ * catalog/tombstones.c. Does a record mean this filter? Did a replacement or a drop take it out? 1 or 0, or a negative errno. How many are
  * noted as taken out; and forget those whose files are not there any more, and will not be after a power cut.
  */
 int blm_catalog_knows(struct blm_catalog *catalog, const uint8_t uuid[16]);
@@ -89,7 +89,7 @@ int blm_catalog_count_gone(struct blm_catalog *catalog);
 int blm_catalog_forget_gone(struct blm_catalog *catalog, bool (*is_there)(void *context, const uint8_t uuid[16]), void *context);
 
 /*
- * catalog/allow.c: the list of a filter (allow.h). Has it one? How many keys are on it, damaged ones too? Which of these keys, or of those
+ * catalog/catalog_allowlist.c: the list of a filter (allowlist.h). Has it one? How many keys are on it, damaged ones too? Which of these keys, or of those
  * whose bit is set, are on it? Each returns a number, or a negative errno. next: the least at `after` (zeros: the first), which is moved
  * on. 1: ret_key (BLM_ALLOW_KEY_MAX) has it, 2: it is damaged, 0: there is none.
  */

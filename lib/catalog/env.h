@@ -3,8 +3,8 @@
 #define BLM_CATALOG_ENV_H
 
 #include "catalog/catalog.h"
-#include "catalog/lock.h"
-#include "catalog/snapshot.h"
+#include "catalog/flock.h"
+#include "catalog/lmdb_snapshot.h"
 
 #include <lmdb.h>
 #include <sys/stat.h>
@@ -57,7 +57,7 @@ int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snaps
 			     const char *doing);
 
 /*
- * env.c, for transact.c. All of these fail with words.
+ * env.c, for txn.c. All of these fail with words.
  *
  * ready: the lock of this process, opened; a forked child leaves the parent's environment alone.
  * open_env: an environment, where c->env is none that is open; NULL if that fails. Under the lock.
@@ -72,7 +72,7 @@ int blm_catalog_lost(const char *path, int err);
 int blm_catalog_guarded(struct blm_catalog *c, int (*step)(void *context), void *context);
 
 /*
- * transact.c: read a snapshot, without the lock and without LMDB; MDB_NOTFOUND is as good as 0. The
+ * txn.c: read a snapshot, without the lock and without LMDB; MDB_NOTFOUND is as good as 0. The
  * step runs again, from its beginning, where pages were overwritten while it read.
  */
 typedef int blm_catalog_reading(struct blm_catalog *c, struct blm_snapshot *p, void *context);
@@ -80,16 +80,16 @@ int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *con
 		     const char *doing);
 
 /*
- * transact.c: run a step in a transaction, with the catalog's lock, which is then committed, and
+ * txn.c: run a step in a transaction, with the catalog's lock, which is then committed, and
  * begun again where the map was too small. A step returns 0 or an LMDB code, or a negative errno
  * that it has worded. doing: what failed, in words.
  */
 typedef int blm_catalog_step(struct blm_catalog *c, MDB_txn *txn, void *context);
 int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *context);
 
-/* catalog/uuid.c: in the transaction that takes a filter out. 0 or an LMDB code. */
+/* catalog/tombstones.c: in the transaction that takes a filter out. 0 or an LMDB code. */
 int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16]);
-/* catalog/allow.c: the same, with its list; and before that, what of it goes over to the file that takes its place. */
+/* catalog/catalog_allowlist.c: the same, with its list; and before that, what of it goes over to the file that takes its place. */
 int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16]);
 int blm_catalog_move_list(MDB_txn *txn, const struct blm_yielding *over, const uint8_t to[16]);
 

@@ -3,7 +3,7 @@
 #include <xxhash.h>
 
 #include "catalog/record.h"
-#include "file/image.h"
+#include "file/mapping.h"
 
 struct head {
 	uint32_t version;		/* 1 */

@@ -2,7 +2,7 @@
 #ifndef BLM_FILE_SIGBUS_H
 #define BLM_FILE_SIGBUS_H
 
-#include "base.h"
+#include "base/base.h"
 
 /* Every map is noted, so that the handler knows whose a page is. Return: 0 or -ENOMEM, for a map that would go unguarded. */
 int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);

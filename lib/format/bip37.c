@@ -8,8 +8,8 @@
  * All is little-endian. The flags say what a node adds to the filter by itself (1, as in what is made here: outputs that match); they are
  * nothing to us, and kept. Bitcoin Core takes at most 36000 bytes and 50 functions.
  */
-#include "format/wire.h"
-#include "sizing.h"
+#include "format/filterload.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

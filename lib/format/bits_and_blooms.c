@@ -7,7 +7,7 @@
  * All is big-endian, unless a program told the package otherwise.
  */
 #include "format/format.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

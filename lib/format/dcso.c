@@ -9,7 +9,7 @@
  * All numbers have 8 bytes and are little-endian. Files are often packed with gzip, of which nothing in them tells.
  */
 #include "format/format.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

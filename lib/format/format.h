@@ -9,7 +9,7 @@
 #ifndef BLM_FORMAT_FORMAT_H
 #define BLM_FORMAT_FORMAT_H
 
-#include "file/image.h"
+#include "file/mapping.h"
 #include "kind/kind.h"
 #include "stream/stream.h"
 

@@ -2,7 +2,7 @@
 #ifndef BLM_FORMAT_FPS_H
 #define BLM_FORMAT_FPS_H
 
-#include "base.h"
+#include "base/base.h"
 
 enum { BLM_FPS_FORMAT = 25 };		/* the format's id */
 

@@ -10,7 +10,7 @@
  * UTF-8 as they are, numbers little-endian. The capacity is not in it either.
  */
 #include "format/format.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  *
  *	{"size":SIZE,"seeds":[SEED,...],"bits":{"INDEX":WORD,...}}
  *
- * Bit b of the word of index i is bit 32 i + b, which is number `hash % size` there and may be negative (hash/js.c), as may be indices, and
+ * Bit b of the word of index i is bit 32 i + b, which is number `hash % size` there and may be negative (hash/js_hash.c), as may be indices, and
  * words, which are int32. An array would not do for the bits: JSON leaves out what it has under negative indices. Words that are 0 are not there.
  */
 #include "format/format.h"

@@ -7,8 +7,8 @@
  *
  * All is little-endian. Neo's own filters have any m; only those of whole bytes can be sent.
  */
-#include "format/wire.h"
-#include "sizing.h"
+#include "format/filterload.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

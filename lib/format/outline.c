@@ -1,7 +1,7 @@
 /* outline.c - what formats share whose files are one array of bits */
 #include "format/format.h"
 #include "kind/scalable.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <float.h>
 #include <math.h>

@@ -9,7 +9,7 @@
  */
 #include "format/parquet.h"
 #include "format/thrift.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #define BLOCK_BITS UINT64_C(256)
 #define BYTES_MOST (INT32_MAX / 32 * 32)

@@ -9,7 +9,7 @@
  */
 #include "format/redisbloom.h"
 #include "kind/scalable.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

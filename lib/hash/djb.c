@@ -5,7 +5,7 @@
  * filters of up to 2^32 cells. A seed only shifts the hashes of all keys of one length: what collides under one seed
  * collides under all, and for keys much alike the rate is far above what m and k promise. For that program's filters.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
 {

@@ -5,7 +5,7 @@
  * the integer, 64 bits; here a key is its 8 bytes, least first. A shorter key is the number of its bytes; of a longer one
  * only the first 8 bytes count. 32 bits, and poor ones: for filters of up to 2^32 cells that are that program's.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
 {

@@ -3,7 +3,7 @@
  *
  * One number for everybody, and keys that collide are easy to make. Both halves of the 128 bits are this one number.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 #define OFFSET UINT64_C(0xcbf29ce484222325)
 #define PRIME UINT64_C(0x100000001b3)

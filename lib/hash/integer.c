@@ -4,7 +4,7 @@
  * For kinds in which each number has a cell of its own. `lo` is the number; `hi` says whether it is one. Zeros in front change
  * nothing; signs, spaces and all else make it none, and so does a key without bytes.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 enum { IS_NUMBER = 0, IS_NONE = 1, IS_TOO_LARGE = 2 };
 

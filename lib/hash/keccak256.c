@@ -3,7 +3,7 @@
  *
  * Bertoni, Daemen, Peeters and Van Assche, "The Keccak reference", 2011. Own code, since libraries have the padding of SHA-3 only.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 enum { RATE = 136, ROUNDS = 24, DIGEST = 32 };
 

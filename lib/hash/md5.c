@@ -4,8 +4,8 @@
  * The family of pybloomfiltermmap 0.2.2 (November 2011). 32 bits: for filters of up to 2^32 cells. The seeds lie in the
  * file, so it is no protection from an adversary.
  */
-#include "hash/key.h"
-#include "rare.h"
+#include "hash/hasher.h"
+#include "base/lazylib.h"
 
 static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
 {

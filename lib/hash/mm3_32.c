@@ -3,7 +3,7 @@
  *
  * The family of pybloomfiltermmap 0.3.12 to 0.3.14. 32 bits: for filters of up to 2^32 cells.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 #include "hash/murmur3_x64.h"
 
 static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)

@@ -3,7 +3,7 @@
  *
  * The family of pybloomfiltermmap3, and of pybloomfiltermmap from September 2015 on.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 #include "hash/murmur3_x64.h"
 
 static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)

@@ -3,7 +3,7 @@
  *
  * By A. Appleby, 2008. One number for everybody, so no protection at all.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 #define MULTIPLIER UINT32_C(0x5bd1e995)
 #define SEED UINT32_C(0x9747b28c)

@@ -4,7 +4,7 @@
  * The family of Bitcoin's connection filters (BIP 37) and of Neo's. 32 bits: for filters of up to 2^32 cells. Keys that
  * collide under every seed are easy to make, so it is for reading and writing those programs' filters.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static uint32_t rotate(uint32_t x, unsigned by)
 {

@@ -6,7 +6,7 @@
 #ifndef BLM_HASH_MURMUR3_X64_H
 #define BLM_HASH_MURMUR3_X64_H
 
-#include "base.h"
+#include "base/base.h"
 #include "bloomery.h"
 
 static inline uint64_t murmur3_rotate(uint64_t x, unsigned by)

@@ -3,7 +3,7 @@
  *
  * The family of Guava (seed 0) and of Go's bits-and-blooms (seed 0).
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 #include "hash/murmur3_x64.h"
 
 static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)

@@ -2,7 +2,7 @@
 #ifndef BLM_HASH_MURMUR64A_H
 #define BLM_HASH_MURMUR64A_H
 
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 #define MURMUR64A_MULTIPLIER UINT64_C(0xc6a4a7935bd1e995)
 

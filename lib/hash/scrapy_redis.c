@@ -4,7 +4,7 @@
  * The family of the filters that crawlers keep as a bitmap in Redis (scrapy-redis-bloomfilter and others like it), whose keys
  * are fingerprints of requests, 40 hexadecimal digits. The first probe is the sum of the bytes: a few thousand values, whatever m is.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
 {

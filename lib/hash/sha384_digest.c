@@ -3,8 +3,8 @@
  *
  * Cryptographic, and slow; without a secret it is no protection from who can try many keys.
  */
-#include "hash/key.h"
-#include "rare.h"
+#include "hash/hasher.h"
+#include "base/lazylib.h"
 
 static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
 {

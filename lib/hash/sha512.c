@@ -4,7 +4,7 @@
  * The family of pybloomfiltermmap 0.3.4 to 0.3.11. 32 bits: for filters of up to 2^32 cells. The seeds lie in the file,
  * so it is no protection from an adversary.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 #include <sodium.h>
 

@@ -5,10 +5,10 @@
  * share cells. The secret is not in the filter's file.
  *
  * The secret is read where the hasher says, in memory that is not dumped. In between it is in registers and in the frames of
- * the functions here that clear their registers; the others wipe those frames after each batch, on each thread (hidden.h).
+ * the functions here that clear their registers; the others wipe those frames after each batch, on each thread (secret_memory.h).
  */
-#include "hash/key.h"
-#include "hidden.h"
+#include "hash/hasher.h"
+#include "base/secret_memory.h"
 
 enum { ONE_STACK = 512, MANY_STACK = 4096 };	/* our frames without optimization; for batches a signal's frame, too */
 

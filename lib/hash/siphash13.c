@@ -4,7 +4,7 @@
  * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012; as Rust hashes a slice of bytes. The family of Rust's
  * crate bloomfilter, and of Valkey. Who has the file has the keys: no protection from an adversary; siphash keeps its key apart.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static uint64_t rotate(uint64_t x, unsigned by)
 {

@@ -4,7 +4,7 @@
  * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. The seeds are the key's 16 bytes, as two little-endian words,
  * and lie in the filter's file: so this is no protection against one who has the file. Both halves of the 128 bits are this one number.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 #include <sodium.h>
 

@@ -1,8 +1,8 @@
 /*
  * squid.c - MD5 of a byte 1, which stands for GET, and the key, a URL: the keys of Squid's cache
  */
-#include "hash/key.h"
-#include "rare.h"
+#include "hash/hasher.h"
+#include "base/lazylib.h"
 
 static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
 {

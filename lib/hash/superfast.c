@@ -4,7 +4,7 @@
  * P. Hsieh, 2004. The family of pybloomfiltermmap 0.3.1 and 0.3.2. 32 bits: for filters of up to 2^32 cells. The last byte
  * of an odd length is signed, and the empty key is 0 under every seed, as in his code where a char is signed.
  */
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static uint32_t pair(const uint8_t *bytes)
 {

@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "hash/key.h"
+#include "hash/hasher.h"
 #include "simd/simd.h"
 
 static inline struct blm_hash hash_bytes(const void *bytes, size_t len, uint64_t seed)

@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "hash/key.h"
+#include "hash/hasher.h"
 
 static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
 {

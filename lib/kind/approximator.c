@@ -14,7 +14,7 @@
  * A cell holds how far it is above bottom, so that an empty filter is all zeros: with min it is 2^bits - 1 less the value. Cells only
  * go up, by compare-and-swap, and joining is the same in any order: no lock, and no change is lost.
  */
-#include "kind/cells.h"
+#include "kind/common/packed_cells.h"
 
 #include <math.h>
 #include <stdio.h>

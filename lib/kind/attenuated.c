@@ -6,9 +6,9 @@
  * level i + 1. A key is asked for level by level, and the first that has it says how far its nearest holder is: a false
  * positive makes that too near, never too far. Levels are classic filters of one size, all of the same rate.
  */
-#include "kind/bits.h"
-#include "kind/composite.h"
-#include "sizing.h"
+#include "kind/common/bits.h"
+#include "kind/common/composite.h"
+#include "kind/common/sizing.h"
 
 #include <stdio.h>
 

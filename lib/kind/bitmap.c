@@ -4,7 +4,7 @@
  * What Bloom's filter comes to where the keys are so few that each can have its own cell: one probe, no hash. Union, intersection
  * and the count of keys are exact.
  */
-#include "kind/bits.h"
+#include "kind/common/bits.h"
 #include "kind/kind.h"
 
 #include <math.h>

@@ -5,10 +5,10 @@
  * question. The blocks fill unevenly, so the rate is the mixture over their loads and the filter is sized by that
  * (sizing.c); it costs 3 to 15 % more bits than classic from p = 0.01 to 0.0001 (`bloomery plan`). The bits of a key: simd/block.h.
  */
-#include "kind/bits.h"
-#include "kind/fill.h"
+#include "kind/common/bits.h"
+#include "kind/common/partition.h"
 #include "simd/block.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

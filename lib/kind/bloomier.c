@@ -1,11 +1,11 @@
 /*
- * bloomier.c - a value for each key, as the XOR of 3 or 4 cells; and check bits, which tell strangers (peel.h)
+ * bloomier.c - a value for each key, as the XOR of 3 or 4 cells; and check bits, which tell strangers (fuse_table.h)
  *
  * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal, "The Bloomier Filter: An Efficient Data Structure for Static Support Lookup Tables",
  * SODA 2004; here in the tables of binary fuse filters, so 1.125 cells of check bits and value are needed for a key. A key that was
  * given always has its value; any other has a value with a probability of 1 in 2^check-bits, and then any.
  */
-#include "kind/peel.h"
+#include "kind/common/fuse_table.h"
 
 static const struct blm_option options[] = {
 	[BLM_PEEL_CHECK] = { "check-bits", "1 to 64, by which strangers are told; 0: as few as keep the rate", BLM_OPTION_COUNT, 0, 64, 0, NULL },

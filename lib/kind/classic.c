@@ -5,10 +5,10 @@
  * little-endian word j / 64 (format-spec.md, "Kind 1: classic"). Estimates by Swamidass and Baldi, J. Chem. Inf. Model.
  * 47(3), 2007, their standard error from the variance of the number of empty cells.
  */
-#include "kind/bits.h"
-#include "kind/fill.h"
-#include "kind/rounds.h"
-#include "sizing.h"
+#include "kind/common/bits.h"
+#include "kind/common/partition.h"
+#include "kind/common/probe_rounds.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

@@ -15,8 +15,8 @@
  * removers hold the writers' lock. claim() holds it too: whether a key was there and counting it is one step among claimers. Whoever dies
  * in the middle leaves cells too high, never too low: of a key half added some, of one half taken out the rest.
  */
-#include "kind/cells.h"
-#include "sizing.h"
+#include "kind/common/packed_cells.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,13 +5,13 @@
  * first one subtracted from a number that the fingerprint tells, modulo the buckets: its own inverse, as the paper's exclusive or, but
  * for any number of buckets (Lang, Neumann, Kemper and Boncz, "Performance-Optimal Filtering", PVLDB 12(5), 2019).
  *
- * One writer at a time; readers take no lock (limbo.h). A full pair of buckets is made room in by a path of moves, found beforehand and
+ * One writer at a time; readers take no lock (relocation.h). A full pair of buckets is made room in by a path of moves, found beforehand and
  * taken from its end.
  */
-#include "kind/lanes.h"
-#include "kind/limbo.h"
-#include "kind/loop.h"
-#include "sizing.h"
+#include "kind/common/swar.h"
+#include "kind/common/relocation.h"
+#include "kind/common/prefetch.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,9 +14,9 @@
  * of pages of now and of then has all keys that are in both.
  */
 #include "kind/kind.h"
-#include "kind/lanes.h"
-#include "kind/loop.h"
-#include "sizing.h"
+#include "kind/common/swar.h"
+#include "kind/common/prefetch.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

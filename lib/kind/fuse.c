@@ -1,10 +1,10 @@
 /*
- * fuse.c - binary fuse filters: a few bits of each key's hash, as the XOR of 3 or 4 cells (peel.h)
+ * fuse.c - binary fuse filters: a few bits of each key's hash, as the XOR of 3 or 4 cells (fuse_table.h)
  *
  * With 3 cells a key 1.125 cells of the fingerprint's width are needed for a key, with 4 cells 1.075, and n bits of fingerprint are wrong
  * once in 2^n. Made once, from all keys; whoever asks touches 3 or 4 cache lines.
  */
-#include "kind/peel.h"
+#include "kind/common/fuse_table.h"
 
 enum { LEAST_BITS = 4, MOST_BITS = 32 };
 

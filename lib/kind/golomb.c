@@ -10,8 +10,8 @@
  * counting. What a block has of its first number it saves in codes, so entering anywhere costs a third of a bit a key. A question
  * reads a few words of that vector, which is small, and one block: at most GOLOMB_CODES codes of it.
  */
-#include "kind/golomb_code.h"
-#include "sizing.h"
+#include "kind/golomb_layout.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * Goes over the numbers once to find how many blocks they fill, and once to fill them.
  */
-#include "kind/golomb_code.h"
+#include "kind/golomb_layout.h"
 
 #include <math.h>
 

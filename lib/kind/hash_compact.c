@@ -10,8 +10,8 @@
  * instant has taken it or not; and any state on the way to another is a table of its own, with some of the keys.
  */
 #include "kind/kind.h"
-#include "kind/lanes.h"
-#include "sizing.h"
+#include "kind/common/swar.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

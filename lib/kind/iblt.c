@@ -12,8 +12,8 @@
  * that changes in one store, and is never 0 while a key of the cell is in, also when it is put back.
  */
 #include "kind/iblt.h"
-#include "kind/loop.h"
-#include "sizing.h"
+#include "kind/common/prefetch.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

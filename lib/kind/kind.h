@@ -13,11 +13,11 @@
 #ifndef BLM_KIND_H
 #define BLM_KIND_H
 
-#include "base.h"
+#include "base/base.h"
 #include "bloomery.h"
-#include "hash/key.h"
-#include "hash/rule.h"
-#include "kind/sorted.h"
+#include "hash/hasher.h"
+#include "hash/scheme.h"
+#include "kind/common/sorted_keys.h"
 #include "simd/simd.h"
 
 enum { BLM_KIND_ARGS = 8 };
@@ -167,7 +167,7 @@ struct blm_kind {
 	void (*settle)(struct blm_part *part);
 
 	/*
-	 * ---- Kinds that are made from all their keys at once (sorted.h) ----
+	 * ---- Kinds that are made from all their keys at once (sorted_keys.h) ----
 	 * plan() gets the number of distinct keys as the capacity. fit(): where the bytes of data depend on the keys themselves, what they come to;
 	 * NULL: plan() knew. build(): into a part that is all zeros and alone; fails with words, for want of memory and when reading fails only.
 	 */
@@ -256,7 +256,7 @@ struct blm_kind {
 	void (*contains_many)(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 	int  (*add_many)(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 	int  (*claim_many)(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
-	/* Many keys into a part that nobody else sees, in the order of its memory (fill.h). */
+	/* Many keys into a part that nobody else sees, in the order of its memory (partition.h). */
 	const struct blm_fill *fill;
 	/* How many of the last bits of the data are no cell's, so that they must be 0 (where bits lie in another order: of the last numbers). */
 	unsigned (*padding_bits)(const struct blm_shape *shape);
@@ -274,7 +274,7 @@ struct blm_kind {
 	bool (*advance)(const struct blm_part *whole, unsigned i, unsigned *ret_to);
 
 	/*
-	 * ---- Kinds that are made ready for more keys now and then (room.c, under a lock) ----
+	 * ---- Kinds that are made ready for more keys now and then (extend.c, under a lock) ----
 	 * room(): how many may come before that; 0: none; UINT64_MAX: that is a matter of time. keys: how many came so far, by the count.
 	 * Some grow: next() says what part is appended, in proportion to those that are there, whatever the file says; false: they have come
 	 * to an end. fits(): how many keys part i is for, if it has the cells for them, else about what those can have. The others have slots
@@ -292,7 +292,7 @@ struct blm_kind {
 	bool only_sets;			/* its data are bits, and they only go from 0 to 1: more ones are never damage */
 	unsigned hash_bits;		/* that it works from: it takes families of so many; 0: 128 */
 	bool every_family;		/* takes also families that hash a key once for each probe */
-	bool every_scheme;		/* takes also rules of other programs, and orders of bits (hash/rule.h) */
+	bool every_scheme;		/* takes also rules of other programs, and orders of bits (hash/scheme.h) */
 	bool some_schemes;		/* takes also rules of other programs that are alike for every m and k, since its parts have different ones */
 	bool exact;			/* its keys are numbers, each a cell of its own: never wrong, and takes none but families of numbers */
 	bool forgets;			/* contains() may say no to a key that was given and not taken back */
@@ -304,7 +304,7 @@ struct blm_kind {
 	bool minds_cuts;		/* pages of different times are worse than keys lost: BLM_OWN_CUT says whether there may be some */
 	/*
 	 * A file with some pages of now and some of then may lack keys that are in both: so its file has an image of the data as the last
-	 * sync found them (shadow.c). Its own words say nothing that is needed after a power cut, and changes are marked before they are made.
+	 * sync found them (checkpoint.c). Its own words say nothing that is needed after a power cut, and changes are marked before they are made.
 	 */
 	bool shadow;
 };
@@ -378,9 +378,9 @@ const char *blm_kinds_that_take(const struct blm_family *family, char *buffer, s
  * of the next; bit i % 64 of ret_bits[i / 64] is the answer of key i, and the bits past the last, up to a multiple of 64, are
  * written as 0. Where one fails, the bits tell of the keys before that.
  *
- * Most kinds are as fast with 64 keys as with 256. Those that are asked in rounds (rounds.h) gain by more, as each round leaves half of
+ * Most kinds are as fast with 64 keys as with 256. Those that are asked in rounds (probe_rounds.h) gain by more, as each round leaves half of
  * them, and the last ones wait for few lines at once; those that are asked faster than memory answers lose, as no lines are asked for
- * while a batch is hashed. (In tests/bench: "contains_many absent" of 100m keys; the sizes that the large one must fit are in cold.h.)
+ * while a batch is hashed. (In tests/bench: "contains_many absent" of 100m keys; the sizes that the large one must fit are in readahead.h.)
  */
 enum { BLM_BATCH = 256, BLM_BATCH_WORDS = BLM_BATCH / 64, BLM_BATCH_LARGE = 1024 };
 static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_LARGE % 64 == 0, "the answers of a batch are whole words of the bitmap");

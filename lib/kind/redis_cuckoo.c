@@ -6,14 +6,14 @@
  * each has `expansion` times the buckets of the one before. A question looks at two buckets of each, which is what `probes` counts.
  *
  * A key goes where the program would put it: into the first empty cell of its buckets, the newest table first. Where there is none the
- * program moves fingerprints about and, where that does not help, begins another table. Here they move as in cuckoo.c (and limbo.h),
+ * program moves fingerprints about and, where that does not help, begins another table. Here they move as in cuckoo.c (and relocation.h),
  * and then it is full: tables are a server's to add.
  */
-#include "kind/lanes.h"
-#include "kind/limbo.h"
-#include "kind/loop.h"
+#include "kind/common/swar.h"
+#include "kind/common/relocation.h"
+#include "kind/common/prefetch.h"
 #include "kind/redis_cuckoo.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * removed for good: adding it again is refused; and a false positive of the second denies a key that was added and never removed,
  * at the rate of that filter. Both only grow, and the union of two is the union of both (a set of two phases).
  */
-#include "kind/bits.h"
-#include "kind/composite.h"
+#include "kind/common/bits.h"
+#include "kind/common/composite.h"
 
 #include <stdio.h>
 

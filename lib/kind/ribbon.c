@@ -5,9 +5,9 @@
  * P. Sanders and S. Walzer, "Fast Succinct Retrieval and Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with
  * thresholds, interleaved. Digits, which make all rates cost what they should, are ours (ribbon.h).
  */
-#include "kind/loop.h"
+#include "kind/common/prefetch.h"
 #include "kind/ribbon.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 /* ---- Sizes ---- */
 

@@ -12,8 +12,8 @@
 #ifndef BLM_KIND_RIBBON_H
 #define BLM_KIND_RIBBON_H
 
-#include "kind/ribbon_digits.h"
-#include "kind/shards.h"
+#include "kind/ribbon_pack.h"
+#include "kind/common/shards.h"
 
 enum {
 	RIBBON_WIDTH = 128,		/* slots that a key's value depends on */
@@ -179,7 +179,7 @@ static inline uint64_t ribbon_start(const struct ribbon_layer *l, const struct b
 /* The keys that start before this slot of a bucket are in the next layer. */
 extern const uint8_t blm_ribbon_thresholds[RIBBON_THRESHOLDS];
 
-/* ribbon_code.c */
+/* ribbon_rates.c */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys);	/* of a shard */
 double blm_ribbon_rate(const struct blm_shape *shape);	/* that results: what was asked for, or where keys are few and codes cannot be mixed, less */
 

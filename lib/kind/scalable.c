@@ -4,16 +4,16 @@
  * P. S. Almeida, C. Baquero, N. Preguica and D. Hutchison, "Scalable Bloom Filters", Information Processing Letters 101(6), 2007.
  * Stage i is for n s^i keys at the rate P (1 - r) r^i, n the capacity and P the rate of the filter, s its `growth` and r its
  * `tightening`; all rates together, however many, are at most P. A key goes into the last stage unless an earlier one has it, and
- * when the count of keys has reached what the stages are for there is another (room.c). Classic stages, since blocks cost
+ * when the count of keys has reached what the stages are for there is another (extend.c). Classic stages, since blocks cost
  * the more the stricter they are.
  *
  * Each stage that comes is also for no more than s times what the last one can be, by its own cells: else a file of a few hundred bytes
  * could ask for one of gigabytes, and a chain whose stages do not grow, as other programs have them, for one far larger than all of it.
  */
-#include "kind/bits.h"
-#include "kind/composite.h"
+#include "kind/common/bits.h"
+#include "kind/common/composite.h"
 #include "kind/scalable.h"
-#include "sizing.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

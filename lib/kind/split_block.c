@@ -3,12 +3,12 @@
  *
  * Apache Parquet's specification of its Bloom filters; after Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom
  * Filters", JEA 14, 2009, and Polychroniou and Ross, "Vectorized Bloom Filters for Advanced SIMD Processors", DaMoN 2014. With
- * the hash xxh64 the data are the bitset of a Parquet file, bit for bit. The bits of a key: simd/split.h.
+ * the hash xxh64 the data are the bitset of a Parquet file, bit for bit. The bits of a key: simd/split_block.h.
  */
-#include "kind/bits.h"
-#include "kind/fill.h"
-#include "simd/split.h"
-#include "sizing.h"
+#include "kind/common/bits.h"
+#include "kind/common/partition.h"
+#include "simd/split_block.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 

@@ -9,10 +9,10 @@
  * filter. One writer at a time; a cell lies in one word, and each change of a word is one store, so who dies has done some of it
  * and readers need no lock. It forgets in any case, so pages of now and of then together are no worse than either.
  */
-#include "kind/cells.h"
-#include "kind/lanes.h"
-#include "kind/loop.h"
-#include "sizing.h"
+#include "kind/common/packed_cells.h"
+#include "kind/common/swar.h"
+#include "kind/common/prefetch.h"
+#include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * The file's words (own_word()):
  *
  *   NEWEST  when the newest slot began, in nanoseconds since 1970, its low 6 bits replaced by the number of its part. It only grows, so
- *           it never has one value twice. 0: nothing was added yet. Stored (release) only by who holds the locks of room.c;
+ *           it never has one value twice. 0: nothing was added yet. Stored (release) only by who holds the locks of extend.c;
  *           loaded (acquire) by every call.
  *   COUNTED the count of keys when that slot began; stored before NEWEST. One that is newer than NEWEST, since its writer died between
  *           the two, or greater than the count, since a crash took some of that, makes one slot take more keys than it is for. One that is
@@ -36,10 +36,10 @@
  * By time, whoever asks reckons with the slots that should have begun by now, so that keys are gone in time also where nobody adds.
  * A clock that steps back makes the newest slot last longer, and nothing is lost; one that steps ahead makes keys old.
  */
-#include "kind/bits.h"
-#include "kind/clock.h"
-#include "kind/composite.h"
-#include "sizing.h"
+#include "kind/common/bits.h"
+#include "kind/common/clock.h"
+#include "kind/common/composite.h"
+#include "kind/common/sizing.h"
 
 #include <stdio.h>
 

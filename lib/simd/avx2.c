@@ -1,7 +1,7 @@
 /* avx2.c - built with -mavx2 and -mpopcnt; reached only where runs_here() */
 #include "simd/simd.h"
 #include "simd/block.h"
-#include "simd/split.h"
+#include "simd/split_block.h"
 
 #include <immintrin.h>
 

@@ -1,8 +1,8 @@
 /* avx512.c - built with -mavx512f, bw, dq, vl, vpopcntdq; reached only where runs_here() */
 #include "simd/simd.h"
 #include "simd/block.h"
-#include "simd/eight.h"
-#include "simd/xxh3.h"
+#include "simd/avx512_lanes.h"
+#include "simd/avx512_xxh3.h"
 
 #include <immintrin.h>
 

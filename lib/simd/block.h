@@ -7,7 +7,7 @@
 #ifndef BLM_SIMD_BLOCK_H
 #define BLM_SIMD_BLOCK_H
 
-#include "base.h"
+#include "base/base.h"
 #include "bloomery.h"
 #include "simd/simd.h"
 

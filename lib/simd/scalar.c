@@ -1,7 +1,7 @@
 /* scalar.c - plain C, the definition of every loop in simd.h */
 #include "simd/simd.h"
 #include "simd/block.h"
-#include "simd/split.h"
+#include "simd/split_block.h"
 
 static bool runs_here(void)
 {

@@ -2,7 +2,7 @@
  * simd.h - the loops worth writing once per instruction set
  *
  * scalar.c is the definition: it is always built, it is what the tests compare the others with, and a processor without
- * the others runs on it. A set may leave a loop NULL; pick.c fills it from the next simpler one. All give the same bits. (Of hashes
+ * the others runs on it. A set may leave a loop NULL; dispatch.c fills it from the next simpler one. All give the same bits. (Of hashes
  * xxHash itself is the definition.)
  *
  * Data is an array of little-endian 64-bit words, aligned to 64 bytes; lengths are multiples of 64 bytes. Others may set
@@ -11,7 +11,7 @@
 #ifndef BLM_SIMD_H
 #define BLM_SIMD_H
 
-#include "base.h"
+#include "base/base.h"
 #include "bloomery.h"
 
 /* Keys of a blocked filter, hashed, and those that are asked for after them. */

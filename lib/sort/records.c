@@ -6,7 +6,7 @@
  * have in common are found in one pass and left out, so that nobody's choice of keys makes it slow.
  */
 #include "sort/records.h"
-#include "thread.h"
+#include "base/thread.h"
 
 #include <stdatomic.h>
 

@@ -7,7 +7,7 @@
 #ifndef BLM_RECORDS_H
 #define BLM_RECORDS_H
 
-#include "base.h"
+#include "base/base.h"
 
 enum { BLM_RECORD_WORDS = 3 };		/* at most */
 

@@ -2,13 +2,13 @@
  * sort.h - all keys of a filter, as hashes, from any number of threads, put into order
  *
  * They are gathered in memory; when as many are there as it holds they are put into order and written to a temporary file, and the next
- * are gathered. In the end there is one run of them all, in memory or in the file, each key once, which kind/sorted.h shows to kinds.
+ * are gathered. In the end there is one run of them all, in memory or in the file, each key once, which kind/common/sorted_keys.h shows to kinds.
  */
 #ifndef BLM_SORT_H
 #define BLM_SORT_H
 
-#include "kind/sorted.h"
-#include "sort/runs.h"
+#include "kind/common/sorted_keys.h"
+#include "sort/spill.h"
 
 #include <pthread.h>
 

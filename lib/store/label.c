@@ -1,7 +1,7 @@
 /* label.c - names and labels: in the catalog, and in the file's own record, from which a lost catalog is made again */
 #include "bloomery.h"
-#include "filter.h"
-#include "store/store.h"
+#include "handle/handle.h"
+#include "place/store_dir.h"
 
 #include <stdio.h>
 
@@ -66,7 +66,7 @@ int blm_write_record(struct blm_store *store, const char *name)
 /*
  * The file's own record follows, and if its file is unwritable or lost, `verify` will tell. It is locked from before the one step until
  * it is written, and nothing is asked of the catalog in between: who makes a lost one anew goes by the records, and waits for who is at
- * one (stray.c), but not for long. So a file whose record is another than the catalog's, and that nobody has locked, was left so by a
+ * one (orphans.c), but not for long. So a file whose record is another than the catalog's, and that nobody has locked, was left so by a
  * process that died.
  */
 static int rename_locked(struct blm_store *store, const char *from, const char *to, struct blm_view *view)

@@ -1,6 +1,6 @@
 /* stream.c - what pulls through any stage's decoder, and what pushes through any stage's encoder */
 #include "stream/stream.h"
-#include "stream/trouble.h"
+#include "stream/sticky_error.h"
 
 #include "bloomery.h"
 

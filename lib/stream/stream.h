@@ -22,7 +22,7 @@
 #ifndef BLM_STREAM_H
 #define BLM_STREAM_H
 
-#include "base.h"
+#include "base/base.h"
 
 /* Bytes to be read. */
 struct blm_reader {

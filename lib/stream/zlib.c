@@ -1,5 +1,5 @@
 /* zlib.c - DEFLATE in zlib's wrapping, with its checksum (RFC 1950), and to be read in gzip's (RFC 1952) */
-#include "rare.h"
+#include "base/lazylib.h"
 #include "stream/stream.h"
 
 #define MOST (1U << 30)		/* at a time: zlib counts in `unsigned` */

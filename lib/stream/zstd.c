@@ -1,5 +1,5 @@
 /* zstd.c - Zstandard, one frame or several, skippable ones included (RFC 8878) */
-#include "rare.h"
+#include "base/lazylib.h"
 #include "stream/stream.h"
 
 #define WINDOW_LOG_READ 23	/* 8 MiB: what `zstd -19` needs */

@@ -4,7 +4,7 @@
  */
 #include "suite.h"
 
-#include "filter.h"
+#include "handle/handle.h"
 #include "hash/murmur3_x64.h"
 
 #include <math.h>

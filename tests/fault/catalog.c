@@ -2,7 +2,7 @@
 #include "suite.h"
 
 #include "catalog/catalog.h"
-#include "file/image.h"
+#include "file/mapping.h"
 
 enum { NAMES = 300, STEPS = 6000 };
 

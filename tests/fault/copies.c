@@ -6,8 +6,8 @@
  */
 #include "processes.h"
 
-#include "filter.h"
-#include "shadow.h"
+#include "handle/handle.h"
+#include "durable/checkpoint.h"
 
 #include <sys/mman.h>
 

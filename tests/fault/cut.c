@@ -10,7 +10,7 @@
 #include "work.h"
 
 #include "bloomery.h"
-#include "file/format.h"
+#include "file/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

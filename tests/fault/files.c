@@ -1,8 +1,8 @@
 /* files.c - files, sizes, names and rights that nobody should give a filter, and what it says to them */
 #include "suite.h"
 
-#include "file/image.h"
-#include "filter.h"
+#include "file/mapping.h"
+#include "handle/handle.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -6,7 +6,7 @@
 #ifndef BLM_INJECT_H
 #define BLM_INJECT_H
 
-#include "base.h"
+#include "base/base.h"
 #include "bloomery.h"
 
 #include <stdio.h>

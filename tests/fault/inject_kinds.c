@@ -1,6 +1,6 @@
 /* inject_kinds.c - inject.c's cases of kinds that do more than set bits */
 #include "inject.h"
-#include "file/format.h"
+#include "file/layout.h"
 #include "interpose.h"
 
 #include <fcntl.h>

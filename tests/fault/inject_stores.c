@@ -1,7 +1,7 @@
 /* inject_stores.c - inject.c's cases of stores: names, checks, repairs */
 #include "inject.h"
 #include "catalog/catalog.h"
-#include "store/store.h"
+#include "place/store_dir.h"
 
 #include <fcntl.h>
 #include <unistd.h>

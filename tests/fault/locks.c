@@ -1,15 +1,15 @@
 /*
  * locks.c - holders of locks that stop, die or fork; containers; users and mounts that only read; copies made at any moment
  *
- * What is waited for, and what is not, is lib/file/lock.h's and lib/catalog/lock.h's promise: a question never waits, adding
+ * What is waited for, and what is not, is lib/file/ofd_lock.h's and lib/catalog/flock.h's promise: a question never waits, adding
  * only for a replacement, a claim for that and for the gate; the catalog's lock is waited for by changes only, while it moves. A dead
  * holder holds nothing.
  */
 #include "processes.h"
 
-#include "catalog/lock.h"
-#include "file/lock.h"
-#include "filter.h"
+#include "catalog/flock.h"
+#include "file/ofd_lock.h"
+#include "handle/handle.h"
 
 #include <sched.h>
 #include <sys/file.h>

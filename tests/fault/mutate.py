@@ -23,7 +23,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/guard.c", "lib/sync.c", "lib/change.c", "lib/replace.c", "lib/drop.c"]
+FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/durable/blocksum.c", "lib/handle/sync.c", "lib/handle/write.c", "lib/make/replace.c", "lib/store/drop.c"]
 # Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
 SUITES = ["test-file-image", "test-file-lock", "test-file-publish", "test-file-system", "test-file-where", "test-file-sigbus", "test-owners",
           "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter",

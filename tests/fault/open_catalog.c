@@ -2,7 +2,7 @@
 #include "suite.h"
 
 #include "catalog/env.h"
-#include "store/store.h"
+#include "place/store_dir.h"
 
 #include <ftw.h>
 #include <sched.h>

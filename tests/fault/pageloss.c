@@ -10,7 +10,7 @@
  */
 #include "bloomery.h"
 #include "fault.h"
-#include "filter.h"
+#include "handle/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

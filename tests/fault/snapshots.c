@@ -5,7 +5,7 @@
 #include "processes.h"
 
 #include "catalog/env.h"
-#include "store/store.h"
+#include "place/store_dir.h"
 
 #include <sys/file.h>
 #include <sys/syscall.h>

@@ -2,8 +2,8 @@
 #include "kinds.h"
 
 #include "catalog/catalog.h"
-#include "file/image.h"
-#include "store/store.h"
+#include "file/mapping.h"
+#include "place/store_dir.h"
 
 #include <lmdb.h>
 #include <sys/mman.h>

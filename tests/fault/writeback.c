@@ -11,7 +11,7 @@
  */
 #include "bloomery.h"
 #include "fault.h"
-#include "filter.h"
+#include "handle/handle.h"
 #include "logdisk.h"
 #include "work.h"
 

@@ -1,7 +1,7 @@
 /* image.c - headers as they are made, and what is read of damaged ones */
-#include "base.h"
-#include "file/image.h"
-#include "file/system.h"
+#include "base/base.h"
+#include "file/mapping.h"
+#include "file/os.h"
 #include "store/suite.h"
 
 START_TEST(a_header_has_a_random_uuid_of_its_own_and_the_time)

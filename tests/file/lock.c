@@ -1,7 +1,7 @@
 /* lock.c - the locks of a filter's file, between the threads of one handle */
 #include "suite.h"
 
-#include "file/patience.h"
+#include "file/lock_wait.h"
 
 #include <fcntl.h>
 #include <pthread.h>

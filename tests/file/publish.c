@@ -1,8 +1,8 @@
 /* publish.c - new files: their descriptors, their sizes, their names */
-#include "base.h"
-#include "file/lock.h"
-#include "file/publish.h"
-#include "file/system.h"
+#include "base/base.h"
+#include "file/ofd_lock.h"
+#include "file/new_file.h"
+#include "file/os.h"
 #include "store/suite.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* sigbus.c - files that others cut under their maps: an error where that was asked for, else the system's signal */
-#include "base.h"
-#include "file/image.h"
+#include "base/base.h"
+#include "file/mapping.h"
 #include "store/suite.h"
 
 #include <limits.h>

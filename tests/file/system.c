@@ -1,8 +1,8 @@
 /* system.c - reading and writing to the end, the number of the boot, the time */
 #include "suite.h"
 
-#include "file/system.h"
-#include "filter.h"
+#include "file/os.h"
+#include "handle/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* where.c - file systems that are told of, and files of an overlay, which move when they are first written to */
 #include "suite.h"
 
-#include "file/where.h"
+#include "file/filesystem.h"
 
 #include <errno.h>
 #include <fcntl.h>

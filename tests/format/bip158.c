@@ -1,5 +1,5 @@
 /* bip158.c - Bitcoin's block filters: every file of them comes in, answers, and goes out as the same bytes */
-#include "filter.h"
+#include "handle/handle.h"
 #include "format/format.h"
 #include "kind/golomb.h"
 #include "vectors.h"

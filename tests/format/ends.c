@@ -1,5 +1,5 @@
 /* ends.c - exports whose receiver fails and imports whose giver fails, at each step: the error comes through, and nothing is half-made */
-#include "base.h"
+#include "base/base.h"
 #include "suite.h"
 
 #include <errno.h>

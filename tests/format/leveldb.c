@@ -1,5 +1,5 @@
 /* leveldb.c - filters out of the filter block of a LevelDB table, by themselves and in the table: laid out as its documentation has it, of filters that it made */
-#include "base.h"
+#include "base/base.h"
 #include "format/leveldb.h"
 #include "reads.h"
 #include "scarce.h"

@@ -1,5 +1,5 @@
 /* native.c - our own filters as files and text to be sent: what goes in comes out, and what was tampered with does not */
-#include "filter.h"
+#include "handle/handle.h"
 #include "format/format.h"
 #include "vectors.h"
 

@@ -1,5 +1,5 @@
 /* pybloom_live_scalable.c - pybloom_live's scalable filters: its own answers, files that go out as they came, digests by size; and whatever else comes */
-#include "base.h"
+#include "base/base.h"
 #include "format/format.h"
 #include "keys.h"
 #include "scarce.h"

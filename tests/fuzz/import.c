@@ -7,7 +7,7 @@
 #include "bloomery.h"
 #include "dice.h"
 #include "held.h"
-#include "kind/clock.h"
+#include "kind/common/clock.h"
 #include "must.h"
 
 #include <errno.h>

@@ -10,10 +10,10 @@
 
 #include "bloomery.h"
 #include "dice.h"
-#include "file/image.h"
-#include "filter.h"
+#include "file/mapping.h"
+#include "handle/handle.h"
 #include "held.h"
-#include "kind/clock.h"
+#include "kind/common/clock.h"
 #include "patch.h"
 
 #include <errno.h>

@@ -8,9 +8,9 @@
 
 #include "bloomery.h"
 #include "catalog/record.h"
-#include "info.h"
+#include "stats/info.h"
 #include "must.h"
-#include "store/store.h"
+#include "place/store_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

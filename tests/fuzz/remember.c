@@ -4,8 +4,8 @@
  * They take longer than most inputs, and inputs that came from one another ask for the same numbers; the linker puts these functions in
  * place of the library's own (--wrap).
  */
-#include "kind/golomb_code.h"
-#include "sizing.h"
+#include "kind/golomb_layout.h"
+#include "kind/common/sizing.h"
 
 enum { ANSWERS = 1 << 12 };
 

@@ -1,5 +1,5 @@
 /* schemes.c - the families of other programs against published values, and the schemes: where bits fall, what goes with what, what they keep */
-#include "filter.h"
+#include "handle/handle.h"
 #include "vectors.h"
 
 /* ---- Families ---- */

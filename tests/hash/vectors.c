@@ -4,7 +4,7 @@
  * If meson's option `vectors` names a folder, the filters that other implementations of BIP 37 and of Neo made are read
  * from its bip37/generated.json and neo/neo.json, too, and those of pybloomfiltermmap from pybloomfiltermmap/.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "hash/murmur3_x64.h"
 #include "vectors.h"
 

@@ -1,5 +1,5 @@
 /* approximator.c - what holds for values in a lattice: never below the truth, exact as often as predicted, nothing lost in a race */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

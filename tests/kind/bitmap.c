@@ -1,5 +1,5 @@
 /* bitmap.c - numbers are exact: what is in it, how many, what two have in common; and nothing but numbers is taken */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 static struct blm_filter *make(uint64_t universe)

@@ -1,6 +1,6 @@
 /* bloomier.c - a value for each key: exactly it, at every width, and for strangers as seldom as the check bits say */
 #include "array.h"
-#include "kind/peel.h"
+#include "kind/common/fuse_table.h"
 
 #include <math.h>
 

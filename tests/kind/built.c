@@ -3,7 +3,7 @@
  *
  * As in laws.c: each law runs once for each such kind, those with values included.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* counting.c - what holds for counters: they add up, they stick when full, and removers do not get in each other's way */
-#include "filter.h"
-#include "file/system.h"
+#include "handle/handle.h"
+#include "file/os.h"
 #include "suite.h"
 
 #include <math.h>

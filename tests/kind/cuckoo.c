@@ -1,7 +1,7 @@
 /* cuckoo.c - what holds for the kind cuckoo only: how full it gets, what it forgets when it is told to, and what cuts and kills leave */
-#include "file/system.h"
-#include "filter.h"
-#include "shadow.h"
+#include "file/os.h"
+#include "handle/handle.h"
+#include "durable/checkpoint.h"
 #include "suite.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* dleft.c - what holds for the kind d-left only: its size, what it can hold of one key, and that it doubles without its keys */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

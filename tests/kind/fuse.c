@@ -1,6 +1,6 @@
 /* fuse.c - binary fuse filters: rate and space, sets of every size and the worst of them, shards, and data of an enemy */
 #include "array.h"
-#include "kind/peel.h"
+#include "kind/common/fuse_table.h"
 #include "refuse.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* golomb.c - the kind golomb: its space, how much of it a question reads, its numbers in and out */
-#include "kind/golomb_code.h"
-#include "filter.h"
+#include "kind/golomb_layout.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <fcntl.h>

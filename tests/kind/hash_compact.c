@@ -1,5 +1,5 @@
 /* hash_compact.c - a table of signatures: its rate, what it says when it is full, and who takes a cell where many want it */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* iblt.c - what two invertible tables list: all that differs, nothing else, or that it is too much; and what a killed writer leaves */
-#include "filter.h"
+#include "handle/handle.h"
 #include "kind/iblt.h"
 #include "suite.h"
 

@@ -5,7 +5,7 @@
  * lib/kind/meson.build; and once more, for kinds that take every family, with one that hashes a key for each probe. Seeds
  * are fixed: a law holds or it does not, the same in every run. Laws of kinds that are built from all their keys are in built.c.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

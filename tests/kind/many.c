@@ -1,5 +1,5 @@
 /* many.c - the kinds' own loops over many keys say what their question about one says, whatever the width of a cell and however full */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 enum { ASKED = 3000 };

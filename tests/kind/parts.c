@@ -1,7 +1,7 @@
 /* parts.c - kinds whose filters have several parts: scalable, removable, attenuated; window has a file of its own */
-#include "filter.h"
-#include "file/image.h"
-#include "kind/composite.h"
+#include "handle/handle.h"
+#include "file/mapping.h"
+#include "kind/common/composite.h"
 #include "suite.h"
 
 #include <fcntl.h>

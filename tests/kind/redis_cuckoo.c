@@ -1,6 +1,6 @@
 /* redis_cuckoo.c - what holds for the kind redis-cuckoo only: how full it gets with buckets of each size, and what is in it how often */
-#include "file/system.h"
-#include "filter.h"
+#include "file/os.h"
+#include "handle/handle.h"
 #include "kind/redis_cuckoo.h"
 #include "suite.h"
 

@@ -3,8 +3,8 @@
  *
  * Each sentence is asked of each kind, so a new kind is under test the moment its name is in lib/kind/meson.build.
  */
-#include "filter.h"
-#include "options.h"
+#include "handle/handle.h"
+#include "kind/common/options.h"
 #include "suite.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * The first filter is that of apache/parquet-testing, which parquet-mr made. If meson's option `vectors` names a folder, those that
  * DuckDB and hyparquet-writer made are read from its parquet/, too.
  */
-#include "filter.h"
+#include "handle/handle.h"
 #include "vectors.h"
 
 static struct blm_filter *make(uint64_t blocks)

@@ -1,5 +1,5 @@
 /* stable.c - what holds for the kind stable only: its share of zeros and its rates come to what the formulas say, and stay there */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <math.h>

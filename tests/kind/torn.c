@@ -1,5 +1,5 @@
 /* torn.c - a union into a counting filter, and who dies in it: half of it is never taken for whole */
-#include "filter.h"
+#include "handle/handle.h"
 #include "suite.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* window.c - windows: what is forgotten, when, and that nothing is before; the time is what the test says it is */
-#include "filter.h"
-#include "kind/clock.h"
+#include "handle/handle.h"
+#include "kind/common/clock.h"
 #include "suite.h"
 
 #include <signal.h>

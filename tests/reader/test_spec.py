@@ -1,4 +1,4 @@
-"""test_spec.py - format-spec.md against itself, the second reader, lib/file/format.h and the files in tests/golden
+"""test_spec.py - format-spec.md against itself, the second reader, lib/file/layout.h and the files in tests/golden
 
 test_spec.py SOURCE-ROOT [C-COMPILER...]
 """
@@ -74,14 +74,14 @@ def reader_agrees(title, theirs):
 	return wrong
 
 
-# ---- lib/file/format.h: the compiler checks the tables ----
+# ---- lib/file/layout.h: the compiler checks the tables ----
 
 def assertion(holds, words):
 	return 'static_assert(%s, "%s");' % (holds, words)
 
 
 def program():
-	lines = ['#include "file/format.h"']
+	lines = ['#include "file/layout.h"']
 	for title, base, end, name, _ in STRUCTS:
 		for offset, size, field, _ in fields(title):
 			where = '%s, %s' % (title, field)
@@ -326,8 +326,8 @@ tap = Tap()
 for title, base, end, _, theirs in STRUCTS:
 	tap.run('%s: no gap and no overlap' % title, contiguous, title, base, end)
 	tap.run('%s: the second reader has the same table' % title, reader_agrees, title, theirs)
-tap.run('lib/file/format.h has the same tables', header_agrees)
-tap.run('lib/file/format.h names sections that there are', sections_named_in_the_header)
+tap.run('lib/file/layout.h has the same tables', header_agrees)
+tap.run('lib/file/layout.h names sections that there are', sections_named_in_the_header)
 tap.run('examples of hashes', hash_examples)
 tap.run('examples of cells', cell_examples)
 tap.run('examples of blocks', block_examples)

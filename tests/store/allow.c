@@ -1,7 +1,7 @@
 /* allow.c - lists of false positives: what is listed is spared, and what is given later is never hidden */
 #include "suite.h"
 
-#include "allow.h"
+#include "handle/allowlist.h"
 
 #include <sodium.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 
 #include "catalog/env.h"
 #include "catalog/record.h"
-#include "file/image.h"
+#include "file/mapping.h"
 
 #include <sys/mman.h>
 #include <time.h>

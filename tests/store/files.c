@@ -1,9 +1,9 @@
 /* files.c - files that are damaged, cut, copied, or left by a process that was killed */
 #include "suite.h"
 
-#include "file/image.h"
-#include "file/lock.h"
-#include "file/publish.h"
+#include "file/mapping.h"
+#include "file/ofd_lock.h"
+#include "file/new_file.h"
 
 enum { KEYS = 50 };
 

@@ -1,7 +1,7 @@
 /* guard.c - damaged blocks are found, what is only newer is not; syncs that fail, and syncs that come by themselves */
 #include "suite.h"
 
-#include "filter.h"
+#include "handle/handle.h"
 
 #include <fcntl.h>
 #include <math.h>

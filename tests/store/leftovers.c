@@ -2,9 +2,9 @@
 #include "suite.h"
 
 #include "catalog/catalog.h"
-#include "file/image.h"
-#include "file/lock.h"
-#include "store/store.h"
+#include "file/mapping.h"
+#include "file/ofd_lock.h"
+#include "place/store_dir.h"
 
 #include <stddef.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 /* paths.c - filters at paths: working directories that change, and secrets beside them */
 #include "suite.h"
-#include "place.h"
+#include "place/place.h"
 
 #include <glob.h>
 #include <sys/resource.h>

@@ -3,8 +3,8 @@
 
 #include "catalog/catalog.h"
 #include "catalog/record.h"
-#include "file/image.h"
-#include "store/store.h"
+#include "file/mapping.h"
+#include "place/store_dir.h"
 
 #include <sys/syscall.h>
 

@@ -2,7 +2,7 @@
 #include "suite.h"
 
 #include "catalog/catalog.h"
-#include "store/store.h"
+#include "place/store_dir.h"
 
 static const uint8_t given[BLM_SECRET_BYTES] = "the same for all", other[BLM_SECRET_BYTES] = "another one, too";
 

@@ -3,8 +3,8 @@
 
 #include "catalog/catalog.h"
 #include "catalog/record.h"
-#include "file/lock.h"
-#include "store/store.h"
+#include "file/ofd_lock.h"
+#include "place/store_dir.h"
 
 #include <sched.h>
 #include <sys/file.h>

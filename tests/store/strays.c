@@ -2,8 +2,8 @@
 #include "suite.h"
 
 #include "catalog/catalog.h"
-#include "file/image.h"
-#include "store/store.h"
+#include "file/mapping.h"
+#include "place/store_dir.h"
 
 #define DATA "s/catalog/data.mdb"
 

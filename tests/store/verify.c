@@ -1,9 +1,9 @@
 /* verify.c - checking one filter: what lies beside it, what is cut meanwhile, what no writer would write; and a new one that finds no room */
 #include "suite.h"
 
-#include "file/image.h"
-#include "file/lock.h"
-#include "file/publish.h"
+#include "file/mapping.h"
+#include "file/ofd_lock.h"
+#include "file/new_file.h"
 
 static char said[4096];
 

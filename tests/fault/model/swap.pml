@@ -2,17 +2,17 @@
  * swap.pml - replacing, or dropping, a file under those who add to it, claim in it and read it, as lib/ does it; with kill -9 at each step
  *
  * Two places at which a file can lie (-DPLACES=3: three); the name leads to one of them. In each file a bit for each adder's key, one for
- * the key that two claim, and the state word with the states of enum blm_state (lib/file/format.h). Two replacers, the second of which has
+ * the key that two claim, and the state word with the states of enum blm_state (lib/file/layout.h). Two replacers, the second of which has
  * something to do where the first died or failed, or where there are three places; or one and a dropper. Everybody but the reader, who
  * holds nothing and changes nothing, may die after each step that others can see: a death before the first step, or between two that nobody
- * sees, is as one of these. The locks of the dead are free, as those of the kernel are (F_OFD_SETLKW, lib/file/lock.c). What replacers and
+ * sees, is as one of these. The locks of the dead are free, as those of the kernel are (F_OFD_SETLKW, lib/file/ofd_lock.c). What replacers and
  * droppers do may fail: the flush of the state, the new file, the commit or the rename, and the flush of the folder after it. All memory is
  * as weak as the algorithm allows for: the store of an adder's bit is held back in a buffer of its process until that process's full
  * fence, or until anybody's whim, also after its death.
  *
  * Where the names of functions stand, they are those of lib/, and the steps under them theirs. Left out: threads of one process (the
  * mutexes in struct blm_lock), BLM_LOCK_SYNC (whoever holds it waits for nobody; it is taken under BLM_LOCK_REPLACE, never the other way
- * round), filters that grow, power cuts (fault/cut.c). A lister of false positives (lib/allow.c) is a replacer that goes back to LIVE.
+ * round), filters that grow, power cuts (fault/cut.c). A lister of false positives (lib/handle/allowlist.c) is a replacer that goes back to LIVE.
  *
  * Who is there: an adder, two replacers and a reader; with -DADDERS a second adder, no reader; with -DCLAIMERS an adder and two claimers,
  * no reader; with -DDROP the second replacer drops. All at once would take minutes. -DPATH: a file with a path, whose new one has no
@@ -65,7 +65,7 @@ byte told_new, told_old;	/* claimers */
 byte took;			/* claimers that died between their bit and the answer */
 byte running;
 
-/* ---- State words and locks: set_state(), is_current(), lib/file/lock.c ---- */
+/* ---- State words and locks: set_state(), is_current(), lib/file/ofd_lock.c ---- */
 
 #define state_of(w) ((w) % 8)
 #ifdef NO_COUNT
@@ -123,7 +123,7 @@ inline end_of_process()
 	}
 }
 
-/* ---- Looking a name up: lib/view.c ---- */
+/* ---- Looking a name up: lib/view/view.c ---- */
 
 #ifdef REPLACING_ONLY
 #define may_be_under_way(w) (state_of(w) == REPLACING || state_of(w) == YIELDING)
@@ -153,7 +153,7 @@ inline look_again()
 	fi
 }
 
-/* ---- Adders: blm_add_many(), in lib/keys.c and lib/change.c ---- */
+/* ---- Adders: blm_add_many(), in lib/keys/keys.c and lib/handle/write.c ---- */
 
 #ifdef ADDERS
 #define ADDERS_MOST 2
@@ -216,7 +216,7 @@ proctype adder(byte me)
 killed:	end_of_process()
 }
 
-/* ---- Claimers: blm_claim_many(), in lib/keys.c and lib/change.c ---- */
+/* ---- Claimers: blm_claim_many(), in lib/keys/keys.c and lib/handle/write.c ---- */
 
 proctype claimer()
 {
@@ -245,7 +245,7 @@ proctype claimer()
 killed:	end_of_process()
 }
 
-/* ---- A reader: blm_contains_many(), in lib/keys.c and lib/view.c ---- */
+/* ---- A reader: blm_contains_many(), in lib/keys/keys.c and lib/view/view.c ---- */
 
 proctype reader()
 {
@@ -277,7 +277,7 @@ proctype reader()
 	running--
 }
 
-/* ---- Replacing and dropping: lib/replace.c, lib/drop.c, lib/store/store.c; may_fail: at this point it is told of a failure ---- */
+/* ---- Replacing and dropping: lib/make/replace.c, lib/store/drop.c, lib/place/store_dir.c; may_fail: at this point it is told of a failure ---- */
 
 /* blm_filter_open() and blm_lock_current(). Where the name leads elsewhere the state says so: -ESTALE never comes of a replacement. */
 inline open_and_lock()

@@ -1,0 +1,78 @@
+/* advance.c - a step farther: the levels of neighbours into the next levels of a filter */
+#include "algebra/combine.h"
+
+struct advancing {
+	const struct blm_filter *f;	/* whose levels go on */
+	struct blm_view *into;
+	unsigned to;
+};
+
+static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct advancing *a = pass->context;
+	const struct blm_part *dst = &a->into->part[a->to];
+	int r;
+
+	memcpy(worker->room, pass->views[0]->part[pass->part].bytes + at, bytes);
+	r = blm_check_struck(a->f, pass->views[0]);	/* before it is set, as nothing takes it out again */
+	if (r == 0)
+		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
+	return r;
+}
+
+/* The farthest level first: a filter that is its own neighbour then goes one step, not all of them. */
+static int advance(struct blm_view *into, const struct blm_view *from, const struct blm_filter *f)
+{
+	struct advancing a = { .f = f, .into = into };
+	int r = 0;
+
+	for (unsigned i = from->parts; r == 0 && i--; )
+		if (into->whole.kind->advance(&into->whole, i, &a.to))
+			r = blm_pass(&(struct blm_pass){ .views = &from, .count = 1, .part = i, .most = BLM_PIECE,
+							 .piece = unite_piece, .context = &a }, NULL);
+	return r;
+}
+
+static int advance_all(struct blm_filter *into, struct blm_view *view, const struct blm_filter *const *from, size_t count)
+{
+	uint64_t counted = blm_counted_keys(view), keys = 0;
+	const struct blm_view **of;
+	int r = 0;
+
+	if (!view->whole.kind->advance)
+		return blm_cannot(view, into, "take in their neighbours' levels", BLM_CAN_ADVANCE);
+	of = calloc(count + 1, sizeof(*of));
+	if (!of)
+		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
+	r = blm_views_at_once(of, from, count);	/* once: what takes their places later may be of any kind */
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = blm_check_template(view, into, of[i], from[i]);
+	if (r == 0)
+		store_release(&live_of(view)->inexact.word, 1);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = advance(view, of[i], from[i]);
+	free(of);
+	if (r == 0)
+		r = blm_keys_of_bits(view, &keys);
+	if (r == 0)
+		blm_count_keys(view, keys > counted ? keys - counted : 0);
+	return r;
+}
+
+BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from, size_t count)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int r, end;
+
+	do {
+		r = blm_change_begin(into, &view);
+		if (r < 0)
+			return r;
+		r = advance_all(into, view, from, count);
+		end = blm_change_end_unnamed(into, view, false);
+		if (r == 0)
+			r = end;
+	} while (r == -EAGAIN);
+	return r;
+}

@@ -1,0 +1,499 @@
+/* combine.c - the algebra of filters of one template: OR and AND */
+#include "handle/allowlist_carry.h"
+#include "algebra/combine.h"
+#include "durable/blocksum.h"
+#include "make/replace.h"
+#include "keys/extend.h"
+
+enum { STEP = 4 << 10 };	/* bytes that are changed at once: they stay in the first cache */
+
+/* ---- OR and AND ---- */
+
+struct held {
+	const struct blm_filter *f;
+	struct blm_view *view;
+	bool into, held;			/* is it what is changed? Is it held? */
+	struct blm_still still;
+};
+
+struct combining {
+	enum blm_op op;
+	const struct blm_filter *const *given;
+	const struct blm_filter **from;		/* those, in the order of their views */
+	const struct blm_view **view;		/* of each */
+	struct held *held;			/* those again, in the order of their files */
+	size_t count;
+	const char *shown;			/* of the result */
+	double max_rate, *ret_rate;
+	bool first_stays;			/* the result goes into the first, which is not sorted */
+	bool moved;				/* was one of them replaced before it was held? */
+};
+
+static bool can(const struct blm_view *view, enum blm_op op)
+{
+	return op == BLM_UNION ? view->whole.kind->unite != NULL : view->whole.kind->intersect != NULL;
+}
+
+static int begin(struct combining *c)
+{
+	if (!c->count)
+		return blm_fail(-EINVAL, "nothing to combine");
+	if (c->max_rate && !(c->max_rate > 0 && c->max_rate < 1))
+		return blm_fail(-EINVAL, "the highest rate %g is not between 0 and 1", c->max_rate);
+	c->view = calloc(c->count, sizeof(*c->view));
+	c->from = calloc(c->count, sizeof(*c->from));
+	c->held = calloc(c->count, sizeof(*c->held));
+	if (!c->view || !c->from || !c->held)
+		return blm_fail(-ENOMEM, "out of memory");
+	memcpy(c->from, c->given, c->count * sizeof(*c->from));
+	return 0;
+}
+
+/* Those that grew farthest first, all but the one that stays in its place: then those that have a part i are the first ones. */
+static void sort(const struct combining *c)
+{
+	size_t fixed = c->first_stays ? 1 : 0;
+
+	for (size_t i = fixed; i < c->count; i++)
+		for (size_t j = i; j > fixed && c->view[j]->parts > c->view[j - 1]->parts; j--) {
+			const struct blm_filter *from = c->from[j];
+			const struct blm_view *view = c->view[j];
+
+			c->view[j] = c->view[j - 1], c->from[j] = c->from[j - 1];
+			c->view[j - 1] = view, c->from[j - 1] = from;
+		}
+}
+
+/*
+ * Resolve the filters: all views are current at one moment of this call. fixed: the first `fixed` views are the caller's, which keeps
+ * their filters from being replaced. A result of these views is the result of that moment.
+ */
+static int look_up(struct combining *c, size_t fixed)
+{
+	int r = blm_views_at_once(c->view + fixed, c->from + fixed, c->count - fixed);
+
+	if (r == 0 && !can(c->view[0], c->op))
+		r = blm_cannot(c->view[0], c->from[0], c->op == BLM_UNION ? "make a union" : "make an intersection",
+			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
+	for (size_t i = 1; r == 0 && i < c->count; i++)
+		r = blm_check_template(c->view[0], c->from[0], c->view[i], c->from[i]);
+	if (r == 0)
+		sort(c);
+	return r;
+}
+
+static size_t having(const struct combining *c, unsigned part)
+{
+	size_t count = c->count;
+
+	while (c->view[count - 1]->parts <= part)
+		count--;
+	return count;
+}
+
+/* The rate of the result; -ERANGE if it is above what the caller wants. */
+static int judge(const struct combining *c, const struct blm_view *parts_of, const struct blm_census *census)
+{
+	double rate = blm_rate_of_parts(parts_of, census);
+
+	if (c->ret_rate)
+		*c->ret_rate = rate;
+	if (c->max_rate && rate > c->max_rate)
+		return blm_fail(-ERANGE, "%s: the result would have a false-positive rate of %.3g, above %.3g", c->shown, rate, c->max_rate);
+	return 0;
+}
+
+/* A union with what lost bits would deny its keys, and say of itself that it is whole. from: the first that is asked. */
+static int check_pieces(const struct combining *c, size_t from, unsigned i, uint64_t at, size_t bytes)
+{
+	int r = 0;
+
+	for (size_t v = from; r == 0 && v < having(c, i); v++)
+		r = blm_guard_intact(c->view[v], i, at, bytes, c->from[v]->place.shown);
+	return r;
+}
+
+/* What was cut under its map reads as ones: those are nobody's keys. */
+static int check_struck(const struct combining *c, size_t from)
+{
+	int r = 0;
+
+	for (size_t v = from; r == 0 && v < c->count; v++)
+		r = blm_check_struck(c->from[v], c->view[v]);
+	return r;
+}
+
+static int check_holes(const struct combining *c, size_t from, unsigned i)
+{
+	int r = 0;
+
+	for (size_t v = from; r == 0 && v < having(c, i); v++)
+		r = blm_guard_intact_holes(c->view[v], i, c->from[v]->place.shown);
+	return r;
+}
+
+/* ---- Held still ---- */
+
+/* Of one file, what is changed comes first. */
+static int compare_files(const void *a, const void *b)
+{
+	const struct held *p = a, *q = b;
+	const struct blm_image *x = &p->view->image, *y = &q->view->image;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->inode != y->inode ? (x->inode < y->inode ? -1 : 1) : q->into - p->into;
+}
+
+static bool is_same_file(const struct blm_view *a, const struct blm_view *b)
+{
+	return a->image.device == b->image.device && a->image.inode == b->image.inode;
+}
+
+/*
+ * What is taken from them is of one moment; or is known not to be. Who changes one that minds cuts holds it alone, and two who take from
+ * each other must not wait for each other: so all hold them in one order, which is that of their files. A file that is given twice, by
+ * one handle or by two, is held once. into_first: the first is changed, the others are read.
+ */
+static int hold_all(const struct combining *c, bool into_first)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		c->held[i] = (struct held){ .f = c->from[i], .view = (struct blm_view *)c->view[i], .into = into_first && i == 0 };
+	qsort(c->held, c->count, sizeof(*c->held), compare_files);
+	for (size_t i = 0; r == 0 && i < c->count; i++) {
+		struct held *h = &c->held[i];
+
+		if (i && is_same_file(h[-1].view, h->view))
+			continue;
+		r = h->into ? blm_lock_torn(h->f, h->view) : blm_still_begin(&h->still, h->f, h->view);
+		h->held = r == 0;
+	}
+	return r;
+}
+
+/* Is what was made of them whole? Not what a power cut left of one of them, nor what is of several moments, as where `into` is one of them. */
+static bool let_go(const struct combining *c)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct held *h = &c->held[i];
+
+		if (!h->into)
+			whole &= !is_cut(&h->view->whole);
+		if (!h->into && h->held)
+			whole &= blm_still_end(&h->still);
+	}
+	return whole;
+}
+
+static void let_go_of_into(const struct combining *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->held[i].into && c->held[i].held)
+			blm_unlock_torn(c->held[i].view);
+}
+
+/*
+ * Hold them, and look once more: a filter that was replaced while this call waited for its lock has keys that the view lacks. -EAGAIN,
+ * with nothing held: look_up() again. Else all views are current at one moment at which all are held. fixed: as in look_up().
+ */
+static int hold_still(const struct combining *c, bool into_first, size_t fixed)
+{
+	int r = hold_all(c, into_first);
+
+	for (size_t i = fixed; r == 0 && i < c->count; i++)
+		r = blm_view_stays(c->from[i], c->view[i]);
+	if (r < 0) {
+		let_go(c);
+		let_go_of_into(c);
+	}
+	return r;
+}
+
+/* A new filter that is made of others. */
+struct result {
+	const struct combining *of;
+	struct blm_view *new;
+};
+
+/* Counted while it is in the cache. */
+static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct result *result = pass->context;
+	const struct combining *c = result->of;
+	const struct blm_part *part = &result->new->part[pass->part];
+
+	int r = 0;
+
+	for (size_t done = 0; r == 0 && done < bytes; done += BLM_PIECE) {
+		size_t some = bytes - done < BLM_PIECE ? bytes - done : BLM_PIECE;
+
+		r = check_pieces(c, 0, pass->part, at + done, some);
+		blm_combine_bytes(c->op, c->view, having(c, pass->part), pass->part, at + done, some, worker->room + done);
+		part->kind->census(part, worker->room + done, some, &worker->census[0]);
+	}
+	return r < 0 ? r : blm_guard_put(result->new, pass->part, at, worker->room, bytes);
+}
+
+/* Into a new file, judged before another process sees it. An AND has data only where the first has. The caller did hold_still(). */
+static int fill_with_held(struct blm_view *new, const struct combining *c)
+{
+	struct result result = { .of = c, .new = new };
+	struct blm_census *census = calloc(new->parts, sizeof(*census));
+	int r = 0;
+
+	if (!census)
+		return blm_fail(-ENOMEM, "%s: out of memory", c->shown);
+	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
+		r = check_holes(c, 0, i);
+		if (r == 0)
+			r = blm_pass(&(struct blm_pass){ .views = c->view, .count = c->op == BLM_UNION ? having(c, i) : 1, .part = i, .censuses = 1,
+							 .most = BLM_WRITTEN_PIECE, .piece = combine_piece, .context = &result }, &census[i]);
+	}
+	if (!let_go(c))
+		blm_tear(new);
+	if (r == 0)
+		r = check_struck(c, 0);
+	if (r == 0)
+		r = judge(c, new, census);
+	if (r == 0) {
+		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, census));
+		live_of(new)->inexact.word = htole64(!new->whole.kind->exact);
+	}
+	free(census);
+	return r;
+}
+
+/* -EAGAIN with c->moved: one was replaced, so the new file, which is made like the views, begins anew. */
+static int fill_with_result(struct blm_view *new, void *context)
+{
+	struct combining *c = context;
+	int r = hold_still(c, false, 0);
+
+	c->moved = r == -EAGAIN;
+	return r < 0 ? r : fill_with_held(new, c);
+}
+
+BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name, enum blm_op op,
+			const struct blm_filter *const *from, size_t count, double max_rate, double *ret_rate)
+{
+	BLM_INSIDE;
+	struct combining c = { .op = op, .given = from, .count = count, .shown = name ? name : "(memory)",
+			       .max_rate = max_rate, .ret_rate = ret_rate };
+	struct blm_making *making = malloc(sizeof(*making));
+	int r = making ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.shown);
+
+	for (int tries = 0; r == 0 && tries < BLM_TRIES; tries++) {
+		c.moved = false;
+		r = look_up(&c, 0);
+		if (r < 0)
+			break;
+		blm_making_like(making, c.view[0]);
+		r = blm_make(ret, store, name, making, fill_with_result, &c);
+		if (!c.moved)
+			break;
+		r = tries + 1 < BLM_TRIES ? 0 : blm_keep_moving(c.from[0]);
+	}
+	free(c.held);
+	free(c.view);
+	free(c.from);
+	free(making);
+	return r;
+}
+
+/* What the OR will be is judged first, where there is something to judge; bits that others set in the meantime are not in that. */
+static int judge_union(const struct combining *c, struct blm_census *census)
+{
+	const struct blm_view *first = c->view[0];
+	int r = 0;
+
+	if (!c->max_rate)
+		return 0;
+	for (unsigned i = 0; r == 0 && i < first->parts; i++)
+		r = blm_union_census(c->view, having(c, i), i, &census[i]);
+	if (r == 0)
+		r = check_struck(c, 0);
+	if (r == 0)
+		r = judge(c, first, census);
+	memset(census, 0, first->parts * sizeof(*census));
+	return r;
+}
+
+/*
+ * Into a filter that others may add to. What there is to set is put together first: setting takes an atomic OR for each word, and is
+ * done once this way, not once for each filter. (In tests/bench: "loop: atomic OR of two into a third", beside the plain one.) And what was
+ * read is looked at before it is set, as nothing takes it out again.
+ */
+static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct combining *c = pass->context;
+	const struct blm_part *dst = &c->view[0]->part[pass->part];
+	int r = check_pieces(c, 1, pass->part, at, bytes);
+
+	if (r < 0)
+		return r;
+	for (size_t done = 0; r == 0 && pass->count > 1 && done < bytes; done += STEP) {
+		size_t some = bytes - done < STEP ? bytes - done : STEP;
+
+		blm_combine_bytes(BLM_UNION, pass->views + 1, pass->count - 1, pass->part, at + done, some, worker->room);
+		r = check_struck(c, 1);
+		if (r == 0)
+			dst->kind->unite(dst, dst->bytes + at + done, worker->room, some);
+	}
+	dst->kind->census(dst, dst->bytes + at, bytes, &worker->census[0]);
+	return r;
+}
+
+static int unite_all(struct blm_view *view, const struct combining *c)
+{
+	struct blm_census *census = calloc(view->parts, sizeof(*census));
+	uint64_t keys, counted;
+	bool held = false, begun, was_torn = false, whole;
+	int r = census ? judge_union(c, census) : blm_fail(-ENOMEM, "%s: out of memory", c->shown);
+
+	if (r == 0) {
+		store_release(&live_of(view)->inexact.word, 1);
+		r = hold_still(c, true, 1);
+		held = r == 0;
+	}
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = check_holes(c, 1, i);
+	begun = r == 0;
+	if (begun)
+		was_torn = blm_tear(view);
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = blm_pass(&(struct blm_pass){ .views = c->view, .count = having(c, i), .part = i, .censuses = 1,
+						 .most = BLM_PIECE, .piece = unite_piece, .context = (void *)c }, &census[i]);
+	whole = held && let_go(c) && r == 0;
+	if (whole && !was_torn)
+		blm_mend(view);
+	if (held)
+		let_go_of_into(c);
+	if (r == 0) {
+		keys = blm_keys_of_parts(view, census);
+		counted = blm_counted_keys(view);
+		blm_count_keys(view, keys > counted ? keys - counted : 0);
+		if (c->ret_rate)
+			*c->ret_rate = blm_rate_of_parts(view, census);
+	}
+	free(census);
+	return r;
+}
+
+/* As many parts as the others have come to have. A negative errno, or 0 or more. */
+static int grow_like(struct blm_filter *into, const struct combining *c)
+{
+	struct blm_view *view;
+	int r = 0;
+
+	while (r >= 0 && c->count > 1 && (view = current_view(into))->parts < c->view[1]->parts) {
+		r = blm_may_change(into);	/* it may have been dropped meanwhile: then there is nothing that grows */
+		if (r == 0)
+			r = blm_make_room(into, view, BLM_ROOM_IN_ANY_CASE);
+	}
+	return r;
+}
+
+enum { PATIENCE = 3 };		/* times that a union begins anew in another file before it holds off replacements */
+
+/*
+ * Into what `into` is now. -EAGAIN: `into` was replaced, one of the others was, or one of them has a part more. insist: `into` is not
+ * replaced meanwhile.
+ */
+static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
+{
+	struct blm_view *view;
+	bool held = insist;
+	int r, end;
+
+	r = grow_like(into, c);
+	if (r >= 0)
+		r = insist ? blm_change_begin_held(into, &view) : blm_change_begin_as_kind(into, &view, &held);
+	if (r < 0)
+		return r;
+	c->view[0] = view;
+	r = look_up(c, 1);
+	if (r == 0 && c->count > 1 && c->view[1]->parts > view->parts)
+		r = -EAGAIN;
+	if (r == 0)
+		r = unite_all(view, c);
+	end = blm_change_end_unnamed(into, view, held);
+	return r == 0 ? end : r;
+}
+
+/*
+ * The OR takes effect at one moment, at which all views are current and `into` is not replaced until the OR has ended. So the others are
+ * resolved after the change to `into` has begun, and again each time that it begins anew in another file: else a file that took the place
+ * of `into` could get what the others were before, and lack what they are.
+ */
+static int union_into(struct blm_filter *into, struct combining *c)
+{
+	int r = -EAGAIN;
+
+	for (int tries = 0; r == -EAGAIN && tries < BLM_TRIES; tries++)
+		r = unite_now(into, c, tries >= PATIENCE);
+	return r == -EAGAIN ? blm_keep_moving(into) : r;
+}
+
+/*
+ * The AND takes effect at one moment M, after the state of `into` became REPLACING and before its data is read:
+ *
+ *   1. A key whose add to `into` returned before M was in the old file before it became REPLACING. An add that had not returned sees that
+ *      state and is repeated in the new file (replace.c), so its key is in `into` after the AND.
+ *   2. All other views are current at M (look_up()). Their files hold each key whose add to them returned before M, and data that
+ *      is read after M has those bits still: the kinds that have an AND only set bits.
+ *   3. So a key that was added to all of them before M is kept, and so is a key that is added to `into` last, at whatever moment.
+ *
+ * A view that was taken before the lock was waited for breaks 2. No lock of the others is held, so A &= B and B &= A at once do not wait
+ * for each other. What comes into the others after M, or in their place, comes after the AND.
+ */
+static int fill_with_intersection(struct blm_view *new, const struct blm_view *old, void *context)
+{
+	struct combining *c = context;
+	int r = -EAGAIN;
+
+	c->view[0] = old;
+	for (int tries = 0; r == -EAGAIN && tries < BLM_TRIES; tries++) {
+		r = look_up(c, 1);
+		if (r == 0)
+			r = hold_still(c, false, 1);
+	}
+	if (r == -EAGAIN)
+		return blm_keep_moving(c->from[0]);
+	return r < 0 ? r : fill_with_held(new, c);
+}
+
+BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const struct blm_filter *const *from, size_t count,
+			     double max_rate, double *ret_rate)
+{
+	BLM_INSIDE;
+	const struct blm_filter **all = calloc(count + 1, sizeof(*all));
+	struct combining c = { .op = op, .given = all, .count = count + 1, .shown = into->place.shown,
+			       .max_rate = max_rate, .ret_rate = ret_rate, .first_stays = true };
+	struct blm_view *view;
+	int r;
+
+	if (!all)
+		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
+	all[0] = into;
+	memcpy(all + 1, from, count * sizeof(*all));
+	r = blm_change_begin(into, &view);	/* may it be changed at all? */
+	if (r == 0)
+		r = blm_change_end(into, view);
+	if (r == -EAGAIN)
+		r = 0;
+	if (r == 0)
+		r = begin(&c);
+	if (r == 0)
+		r = look_up(&c, 0);	/* what does not combine is refused before anything is waited for */
+	if (r == 0)
+		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret, NULL, &blm_carry_all, fill_with_intersection, &c);
+	free(c.held);
+	free(c.view);
+	free(c.from);
+	free(all);
+	return r;
+}

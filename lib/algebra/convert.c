@@ -1,0 +1,87 @@
+/* convert.c - a filter of another kind, where that takes no keys: blm_convert() */
+#include "durable/blocksum.h"
+#include "view/scan.h"
+
+#include <stdio.h>
+
+/* "counting becomes classic, ..." */
+static const char *what_becomes_what(char *to, size_t bytes)
+{
+	size_t at = 0;
+
+	to[0] = '\0';
+	for (size_t i = 0; blm_kind_at(i) && at < bytes; i++)
+		if (blm_kind_at(i)->becomes)
+			at += (size_t)snprintf(to + at, bytes - at, "%s%s becomes %s", at ? ", " : "", blm_kind_at(i)->name, blm_kind_at(i)->becomes);
+	return to;
+}
+
+static int can_become(const struct blm_filter *from, const struct blm_view *view, const char *kind)
+{
+	const char *becomes = view->whole.kind->becomes;
+	char names[256], possible[512];
+
+	if (kind && !blm_kind_by_name(kind))
+		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", kind, blm_kinds_that_can(0, names, sizeof(names)));
+	if (!becomes || (kind && strcmp(becomes, kind)))
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their keys: %s; with the keys `bloomery rebuild` and `bloomery build` make any",
+				from->place.shown, view->whole.kind->name, kind ? kind : "other",
+				what_becomes_what(possible, sizeof(possible)));
+	return 0;
+}
+
+/* The kind's own sizes for the same m and k, of which all but the cells' width is as it was. */
+static int shape_of(struct blm_shape *ret, const struct blm_kind *kind, const struct blm_shape *from)
+{
+	*ret = (struct blm_shape){ 0 };
+	return kind->plan(ret, &(struct blm_params){ .cells = from->cells, .probes = from->probes, .capacity = from->capacity, .rate = from->rate });
+}
+
+struct converting {
+	const struct blm_filter *f;
+	const struct blm_view *from;
+};
+
+static int fill(struct blm_view *new, void *context)
+{
+	const struct converting *c = context;
+	const struct blm_view *from = c->from;
+	const struct blm_part *part = &from->part[0];
+	uint64_t bytes = new->part[0].shape.bytes;
+	uint64_t *words = malloc(BLM_BLOCK);
+	int r = words ? 0 : blm_fail(-ENOMEM, "out of memory");
+
+	for (uint64_t at = 0; r == 0 && at < bytes; at += BLM_BLOCK) {
+		size_t count = bytes - at < BLM_BLOCK ? (size_t)(bytes - at) : BLM_BLOCK;
+
+		part->kind->become(part, at / 8, words, count / 8);
+		r = blm_guard_put(new, 0, at, words, count);
+	}
+	free(words);
+	if (r == 0) {
+		new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
+		live_of(new)->inexact.word = live_of(from)->inexact.word;
+	}
+	return r < 0 ? r : blm_check_struck(c->f, from);
+}
+
+BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,
+			unsigned mode)
+{
+	BLM_INSIDE;
+	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_view *view = current_view(from);
+	int r = making ? can_become(from, view, kind) : blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
+
+	if (r == 0) {
+		blm_making_like(making, view);
+		making->mode = mode;
+		making->of = making->kind[0] = blm_kind_by_name(view->whole.kind->becomes);
+		r = shape_of(&making->shape[0], making->of, &view->part[0].shape);
+		making->whole = making->shape[0];
+	}
+	if (r == 0)
+		r = blm_make(ret, store, name, making, fill, &(struct converting){ from, view });
+	free(making);
+	return r;
+}

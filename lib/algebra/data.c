@@ -1,0 +1,148 @@
+/* data.c - the raw data of a filter, out and in */
+#include "algebra/combine.h"
+
+static int check_range(const struct blm_filter *f, const struct blm_view *view, uint64_t at, size_t bytes)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < view->parts; i++)
+		all += view->part[i].shape.bytes;
+	if (at > all || bytes > all - at)
+		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu", f->place.shown, (unsigned long long)at, bytes,
+				(unsigned long long)all);
+	return 0;
+}
+
+/* Words, so that a writer's OR is seen whole or not at all; the ends byte by byte. */
+static void copy_out(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	uint64_t word;
+	size_t at = 0;
+
+	for (; at < bytes && (uintptr_t)(from + at) % 8; at++)
+		to[at] = __atomic_load_n(from + at, __ATOMIC_RELAXED);
+	for (; at + 8 <= bytes; at += 8) {
+		word = __atomic_load_n((const uint64_t *)(from + at), __ATOMIC_RELAXED);
+		memcpy(to + at, &word, 8);
+	}
+	for (; at < bytes; at++)
+		to[at] = __atomic_load_n(from + at, __ATOMIC_RELAXED);
+}
+
+BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, size_t bytes)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	int r = check_range(f, view, at, bytes);
+
+	for (unsigned i = 0; r == 0 && bytes; i++) {
+		const struct blm_part *part = &view->part[i];
+		size_t here = at < part->shape.bytes ? (size_t)(part->shape.bytes - at) : 0;
+
+		here = here < bytes ? here : bytes;
+		copy_out(ret, part->bytes + at, here);
+		ret = (uint8_t *)ret + here;
+		bytes -= here;
+		at = here ? 0 : at - part->shape.bytes;
+	}
+	return r;
+}
+
+/* Is a bit set that is no cell's? Those would make the file one that nobody else makes. */
+static bool in_padding(const struct blm_part *part, uint64_t at, const uint8_t *data, size_t bytes)
+{
+	uint64_t from = padding_from(part), left = left_of_word(part);
+
+	for (size_t i = 0; left && i < bytes; i++)
+		if (data[i] & (uint8_t)(left >> (at + i) % 8 * 8))
+			return true;
+	for (uint64_t bit = from > at * 8 ? from : at * 8; bit < (at + bytes) * 8; bit++)
+		if (is_padding(part, bit) && data[bit / 8 - at] >> bit % 8 & 1)
+			return true;
+	return false;
+}
+
+static int check_data(const struct blm_filter *f, const struct blm_view *view, uint64_t at, const void *data, size_t bytes)
+{
+	const struct blm_part *part = &view->part[0];
+	int r = check_range(f, view, at, bytes);
+
+	if (r < 0)
+		return r;
+	if (view->parts > 1 || !part->kind->unite)
+		return blm_cannot(view, f, "take raw data", BLM_CAN_UNION);
+	if (in_padding(part, at, data, bytes))
+		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells", f->place.shown, (unsigned long long)part->shape.cells);
+	if (!part->kind->only_sets && (at % 8 || bytes % 8))
+		return blm_fail(-EINVAL, "%s: the cells of a %s filter lie in words of 8 bytes; %zu bytes at %llu are not whole ones", f->place.shown,
+				part->kind->name, bytes, (unsigned long long)at);
+	return 0;
+}
+
+static void unite_lines(struct blm_part *part, uint64_t at, const uint8_t *data, size_t bytes)
+{
+	while (bytes) {
+		_Alignas(64) uint8_t line[64] = { 0 };
+		size_t first = at % 64, here = bytes < 64 - first ? bytes : 64 - first;
+
+		memcpy(line + first, data, here);
+		part->kind->unite(part, part->bytes + at - first, line, 64);
+		at += here;
+		data += here;
+		bytes -= here;
+	}
+}
+
+static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const void *data, size_t bytes)
+{
+	int r = blm_lock_torn(f, view);
+	bool was_torn;
+
+	if (r < 0)
+		return r;
+	store_release(&live_of(view)->inexact.word, 1);
+	was_torn = blm_tear(view);
+	unite_lines(&view->part[0], at, data, bytes);
+	if (!was_torn)
+		blm_mend(view);
+	blm_unlock_torn(view);
+	return 0;
+}
+
+/* With the last of the data comes a count: what the bits say, where that is more than was counted. */
+static int count_at_end(struct blm_view *view, uint64_t at, size_t bytes)
+{
+	uint64_t counted = blm_counted_keys(view), keys = 0;
+	const struct blm_part *part = &view->part[0];
+	int r = 0;
+
+	if ((at + bytes) * 8 >= cells_end(part))
+		r = blm_keys_of_bits(view, &keys);
+	if (r == 0 && keys > counted)
+		blm_count_keys(view, keys - counted);
+	return r == -EOPNOTSUPP ? 0 : r;
+}
+
+BLM_API int blm_data_unite(struct blm_filter *f, uint64_t at, const void *data, size_t bytes)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int counted = 0, r, end;
+
+	do {
+		bool held;
+
+		r = blm_change_begin_as_kind(f, &view, &held);
+		if (r < 0)
+			return r;
+		r = check_data(f, view, at, data, bytes);
+		if (r == 0)
+			r = unite(f, view, at, data, bytes);
+		if (r == 0)
+			counted = count_at_end(view, at, bytes);
+		end = blm_change_end_unnamed(f, view, held);
+		if (r == 0)
+			r = end;
+	} while (r == -EAGAIN);
+	return r < 0 ? r : counted;
+}

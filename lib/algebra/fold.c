@@ -1,0 +1,99 @@
+/*
+ * fold.c - a smaller filter from a larger one, without its keys
+ *
+ * Where a key has one block, which is floor(hash * blocks / 2^bits), a filter of blocks / N blocks has it in floor(block / N): so
+ * the OR of each N neighbours is, bit for bit, what the smaller filter would be that was given the same keys.
+ */
+#include "durable/blocksum.h"
+#include "view/scan.h"
+
+struct folding {
+	const struct blm_filter *f;
+	const struct blm_view *from;
+	uint64_t by;
+};
+
+/* Blocks are whole words. `to` is zeros; the blocks from the first on, as many of them as there are. */
+static void fold_blocks(const struct folding *f, size_t block_words, uint64_t first, uint64_t blocks, uint64_t *to)
+{
+	const uint64_t *from = (const uint64_t *)f->from->part[0].bytes + first * f->by * block_words;
+
+	for (uint64_t b = 0; b < blocks; b++, to += block_words)
+		for (uint64_t i = 0; i < f->by; i++, from += block_words)
+			for (size_t w = 0; w < block_words; w++)
+				to[w] |= __atomic_load_n(&from[w], __ATOMIC_RELAXED);
+}
+
+/* Is there something in [at, at + bytes), or are all of them holes? */
+static bool has_data(const struct blm_view *view, uint64_t at, uint64_t bytes)
+{
+	uint64_t from, to;
+
+	return blm_next_data(view, 0, at, &from, &to) && from < at + bytes;
+}
+
+static int fill_with_fold(struct blm_view *new, void *context)
+{
+	const struct folding *f = context;
+	const struct blm_shape *s = &new->part[0].shape;
+	size_t block_bytes = new->whole.kind->fold_bits / 8;
+	uint64_t blocks = s->cells / new->whole.kind->fold_bits, some = BLM_PIECE / block_bytes;
+	uint64_t *room = aligned_alloc(64, BLM_PIECE);
+	int r = room ? 0 : blm_fail(-ENOMEM, "out of memory");
+
+	for (uint64_t first = 0; r == 0 && first < blocks; first += some) {
+		uint64_t count = blocks - first < some ? blocks - first : some;
+
+		if (!has_data(f->from, first * f->by * block_bytes, count * f->by * block_bytes))
+			continue;
+		memset(room, 0, BLM_PIECE);
+		fold_blocks(f, block_bytes / 8, first, count, room);
+		r = blm_guard_put(new, 0, first * block_bytes, room, count * block_bytes);
+	}
+	free(room);
+	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));
+	live_of(new)->inexact.word = live_of(f->from)->inexact.word;
+	return r < 0 ? r : blm_check_struck(f->f, f->from);
+}
+
+/* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */
+static int make_smaller(struct blm_making *ret, const struct blm_view *view, uint64_t by, const char *shown)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	const struct blm_shape *old = &view->whole.shape;
+	uint64_t blocks = old->cells / kind->fold_bits;
+	struct blm_params params = { .probes = old->probes, .rate = old->rate };
+	int r;
+
+	if (!by || blocks % by)
+		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide", shown, (unsigned long long)blocks,
+				(unsigned long long)by);
+	params.cells = old->cells / by;
+	params.capacity = old->capacity > by ? old->capacity / by : 1;
+	blm_making_like(ret, view);
+	r = kind->plan(&ret->shape[0], &params);	/* with the arguments that are there already */
+	ret->whole = ret->shape[0];
+	ret->capacity = ret->whole.capacity;
+	ret->origin = ret->origin_bytes = 0;	/* no file of that program has these bits */
+	memset(ret->origin_head, 0, sizeof(ret->origin_head));
+	return r;
+}
+
+BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, uint64_t by, unsigned mode)
+{
+	BLM_INSIDE;
+	struct folding folding = { .f = from, .from = current_view(from), .by = by };
+	struct blm_making *making = malloc(sizeof(*making));
+	int r = making ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
+
+	if (r == 0 && !folding.from->whole.kind->fold_bits)
+		r = blm_cannot(folding.from, from, "fold", BLM_CAN_FOLD);
+	if (r == 0)
+		r = make_smaller(making, folding.from, by, from->place.shown);
+	if (r == 0) {
+		making->mode = mode;
+		r = blm_make(ret, store, name, making, fill_with_fold, &folding);
+	}
+	free(making);
+	return r;
+}

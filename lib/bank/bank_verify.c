@@ -1,0 +1,161 @@
+/*
+ * bank_verify.c - is a bank what its maker wrote, and does it agree with itself?
+ *
+ * Checksums find what was damaged since. They say nothing of a file that somebody made up, or of a maker that was wrong: so whatever can be told
+ * from the rows is told from them anew, and compared.
+ */
+#include "bank/bank.h"
+#include "file/sigbus.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct report {
+	const struct blm_bank *bank;
+	void (*finding)(void *context, const struct blm_finding *found);
+	void *context;
+	int64_t wrong;
+};
+
+static __attribute__((format(printf, 2, 3))) void found(struct report *r, const char *format, ...)
+{
+	char what[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	r->wrong++;
+	if (r->finding)
+		r->finding(r->context, &(struct blm_finding){ .file = r->bank->shown, .what = what });
+}
+
+static void check_blocks(struct report *r)
+{
+	const struct blm_bank *b = r->bank;
+	uint64_t bytes = b->at.checks - b->at.ones;
+
+	for (uint64_t i = 0; i < blocks_of_part(bytes); i++) {
+		uint64_t at = i * BLM_BLOCK, count = bytes - at < BLM_BLOCK ? bytes - at : BLM_BLOCK;
+
+		if (blm_check_bytes(b->image.map + b->at.ones + at, count, i) != bank_words(b, b->at.checks)[i])
+			found(r, "block %llu (64 KiB at %llu) is damaged: its checksum is wrong", (unsigned long long)i,
+			      (unsigned long long)(b->at.ones + at));
+	}
+}
+
+/* The first row of which something is wrong, and of how many that is so. */
+struct bad {
+	uint64_t first, count;
+};
+
+static void note(struct bad *bad, uint64_t row)
+{
+	if (!bad->count++)
+		bad->first = row;
+}
+
+static void tell(struct report *r, const struct bad *bad, const char *what)
+{
+	if (bad->count)
+		found(r, "%s: row %llu%s", what, (unsigned long long)bad->first, bad->count > 1 ? " and others" : "");
+}
+
+static void check_ones(struct report *r)
+{
+	const struct blm_bank *b = r->bank;
+	const struct blm_simd *simd = b->like->part[0].simd;
+	struct bad ones = { 0 }, order = { 0 };
+
+	for (uint64_t row = 0; row < b->rows; row++) {
+		if (simd->count_ones(bank_row(b, row), b->row_bytes) != bank_ones(b, row))
+			note(&ones, row);
+		if (row && (bank_ones(b, row - 1) > bank_ones(b, row)
+			    || (bank_ones(b, row - 1) == bank_ones(b, row) && bank_order(b, row - 1) > bank_order(b, row))))
+			note(&order, row);
+	}
+	tell(r, &ones, "its number of ones is not that of its bits");
+	tell(r, &order, "its place is not that of its number of ones");
+}
+
+/* Each number below their number once, so none of them is another's. */
+static int check_order(struct report *r)
+{
+	const struct blm_bank *b = r->bank;
+	uint64_t *seen = calloc((b->rows + 63) / 64, sizeof(*seen));
+	struct bad bad = { 0 };
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint64_t row = 0; row < b->rows; row++) {
+		uint64_t order = bank_order(b, row);
+
+		if (order >= b->rows || seen[order / 64] >> order % 64 & 1)
+			note(&bad, row);
+		else
+			seen[order / 64] |= UINT64_C(1) << order % 64;
+	}
+	free(seen);
+	tell(r, &bad, "when it came in is another's, or none");
+	return 0;
+}
+
+static void check_ids(struct report *r)
+{
+	const struct blm_bank *b = r->bank;
+	const uint64_t *ids = bank_words(b, b->at.ids);
+	struct bad bad = { 0 };
+
+	for (uint64_t row = 0; row < b->rows; row++) {
+		const char *text;
+		size_t id_bytes, bytes;
+
+		if (blm_bank_text(b, row, &text, &id_bytes, &bytes) < 0 || memchr(text, '\n', bytes))
+			note(&bad, row);
+	}
+	tell(r, &bad, "its id is none");
+	if (ids[0] || le64toh(ids[b->rows]) != b->text_bytes)
+		found(r, "the ids are not all of their text");
+}
+
+/* 64 slices at a time, as they are written (bank/bank_build.c). */
+static int check_slices(struct report *r)
+{
+	const struct blm_bank *b = r->bank;
+	uint64_t words = b->at.slice_bytes / 8, bytes = 64 * b->at.slice_bytes, *slices = malloc(bytes);
+	struct bad bad = { 0 };
+
+	if (!slices)
+		return -ENOMEM;
+	for (uint64_t w = 0; w < b->row_bytes / 8; w++) {
+		const uint8_t *there = b->image.map + b->at.slices + w * bytes;
+
+		memset(slices, 0, bytes);
+		for (uint64_t row = 0; row < b->rows; row++)
+			for (uint64_t word = le64toh(((const uint64_t *)bank_row(b, row))[w]); word; word &= word - 1)
+				slices[(uint64_t)__builtin_ctzll(word) * words + row / 64] |= htole64(UINT64_C(1) << row % 64);
+		for (uint64_t i = 0; i < 64 && memcmp(slices, there, bytes); i++)
+			if (memcmp(slices + i * words, there + i * b->at.slice_bytes, b->at.slice_bytes))
+				note(&bad, 64 * w + i);
+	}
+	free(slices);
+	if (bad.count)
+		found(r, "slice %llu%s not what the rows have", (unsigned long long)bad.first, bad.count > 1 ? " and others are" : " is");
+	return 0;
+}
+
+BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *context, const struct blm_finding *found), void *context)
+{
+	struct report report = { b, finding, context, 0 };
+	int r;
+
+	check_blocks(&report);
+	check_ones(&report);
+	check_ids(&report);
+	r = check_order(&report);
+	if (r == 0)
+		r = check_slices(&report);
+	if (r < 0)
+		return blm_fail(r, "%s: out of memory", b->shown);
+	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->shown) : report.wrong;
+}

@@ -1,0 +1,343 @@
+/*
+ * blocksum.c - which blocks are damaged?
+ *
+ * Data that others add to cannot be under a checksum. But bits of the kinds that only set them never go away: a block on the
+ * disk with fewer ones than it was known to have has lost some. So each sync looks at the blocks that were changed, writes
+ * all back, and then records of each how many ones it had, and a hash of them for the case that nothing was added since.
+ * Bits that damage turned on in a block with newer keys cannot be seen; they deny no key.
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "file/new_file.h"
+#include "durable/blocksum.h"
+#include "view/scan.h"
+
+struct blm_seen_block {
+	uint64_t block;
+	uint32_t part, hash, ones;
+};
+
+enum { SEEN_MOST = 1 << 20 };
+
+static size_t bytes_of_block(const struct blm_part *part, uint64_t block)
+{
+	uint64_t left = part->shape.bytes - block * BLM_BLOCK;
+
+	return left < BLM_BLOCK ? (size_t)left : BLM_BLOCK;
+}
+
+static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, size_t count, uint32_t *ret_hash, uint32_t *ret_ones)
+{
+	*ret_hash = (uint32_t)XXH3_64bits(bytes, count);
+	*ret_ones = (uint32_t)part->simd->count_ones(bytes, count);
+}
+
+/* Of one copy of the block, so that the two agree. */
+static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, uint32_t *ret_hash, uint32_t *ret_ones)
+{
+	size_t bytes = bytes_of_block(part, block);
+
+	memcpy(copy, part->bytes + block * BLM_BLOCK, bytes);
+	look_at_bytes(part, copy, bytes, ret_hash, ret_ones);
+}
+
+static bool take(struct blm_seen *seen, const struct blm_seen_block *block)
+{
+	if (seen->count == seen->room) {
+		size_t room = seen->room ? 2 * seen->room : 64;
+		struct blm_seen_block *more = realloc(seen->block, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		seen->block = more;
+		seen->room = room;
+	}
+	seen->block[seen->count++] = *block;
+	return true;
+}
+
+/*
+ * The next block from `from` on that is marked; the number of blocks if none is. Most are not: eight at a time. Adders mark meanwhile, by
+ * relaxed stores of a byte, so it is loaded relaxed, too: a mark is seen or not, and one that is not is there for the next sync. The marks
+ * begin at a multiple of 8.
+ */
+static uint64_t next_marked(const uint8_t *marks, uint64_t from, uint64_t blocks)
+{
+	while (from < blocks) {
+		if (from % 8 == 0 && blocks - from >= 8 && !__atomic_load_n((const uint64_t *)(marks + from), __ATOMIC_RELAXED)) {
+			from += 8;
+			continue;
+		}
+		if (__atomic_load_n(&marks[from], __ATOMIC_RELAXED))
+			return from;
+		from++;
+	}
+	return blocks;
+}
+
+static bool good_record(const struct blm_view *view, unsigned i, uint64_t block, struct blm_block_record *ret)
+{
+	const struct blm_block_record *records = records_of(&view->part[i]);
+
+	memcpy(ret, &records[block], sizeof(*ret));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ret->check == blm_check_block(ret, i, block, view->constant.uuid);
+}
+
+/* Has a block lost bits since it was recorded? It has never fewer, and as many only if they are the same. */
+static bool lost_bits(const struct blm_block_record *r, uint32_t hash, uint32_t ones)
+{
+	return hash != le32toh(r->hash) && ones <= le32toh(r->ones);
+}
+
+static struct blm_damage damage_of(const struct blm_view *view, unsigned i, uint64_t block, uint32_t ones, const struct blm_block_record *r)
+{
+	const struct blm_part *part = &view->part[i];
+	uint64_t from = (uint64_t)(part->bytes - view->image.map) + block * BLM_BLOCK;
+
+	return (struct blm_damage){ .part = i, .block = block, .from = from, .to = from + bytes_of_block(part, block), .ones = ones,
+				    .recorded = le32toh(r->ones) };
+}
+
+/* A damaged block that was added to keeps the record that tells of it, and its mark, so that each sync tells of it until it is repaired. */
+static void take_damaged(const struct blm_view *view, const struct blm_seen_block *s, const struct blm_block_record *r, struct blm_seen *seen)
+{
+	if (!seen->damaged++)
+		seen->first = damage_of(view, s->part, s->block, s->ones, r);
+	mark(&view->part[s->part], view->part[s->part].bytes + s->block * BLM_BLOCK);
+}
+
+static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, uint8_t *copy)
+{
+	const struct blm_part *part = &view->part[i];
+	uint64_t blocks = blocks_of_part(part->shape.bytes);
+
+	for (uint64_t b = next_marked(part->marks, 0, blocks); b < blocks && seen->count < SEEN_MOST; b = next_marked(part->marks, b + 1, blocks)) {
+		struct blm_seen_block s = { .block = b, .part = i };
+		struct blm_block_record r;
+
+		__atomic_exchange_n(&part->marks[b], 0, __ATOMIC_SEQ_CST);
+		look_at(part, b, copy, &s.hash, &s.ones);
+		if (good_record(view, i, b, &r) && lost_bits(&r, s.hash, s.ones))
+			take_damaged(view, &s, &r, seen);
+		else if (!take(seen, &s))
+			return blm_fail(-ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int blm_guard_look(struct blm_view *view, struct blm_seen *ret)
+{
+	uint8_t *copy = malloc(BLM_BLOCK);
+	int r = copy ? 0 : blm_fail(-ENOMEM, "out of memory");
+
+	*ret = (struct blm_seen){ 0 };
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		if (view->whole.kind->only_sets && view->part[i].marks)
+			r = look(view, i, ret, copy);
+	free(copy);
+	return r;
+}
+
+static void write_record(struct blm_view *view, const struct blm_seen_block *s, uint64_t epoch)
+{
+	struct blm_block_record r = { .hash = htole32(s->hash), .ones = htole32(s->ones), .epoch = htole32((uint32_t)epoch) };
+
+	r.check = blm_check_block(&r, s->part, s->block, view->constant.uuid);
+	records_of(&view->part[s->part])[s->block] = r;
+}
+
+bool blm_guard_record(struct blm_view *view, const struct blm_seen *seen, uint64_t epoch)
+{
+	for (size_t i = 0; i < seen->count; i++)
+		write_record(view, &seen->block[i], epoch);
+	return seen->count > 0;
+}
+
+void blm_guard_look_again(struct blm_view *view, const struct blm_seen *seen)
+{
+	for (size_t i = 0; i < seen->count; i++)
+		mark(&view->part[seen->block[i].part], view->part[seen->block[i].part].bytes + seen->block[i].block * BLM_BLOCK);
+}
+
+void blm_seen_free(struct blm_seen *seen)
+{
+	free(seen->block);
+	*seen = (struct blm_seen){ 0 };
+}
+
+int blm_guard_put(struct blm_view *new, unsigned i, uint64_t at, const void *bytes, size_t count)
+{
+	const struct blm_part *part = &new->part[i];
+	struct blm_pages pages = { 0 };
+	int r = blm_write_pages(new->image.fd, bytes, count, (uint64_t)(part->bytes - new->image.map) + at, &pages, "(new file)");
+
+	for (size_t done = 0; r == 0 && new->whole.kind->only_sets && done < count; done += BLM_BLOCK) {
+		struct blm_seen_block s = { .block = (at + done) / BLM_BLOCK, .part = i };
+
+		look_at_bytes(part, (const uint8_t *)bytes + done, bytes_of_block(part, s.block), &s.hash, &s.ones);
+		write_record(new, &s, 1);
+	}
+	if (r == 0 && !new->whole.kind->only_sets && count)
+		mark_range(part, part->bytes + at, count);
+	return r;
+}
+
+static int record_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	struct blm_view *view = pass->context;
+	const struct blm_part *part = &view->part[pass->part];
+	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
+
+	for (uint64_t b = at / BLM_BLOCK; b * BLM_BLOCK < at + bytes; b++) {
+		struct blm_seen_block s = { .block = b, .part = pass->part };
+
+		if (!sealed && !part->marks[b])
+			continue;
+		part->marks[b] = 0;
+		look_at(part, b, worker->room, &s.hash, &s.ones);
+		write_record(view, &s, 1);
+	}
+	return 0;
+}
+
+int blm_guard_new(struct blm_view *view)
+{
+	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED, holes = view->holes;
+	int r = 0;
+
+	view->holes &= !sealed;		/* those of a sealed file are recorded too */
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		if (sealed || view->whole.kind->only_sets)
+			r = blm_pass(&(struct blm_pass){ .views = (const struct blm_view *const *)&view, .count = 1, .part = i,
+							 .most = BLM_PIECE, .piece = record_piece, .context = view }, NULL);
+	view->holes = holes;
+	return r;
+}
+
+/* ---- Comparing ---- */
+
+static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, int64_t *known,
+		      int (*tell)(void *context, const struct blm_damage *damage), void *context)
+{
+	const struct blm_part *part = &view->part[i];
+	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
+
+	for (uint64_t b = 0; b < blocks_of_part(part->shape.bytes); b++) {
+		struct blm_block_record r;
+		struct blm_damage found;
+		uint32_t hash, ones;
+		int answer = 0;
+
+		if (!good_record(view, i, b, &r))
+			continue;
+		++*known;
+		look_at(part, b, copy, &hash, &ones);
+		if (sealed ? hash == le32toh(r.hash) : !lost_bits(&r, hash, ones))
+			continue;
+		found = damage_of(view, i, b, ones, &r);
+		answer = tell(context, &found);
+		if (answer < 0)
+			return answer;
+	}
+	return 0;
+}
+
+int64_t blm_guard_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
+{
+	uint8_t *copy;
+	int64_t known = 0;
+	int r = 0;
+
+	if (is_foreign(view))
+		return 0;
+	copy = malloc(BLM_BLOCK);
+	if (!copy)
+		return blm_fail(-ENOMEM, "out of memory");
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = check_part(view, i, copy, &known, tell, context);
+	free(copy);
+	return r < 0 ? r : known;
+}
+
+/* Is a block what its record says, or newer? As above; but first where it lies, since it nearly always is. */
+static int is_intact(const struct blm_view *view, unsigned i, uint64_t block, const struct blm_block_record *r)
+{
+	const struct blm_part *part = &view->part[i];
+	const uint8_t *bytes = part->bytes + block * BLM_BLOCK;
+	size_t count = bytes_of_block(part, block);
+	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
+	uint32_t hash, ones;
+	uint8_t *copy;
+
+	if (!sealed && part->simd->count_ones(bytes, count) > le32toh(r->ones))
+		return 1;
+	if ((uint32_t)XXH3_64bits(bytes, count) == le32toh(r->hash))
+		return 1;
+	copy = malloc(BLM_BLOCK);	/* others may have added to it between the two */
+	if (!copy)
+		return blm_fail(-ENOMEM, "out of memory");
+	look_at(part, block, copy, &hash, &ones);
+	free(copy);
+	return sealed ? hash == le32toh(r->hash) : !lost_bits(r, hash, ones);
+}
+
+static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, uint64_t to, const char *shown)
+{
+	struct blm_block_record record;
+	int r = 1;
+
+	for (uint64_t b = from; r > 0 && b < to; b++) {
+		if (good_record(view, i, b, &record))
+			r = is_intact(view, i, b, &record);
+		if (r == 0)
+			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in it would be denied in what is made of it; "
+					"%s", shown, i, (unsigned long long)b, view->whole.kind->only_sets ? "`bloomery verify --repair` "
+					"sets all its bits" : "it must be made anew from its keys");
+	}
+	return r < 0 ? r : 0;
+}
+
+int blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *shown)
+{
+	return is_foreign(view) ? 0 : check_blocks(view, i, at / BLM_BLOCK, (at + bytes + BLM_BLOCK - 1) / BLM_BLOCK, shown);
+}
+
+int blm_guard_intact_holes(const struct blm_view *view, unsigned i, const char *shown)
+{
+	uint64_t end = view->part[i].shape.bytes, from, to;
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && view->holes && !is_foreign(view) && at < end; at = to) {
+		if (!blm_next_data(view, i, at, &from, &to))
+			from = to = end;
+		r = check_blocks(view, i, at / BLM_BLOCK, from / BLM_BLOCK, shown);
+	}
+	return r;
+}
+
+void blm_guard_fill(struct blm_view *view, const struct blm_damage *damage)
+{
+	struct blm_part *part = &view->part[damage->part];
+	uint64_t *words = (uint64_t *)(part->bytes + damage->block * BLM_BLOCK), first = damage->block * BLM_BLOCK * 8;
+	uint64_t end = padding_from(part);
+	struct blm_seen_block s = { .block = damage->block, .part = damage->part };
+	uint8_t *copy = malloc(BLM_BLOCK);
+
+	for (size_t i = 0; i < (damage->to - damage->from) / 8; i++) {
+		uint64_t bit = first + 64 * i, mask = bit + 64 <= end ? UINT64_MAX : 0;
+
+		for (uint64_t j = 0; bit + 64 > end && j < 64; j++)
+			mask |= (uint64_t)!is_padding(part, bit + j) << j;
+		if (mask)
+			__atomic_fetch_or(&words[i], htole64(mask), __ATOMIC_ACQ_REL);
+	}
+	if (copy && le64toh(view->constant.flags) & BLM_FLAG_SEALED) {
+		look_at(part, damage->block, copy, &s.hash, &s.ones);
+		write_record(view, &s, 0);
+	} else {
+		mark(part, words);
+	}
+	free(copy);
+}

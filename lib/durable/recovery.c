@@ -1,0 +1,172 @@
+/* recovery.c - back to the second image, after a power cut: for everyone, or in one view (checkpoint.c) */
+#include "file/sigbus.h"
+#include "file/os.h"
+#include "durable/checkpoint_blocks.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+bool blm_shadow_is_needed(const struct blm_view *view)
+{
+	struct blm_live *live = live_of(view);
+	struct blm_sync_record last = { 0 };
+
+	if (!view->whole.kind->shadow || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+		return false;
+	blm_last_sync(live, view->constant.uuid, &last);
+	if (load_acquire(&live->written.word) > le64toh(last.epoch))
+		return load_acquire(&live->boot.word) != blm_boot_number();
+	return has_shadow(view) && blm_copy_was_changed(view);
+}
+
+static int damaged(const char *shown, uint64_t block)
+{
+	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block %llu of that is damaged: drop it, "
+			"or remove the file, and make it anew from its keys; if it is a copy, make that with `bloomery copy`",
+			shown, (unsigned long long)block);
+}
+
+static int no_image(const char *shown)
+{
+	if (blm_boot_number() == BLM_NO_BOOT)
+		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed: which, the number of this boot would tell, and "
+				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here", shown);
+	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and has no second image to go back to: "
+			"drop it, or remove the file, and make it anew from its keys", shown);
+}
+
+static void restore_words(struct blm_view *view)
+{
+	struct blm_header *header = view->image.header;
+	struct blm_sync_record last = { 0 };
+
+	blm_last_sync(&header->live, view->constant.uuid, &last);
+	for (int i = 0; i < BLM_STRIPES; i++)
+		store_release(&header->stripe[i].keys, i ? 0 : le64toh(last.keys));
+	for (int i = 0; i < BLM_OWN; i++)
+		if (i != BLM_OWN_CUT)
+			store_release(&header->live.own[i].word, 0);
+	store_release(&header->live.boot.word, blm_boot_number());
+}
+
+static int cannot_read(const char *shown)
+{
+	return blm_fail(-EIO, "%s: going back to its second image failed: the file was cut, cannot be read, or found the disk full", shown);
+}
+
+/* Image and journal stay as they are: the next sync ends what one that was killed began. */
+static int take_back(struct blm_view *view, const struct blm_shadow *s, const char *shown)
+{
+	for (uint64_t b = 0; b < s->count; b++) {
+		const uint8_t *from = blm_synced_block(s, b);
+		uint8_t *to = s->part->bytes + b * BLM_BLOCK;
+
+		if (!from)
+			return damaged(shown, b);
+		if (memcmp(to, from, blm_shadow_bytes(s, b)))
+			memcpy(to, from, blm_shadow_bytes(s, b));
+		s->part->marks[b] = 0;
+	}
+	return blm_sigbus_struck(view->image.map) ? cannot_read(shown) : 0;
+}
+
+int blm_shadow_restore(struct blm_view *view, const char *shown)
+{
+	struct blm_shadow s;
+	int r;
+
+	if (!has_shadow(view))
+		return no_image(shown);
+	s = blm_shadow_of(view);
+	if (blm_look_for_copy(view, &s)) {
+		if (blm_sigbus_struck(view->image.map))
+			return cannot_read(shown);
+		blm_say_torn(view);
+		store_release(&live_of(view)->boot.word, blm_boot_number());
+		return 0;
+	}
+	r = take_back(view, &s, shown);
+	if (r < 0)
+		return r;
+	restore_words(view);
+	blm_mark_written(live_of(view));	/* of a copy that said that nothing was: what was put back is on no disk yet */
+	return 0;
+}
+
+/* For this process only, a block of the journal in the place of the image's. -EAGAIN: who writes went back, and syncs at this moment. */
+static int show_block(const struct blm_view *view, const struct blm_shadow *s, uint64_t b, const uint8_t *from)
+{
+	uint8_t *to = s->blocks[BLM_IMAGE] + b * BLM_BLOCK;
+
+	memcpy(to, from, blm_shadow_bytes(s, b));
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return blm_in_journal(s, b) && !memcmp(to, from, blm_shadow_bytes(s, b)) ? 0 : -EAGAIN;
+}
+
+static int own_pages(const struct blm_view *view, const struct blm_shadow *s, const char *shown)
+{
+	size_t above = (uintptr_t)s->blocks[BLM_IMAGE] % (size_t)getpagesize();		/* of the system's pages, which can be larger than ours */
+	uint8_t *from = s->blocks[BLM_IMAGE] - above;
+
+	if ((uint64_t)(from - view->image.map) < BLM_HEADER_BYTES)	/* whose words are to be seen */
+		return blm_fail(-EOPNOTSUPP, "%s: goes back to its second image when it is opened for writing; before that it cannot be read here, where "
+				"pages are larger", shown);
+	if (mmap(from, above + round_up(s->part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd,
+		 from - view->image.map) == MAP_FAILED)
+		return blm_fail(errno == EAGAIN ? -ENOMEM : -errno, "%s: cannot map its second image: %s", shown, strerror(errno));
+	return 0;
+}
+
+static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, const char *shown)
+{
+	bool own = false;
+	int r = 0;
+
+	for (uint64_t b = 0; r == 0 && b < s->count; b++) {
+		const uint8_t *from = blm_synced_block(s, b);
+
+		if (!from)
+			return damaged(shown, b);
+		if (from == s->blocks[BLM_IMAGE] + b * BLM_BLOCK)
+			continue;
+		if (!own)
+			r = own_pages(view, s, shown);
+		own = true;
+		if (r == 0)
+			r = show_block(view, s, b, from);
+	}
+	return r;
+}
+
+/* The image in the place of the data, and over it what the journal has. The kind's own words are of later data. -EAGAIN: it is not needed now. */
+int blm_shadow_show(struct blm_view *view, const char *shown)
+{
+	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
+	struct blm_sync_record last = { 0 };
+	struct blm_shadow s;
+	int r;
+
+	if (!has_shadow(view))
+		return no_image(shown);
+	s = blm_shadow_of(view);
+	if (blm_look_for_copy(view, &s)) {		/* or a writer did meanwhile what the caller looks for */
+		if (blm_sigbus_struck(view->image.map))
+			return cannot_read(shown);
+		view->part[0].cut = view->whole.cut = true;
+		return blm_shadow_is_needed(view) ? 0 : -EUCLEAN;
+	}
+	r = show_blocks(view, &s, shown);
+	if (r < 0)
+		return r;
+	blm_last_sync(live_of(view), view->constant.uuid, &last);
+	view->part[0].bytes = s.blocks[BLM_IMAGE];
+	view->whole.bytes = s.blocks[BLM_IMAGE];
+	view->part[0].own = &none[0].word;
+	view->whole.own = &none[0].word;
+	view->synced_keys = le64toh(last.keys);
+	view->part[0].cut = view->whole.cut = load_acquire(&live_of(view)->own[BLM_OWN_CUT].word);
+	view->shows_image = true;
+	/* A copy's data can differ because somebody adds to them at this moment: who does has raised `written` before, and it is no more needed. */
+	full_fence();
+	return blm_shadow_is_needed(view) ? 0 : -EAGAIN;
+}

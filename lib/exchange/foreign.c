@@ -1,0 +1,438 @@
+/* foreign.c - a file of another program, opened as it is; and which hash made it */
+#include "exchange/exchange.h"
+#include "file/os.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { SNIFF = 64 };		/* bytes of what is in gzip: enough to tell every format */
+
+/* ---- What is it? ---- */
+
+static bool is_it(bool (*begins)(const uint8_t *bytes, size_t count), const uint8_t *bytes, size_t count)
+{
+	return begins && begins(bytes, count);
+}
+
+bool blm_looks_like_gzip(const uint8_t *bytes, size_t count)
+{
+	return count > 2 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
+}
+
+int blm_find_format(const struct blm_format **ret, const char *name, const uint8_t *bytes, size_t count, bool text, const char *shown)
+{
+	*ret = name ? blm_format_by_name(name) : NULL;
+	if (name)
+		return *ret ? 0 : blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", name);
+	for (size_t i = 0; blm_format_at(i); i++)
+		if (is_it(text ? blm_format_at(i)->text_begins : blm_format_at(i)->begins, bytes, count)) {
+			*ret = blm_format_at(i);
+			return 0;
+		}
+	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (--format), see `bloomery formats`", shown, text ? "what its base64 holds is" : "it is");
+}
+
+/* One that stands for any other of the format until it is settled which it is: it reaches every cell that one of them does. */
+static const struct blm_family *widest_family(const struct blm_format *format)
+{
+	const struct blm_family *widest = NULL;
+
+	for (size_t i = 0; format->families[i]; i++) {
+		const struct blm_family *family = blm_family_by_name(format->families[i]);
+
+		if (!widest || family->bits > widest->bits)
+			widest = family;
+	}
+	return widest;
+}
+
+/* Seeds are those of the file, or, where families of one format take different numbers of them, zeros. */
+static void set_family(struct blm_template_fields *t, const struct blm_family *family)
+{
+	t->family = htole32(family->id);
+	t->seed_count = htole32(family_seeds(family, le32toh(t->probes)));
+}
+
+void blm_outline_open_family(struct blm_outline *o, const struct blm_format *format)
+{
+	if (o->candidates)
+		set_family(&o->contents.constant.template, widest_family(format));
+}
+
+/* The template's own kind too: that of a composite filter is no part's. */
+static int check_kinds(const struct blm_contents *contents, const char *shown)
+{
+	int r = 0;
+
+	blm_view_kind(le32toh(contents->constant.template.kind), shown, &r);
+	for (unsigned i = 0; r == 0 && i < contents->parts; i++)
+		blm_view_kind(le32toh(contents->part[i].kind), shown, &r);
+	return r;
+}
+
+int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown)
+{
+	struct blm_constant *c = &ret->contents.constant;
+	int r;
+
+	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes = ret->asked_probes, .asked_everything = ret->asked_everything };
+	r = format->parse(ret, head, count, shown);
+	r = r < 0 ? r : check_kinds(&ret->contents, shown);
+	if (r < 0)
+		return r;
+	blm_outline_open_family(ret, format);
+	if (format->memo) {
+		c->origin = htole32(format->id);
+		c->origin_bytes = htole32((uint32_t)ret->memo_bytes);
+		memcpy(c->origin_head, ret->memo, ret->memo_bytes);
+	} else if (format->head_bytes <= sizeof(c->origin_head)) {
+		c->origin = htole32(format->id);
+		c->origin_bytes = htole32((uint32_t)format->head_bytes);
+		memcpy(c->origin_head, head, format->head_bytes);
+	}
+	return 0;
+}
+
+/* ---- Which hash? ---- */
+
+/* A file that was imported, or is open as it is, has the widest one for the time being; the possible ones are tried on its bits. */
+static bool holds(const struct blm_view *view, const struct blm_family *family, const struct blm_key *key)
+{
+	struct blm_hasher by = view->hasher;
+	struct blm_hashed hashed = { .key = key, .by = &by };
+
+	by.family = family;
+	if (!wants_keys(&by))
+		family->hash(&by, key, &hashed.hash);
+	for (unsigned i = 0; i < view->parts; i++)
+		if (view->part[i].kind->contains(&view->part[i], &hashed))
+			return true;
+	return false;
+}
+
+static bool holds_all(const struct blm_view *view, const struct blm_family *family, const struct blm_exchange *how)
+{
+	for (size_t i = 0; i < how->known_count; i++)
+		if (!holds(view, family, &how->known[i]))
+			return false;
+	return true;
+}
+
+/* NAME (who), with commas. */
+static const char *list(const struct blm_candidate *candidates, unsigned count, char *buffer, size_t bytes)
+{
+	size_t at = 0;
+
+	*buffer = '\0';
+	for (unsigned i = 0; i < count && at < bytes; i++)
+		at += (size_t)snprintf(buffer + at, bytes - at, "%s%s (%s)", i ? ", " : "", candidates[i].family->name, candidates[i].who);
+	return buffer;
+}
+
+/* The one that the caller names: any of the format's, whatever the numbers say. */
+static int named(const struct blm_format *format, const char *name, struct blm_outline *o, const char *shown)
+{
+	const struct blm_family *family = blm_family_by_name(name);
+	char names[256];
+
+	if (!family || !blm_format_takes(format, family))
+		return blm_fail(-EINVAL, "%s: \"%s\" is no hash of %s; it has: %s", shown, name, format->name,
+				blm_format_families(format, names, sizeof(names)));
+	o->candidate[0] = (struct blm_candidate){ family, "named" };
+	o->candidates = 1;
+	return 0;
+}
+
+static bool has(const struct blm_view *view, const struct blm_key *key)
+{
+	struct blm_hashed hashed = { .key = key, .by = &view->hasher };
+
+	if (!wants_keys(&view->hasher))
+		view->hasher.family->hash(&view->hasher, key, &hashed.hash);
+	return view->whole.kind->contains(&view->whole, &hashed);
+}
+
+/* Nothing is left open: what the caller says of the file anyway must be true of it. */
+static int agree(const struct blm_view *view, const struct blm_exchange *how, const char *shown)
+{
+	const struct blm_family *family = how->hash ? blm_family_by_name(how->hash) : NULL;
+
+	if (how->hash && !family)
+		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", how->hash);
+	if (how->strict && family && family != view->hasher.family)
+		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (--hash)", shown, view->hasher.family->name, family->name);
+	for (size_t i = 0; i < how->known_count; i++)
+		if (!has(view, &how->known[i]))
+			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (--probe)", shown, i + 1);
+	return 0;
+}
+
+static int choose(const struct blm_view *view, struct blm_outline *left, const struct blm_exchange *how, const char *shown)
+{
+	unsigned count = 0;
+	char names[512];
+
+	for (unsigned i = 0; i < left->candidates; i++) {
+		const struct blm_family *family = left->candidate[i].family;
+		const char *why = family->need ? family->need() : NULL;
+
+		if (why)
+			return blm_fail(-ELIBACC, "%s: the hash %s: %s", shown, family->name, why);
+		if (holds_all(view, family, how))
+			left->candidate[count++] = left->candidate[i];
+	}
+	if (!count)
+		return blm_fail(-ENOTUNIQ, "%s: under none of the hashes that it can have made does it hold the key that is given as known: %s",
+				shown, list(left->candidate, left->candidates, names, sizeof(names)));
+	if (count > 1)
+		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s fit several: %s; name the right one (--hash), "
+				"or %s key that is surely in it (--probe)", shown, how->known_count ? " and the known keys" : "",
+				list(left->candidate, count, names, sizeof(names)), how->known_count ? "another" : "a");
+	return 0;
+}
+
+/* Known keys that are in it say more than its numbers do. */
+static int check_numbers(const struct blm_view *view, const struct blm_outline *outline, const struct blm_exchange *how, const char *shown)
+{
+	const char *name = view->hasher.family->name;
+	bool fits = !how->strict || how->known_count;
+	char names[512];
+
+	for (unsigned i = 0; i < outline->candidates && !fits; i++)
+		fits = !strcmp(outline->candidate[i].family->name, name) || (outline->candidate[i].also && !strcmp(outline->candidate[i].also, name));
+	return fits ? 0 : blm_fail(-EINVAL, "%s: its numbers rule out the hash %s; they fit %s; a key that is surely in it (--probe) shows another to be right",
+				   shown, name, list(outline->candidate, outline->candidates, names, sizeof(names)));
+}
+
+int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, const struct blm_format *format,
+		      const struct blm_exchange *how, const char *shown)
+{
+	struct blm_constant *constant;
+	struct blm_outline *left;
+	int r = 0;
+
+	if (!outline->candidates)
+		return agree(view, how, shown);
+	left = malloc(sizeof(*left));
+	constant = malloc(sizeof(*constant));
+	if (!left || !constant)
+		r = blm_fail(-ENOMEM, "%s: out of memory", shown);
+	if (r == 0) {
+		*left = *outline;
+		if (how->hash)
+			r = named(format, how->hash, left, shown);
+	}
+	if (r == 0)
+		r = choose(view, left, how, shown);
+	if (r == 0) {
+		*constant = view->constant;
+		set_family(&constant->template, left->candidate[0].family);
+		r = blm_view_set_constant(view, constant, shown);
+	}
+	if (r == 0)
+		r = check_numbers(view, outline, how, shown);
+	free(constant);
+	free(left);
+	return r;
+}
+
+/* ---- Behind the last bit ---- */
+
+bool blm_padding_is_set(const struct blm_part *part)
+{
+	for (uint64_t bit = padding_from(part); bit < part->shape.bytes * 8; bit++)
+		if (is_padding(part, bit) && part->bytes[bit / 8] >> bit % 8 & 1)
+			return true;
+	return false;
+}
+
+void blm_clear_padding(const struct blm_part *part)
+{
+	for (uint64_t bit = padding_from(part); bit < part->shape.bytes * 8; bit++)
+		if (is_padding(part, bit) && part->bytes[bit / 8] >> bit % 8 & 1)
+			part->bytes[bit / 8] &= (uint8_t)~(1 << bit % 8);
+}
+
+/*
+ * Some files go on behind their bits, or have set some that are none. Such a file's last page is mapped as a copy without those;
+ * what another program adds to the file from then on is not seen in that one page.
+ */
+static int hide_padding(struct blm_view *view, const char *shown)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (unsigned i = 0; i < view->parts; i++) {
+		const struct blm_part *part = &view->part[i];
+		uint64_t from = (uint64_t)(part->bytes - view->image.map) + padding_from(part) / 8;
+		uint64_t to = (uint64_t)(part->bytes - view->image.map) + part->shape.bytes;
+		uint8_t *at = view->image.map + from / page * page;
+		size_t bytes = (size_t)(to - from / page * page);
+
+		if (!blm_padding_is_set(part))
+			continue;
+		if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd, (off_t)(from / page * page)) == MAP_FAILED)
+			return blm_fail(-errno, "%s: cannot map its last page: %s", shown, strerror(errno));
+		blm_clear_padding(part);
+		mprotect(at, bytes, PROT_READ);
+	}
+	return 0;
+}
+
+/* ---- As it is ---- */
+
+static int map(struct blm_view **ret, int fd, const struct blm_format *format, const struct blm_outline *outline, const char *shown)
+{
+	struct blm_image image;
+	int r = blm_image_map_foreign(&image, fd, shown);
+
+	if (r < 0)
+		return r;
+	if (image.bytes < outline->end) {
+		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", shown, (unsigned long long)image.bytes,
+			     (unsigned long long)outline->end);
+		blm_image_unmap(&image);
+		return r;
+	}
+	return blm_view_make_foreign(ret, &image, &outline->contents, shown);
+}
+
+static int view_of(struct blm_view **ret, int fd, const struct blm_format *format, const uint8_t *head, size_t count,
+		   const struct blm_exchange *how, const char *shown)
+{
+	struct blm_outline *outline = calloc(1, sizeof(*outline));
+	int r = outline ? blm_outline_of(outline, format, head, count < format->head_bytes ? count : format->head_bytes, shown)
+			: blm_fail(-ENOMEM, "%s: out of memory", shown);
+
+	if (r < 0) {
+		free(outline);
+		close(fd);
+		return r;
+	}
+	r = map(ret, fd, format, outline, shown);
+	if (r == 0) {
+		r = hide_padding(*ret, shown);
+		if (r == 0)
+			r = blm_settle_family(*ret, outline, format, how, shown);
+		if (r < 0)
+			blm_view_free(*ret);
+	}
+	free(outline);
+	return r;
+}
+
+/* The view of what is imported into memory; nobody changes it, since the handle that gets it is for reading. */
+static int read_in(struct blm_view **ret, const struct blm_format *format, const struct blm_place *place, const struct blm_exchange *how)
+{
+	struct blm_exchange named = *how;
+	struct blm_filter *f;
+	int r;
+
+	named.format = format->name;
+	r = blm_import_file(&f, NULL, NULL, &named, place->name);
+	if (r < 0)
+		return r;
+	*ret = atomic_exchange(&f->view, NULL);
+	(*ret)->read_in = true;
+	blm_close(f);
+	return 0;
+}
+
+/* Of formats whose files are often in gzip. What is damaged is of none. Fails with words: -ENOMEM. */
+static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count, const char *shown)
+{
+	struct blm_reader *from;
+	uint8_t bytes[SNIFF];
+	int64_t n = blm_reader_memory(&from, head, count);
+
+	*ret = NULL;
+	if (n < 0)
+		return (int)n;
+	n = blm_reader_stage(&from, &blm_stage_gzip, shown);
+	if (n == 0)
+		n = blm_read_full(from, bytes, sizeof(bytes));
+	for (size_t i = 1; n > 0 && !*ret && blm_format_at(i); i++)
+		if (blm_format_at(i)->gzipped && is_it(blm_format_at(i)->begins, bytes, (size_t)n))
+			*ret = blm_format_at(i);
+	blm_reader_close(from);
+	return n == -ENOMEM ? (int)n : 0;
+}
+
+/* Which foreign format is it? NULL: none. Fails as gzipped_format() does. */
+static int foreign_format(const struct blm_format **ret, const char *name, const uint8_t *head, size_t count, const char *shown)
+{
+	if (!name && blm_looks_like_gzip(head, count))
+		return gzipped_format(ret, head, count, shown);
+	*ret = NULL;
+	for (size_t i = 0; blm_format_at(i); i++) {
+		const struct blm_format *f = blm_format_at(i);
+
+		if (name ? !strcmp(f->name, name) : is_it(f->begins, head, count)) {
+			*ret = i ? f : NULL;
+			break;
+		}
+	}
+	return 0;
+}
+
+int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *shown)
+{
+	if (how->seed_count && !format->seeded)
+		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", shown, format->name);
+	if ((how->column || how->row_group) && !format->columns)
+		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (--column, --row-group)", shown, format->name);
+	if (how->strict && (how->cells || how->probes) && !format->unsized)
+		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (-m, -k)", shown, format->name);
+	if (how->strict && how->record && !format->records)
+		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (--record)", shown, format->name);
+	return 0;
+}
+
+int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write, const struct blm_exchange *how)
+{
+	const char *shown = place->shown;
+	const struct blm_format *format = NULL;
+	uint8_t head[BLM_ORIGIN_BYTES] = { 0 };
+	int fd = blm_place_open(place, false, NULL), r;
+	int64_t n;
+
+	if (fd < 0)
+		return fd;
+	n = blm_read_at(fd, head, sizeof(head), 0);
+	if (n < 0 && n != -ESPIPE && n != -EISDIR) {
+		close(fd);
+		return blm_fail((int)n, "%s: cannot be read: %s", shown, strerror((int)-n));
+	}
+	r = n > 0 ? foreign_format(&format, how->format, head, (size_t)n, shown) : 0;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	if (format && format->in_place && !write) {
+		r = blm_format_check_given(format, how, shown);
+		if (r == 0)
+			return view_of(ret, fd, format, head, (size_t)n, how, shown);
+		close(fd);
+		return r;
+	}
+	close(fd);
+	if (!format)
+		return 1;
+	if (write)
+		return blm_fail(-EOPNOTSUPP, "%s: a file of %s, which is opened only for reading; import it to change it", shown, format->name);
+	return read_in(ret, format, place, how);
+}
+
+BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const struct blm_exchange *how)
+{
+	static const struct blm_exchange by_default;
+	struct blm_place place;
+	int r;
+
+	if (!path)
+		return blm_fail(-EINVAL, "the path of a file is needed");
+	if (how && how->format && !blm_format_by_name(how->format))
+		return blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", how->format);
+	r = blm_place_set(&place, NULL, path);
+	return r < 0 ? r : blm_filter_open(ret, &place, false, NULL, how ? how : &by_default);
+}

@@ -1,0 +1,308 @@
+/*
+ * import.c - filters out of other programs' files, and out of text: in a stream
+ *
+ * A format (format/format.h) says how a file begins and where its bits lie; here they are moved. The bits pass unchanged, so
+ * an imported filter answers as its maker would, and the beginning of its file is kept with it (the origin), so that export.c
+ * writes the same bytes again.
+ */
+#include "algebra/combine.h"
+#include "file/os.h"
+#include "exchange/import_source.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct blm_exchange by_default;
+
+struct importing {
+	struct blm_incoming from;
+	struct blm_outline *outline;	/* what it says of itself */
+	const char *made;		/* what is made of it: for messages */
+	uint8_t *whole;			/* all of it, of a format that wants it so */
+	struct blm_pages pages;		/* of data */
+};
+
+/* The beginning, and what it says; nothing is made before that is checked against what may come. */
+static int read_outline(struct importing *in)
+{
+	const struct blm_incoming *from = &in->from;
+	struct blm_outline *o = in->outline;
+	int r = blm_incoming_head(&in->from);
+
+	o->asked_cells = from->how->cells;
+	o->asked_probes = from->how->probes;
+	o->asked_everything = from->how->everything;
+	if (r == 0)
+		r = blm_outline_of(o, from->format, from->head, from->head_count, from->shown);
+	return r < 0 ? r : blm_incoming_expect(&in->from, o->behind > o->end ? o->behind : o->end);
+}
+
+/* ---- Bits ---- */
+
+/* Pages that are zero stay holes. By write(2), not through the map: a full disk is then an error and no signal. */
+static int put(struct importing *in, const struct blm_view *view, const struct blm_part *part, uint64_t done, size_t count)
+{
+	uint64_t to = (uint64_t)(part->bytes - view->image.map) + done, full = in->pages.full;
+	int r = blm_write_pages(view->image.fd, in->from.block, count, to, &in->pages, in->made);
+
+	if (r == 0 && in->pages.full > full)
+		mark_range(part, part->bytes + done, count);
+	return r;
+}
+
+static int fill_part(struct importing *in, const struct blm_view *view, unsigned i)
+{
+	const struct blm_part *part = &view->part[i];
+	const struct blm_part_entry *entry = &in->outline->contents.part[i];
+	uint64_t offset = le64toh(entry->offset), end = i + 1 < view->parts ? le64toh(entry[1].offset) : in->outline->end, bytes, done = 0;
+	bool everything = in->outline->everything;
+	int r = blm_incoming_skip_to(&in->from, everything ? in->outline->end : offset);
+
+	bytes = everything || end - offset > part->shape.bytes ? part->shape.bytes : end - offset;
+	while (r == 0 && done < bytes) {
+		size_t count = bytes - done < BLM_INCOMING_BLOCK ? (size_t)(bytes - done) : BLM_INCOMING_BLOCK;
+
+		if (everything)
+			memset(in->from.block, 0xff, count);
+		else
+			r = blm_incoming_take(&in->from, in->from.block, count);
+		if (r == 0)
+			r = put(in, view, part, done, count);
+		done += count;
+	}
+	if (r == 0)
+		blm_clear_padding(part);
+	return r;
+}
+
+/*
+ * The space of a part that did not come, at most; another file is not, nor what was written over a longer one. One block tells, and a
+ * hole of any length takes no time. Behind what grows lies what a writer that was killed made of its next part.
+ */
+static int take_zeros(struct importing *in, const struct blm_view *view)
+{
+	int64_t n = blm_incoming_skip_to(&in->from, in->outline->behind);
+
+	if (n == 0 && !view->whole.kind->next)
+		n = blm_incoming_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
+	if (n <= 0 || is_zero(in->from.block, (size_t)n))
+		return n < 0 ? (int)n : 0;
+	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.shown, (unsigned long long)in->from.end);
+}
+
+/* What some formats' files have behind the bits: the tail, which was looked at; nothing; what its user put there, which is kept. */
+static int take_end(struct importing *in, struct blm_view *view)
+{
+	size_t head = in->from.format->head_bytes;
+	struct blm_constant *constant;
+	int64_t n = in->outline->tail_bytes ? blm_incoming_take(&in->from, in->from.block, in->outline->tail_bytes) : 0;
+
+	if (n == 0 && in->from.format->zeros)
+		return take_zeros(in, view);
+	if (n == 0 && (in->from.format->exact || in->from.format->rest))
+		n = blm_incoming_some(&in->from, in->from.block, in->from.format->exact ? 1 : BLM_ORIGIN_BYTES - head + 1);
+	if (n <= 0)
+		return (int)n;
+	if (in->from.format->exact)
+		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.shown,
+				(unsigned long long)in->from.end + in->outline->tail_bytes);
+	if ((size_t)n > BLM_ORIGIN_BYTES - head)
+		return blm_fail(-EFBIG, "%s: has more than %zu bytes of other data behind its bits; take them off first", in->from.shown,
+				BLM_ORIGIN_BYTES - head);
+	constant = malloc(sizeof(*constant));
+	if (!constant)
+		return blm_fail(-ENOMEM, "%s: out of memory", in->made);
+	*constant = view->constant;
+	memcpy(constant->origin_head + head, in->from.block, (size_t)n);
+	constant->origin_bytes = htole32((uint32_t)(head + (size_t)n));
+	n = blm_view_set_constant(view, constant, in->made);
+	free(constant);
+	return (int)n;
+}
+
+/* A filter that is mostly empty stays a file of holes; for others the space is taken now, so that none is missing later. */
+static int settle_space(const struct importing *in, struct blm_view *view)
+{
+	struct blm_constant *constant;
+	int r;
+
+	if (in->pages.empty > in->pages.full && !in->from.how->allocate)
+		return 0;
+	constant = malloc(sizeof(*constant));
+	if (!constant)
+		return blm_fail(-ENOMEM, "%s: out of memory", in->made);
+	*constant = view->constant;
+	constant->flags &= ~htole64(BLM_FLAG_SPARSE);
+	r = blm_allocate(view->image.fd, 0, view->image.bytes, in->made);
+	if (r == 0)
+		r = blm_view_set_constant(view, constant, in->made);
+	free(constant);
+	return r;
+}
+
+/* How many keys there are: what the file says, or what its bits say. A number that cannot be is not ours to put right: it stays in the file. */
+static int count_keys(const struct importing *in, struct blm_view *view)
+{
+	uint64_t keys = in->outline->keys;
+	bool unsure = in->from.format->fill || in->from.format->recount || in->pages.full > 0;
+	bool estimated = in->outline->counted ? in->outline->keys_estimated : unsure;
+	int r = 0;
+
+	if (!in->outline->counted && estimated)
+		r = blm_keys_of_bits(view, &keys);
+	view->image.header->stripe[0].keys = htole64(keys);
+	live_of(view)->inexact.word = htole64(estimated);
+	return r == -EOPNOTSUPP ? 0 : r;
+}
+
+/* What is written through the map must have its space, or a full disk would kill. It is little, beside the data that come. */
+static int take_guard(const struct importing *in, const struct blm_view *view, unsigned i)
+{
+	uint64_t bytes = guard_bytes(view->part[i].shape.bytes);
+
+	return blm_allocate(view->image.fd, (uint64_t)(view->part[i].bytes - view->image.map) - bytes, bytes, in->made);
+}
+
+static int fill(struct blm_view *view, void *context)
+{
+	struct importing *in = context;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
+		r = take_guard(in, view, i);
+		if (r == 0)
+			r = fill_part(in, view, i);
+	}
+	for (int i = 0; i < BLM_OWN; i++)
+		store_release(&live_of(view)->own[i].word, in->outline->own[i]);
+	if (r == 0 && view->whole.kind->settle)		/* what a writer that died was doing: it goes out as it is in here */
+		view->whole.kind->settle(&view->whole);
+	if (r == 0)
+		r = take_end(in, view);
+	if (r == 0)
+		r = blm_incoming_rest(&in->from);
+	if (r == 0)
+		r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.shown);
+	if (r == 0)
+		r = count_keys(in, view);
+	return r < 0 ? r : settle_space(in, view);
+}
+
+/* ---- Files that are turned into data of ours ---- */
+
+static int outline_of_whole(struct importing *in)
+{
+	int r = blm_incoming_whole(&in->from, &in->whole);
+
+	memset(in->outline, 0, sizeof(*in->outline));
+	if (r == 0)
+		r = in->from.format->outline(in->outline, in->whole, (size_t)in->from.at, in->from.how, in->from.shown);
+	if (r == 0)
+		blm_outline_open_family(in->outline, in->from.format);
+	return r;
+}
+
+static int fill_of_whole(struct blm_view *view, void *context)
+{
+	struct importing *in = context;
+	int r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how, in->from.shown);
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < view->parts; i++) {
+		blm_clear_padding(&view->part[i]);
+		mark_range(&view->part[i], view->part[i].bytes, view->part[i].shape.bytes);
+	}
+	r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.shown);
+	if (r == 0)
+		r = count_keys(in, view);
+	return r < 0 ? r : blm_incoming_rest(&in->from);
+}
+
+static int import(struct blm_filter **ret, struct blm_store *store, const char *name, struct importing *in)
+{
+	struct blm_making *making = malloc(sizeof(*making));
+	int r = making ? blm_format_check_given(in->from.format, in->from.how, in->from.shown) : blm_fail(-ENOMEM, "%s: out of memory", in->from.shown);
+
+	if (r == 0)
+		r = in->from.format->outline ? outline_of_whole(in) : read_outline(in);
+	if (r == 0) {
+		blm_making_of(making, &in->outline->contents);
+		making->sparse = !in->from.format->fill;
+		making->mode = in->from.how->mode;
+		making->secret = in->from.how->secret;
+		r = blm_make(ret, store, name, making, in->from.format->fill ? fill_of_whole : fill, in);
+	}
+	free(making);
+	return r;
+}
+
+/* known: how much comes, by the nature of the source; 0: that is open. */
+static int import_from(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known, const char *shown)
+{
+	struct importing in = { .outline = calloc(1, sizeof(*in.outline)), .made = name ? name : "(memory)" };
+	int r = blm_incoming_open(&in.from, how ? how : &by_default, from, file, known, shown);
+
+	if (r == 0 && !in.outline)
+		r = blm_fail(-ENOMEM, "%s: out of memory", shown);
+	if (r == 0)
+		r = import(ret, store, name, &in);
+	blm_incoming_close(&in.from);
+	free(in.outline);
+	free(in.whole);
+	return r;
+}
+static_assert((int)BLM_INCOMING_BLOCK >= (int)BLM_ORIGIN_BYTES, "what is kept of a file is read into the block");
+
+/* ---- Sources ---- */
+
+BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+		       int64_t (*read)(void *context, void *room, size_t bytes), void *context)
+{
+	struct blm_reader *from;
+	int r = blm_reader_calls(&from, read, context, "the input");
+
+	return r < 0 ? r : import_from(ret, store, name, how, from, NULL, 0, "the input");
+}
+
+BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+			     const void *bytes, size_t len)
+{
+	struct blm_bytes_at file = blm_bytes_of_memory(bytes, len);
+	struct blm_reader *from;
+	int r = blm_reader_memory(&from, bytes, len);
+
+	return r < 0 ? r : import_from(ret, store, name, how, from, &file, len, "the input");
+}
+
+static int64_t read_fd(void *context, void *room, size_t bytes)
+{
+	ssize_t n;
+
+	do
+		n = read(*(int *)context, room, bytes);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+			    const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+	struct blm_bytes_at file;
+	struct blm_reader *from;
+	struct stat st;
+
+	if (fd < 0)
+		return blm_fail(-errno, "%s: %s", path, strerror(errno));
+	r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : blm_reader_calls(&from, read_fd, &fd, path);
+	if (r == 0) {
+		file = blm_bytes_of_fd(fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0);
+		r = import_from(ret, store, name, how, from, S_ISREG(st.st_mode) ? &file : NULL, file.count, path);
+	}
+	close(fd);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* lock_wait.h - how long a change waits for a lock that no writer holds */
+#ifndef BLM_FILE_PATIENCE_H
+#define BLM_FILE_PATIENCE_H
+
+#include "file/ofd_lock.h"
+
+/*
+ * Read access to a file is enough for a shared lock on it, so a process that may not change the filter can hold off those that may. A wait
+ * for a writer has no limit: a sync of a large filter takes minutes. A wait for a lock that is only shared has one, in milliseconds. It ends
+ * with -EBUSY, and blm_why() names the process.
+ */
+enum {
+	BLM_PATIENCE_READER = 5000,	/* the lock is never shared by the library, or its holder is known not to be a writer */
+	BLM_PATIENCE_UNKNOWN = 30000,	/* its holder is unknown, or may be copying the filter */
+};
+
+/* Tests make these shorter. */
+extern int blm_patience_reader, blm_patience_unknown;
+
+/* The process that shares the lock, or 0: none that this process may look at. *ret_writer: has it the file open for writing? */
+int blm_lock_holder(int fd, enum blm_lock_of what, bool *ret_writer);
+
+#endif

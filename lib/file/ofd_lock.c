@@ -1,0 +1,223 @@
+/* ofd_lock.c - open-file-description locks, and what threads need beside them */
+#include "bloomery.h"
+#include "file/lock_wait.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+static struct flock range(enum blm_lock_of what, short type)
+{
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = (INT64_C(1) << 62) + what, .l_len = 1 };
+}
+
+/* ---- Waiting ---- */
+
+int blm_patience_reader = BLM_PATIENCE_READER, blm_patience_unknown = BLM_PATIENCE_UNKNOWN;
+
+static int (*_Atomic asks_to_stop)(void);
+
+BLM_API void blm_stop_waiting_if(int (*asked)(void))
+{
+	atomic_store(&asks_to_stop, asked);
+}
+
+static int64_t milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Other locks are never shared by the library, or only for a moment. */
+static bool may_be_shared_long(enum blm_lock_of what)
+{
+	return what == BLM_LOCK_REPLACE || what == BLM_LOCK_WRITE;
+}
+
+static int refuse(int fd, int pid)
+{
+	char link[64], *name;
+	const char *shown;
+	int r;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	name = realpath(link, NULL);
+	shown = name ? name : "a filter's file";
+	r = pid ? blm_fail(-EBUSY, "%s: process %d reads it and holds a lock that its writers need; end that process or try again later", shown, pid)
+		: blm_fail(-EBUSY, "%s: a process that reads it holds a lock that its writers need; find it by `lsof` as root, or try again later",
+			   shown);
+	free(name);
+	return r;
+}
+
+struct wait {
+	int64_t begun, readers_since;	/* 0: a writer had it when it was last asked for */
+	long pause;
+};
+
+/* Waited long enough for processes that only read? 0: go on. The holder is looked for once a patience, as that reads much of /proc. */
+static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t now)
+{
+	bool writer = false;
+	int pid;
+
+	if (blm_ofd_held(fd, what)) {
+		w->readers_since = 0;
+		return 0;
+	}
+	if (!w->readers_since)
+		w->readers_since = now;
+	if (now - w->readers_since < blm_patience_reader)
+		return 0;
+	pid = blm_lock_holder(fd, what, &writer);
+	if (pid && writer && may_be_shared_long(what)) {
+		w->readers_since = 0;
+		return 0;
+	}
+	if (may_be_shared_long(what) && (!pid || what == BLM_LOCK_WRITE) && now - w->readers_since < blm_patience_unknown)
+		return 0;
+	return refuse(fd, pid);
+}
+
+enum { GRACE = 100 };		/* milliseconds that a call may still wait after the program was asked to stop */
+
+/*
+ * The lock is asked for again and again, and never waited for in the kernel: there a process that only reads the file could come before
+ * this one, and keep the lock. After a moment this is once a millisecond, later every ten.
+ */
+static int pause_for(int fd, enum blm_lock_of what, bool exclusive, struct wait *w)
+{
+	int64_t now = milliseconds();
+	int (*asked)(void) = atomic_load(&asks_to_stop);
+	int r = exclusive ? lose_patience(fd, what, w, now) : 0;
+
+	if (r < 0)
+		return r;
+	if (asked && now - w->begun >= GRACE && asked())
+		return blm_fail(-EINTR, "asked to stop while it waited for a lock of a filter's file");
+	nanosleep(&(struct timespec){ .tv_nsec = w->pause }, NULL);
+	w->pause = now - w->begun > 1000 ? 10000000 : w->pause < 500000 ? w->pause * 2 : 1000000;
+	return 0;
+}
+
+int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive)
+{
+	struct flock lock = range(what, exclusive ? F_WRLCK : F_RDLCK);
+	struct wait w = { .pause = 20000 };
+	int r = 0;
+
+	while (r == 0 && fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN && errno != EACCES)
+			return blm_fail(-errno, "cannot lock a filter's file: %s", strerror(errno));
+		if (!w.begun)
+			w.begun = milliseconds();
+		r = pause_for(fd, what, exclusive, &w);
+	}
+	return r;
+}
+
+void blm_ofd_unlock(int fd, enum blm_lock_of what)
+{
+	struct flock lock = range(what, F_UNLCK);
+
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* Would a lock of this type have to wait? */
+static bool must_wait(int fd, enum blm_lock_of what, short type)
+{
+	struct flock lock = range(what, type);
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool blm_ofd_held(int fd, enum blm_lock_of what)
+{
+	return must_wait(fd, what, F_RDLCK);
+}
+
+bool blm_ofd_busy(int fd, enum blm_lock_of what)
+{
+	return must_wait(fd, what, F_WRLCK);
+}
+
+void blm_lock_init(struct blm_lock *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&lock->threads, &attr);
+	pthread_rwlockattr_destroy(&attr);
+	pthread_mutex_init(&lock->counting, NULL);
+	lock->shared = 0;
+}
+
+void blm_lock_destroy(struct blm_lock *lock)
+{
+	pthread_rwlock_destroy(&lock->threads);
+	pthread_mutex_destroy(&lock->counting);
+}
+
+static int lock_replace(int fd, bool exclusive)
+{
+	int r = blm_ofd_lock(fd, BLM_LOCK_GATE, exclusive);
+
+	if (r < 0)
+		return r;
+	r = blm_ofd_lock(fd, BLM_LOCK_REPLACE, exclusive);
+	blm_ofd_unlock(fd, BLM_LOCK_GATE);
+	return r;
+}
+
+int blm_lock_shared(struct blm_lock *lock, int fd)
+{
+	int r = 0;
+
+	pthread_rwlock_rdlock(&lock->threads);
+	pthread_mutex_lock(&lock->counting);
+	if (lock->shared == 0)
+		r = lock_replace(fd, false);
+	if (r == 0)
+		__atomic_fetch_add(&lock->shared, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&lock->counting);
+	if (r < 0)
+		pthread_rwlock_unlock(&lock->threads);
+	return r;
+}
+
+void blm_unlock_shared(struct blm_lock *lock, int fd)
+{
+	pthread_mutex_lock(&lock->counting);
+	if (__atomic_sub_fetch(&lock->shared, 1, __ATOMIC_SEQ_CST) == 0)
+		blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
+	pthread_mutex_unlock(&lock->counting);
+	pthread_rwlock_unlock(&lock->threads);
+}
+
+int blm_lock_exclusive(struct blm_lock *lock, int fd)
+{
+	int r;
+
+	pthread_rwlock_wrlock(&lock->threads);
+	r = lock_replace(fd, true);
+	if (r < 0)
+		pthread_rwlock_unlock(&lock->threads);
+	return r;
+}
+
+void blm_unlock_exclusive(struct blm_lock *lock, int fd)
+{
+	blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
+	pthread_rwlock_unlock(&lock->threads);
+}
+
+bool blm_lock_is_held(const struct blm_lock *lock, int fd)
+{
+	return __atomic_load_n(&lock->shared, __ATOMIC_SEQ_CST) || blm_ofd_busy(fd, BLM_LOCK_REPLACE);
+}

@@ -1,0 +1,47 @@
+/*
+ * ofd_lock.h - locks between processes, on byte ranges of a filter's own file
+ *
+ * Open-file-description locks on bytes far past any data: they lie in no file, die with their holder and with the machine,
+ * and cross containers. Threads that share a descriptor share its locks, so struct blm_lock adds a lock for threads.
+ */
+#ifndef BLM_FILE_LOCK_H
+#define BLM_FILE_LOCK_H
+
+#include "base/base.h"
+
+#include <pthread.h>
+
+/* Who takes several takes them in this order. */
+enum blm_lock_of {
+	BLM_LOCK_GATE,		/* taken for a moment before BLM_LOCK_REPLACE, so that many short holders starve no long one */
+	BLM_LOCK_REPLACE,	/* shared: the file stays the filter; exclusive: replacing, dropping, setting the state */
+	BLM_LOCK_SYNC,		/* exclusive: epoch, sync slots, name slots */
+	BLM_LOCK_MAKING,	/* exclusive: a file of a temporary name, from before it holds anything for as long as its maker has it open */
+	BLM_LOCK_WRITE,		/* exclusive: changing the data of a kind with lone_writer; shared: copying it */
+	BLM_LOCK_GROW,		/* exclusive: the next part of a filter that grows, the next slot of one that has slots; taken before all others */
+};
+
+/* Wait for one lock on fd. Fails as fcntl(2) does; unlocking cannot fail. */
+int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive);
+void blm_ofd_unlock(int fd, enum blm_lock_of what);
+/* Does somebody else hold `what` exclusively? In any way? */
+bool blm_ofd_held(int fd, enum blm_lock_of what);
+bool blm_ofd_busy(int fd, enum blm_lock_of what);
+
+/* BLM_LOCK_REPLACE for the threads of one descriptor. */
+struct blm_lock {
+	pthread_rwlock_t threads;
+	pthread_mutex_t counting;
+	unsigned shared;	/* threads that hold it shared; the first took the file's lock, the last gives it back. Written under `counting` */
+};
+
+void blm_lock_init(struct blm_lock *lock);
+void blm_lock_destroy(struct blm_lock *lock);
+int blm_lock_shared(struct blm_lock *lock, int fd);
+void blm_unlock_shared(struct blm_lock *lock, int fd);
+int blm_lock_exclusive(struct blm_lock *lock, int fd);
+void blm_unlock_exclusive(struct blm_lock *lock, int fd);
+/* Does anybody hold it, a thread of this descriptor or another process? Waits for nobody. */
+bool blm_lock_is_held(const struct blm_lock *lock, int fd);
+
+#endif

@@ -1,0 +1,264 @@
+/*
+ * allowlist.c - keys that a filter is known to take for its own by mistake: a list of its own in the catalog
+ *
+ * A listed key that is given to the filter later must not be hidden by the list, and giving it changes no bit, since all of its bits
+ * are set already. So who gives keys to a filter with a list takes them off, and must know that there is one. The protocol, over the
+ * state word of replace.c:
+ *
+ *   lister     takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state := REPLACING; full fence; puts the
+ *              keys on the list, one transaction; state := LIVE; gives the lock back.
+ *   adder      loads the state word, then asks the catalog whether there is a list, unless its view knows what it said under the same word.
+ *              Sets its bits. Was there a list, it takes its keys off, one transaction. Full fence; looks at the state. The word
+ *              under which it asked, and LIVE: no list has come since, or it will come after. Else it waits for the lister, dead or
+ *              done, as for a replacer, and does all of it again. Word and answer are its own, and not the view's, which other
+ *              threads ask again meanwhile.
+ *   claimer,   and all who hold BLM_LOCK_REPLACE shared: no list comes while they do, so they ask, change, take off.
+ *   remover    does so too. It looks up which keys are listed, and leaves those: they are not in it, and taking out their cells takes others'.
+ *   reader     asks the filter first, the list then. It finds a key listed only if no call that gave it has returned by then.
+ *
+ * Who opens a filter of a store to change it has the catalog in hand, and asks there and then: so no change of a filter that nobody lists for
+ * waits for the catalog.
+ *
+ * Of all that claim one listed key, the one whose transaction took it off is told "new". The filter says that it has the key, so a claim alone puts
+ * nothing in: where an add does, of a kind that counts, removes or forgets, it is added, too. That is within the transaction,
+ * before it ends: who dies there leaves the key listed and maybe added, never off the list and not in; and who lost adds nothing. A list
+ * lies under the uuid of the file; what takes its place takes over, in the same transaction, what of the list still holds (allowlist_carry.h). So an
+ * adder whose file was replaced finds its keys on the new list, and takes them off that. Unions, and what else brings keys that nobody can
+ * name, take all off. Keys that come as hashes are refused, since they cannot be told from those on the list. Who dies before its keys are
+ * off the list has not returned. The catalog's lock is the innermost, as everywhere.
+ */
+#include "handle/allowlist.h"
+#include "handle/allowlist_carry.h"
+#include "catalog/catalog.h"
+#include "make/replace.h"
+#include "place/store_dir.h"
+
+enum { SOME = 256 };	/* keys looked up in one transaction */
+
+/* Of a view: the state word under which the catalog was asked last, and what it said. */
+enum { ASKED = 0x80, LISTED = 0x40 };
+
+static int ask(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret)
+{
+	uint64_t word = atomic_load(&view->asked), state = load_acquire(&live_of(view)->state.word);
+	int r;
+
+	*ret = (struct blm_asked){ .state = state };
+	if ((word & ~(uint64_t)LISTED) == (state | ASKED) && (state & 0xff) < LISTED) {
+		ret->listed = word & LISTED;
+		return 0;
+	}
+	r = blm_catalog_has_list(place->store->catalog, view->constant.uuid);
+	if (r < 0)
+		return r;
+	ret->listed = r;
+	if ((state & 0xff) < LISTED)
+		atomic_store(&view->asked, state | ASKED | (r ? LISTED : 0));
+	return 0;
+}
+
+void blm_allow_learn(const struct blm_place *place, struct blm_view *view)
+{
+	struct blm_asked asked;
+
+	if (place->store)
+		ask(place, view, &asked);
+}
+
+static bool has_lists(const struct blm_filter *f)
+{
+	return f->place.store && !f->lent;
+}
+
+int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret)
+{
+	*ret = (struct blm_asked){ 0 };
+	return has_lists(f) ? ask(&f->place, view, ret) : 0;
+}
+
+bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view, const struct blm_asked *asked)
+{
+	uint64_t state = load_acquire(&live_of(view)->state.word);
+
+	return has_lists(f) && (state != asked->state || state_of(state) != BLM_LIVE);
+}
+
+/* Nearly always none is on it: that is found out by a look-up, which others may do at the same time. */
+int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *bits)
+{
+	struct blm_catalog *catalog = f->place.store->catalog;
+	int64_t all = 0;
+
+	for (size_t at = 0; at < count; at += SOME) {
+		size_t some = count - at < SOME ? count - at : SOME;
+		uint64_t off[SOME / 64];
+		int64_t r = blm_catalog_find_listed(catalog, view->constant.uuid, keys + at, some, NULL, off);
+
+		if (r > 0)
+			r = blm_catalog_take_listed(catalog, view->constant.uuid, keys + at, some, off);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; r && bits && i < (some + 63) / 64; i++) {
+			r -= __builtin_popcountll(off[i] & bits[at / 64 + i]);
+			bits[at / 64 + i] |= off[i];
+		}
+		all += r;
+	}
+	return all;
+}
+
+int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+{
+	return blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys, count, NULL, ret_bits);
+}
+
+int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, const uint64_t *listed, uint64_t *bits,
+		    int (*give)(void *context, size_t i), void *context)
+{
+	uint64_t off[BLM_BATCH_WORDS];
+	int64_t r = blm_catalog_take_listed_with(f->place.store->catalog, view->constant.uuid, keys, count, listed, off, give, context);
+
+	for (size_t i = 0; i < (count + 63) / 64; i++)
+		bits[i] = (bits[i] & ~listed[i]) | (r < 0 ? 0 : off[i]);
+	return r < 0 ? (int)r : 0;
+}
+
+int blm_allow_take_off_all(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret)
+{
+	int r;
+
+	if (f->lent)
+		blm_carry_note_unnamed(f->carry);
+	r = blm_allow_ask(f, view, ret);
+	return r == 0 && ret->listed ? blm_catalog_take_list(f->place.store->catalog, view->constant.uuid) : r;
+}
+
+/* ---- For users ---- */
+
+static int check_place(const struct blm_filter *f)
+{
+	if (f->place.store)
+		return 0;
+	return blm_fail(-EOPNOTSUPP, "%s: belongs to no store; lists of false positives are kept in the catalog of one", f->place.shown);
+}
+
+static int check_lengths(const struct blm_filter *f, const struct blm_key *keys, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (keys[i].len > BLM_ALLOW_KEY_MAX)
+			return blm_fail(-E2BIG, "%s: a key of %zu bytes is too long for a list; the most is %d", f->place.shown, keys[i].len,
+					BLM_ALLOW_KEY_MAX);
+	return 0;
+}
+
+static int64_t put(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count)
+{
+	int64_t all = 0, r = 0;
+
+	for (size_t at = 0; at < count && r >= 0; at += SOME) {
+		size_t some = count - at < SOME ? count - at : SOME;
+		uint64_t maybe[SOME / 64];
+
+		r = blm_contains_many(f, keys + at, some, maybe);
+		if (r > 0)
+			r = blm_catalog_put_listed(f->place.store->catalog, view->constant.uuid, keys + at, some, maybe);
+		all += r > 0 ? r : 0;
+	}
+	return r < 0 ? r : all;
+}
+
+BLM_API int64_t blm_allow_many(struct blm_filter *f, const struct blm_key *keys, size_t count)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int64_t r = check_place(f);
+
+	if (r == 0)
+		r = blm_may_change(f);
+	if (r == 0)
+		r = check_lengths(f, keys, count);
+	if (r == 0)
+		r = blm_lock_current(f, &view);
+	if (r < 0)
+		return r;
+	set_state(view, BLM_REPLACING);
+	r = put(f, view, keys, count);
+	set_state(view, BLM_LIVE);
+	blm_unlock_exclusive(&view->lock, view->image.fd);
+	return r;
+}
+
+/* Under the lock: a list that goes over to another file meanwhile would keep them. */
+BLM_API int64_t blm_disallow_many(struct blm_filter *f, const struct blm_key *keys, size_t count)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int64_t r = check_place(f);
+
+	if (r == 0)
+		r = blm_may_change(f);
+	if (r == 0)
+		r = blm_lock_current(f, &view);
+	if (r < 0)
+		return r;
+	r = blm_allow_take_off(f, view, keys, count, NULL);
+	blm_unlock_exclusive(&view->lock, view->image.fd);
+	return r;
+}
+
+BLM_API int64_t blm_spare_allowed(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	int64_t all = 0;
+
+	if (!f->place.store)
+		return 0;
+	for (size_t at = 0; at < count; at += SOME) {
+		size_t some = count - at < SOME ? count - at : SOME;
+		uint64_t listed[SOME / 64], any = 0;
+		int64_t r;
+
+		for (size_t i = 0; i < (some + 63) / 64; i++)
+			any |= bits[at / 64 + i];
+		if (!any)
+			continue;
+		r = blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys + at, some, bits + at / 64, listed);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < (some + 63) / 64; i++)
+			bits[at / 64 + i] &= ~listed[i];
+		all += r;
+	}
+	return all;
+}
+
+BLM_API int64_t blm_allowed(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	uint8_t *bytes, after[32] = { 0 };
+	int64_t all = 0;
+	int r = check_place(f);
+
+	if (r < 0)
+		return r;
+	bytes = malloc(BLM_ALLOW_KEY_MAX);
+	if (!bytes)
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+	for (;;) {
+		struct blm_key key = { bytes, 0 };
+
+		r = blm_catalog_next_listed(f->place.store->catalog, view->constant.uuid, after, bytes, &key.len);
+		if (r <= 0)
+			break;
+		if (r == 1) {
+			all++;
+			r = each(context, &key);
+			if (r < 0)
+				break;
+		}
+	}
+	free(bytes);
+	return r < 0 ? r : all;
+}

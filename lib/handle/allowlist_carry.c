@@ -1,0 +1,166 @@
+/*
+ * allowlist_carry.c - which keys of a list of false positives go over to the file that takes a filter's place
+ *
+ * While the new file is filled the list may change, so nobody can ask it once and be done. What is on it when the filling begins is kept here as
+ * a table of hashes, each with a note whether that key went by. The list itself goes over in the transaction that puts the new file in place
+ * (catalog/catalog_allowlist.c), and of a key that came on it since then nothing is known but what the new file says. Two keys of one hash are noted
+ * as one: then a key goes off that could have stayed, and no false alarm worse comes of that.
+ */
+#define XXH_INLINE_ALL
+#include "handle/allowlist_carry.h"
+#include "catalog/catalog.h"
+#include "base/random.h"
+#include "place/store_dir.h"
+
+#include <xxhash.h>
+
+struct blm_carry {
+	bool all;
+	_Atomic bool unnamed;
+	uint64_t seed, mask;		/* of the hash; slots - 1, which is above twice the number of keys */
+	struct slot {
+		uint64_t hash;		/* 0: free */
+		_Atomic bool given;
+	} *slot;
+};
+
+const struct blm_carry blm_carry_all = { .all = true };
+
+static uint64_t hash_of(const struct blm_carry *carry, const void *key, size_t len)
+{
+	uint64_t hash = XXH3_64bits_withSeed(key, len, carry->seed);
+
+	return hash + !hash;
+}
+
+/* Where it is, or would be. */
+static struct slot *find(const struct blm_carry *carry, uint64_t hash)
+{
+	uint64_t i = hash & carry->mask;
+
+	while (carry->slot[i].hash && carry->slot[i].hash != hash)
+		i = (i + 1) & carry->mask;
+	return &carry->slot[i];
+}
+
+/* ---- The list, as it is when the filling begins ---- */
+
+static int read_list(struct blm_carry *carry, struct blm_catalog *catalog, const uint8_t uuid[16], uint64_t most)
+{
+	uint8_t after[32] = { 0 }, *bytes = malloc(BLM_ALLOW_KEY_MAX);
+	uint64_t count = 0;
+	size_t len;
+	int r = bytes ? 1 : blm_fail(-ENOMEM, "out of memory");
+
+	/* one more than when they were counted is as one that came later */
+	while (r > 0 && count < most && (r = blm_catalog_next_listed(catalog, uuid, after, bytes, &len)) > 0)
+		if (r == 1) {
+			uint64_t hash = hash_of(carry, bytes, len);
+
+			find(carry, hash)->hash = hash;
+			count++;
+		}
+	free(bytes);
+	return r < 0 ? r : 0;
+}
+
+static int make(struct blm_carry **ret, struct blm_catalog *catalog, const uint8_t uuid[16])
+{
+	int64_t count = blm_catalog_count_listed(catalog, uuid);
+	struct blm_carry *carry;
+	uint64_t slots = 16;
+	int r;
+
+	if (count <= 0)
+		return (int)count;
+	while (slots <= 2 * (uint64_t)count)
+		slots *= 2;
+	carry = calloc(1, sizeof(*carry));
+	if (!carry || !(carry->slot = calloc(slots, sizeof(*carry->slot)))) {
+		blm_carry_end(carry);
+		return blm_fail(-ENOMEM, "out of memory for a list of %lld keys", (long long)count);
+	}
+	carry->mask = slots - 1;
+	r = blm_random(&carry->seed, sizeof(carry->seed), "a list of false positives");
+	if (r == 0)
+		r = read_list(carry, catalog, uuid, (uint64_t)count);
+	if (r < 0)
+		blm_carry_end(carry);
+	else
+		*ret = carry;
+	return r;
+}
+
+int blm_carry_begin(struct blm_carry **ret, const struct blm_place *place)
+{
+	struct blm_entry *entry;
+	int r;
+
+	*ret = NULL;
+	if (!place->store)
+		return 0;
+	entry = malloc(sizeof(*entry));
+	r = entry ? blm_catalog_get(place->store->catalog, place->name, entry) : blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	if (r == 0)
+		r = make(ret, place->store->catalog, entry->constant.uuid);
+	free(entry);
+	return r == -ENOENT || r == -EUCLEAN ? 0 : r;	/* who replaces it finds out, and says so */
+}
+
+struct blm_carry *blm_carry_end(struct blm_carry *carry)
+{
+	if (carry)
+		free(carry->slot);
+	free(carry);
+	return NULL;
+}
+
+/* ---- Keys go by ---- */
+
+static void note(struct blm_carry *carry, const void *key, size_t len)
+{
+	struct slot *slot = find(carry, hash_of(carry, key, len));
+
+	if (slot->hash)
+		atomic_store_explicit(&slot->given, true, memory_order_relaxed);
+}
+
+void blm_carry_note(struct blm_carry *carry, const struct blm_key *keys, size_t count)
+{
+	for (size_t i = 0; carry && i < count; i++)
+		note(carry, keys[i].bytes, keys[i].len);
+}
+
+void blm_carry_note_fixed(struct blm_carry *carry, const uint8_t *keys, size_t width, size_t count)
+{
+	for (size_t i = 0; carry && i < count; i++)
+		note(carry, keys + i * width, width);
+}
+
+void blm_carry_note_unnamed(struct blm_carry *carry)
+{
+	if (carry)
+		atomic_store(&carry->unnamed, true);
+}
+
+/* ---- The new file is complete ---- */
+
+static bool contains(const struct blm_view *view, const struct blm_key *key)
+{
+	struct blm_hashed hashed = { .key = key, .by = &view->hasher };
+
+	if (!wants_keys(&view->hasher))
+		view->hasher.family->hash(&view->hasher, key, &hashed.hash);
+	return view->whole.kind->contains(&view->whole, &hashed);
+}
+
+bool blm_carry_keeps(const struct blm_carry *carry, const struct blm_view *new, const struct blm_key *key)
+{
+	const struct slot *slot = NULL;
+
+	if (carry && carry->all)
+		return true;
+	if (carry && !carry->unnamed)
+		slot = find(carry, hash_of(carry, key->bytes, key->len));
+	return slot && slot->hash ? !slot->given : !contains(new, key);
+}

@@ -1,0 +1,382 @@
+/* sync.c - what was added is on the disk when blm_sync() returns */
+#include "file/sigbus.h"
+#include "file/os.h"
+#include "view/scan.h"
+#include "durable/checkpoint.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * The system holds a page that it failed to write for clean, and would not write it again. A store of what is there makes it
+ * dirty: by compare-and-swap, so that no writer's change is lost (an OR with nothing is what compilers make a mere load of).
+ */
+static void touch(void *at)
+{
+	uint64_t *word = at, old = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(word, &old, old, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* A part begins and ends anywhere in a page. */
+static void touch_pages(uint8_t *from, const uint8_t *to)
+{
+	for (; from < to; from += BLM_PAGE - (uintptr_t)from % BLM_PAGE)
+		touch(from);
+}
+
+static void make_dirty(struct blm_view *view)
+{
+	uint64_t from, to;
+
+	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
+	if (has_shadow(view)) {
+		touch_pages(view->image.map + view->shadow.records[BLM_IMAGE], view->image.map + view->shadow.blocks[BLM_JOURNAL]);
+		for (uint64_t at = 0; blm_shadow_next_noted(view, at, &from, &to); at = to)
+			touch_pages(view->image.map + from, view->image.map + to);
+	}
+	for (unsigned i = 0; i < view->parts; i++) {
+		uint8_t *bytes = view->part[i].bytes;
+
+		touch_pages(bytes - guard_bytes(view->part[i].shape.bytes), bytes);
+		for (uint64_t at = 0; blm_next_data(view, i, at, &from, &to); at = to)
+			touch_pages(bytes + from, bytes + to);
+	}
+}
+
+/*
+ * Of the range the system writes the pages that are dirty, and no others: it knows them one by one, where the marks know blocks. But
+ * a page of 2 MiB is dirty as a whole (file/paging.h).
+ */
+int blm_write_back(void *from, uint64_t bytes)
+{
+	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();	/* the system's, not ours */
+
+	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
+}
+
+/*
+ * The system tells of a failure once for each open file, which threads share, and forked processes, whose maps are the same. So who
+ * announced an epoch meanwhile may have been told in our place. It is done, or dead, when we have its lock; and if it was told, or nobody
+ * knows, all of it is written again. That the pages are suspect whoever calls has noted elsewhere.
+ */
+static int write_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
+{
+	struct blm_live *live = live_of(view);
+	int r = blm_write_back(from, bytes);
+
+	while (r == 0 && load_acquire(&live->announcing.word)) {
+		bool again;
+
+		r = blm_lock_writing(f, view, true);
+		if (r < 0)
+			break;
+		again = load_acquire(&live->announcing.word);
+		if (again)
+			make_dirty(view);
+		store_release(&live->announcing.word, 0);
+		blm_unlock_writing(view);
+		if (again)
+			r = blm_write_back(from, bytes);
+	}
+	return r;
+}
+
+static int flush(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t before = load_acquire(&live->failed.word);
+	int r;
+
+	store_release(&live->failed.word, load_acquire(&live->epoch.word));
+	if (!from)
+		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
+	else
+		r = f ? write_among_others(f, view, from, bytes) : blm_write_back(from, bytes);
+	if (r == 0)
+		store_release(&live->failed.word, before);
+	return r;
+}
+
+int blm_flush(struct blm_view *view, void *from, uint64_t bytes)
+{
+	return flush(NULL, view, from, bytes);
+}
+
+int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
+{
+	return flush(f, view, from, bytes);
+}
+
+bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
+{
+	return load_acquire(&live->failed.word) > synced_epoch || load_acquire(&live->flushing.word) == blm_boot_number();
+}
+
+bool blm_is_unannounced(const struct blm_live *live)
+{
+	return load_acquire(&live->announcing.word) == blm_boot_number() || blm_failed_to_announce(live);
+}
+
+uint64_t blm_failed_number(void)
+{
+	return blm_boot_number() & ~UINT64_C(1);
+}
+
+bool blm_failed_to_announce(const struct blm_live *live)
+{
+	return load_acquire(&live->announcing.word) == blm_failed_number();
+}
+
+/* Space that is gone from under the map, data and all, is not to be found out by writing back. */
+static int check_size(const struct blm_filter *f, const struct blm_view *view)
+{
+	uint64_t end = has_shadow(view) ? view->image.bytes : blm_view_end(view);	/* behind that lies what somebody began to append */
+	struct stat st;
+
+	if (fstat(view->image.fd, &st) < 0)
+		return blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno));
+	if ((uint64_t)st.st_size < end)
+		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open, and keys are lost: put a copy in its place, or make it "
+				"anew from its keys", f->place.shown, (long long)st.st_size, (unsigned long long)end);
+	return 0;
+}
+
+/*
+ * The sync record last, with the records of the blocks, which say nothing of pages that are not on the disk by now. It makes `failed` old
+ * before it is known to be on the disk, and what it is told of then may be any page: so another word says so meanwhile.
+ */
+static int write_records(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+{
+	struct blm_live *live = live_of(view);
+	int r = 0;
+
+	if (blm_guard_record(view, seen, le64toh(record->epoch)))
+		for (unsigned i = 0; r == 0 && i < view->parts; i++)
+			r = blm_write_back(records_of(&view->part[i]), guard_bytes(view->part[i].shape.bytes));
+	if (r < 0)
+		return r;
+	store_release(&live->flushing.word, blm_boot_number());
+	full_fence();
+	blm_next_sync(live, view->constant.uuid, record);
+	r = write_among_others(f, view, live, BLM_PAGE);
+	if (r < 0)
+		blm_drop_sync(live, view->constant.uuid);
+	full_fence();
+	store_release(&live->flushing.word, 0);
+	return r;
+}
+
+/* A new epoch. What cannot be changed at any moment is looked at while nobody changes it. */
+static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record, uint64_t synced_epoch)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t epoch = le64toh(record->epoch);
+	bool alone = view->whole.kind->lone_writer || view->whole.kind->minds_cuts;
+	int r = alone ? blm_lock_writing(f, view, true) : 0;
+
+	if (r < 0)
+		return r;
+	if (blm_is_unwritten(live, synced_epoch) || blm_is_unannounced(live))
+		make_dirty(view);
+	if (view->whole.kind->settle)
+		view->whole.kind->settle(&view->whole);
+	if (has_shadow(view) && !f->place.memory)
+		r = blm_shadow_take(view, epoch, f->place.shown);
+	if (r == 0) {
+		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
+		store_release(&live->flushing.word, 0);
+		store_release(&live->announcing.word, 0);
+		store_release(&live->epoch.word, blm_epoch_after(epoch));
+		full_fence();
+		/* what is under way may change pages that are written back by then, so the record of this epoch does not make the file clean */
+		if (view->whole.kind->minds_cuts && blm_lock_is_held(&view->lock, view->image.fd))
+			blm_mark_written(live);
+		record->keys = htole64(blm_counted_keys(view));
+	}
+	if (alone)
+		blm_unlock_writing(view);
+	return r;
+}
+
+static int write_all(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+{
+	int r = write_among_others(f, view, view->image.map, view->image.bytes);
+
+	if (r == 0 && blm_sigbus_struck(view->image.map))	/* a page that the guard put there is not one that was written */
+		r = -EIO;
+	return r < 0 ? r : write_records(f, view, seen, record);
+}
+
+/*
+ * The order: a look at the blocks that changed; a new epoch, so that whoever adds from now on marks the filter dirty again; the
+ * data, flushed; the records that say so, flushed; the catalog. A crash between two of them leaves the earlier records, which
+ * claim less than is there.
+ */
+static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret, struct blm_seen *ret_seen)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t epoch;
+	struct blm_sync_record record = { .time = htole64(blm_now()) }, last = { 0 };
+	struct blm_seen seen = { 0 };
+	int r = check_size(f, view);
+
+	if (r == 0 && has_shadow(view) && !f->place.memory) {
+		r = blm_shadow_mend_copy(f, view);
+		if (r == 0)
+			r = blm_shadow_finish_killed(f, view);
+	}
+	epoch = load_acquire(&live->epoch.word);
+	record.epoch = htole64(epoch);
+	if (r == 0)
+		r = blm_guard_look(view, &seen);
+	if (r == 0) {
+		blm_last_sync(live, view->constant.uuid, &last);
+		r = begin_epoch(f, view, &record, le64toh(last.epoch));
+	}
+	if (r < 0)
+		blm_guard_look_again(view, &seen);
+	if (r == 0) {
+		r = write_all(f, view, &seen, &record);
+		if (r < 0) {
+			blm_guard_look_again(view, &seen);
+			if (has_shadow(view))
+				blm_shadow_again(view, epoch);
+			if (blm_check_struck(f, view) == 0)
+				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
+						"the next sync writes all of it again", f->place.shown, strerror(-r));
+		}
+	}
+	if (r == 0 && has_shadow(view) && !f->place.memory)
+		r = blm_shadow_finish(f, view);
+	if (r == 0)
+		r = blm_check_struck(f, view);
+	if (r == 0 && has_shadow(view) && !f->place.memory)
+		r = blm_shadow_is_whole(f, view);
+	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
+	blm_seen_free(&seen);
+	*ret = record;
+	return r;
+}
+
+/* What is on the disk must be found there, too: once for each file that the name led to. */
+static int flush_name(struct blm_filter *f, struct blm_view *view)
+{
+	int r = f->lent || atomic_load(&view->named) ? 0 : blm_place_flush(&f->place);
+
+	if (r == 0)
+		atomic_store(&view->named, true);
+	return r;
+}
+
+/* All that is there is on the disk, and some of what was there is not. */
+static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
+{
+	const struct blm_damage *d = &seen->first;
+	char more[48] = "";
+
+	if (seen->damaged > 1)
+		snprintf(more, sizeof(more), " (and %d more)", seen->damaged - 1);
+	return blm_fail(-EUCLEAN, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost bits, so keys may be denied: "
+			"`bloomery verify --repair` sets all of a damaged block's bits", f->place.shown, d->part, (unsigned long long)d->block,
+			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
+}
+
+int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
+{
+	struct blm_sync_record record = { 0 };
+	struct blm_view *view = current_view(f);
+	int fd, r, standing = 0;
+
+	if (!f->write)
+		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+	while ((fd = blm_view_fd(f, view)) == -ESTALE && current_view(f) != view)
+		view = current_view(f);
+	if (fd < 0)
+		return fd;
+	r = blm_lock_syncing(view);
+	if (r == 0) {
+		/* parts come only under this lock: one that is not in the view would be said to be on the disk, unseen */
+		r = has_all_parts(view) ? sync_file(f, view, &record, ret_seen) : -EAGAIN;
+		blm_unlock_syncing(view);
+	}
+	if (r == -EAGAIN) {
+		r = current_view(f) != view ? 0 : blm_may_change(f);
+		return r < 0 ? r : blm_sync_seeing(f, ret_seen);
+	}
+	if (r == 0)
+		r = flush_name(f, view);
+	if (r == 0)
+		standing = blm_check_standing(f);
+	if (standing == -ESTALE)
+		return standing;
+	if (r == 0 && standing != -ENOENT)	/* the catalog of a store that was moved is not found by its path either */
+		r = blm_place_synced(&f->place, &(struct blm_synced){
+			.uuid = view->constant.uuid, .epoch = le64toh(record.epoch), .keys = le64toh(record.keys), .time = le64toh(record.time),
+			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
+			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
+		});
+	if (r == 0 && standing != -ENOENT)
+		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);	/* the catalog has what the file has */
+	return r;
+}
+
+BLM_API int blm_sync(struct blm_filter *f)
+{
+	BLM_INSIDE;
+	struct blm_seen seen = { 0 };
+	int r = blm_sync_seeing(f, &seen);
+
+	atomic_store(&f->lost_blocks, r == 0 ? seen.damaged : 0);
+	return r == 0 && seen.damaged ? tell_damage(f, &seen) : r;
+}
+
+/* ---- By itself ---- */
+
+static uint64_t ticks(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
+{
+	if (!(seconds >= 0 && seconds < 1e9))
+		return blm_fail(-EINVAL, "%s: %g seconds between syncs is not 0 to 10^9", f->place.shown, seconds);
+	if (!f->write)
+		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+	atomic_store(&f->keys_since, 0);
+	atomic_store(&f->synced_at, ticks());
+	atomic_store(&f->sync_time, (uint64_t)(seconds * 1e9));
+	atomic_store(&f->sync_keys, keys);
+	return 0;
+}
+
+/* Of several threads for which it is due, the one that sets the clock back syncs. */
+int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
+{
+	uint64_t every = atomic_load_explicit(&f->sync_keys, memory_order_relaxed);
+	uint64_t time = atomic_load_explicit(&f->sync_time, memory_order_relaxed);
+	uint64_t since, at, now;
+
+	if (!every && !time)
+		return 0;
+	since = atomic_fetch_add(&f->keys_since, keys) + keys;
+	now = ticks();
+	at = atomic_load(&f->synced_at);
+	if (since && every && since >= every && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
+		atomic_store(&f->synced_at, now);
+		return blm_sync(f);
+	}
+	if (since && time && now - at >= time && atomic_compare_exchange_strong(&f->synced_at, &at, now)) {
+		atomic_store(&f->keys_since, 0);
+		return blm_sync(f);
+	}
+	return 0;
+}

@@ -1,0 +1,486 @@
+/* write.c - a change to a file that others may change, sync or replace at the same moment */
+#include "handle/allowlist.h"
+#include "file/sigbus.h"
+#include "file/os.h"
+#include "handle/handle.h"
+
+/* ---- Changing ---- */
+
+void blm_mark_written(struct blm_live *live)
+{
+	uint64_t epoch = load_acquire(&live->epoch.word), old = __atomic_load_n(&live->written.word, __ATOMIC_RELAXED);
+
+	if (le64toh(old) >= epoch)
+		return;
+	store_release(&live->boot.word, blm_boot_number());
+	while (le64toh(old) < epoch
+	       && !__atomic_compare_exchange_n(&live->written.word, &old, htole64(epoch), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static bool has_lone_writer(const struct blm_view *view)
+{
+	return view->whole.kind->lone_writer;
+}
+
+/* ---- The locks of those who write, and who write back ---- */
+
+/* Threads first: they share the descriptor, and so its lock. */
+static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool exclusive)
+{
+	int r;
+
+	pthread_mutex_lock(threads);
+	r = blm_ofd_lock(fd, what, exclusive);
+	if (r < 0)
+		pthread_mutex_unlock(threads);
+	return r;
+}
+
+int blm_lock_writing(struct blm_filter *f, struct blm_view *view, bool exclusive)
+{
+	int fd = blm_view_fd(f, view), r = fd < 0 ? fd : lock(&view->writing, fd, BLM_LOCK_WRITE, exclusive);
+
+	if (r == 0)
+		atomic_store(&view->writes, exclusive);
+	return r;
+}
+
+void blm_unlock_writing(struct blm_view *view)
+{
+	atomic_store(&view->writes, false);
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_WRITE);
+	pthread_mutex_unlock(&view->writing);
+}
+
+int blm_lock_syncing(struct blm_view *view)
+{
+	int r = lock(&view->syncing, view->image.fd, BLM_LOCK_SYNC, true);
+
+	if (r == 0)
+		atomic_store(&view->syncs, true);
+	return r;
+}
+
+void blm_unlock_syncing(struct blm_view *view)
+{
+	atomic_store(&view->syncs, false);
+	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
+	pthread_mutex_unlock(&view->syncing);
+}
+
+/* ---- Reading it whole ---- */
+
+/*
+ * Who adds to a kind with lone_remover is not held off, but seen: it holds BLM_LOCK_REPLACE until the keys are counted, and none is
+ * counted out meanwhile.
+ */
+int blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	int r = 0;
+
+	*ret = (struct blm_still){ .view = view, .locked = kind->lone_writer || kind->lone_remover };
+	if (ret->locked)
+		r = blm_lock_writing((struct blm_filter *)f, view, false);
+	if (r < 0 || !kind->minds_cuts)
+		return r;
+	ret->counted = blm_counted_keys(view);
+	full_fence();
+	ret->changes = blm_lock_is_held(&view->lock, view->image.fd);
+	return 0;
+}
+
+bool blm_still_end(const struct blm_still *still)
+{
+	struct blm_view *view = still->view;
+	bool changes = still->changes;
+
+	full_fence();
+	if (view->whole.kind->minds_cuts)
+		changes |= blm_lock_is_held(&view->lock, view->image.fd) || blm_counted_keys(view) != still->counted;
+	if (still->locked)
+		blm_unlock_writing(view);
+	return !changes;
+}
+
+void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
+{
+	for (int i = 0; i < BLM_OWN; i++)
+		ret[i] = is_foreign(view) || view->shows_image ? 0 : load_acquire(&live_of(view)->own[i].word);
+	if (view->whole.cut)
+		ret[BLM_OWN_CUT] = 1;
+}
+
+/* ---- Announcing ---- */
+
+static bool is_announced(const struct blm_live *live)
+{
+	return load_acquire(&live->announced.word) == load_acquire(&live->epoch.word) && load_acquire(&live->boot.word) == blm_boot_number();
+}
+
+/*
+ * Who opens the file after a power cut must know that it was changed. So that is on the disk before the first change after a sync. Under
+ * the writers' lock, and not under the sync lock, which is held for as long as all is written back: so a failure is noted in a word of its
+ * own, and not in `failed`.
+ */
+static int announce(const struct blm_filter *f, struct blm_view *view)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t epoch = load_acquire(&live->epoch.word), boot = blm_boot_number(), before;
+	int r;
+
+	if (is_announced(live))
+		return 0;
+	before = blm_is_unannounced(live) ? blm_failed_number() : 0;	/* left by one who was told of a failure, or died */
+	blm_mark_written(live);
+	store_release(&live->boot.word, boot);
+	store_release(&live->announcing.word, before ? before : boot);
+	r = blm_write_back(live, BLM_PAGE);
+	store_release(&live->announcing.word, r < 0 ? blm_failed_number() : before);
+	if (r < 0)
+		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.shown, strerror(-r));
+	store_release(&live->announced.word, epoch);
+	return 0;
+}
+
+/*
+ * Of kinds that mind cuts and have many writers: the first of an epoch does it, and the others wait for that. Asked under BLM_LOCK_REPLACE,
+ * held shared, as long as which a change is under way: a sync that begins the next epoch looks who holds it (begin_epoch()), after that.
+ * So either the sync sees the change, or the change the epoch.
+ */
+static int announce_alone(struct blm_filter *f, struct blm_view *view)
+{
+	int r;
+
+	if (!view->whole.kind->minds_cuts || f->place.memory || is_announced(live_of(view)))
+		return 0;
+	r = blm_lock_writing(f, view, true);
+	if (r < 0)
+		return r;
+	r = announce(f, view);
+	blm_unlock_writing(view);
+	return r;
+}
+
+/* ---- Begin and end ---- */
+
+int blm_check_struck(const struct blm_filter *f, const struct blm_view *view)
+{
+	return blm_sigbus_struck(view->image.map)
+		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", f->place.shown) : 0;
+}
+
+/* Of the view, and of what came in its place, as far as the handle noticed. */
+static int known_status(const struct blm_filter *f)
+{
+	int status = blm_check_struck(f, atomic_load(&f->view));
+
+	if (status < 0)
+		return status;
+	status = atomic_load(&((struct blm_filter *)f)->status);
+	if (status == -ESTALE)
+		return blm_fail(status, "%s: the filter was dropped", f->place.shown);
+	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.shown,
+				     blm_strerror(status)) : 0;
+}
+
+int blm_may_change(const struct blm_filter *f)
+{
+	return f->write ? known_status(f) : blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+}
+
+static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
+{
+	switch (standing) {
+	case BLM_STANDS:
+		return 0;
+	case BLM_DELETED:
+		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys are lost; create it anew", f->place.shown);
+	case BLM_DISPLACED:
+		return blm_fail(-ESTALE, "%s: another file took its place while it was open, so keys added here are lost; open it again",
+				f->place.shown);
+	case BLM_MOVED:
+		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, or open it where it is now", f->place.shown);
+	}
+	return 0;
+}
+
+/*
+ * Who replaces or drops a filter by our protocol changes the state of its file before the path leads elsewhere. So if the view is still
+ * current after the look, what was seen was done by others: rm, mv, a copy that was put there. What may be copied up by an overlay
+ * becomes another file without that.
+ */
+int blm_check_standing(const struct blm_filter *f)
+{
+	struct blm_view *view = current_view(f), *looked;
+	enum blm_standing standing;
+	int status;
+
+	do {
+		looked = view;
+		if (f->lent || view->image.unsure)
+			return known_status(f);
+		standing = blm_place_standing(&f->place, &view->image, view->constant.uuid);
+		view = current_view(f);
+	} while (standing != BLM_STANDS && view != looked);
+	status = known_status(f);
+	return status < 0 ? status : tell_standing(f, standing);
+}
+
+static int begin(struct blm_filter *f, struct blm_view **ret)
+{
+	struct blm_view *view = current_view(f);
+	int r = blm_may_change(f);
+
+	if (r < 0)
+		return r;
+	if (!kind_takes_keys(view->whole.kind))
+		return blm_cannot(view, f, "change once they are built", BLM_CAN_ADD);
+	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.shown);
+	blm_mark_written(live_of(view));
+	*ret = view;
+	return 0;
+}
+
+/* What it became in the meantime may be of a kind with other needs. */
+int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
+{
+	int r = begin(f, ret);
+
+	while (r == 0 && has_lone_writer(*ret)) {
+		r = blm_change_begin_held(f, ret);
+		if (r < 0 || has_lone_writer(*ret))
+			break;
+		blm_change_end_held(f, *ret);
+		r = begin(f, ret);
+	}
+	return r;
+}
+
+/*
+ * The state is looked at after the last bit is set, with a full fence in between; who replaces sets the state, with a full
+ * fence, before it copies. So either the copy has the bits, or the writer sees the state. Then it waits for the replacer,
+ * who holds the lock until all is done or it is dead, and looks the name up: another file, and the keys go into that; the
+ * same one, and the replacer died, so the state is set right and the keys stand.
+ */
+static int settle(struct blm_filter *f, struct blm_view *view)
+{
+	int fd = blm_view_fd(f, view), r;
+
+	if (fd < 0)
+		return fd == -ESTALE ? -EAGAIN : fd;
+	r = blm_lock_exclusive(&view->lock, fd);
+	if (r < 0)
+		return r;
+	r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+	if (r == 1 && state_of(load_acquire(&live_of(view)->state.word)) != BLM_LIVE)
+		set_state(view, BLM_LIVE);
+	if (r == 1) {
+		atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+		atomic_store(&f->status, 0);
+	}
+	blm_unlock_exclusive(&view->lock, fd);
+	if (r == 1)
+		return 0;
+	return -EAGAIN;		/* begin() renews the view, and says if there is nothing to go on to */
+}
+
+int blm_change_end(struct blm_filter *f, struct blm_view *view)
+{
+	uint64_t state;
+
+	if (has_lone_writer(view)) {
+		blm_change_end_held(f, view);
+		return blm_check_struck(f, view);
+	}
+	full_fence();
+	blm_mark_written(live_of(view));
+	state = load_acquire(&live_of(view)->state.word);
+	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed) && state_of(state) == BLM_LIVE)
+		return blm_check_struck(f, view);
+	return settle(f, view);
+}
+
+/* ---- Holding others off ---- */
+
+/* The only one who changes, of a kind for which that matters. No epoch of a kind that announces begins meanwhile. */
+static int become_writer(struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	int r = kind->lone_writer ? blm_lock_writing(f, view, true) : 0;
+
+	if (r == 0 && kind->shadow && !f->place.memory) {
+		r = announce(f, view);
+		if (r < 0)
+			blm_unlock_writing(view);
+	}
+	if (r == 0 && kind->settle)
+		kind->settle(&view->whole);
+	return r;
+}
+
+/* Is it the filter, whole? Whoever left its state other than LIVE is dead. */
+static int look_up(struct blm_filter *f, struct blm_view *view)
+{
+	int r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+
+	if (r != 1 || !has_all_parts(view))
+		return r < 0 ? r : 0;
+	atomic_store(&view->seen_state, load_acquire(&live_of(view)->state.word));
+	atomic_store(&f->status, 0);
+	return 1;
+}
+
+static int begin_held(struct blm_filter *f, struct blm_view **ret)
+{
+	for (;;) {
+		struct blm_view *view;
+		int r = begin(f, &view), fd;
+
+		if (r < 0)
+			return r;
+		fd = blm_view_fd(f, view);
+		if (fd == -ESTALE)
+			continue;
+		if (fd < 0)
+			return fd;
+		r = blm_lock_shared(&view->lock, fd);
+		if (r < 0)
+			return r;
+		/* nobody is replacing now, so what the name says is true until end() */
+		r = is_current(view) ? 1 : look_up(f, view);
+		if (r == 1) {
+			full_fence();
+			r = announce_alone(f, view);
+			*ret = view;
+			if (r == 0)
+				return 0;
+		}
+		blm_unlock_shared(&view->lock, fd);
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+}
+
+int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret)
+{
+	int r = begin_held(f, ret);
+
+	if (r < 0)
+		return r;
+	r = become_writer(f, *ret);
+	if (r < 0)
+		blm_unlock_shared(&(*ret)->lock, (*ret)->image.fd);
+	return r;
+}
+
+void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
+{
+	full_fence();
+	blm_mark_written(live_of(view));
+	if (has_lone_writer(view))
+		blm_unlock_writing(view);
+	announce_alone(f, view);	/* where it fails the filter is suspect, and the next change fails */
+	blm_unlock_shared(&view->lock, view->image.fd);
+}
+
+/* What comes in a filter's place may be of another kind, so the view is asked that is to be changed. */
+int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held)
+{
+	int r;
+
+	do {
+		*ret_held = false;
+		r = blm_change_begin(f, ret);
+		if (r < 0 || (*ret)->whole.kind->only_sets)
+			return r;
+		r = blm_change_end(f, *ret);
+	} while (r == -EAGAIN);
+	*ret_held = true;
+	return r < 0 ? r : blm_change_begin_held(f, ret);
+}
+
+int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool held)
+{
+	struct blm_asked asked = { 0 };
+	int listed = blm_allow_take_off_all(f, view, &asked), r;
+
+	held |= has_lone_writer(view);
+	if (held)
+		blm_change_end_held(f, view);
+	r = held ? blm_check_struck(f, view) : blm_change_end(f, view);
+	if (r == 0 && !held && blm_allow_is_stale(f, view, &asked))
+		r = -EAGAIN;
+	return r < 0 ? r : listed;
+}
+
+int blm_view_fd(struct blm_filter *f, struct blm_view *view)
+{
+	int there = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE), r = 0;
+
+	if (there >= 0)
+		return there;
+	pthread_mutex_lock(&f->renewing);
+	if (view->image.fd < 0) {
+		struct blm_view *again;
+		int fd = blm_place_open(&f->place, f->write, NULL);
+
+		r = fd;
+		if (fd >= 0)
+			r = blm_view_make(&again, fd, f->place.shown, f->write);
+		if (fd >= 0 && r == 0) {
+			if (again->image.device == view->image.device && again->image.inode == view->image.inode) {
+				__atomic_store_n(&view->image.fd, again->image.fd, __ATOMIC_RELEASE);
+				again->image.fd = -1;
+			} else {
+				r = blm_fail(-ESTALE, "%s: was replaced before a forked process could open it", f->place.shown);
+				atomic_store(&view->seen_state, UINT64_MAX);	/* whatever its state says: look the name up */
+			}
+			blm_view_free(again);
+		}
+	}
+	pthread_mutex_unlock(&f->renewing);
+	return r < 0 ? r : view->image.fd;
+}
+
+/* ---- Counting ---- */
+
+/* Threads of all processes spread over the stripes, by their numbers. */
+static unsigned my_stripe(void)
+{
+	static _Thread_local unsigned stripe;	/* number + 1 */
+
+	if (!stripe)
+		stripe = (unsigned)scale((uint64_t)gettid() * UINT64_C(0x9E3779B97F4A7C15), BLM_STRIPES) + 1;
+	return stripe - 1;
+}
+
+void blm_count_keys(struct blm_view *view, uint64_t n)
+{
+	if (n)
+		add_relaxed(&view->image.header->stripe[my_stripe()].keys, n);
+}
+
+uint64_t blm_counted_keys(const struct blm_view *view)
+{
+	uint64_t sum = 0;
+
+	if (view->shows_image)
+		return view->synced_keys;
+	for (int i = 0; i < BLM_STRIPES; i++)
+		sum += load_relaxed(&view->image.header->stripe[i].keys);
+	return (int64_t)sum < 0 ? 0 : sum;	/* one thread may have counted out already what another is about to count in */
+}
+
+int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	const char *instead = !kind->build ? "" : kind->merge ? "; `bloomery merge` makes one of several, and `bloomery build` one from all keys"
+							      : "; `bloomery build` makes one from all keys";
+	char names[256];
+
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s", f->place.shown, kind->name, what, instead,
+			blm_kinds_that_can(can, names, sizeof(names)));
+}

@@ -1,0 +1,105 @@
+/*
+ * scheme.h - how the cells of a key are made of its hash, where that is not our own way
+ *
+ * A scheme is all that decides which bits of a classic filter a key has: the family with its seeds or tweak, the rule, m, k, and the
+ * order of bits. A rule makes a key's cells one after the other, each from the state that the one before left, since so the old
+ * programs do it:
+ *
+ *	struct blm_walk walk;
+ *
+ *	blm_walk_begin(&walk, key, cells, probes);
+ *	for (unsigned i = 0; i < probes; i++)
+ *		... blm_walk_next(&walk) ...
+ *
+ * Rules are one table, in schemes.c. Only kinds with `every_scheme` walk; all others refuse a template that has a rule.
+ */
+#ifndef BLM_HASH_RULE_H
+#define BLM_HASH_RULE_H
+
+#include "hash/hasher.h"
+
+struct blm_walk {
+	const struct blm_hashed *key;
+	const struct blm_rule *rule;
+	uint64_t cells, flip;
+	unsigned probes, at;
+	uint64_t a, b, c, d;		/* the rule's own, as all below */
+	uint8_t digest[BLM_DIGEST_MAX];
+};
+
+struct blm_rule {
+	uint32_t id;			/* in the file; never reused */
+	const char *name, *summary;
+	const char *caveat;		/* what one must know before relying on it, in one line; NULL: nothing */
+	unsigned bits;			/* a family must have as many; 0: any that has a digest */
+	unsigned slice;			/* bits of the digest that go into one cell: so many probes there are at most; 0: it takes none */
+	bool by_key;			/* works from the key itself: `hash` is undefined */
+	bool ranges;			/* each probe has a range of its own, so m is a multiple of k */
+	bool stages;			/* likewise, but it does for any m and k, so that the parts of a filter can have theirs */
+	const char *(*need)(void);	/* before the first key, as a family's; NULL: nothing */
+	void (*begin)(struct blm_walk *walk);		/* NULL: nothing to do */
+	uint64_t (*next)(struct blm_walk *walk);	/* the cell of probe walk->at, below walk->cells */
+};
+
+extern const struct blm_rule blm_rule_own;	/* id 0: the family's own `nth`, or ours */
+
+const struct blm_rule *blm_rule_by_name(const char *name);
+const struct blm_rule *blm_rule_by_id(uint32_t id);
+const struct blm_rule *blm_rule_at(size_t i);	/* NULL past the last; the own one is not among them */
+
+/* m of a filter that is made for the rule: where each probe has a range of its own, a multiple of k. */
+static inline uint64_t blm_rule_cells(const struct blm_rule *rule, uint64_t cells, uint32_t probes)
+{
+	return rule->ranges || rule->stages ? round_up(cells, probes) : cells;
+}
+
+/* Why a family cannot be used by a rule for so many cells and probes, in words; NULL: it can. */
+const char *blm_rule_misfit(const struct blm_rule *rule, const struct blm_family *family, uint64_t cells, uint32_t probes);
+
+/*
+ * ---- Orders of bits ----
+ * How the bits of a foreign filter lie in its bytes, as what their number differs in from ours (bit j is bit j % 8 of byte j / 8).
+ */
+enum blm_order {
+	BLM_ORDER_OURS = 0,
+	BLM_ORDER_HIGH_FIRST = 1,	/* bit j is bit 7 - j % 8 of byte j / 8 */
+	BLM_ORDER_BIG_WORDS = 2,	/* bit j is bit j % 64 of the big-endian word j / 64 */
+	BLM_ORDER_BACKWARDS = 3,	/* bit j is bit j of one big-endian number of m bits, a power of 2 from 8 on */
+	BLM_ORDERS
+};
+
+const char *blm_order_name(uint32_t order);	/* NULL: there is none */
+
+/* Is there such an order for so many cells? If so, what numbers differ in. */
+bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret);
+
+/* Set rule and flip of a hasher by the template's numbers, which were checked. */
+void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_rule *rule, uint64_t flip);
+
+/* Must keys be at hand for each question? Else their hashes are enough. */
+static inline bool wants_keys(const struct blm_hasher *by)
+{
+	return by->family->nth || (by->rule && by->rule->by_key);
+}
+
+static inline void blm_walk_begin(struct blm_walk *walk, const struct blm_hashed *key, uint64_t cells, unsigned probes)
+{
+	walk->key = key;
+	walk->rule = key->by->rule;
+	walk->cells = cells;
+	walk->flip = key->by->flip;
+	walk->probes = probes;
+	walk->at = 0;
+	if (walk->rule->begin)
+		walk->rule->begin(walk);
+}
+
+static inline uint64_t blm_walk_next(struct blm_walk *walk)
+{
+	uint64_t cell = walk->rule->next(walk);
+
+	walk->at++;
+	return cell ^ walk->flip;
+}
+
+#endif

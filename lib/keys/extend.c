@@ -1,0 +1,257 @@
+/*
+ * extend.c - a filter made ready for more keys: another part at the end of its file, or the next slot of its ring
+ *
+ * Who does it holds BLM_LOCK_GROW, so that nobody else does, and prepares what nobody looks at yet. Then it takes BLM_LOCK_REPLACE
+ * exclusively for a moment, in which nobody claims, replaces or drops, and makes it so with one store:
+ *
+ *   growing  the space of the part, zeros; its entry in the part table; the file flushed with its length, which msync() does not
+ *            promise, and without which nobody could open it; then `parts` + 1, under BLM_LOCK_SYNC as well, so that no sync takes what
+ *            is in the new part for written back without having seen it.
+ *   turning  the slot that will be the newest, cleared; flushed; then the kind's own word.
+ *
+ * Killed or cut off anywhere before the store it leaves a good filter, since what it prepared is nobody's; the next who comes does
+ * it again from the beginning. After the store it is done. Of two who want it the second finds it done: it counts keys, and looks at
+ * the number of parts, again under the lock. Others go on meanwhile, in what was the last part, or the newest slot, before.
+ */
+#include "keys/extend.h"
+#include "file/mapping.h"
+
+#include "file/os.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Growing ---- */
+
+/* What a grower that died left behind, or anybody, would be keys that nobody added. */
+static int clear_rest(int fd, uint64_t from, const char *shown)
+{
+	static const uint8_t zeros[64 << 10];
+	struct stat st;
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
+	uint64_t to = r < 0 ? 0 : (uint64_t)st.st_size;
+
+	if (r == 0 && to > from && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) < 0)
+		for (; r == 0 && from < to; from += sizeof(zeros))
+			r = blm_write_at(fd, zeros, to - from < sizeof(zeros) ? (size_t)(to - from) : sizeof(zeros), from);
+	return r < 0 ? blm_fail(r, "%s: cannot clear the space for its next part: %s", shown, strerror(-r)) : 0;
+}
+
+/* Sparse files, and those in memory, get a hole; the others their space, or nothing. */
+static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, const char *shown)
+{
+	struct stat st;
+	int fd = view->image.fd, r = clear_rest(fd, from, shown);
+
+	if (r < 0)
+		return r;
+	if (view->holes)
+		return blm_extend(fd, to, shown);
+	if (fstat(fd, &st) < 0)
+		return blm_fail(-errno, "%s: %s", shown, strerror(errno));
+	r = blm_allocate(fd, from, to - from, shown);
+	return r < 0 && ftruncate(fd, st.st_size) < 0 ? -ENOSPC : r;	/* else it stays longer than it need be, which harms nobody */
+}
+
+static int plan_next(struct blm_component *ret, const struct blm_view *view, const char *shown)
+{
+	const struct blm_part *whole = &view->whole;
+	const struct blm_family *family = view->hasher.family;
+	const struct blm_rule *rule = view->hasher.rule;
+	uint64_t cells;
+
+	if (view->parts == BLM_PARTS_MAX || !whole->kind->next(whole, ret)
+	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
+		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", shown, view->parts);
+	cells = rule ? blm_rule_cells(rule, ret->shape.cells, ret->shape.probes) : ret->shape.cells;
+	return cells == ret->shape.cells ? 0
+	     : ret->kind->plan(&ret->shape, &(struct blm_params){ .capacity = ret->shape.capacity, .rate = ret->shape.rate, .cells = cells,
+								    .probes = ret->shape.probes });
+}
+
+/* Into the table, where nobody looks before `parts` says so. */
+static uint64_t write_entry(struct blm_view *view, const struct blm_component *next)
+{
+	struct blm_part_entry e;
+	uint64_t bytes = next->shape.bytes, at;
+
+	blm_entry_of_part(&e, next->kind, next->role, &next->shape);
+	at = blm_part_at(blm_view_end(view), bytes);
+	e.offset = htole64(at);
+	e.check = blm_check_part(&e, view->parts, view->constant.uuid);
+	view->image.header->part[view->parts] = e;
+	return at + bytes;
+}
+
+/* Under BLM_LOCK_SYNC, of this handle's threads and of all processes. */
+static int flush(struct blm_view *view, void *from, uint64_t bytes, const char *shown)
+{
+	int r = blm_lock_syncing(view);
+
+	if (r < 0)
+		return r;
+	r = blm_flush(view, from, bytes);
+	blm_unlock_syncing(view);
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r)) : 0;
+}
+
+static int prepare_part(const struct blm_filter *f, struct blm_view *view)
+{
+	const char *shown = f->place.shown;
+	struct blm_component next;
+	uint64_t end;
+	int r = plan_next(&next, view, shown);
+
+	if (r < 0)
+		return r;
+	end = write_entry(view, &next);
+	r = take_space(view, blm_view_end(view), end, shown);
+	return r < 0 || f->lent ? r : flush(view, NULL, 0, shown);
+}
+
+static int show_part(struct blm_view *view)
+{
+	int r = blm_lock_syncing(view);
+
+	if (r < 0)
+		return r;
+	store_release(&live_of(view)->parts.word, view->parts + 1);
+	blm_unlock_syncing(view);
+	return 0;
+}
+
+/* ---- Either ---- */
+
+/*
+ * Is it still the filter? Who replaces or drops it says so in its state. While that is LIVE the file has at most another name, or none,
+ * by other means, and whoever has it open goes on with it, as with filters that need no room. (To wait for a state that never comes would
+ * be to wait for ever.)
+ */
+static int is_the_filter(const struct blm_filter *f, const struct blm_view *view)
+{
+	if (f->lent || state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE)
+		return 1;
+	return blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+}
+
+/* What is prepared is seen by all from here on. 1: done. 0: this file is not the filter any more, or somebody is replacing it. */
+static int make_it_so(struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	int fd = view->image.fd, r = blm_lock_exclusive(&view->lock, fd);
+
+	if (r < 0)
+		return r;
+	r = is_the_filter(f, view);
+	if (r == 1 && kind->turn) {
+		if (blm_counted_keys(view))
+			store_release(&live_of(view)->inexact.word, 1);		/* keys are forgotten, and were counted */
+		kind->turn(&view->whole, blm_counted_keys(view));
+	} else if (r == 1) {
+		r = show_part(view);
+		r = r < 0 ? r : 1;
+	}
+	blm_unlock_exclusive(&view->lock, fd);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* The slot that comes next is cleared when it has become free, and looked at again before it is used: mostly there is nothing to clear. */
+static int turn(struct blm_filter *f, struct blm_view *view)
+{
+	const struct blm_part *slot = &view->part[view->whole.kind->begin_slot(&view->whole)];
+	int r = flush(view, slot->bytes, slot->shape.bytes, f->place.shown);
+
+	if (r == 0)
+		r = make_it_so(f, view);
+	if (r == 1)
+		view->whole.kind->begin_slot(&view->whole);
+	return r;
+}
+
+static int grow(struct blm_filter *f, struct blm_view *view)
+{
+	int r = prepare_part(f, view);
+
+	if (r == 0)
+		r = make_it_so(f, view);
+	return r;
+}
+
+enum { TIMES_FAR = 4, KEYS_FAR = 1 << 16 };	/* more than so many times its keys, and so many more: no crowd of writers comes to that */
+
+/*
+ * It grows by the count, and in a damaged file that can be any number: it would grow until the disk is full. So where the count is far
+ * beyond what all parts are for, and the last of them nearly empty, the count becomes what the bits say. True: that is done. For how many
+ * keys the parts are is a number in the file, too: cells that cannot have so many do not bear it out.
+ */
+static bool mend_count(struct blm_view *view)
+{
+	const struct blm_part *last = &view->part[view->parts - 1];
+	uint64_t counted = blm_counted_keys(view), before = 0, keys, most;
+	struct blm_census census = { 0 };
+	double fill, error;
+
+	for (unsigned i = 0; i < view->parts - 1; i++)
+		before += view->whole.kind->fits(&view->whole, i);
+	keys = before + view->whole.kind->fits(&view->whole, view->parts - 1);
+	if (counted / TIMES_FAR <= keys || counted - keys <= KEYS_FAR)
+		return false;
+	last->kind->census(last, last->bytes, last->shape.bytes, &census);
+	fill = (double)census.ones / (double)last->shape.cells;
+	if (fill > 0.1)		/* a full one has about 0.5 */
+		return false;
+	most = before + (uint64_t)last->kind->keys_of(&last->shape, fill, &error);
+	if (most >= counted)
+		return false;
+	store_release(&live_of(view)->inexact.word, 1);
+	blm_count_keys(view, most - counted);
+	return true;
+}
+
+/* With BLM_LOCK_GROW held: is there still something to do? The count of parts is this file's, whatever the view says. */
+static int make_room(struct blm_filter *f, struct blm_view *view, enum blm_room what)
+{
+	const struct blm_kind *kind = view->whole.kind;
+
+	if (!has_all_parts(view))
+		return 0;
+	if (what == BLM_ROOM_IF_FULL && (kind->room(&view->whole, blm_counted_keys(view)) || (!kind->turn && mend_count(view))))
+		return 0;
+	return kind->turn ? turn(f, view) : grow(f, view);
+}
+
+int blm_make_room(struct blm_filter *f, struct blm_view *view, enum blm_room what)
+{
+	int fd = blm_view_fd(f, view), r;
+
+	if (fd < 0)
+		return fd == -ESTALE ? 0 : fd;
+	pthread_mutex_lock(&view->growing);
+	r = blm_ofd_lock(fd, BLM_LOCK_GROW, true);
+	if (r == 0) {
+		r = make_room(f, view, what);
+		blm_ofd_unlock(fd, BLM_LOCK_GROW);
+	}
+	pthread_mutex_unlock(&view->growing);
+	return r;
+}
+
+BLM_API int blm_rotate(struct blm_filter *f)
+{
+	BLM_INSIDE;
+	struct blm_view *view;
+	int r;
+
+	do {
+		r = blm_change_begin(f, &view);
+		if (r < 0)
+			return r;
+		r = blm_change_end(f, view);
+		if (r == 0 && !view->whole.kind->turn)
+			return blm_cannot(view, f, "begin another slot", BLM_CAN_ROTATE);
+		if (r == 0)
+			r = blm_make_room(f, view, BLM_ROOM_IN_ANY_CASE);
+	} while (r == 0 || r == -EAGAIN);
+	return r < 0 ? r : 0;
+}

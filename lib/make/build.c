@@ -1,0 +1,461 @@
+/*
+ * build.c - a filter made from all its keys at once: nobody sees it before it is whole
+ *
+ * The file is one without a name, so that a builder which dies leaves nothing. There are two ways. Where the filter's size is known and its
+ * kind takes keys one by one, they go into the new file as they come (partition_pool.h). Else they are gathered and put into order (sort.h), and
+ * when all are there the size follows from them: then the kind is built from them, or they go in one after the other.
+ */
+#include "handle/allowlist_carry.h"
+#include "file/sigbus.h"
+#include "handle/handle.h"
+#include "base/secret_memory.h"
+#include "make/partition_pool.h"
+#include "sort/sort.h"
+
+
+enum { THREADS_MAX = 1024, KEPT_FREE = 64 << 20 };
+
+struct blm_build {
+	struct blm_place place;
+	struct blm_build_options options;
+	bool replace;
+	struct blm_carry *carry;	/* then: for the list of what is replaced */
+	struct blm_making making;
+	struct blm_choice choice;
+	uint8_t *secret;		/* in memory that is not dumped */
+	struct blm_hasher hasher;
+	uint64_t seeds[BLM_SEEDS_MAX];
+	uint64_t hash_id;
+	bool gathers;			/* keys, before there is a file; then `sort` is in use, else `unborn` and `lanes` */
+	bool wants_values;
+	struct blm_sort sort;
+	uint64_t kept_free;		/* memory that the keys were not gathered in */
+	struct blm_unborn unborn;
+	struct blm_lanes lanes;
+	struct blm_filter *growing;	/* kinds that grow or turn, of a size that is known: what makes room where there is none; else NULL */
+};
+
+/* ---- Beginning and ending ---- */
+
+/* In the place of what a link leads to, where the filter is to come in the place of one; else where the name says. */
+static int set_place(struct blm_build *b, struct blm_store *store, const char *name)
+{
+	struct blm_place place;
+	int r = blm_place_set(&place, store, name);
+
+	if (r < 0)
+		return r;
+	if (!b->replace) {
+		b->place = place;
+		return blm_place_is_taken(&b->place);	/* before any space is taken; the naming itself looks again */
+	}
+	r = blm_place_follow(&b->place, &place);
+	blm_place_clear(&place);
+	return r;
+}
+
+static bool is_sized(const struct blm_params *params)
+{
+	return params->capacity || params->cells;
+}
+
+/* Which of the two ways, and can it be gone? */
+static int check_way(struct blm_build *b)
+{
+	const struct blm_kind *kind = b->making.of;
+
+	b->gathers = kind->build || !is_sized(&b->choice.params);
+	b->wants_values = kind->build && kind->get;
+	if (!kind->add && !kind->build)
+		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by one, with values", b->place.shown, kind->name);
+	if (b->gathers && kind->holds_keys)
+		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be "
+				"(-n)", b->place.shown, kind->name);
+	if (b->gathers && wants_keys(&b->hasher))
+		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so keys are not counted beforehand: say for how many the "
+				"filter is to be (-n)", b->place.shown, b->hasher.family->name);
+	if (b->gathers && kind->forgets && !kind->remove)
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys are not put into another order to count them: "
+				"say for how many it is to be (-n)", b->place.shown, kind->name);
+	return blm_check_boot(kind, b->making.sealed, &b->place);	/* before the keys are read */
+}
+
+/* With a size that stands for the one that is not known yet, so that all else about the parameters is found out now. */
+static int choose(struct blm_build *b, const struct blm_params *params)
+{
+	struct blm_params p = *params;
+	int r;
+
+	if (!is_sized(&p))
+		p.capacity = 1;
+	b->secret = blm_hidden_new(BLM_SECRET_BYTES);
+	r = b->secret ? blm_making_choose(&b->making, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.shown);
+	if (r < 0)
+		return r;
+	if (b->choice.format && !b->making.of->build && !is_sized(params))	/* its hash may be another for another size */
+		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (-n)", b->place.shown, params->format);
+	b->choice.params.capacity = params->capacity;
+	r = blm_hasher_set(&b->hasher, b->seeds, &b->making.template, b->making.secret, b->place.shown);
+	b->hash_id = blm_hash_id_of(&b->making.template);
+	b->making.sealed = b->options.sealed || b->making.of->build;
+	return r < 0 ? r : check_way(b);
+}
+
+static int make_file(struct blm_build *b)
+{
+	int r = blm_unborn_make(&b->unborn, &b->place, &b->making);
+
+	if (r == 0 && b->making.of->room && !b->gathers) {
+		r = blm_unborn_lend(&b->growing, &b->unborn, &b->place);
+		if (r < 0)
+			blm_unborn_end(&b->unborn);
+	}
+	if (r == 0)
+		blm_lanes_begin(&b->lanes, &b->unborn.view->whole, b->options.threads, b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
+				b->place.shown);
+	return r;
+}
+
+/* Of the memory for keys some is kept free, for what is made of them while they lie there. */
+static uint64_t kept_free(uint64_t memory_bytes)
+{
+	return memory_bytes / 2 < KEPT_FREE ? memory_bytes / 2 : KEPT_FREE;
+}
+
+static int gather(struct blm_build *b)
+{
+	const struct blm_kind *kind = b->making.of;
+	const uint64_t memory = b->options.memory_bytes ? b->options.memory_bytes : BLM_SORT_MEMORY;
+	const struct blm_sort_options options = {
+		.values = b->wants_values, .keep_all = kind->counts_keys && kind->counts_keys(b->choice.args), .threads = b->options.threads,
+		.memory_bytes = memory - kept_free(memory), .progress = { b->options.progress, b->options.context },
+	};
+
+	b->kept_free = kept_free(memory);
+	return blm_sort_begin(&b->sort, &b->place, &options);
+}
+
+static void free_build(struct blm_build *b)
+{
+	blm_hidden_free(b->secret);
+	blm_carry_end(b->carry);
+	blm_place_clear(&b->place);
+	free(b);
+}
+
+BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name, const struct blm_params *params,
+			    const struct blm_build_options *options)
+{
+	struct blm_build *b;
+	int r;
+
+	if (options && options->threads > THREADS_MAX)
+		return blm_fail(-EINVAL, "%u threads is more than %d", options->threads, THREADS_MAX);
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return blm_fail(-ENOMEM, "out of memory");
+	if (options)
+		b->options = *options;
+	if (!b->options.threads)
+		b->options.threads = 1;
+	b->replace = params->replace;
+	r = set_place(b, store, name);
+	if (r == 0 && b->replace)
+		r = blm_carry_begin(&b->carry, &b->place);
+	if (r == 0)
+		r = choose(b, params);
+	if (r == 0)
+		r = b->gathers ? gather(b) : make_file(b);
+	if (r < 0) {
+		free_build(b);
+		return r;
+	}
+	*ret = b;
+	return 0;
+}
+
+static void take_back(struct blm_build *b)
+{
+	if (b->growing)
+		blm_unborn_take_back(&b->unborn, b->growing);
+	b->growing = NULL;
+}
+
+BLM_API struct blm_build *blm_build_cancel(struct blm_build *b)
+{
+	if (!b)
+		return NULL;
+	if (b->gathers)
+		blm_sort_end(&b->sort);
+	if (b->unborn.view) {
+		blm_lanes_end(&b->lanes);
+		take_back(b);
+		blm_unborn_end(&b->unborn);
+	}
+	free_build(b);
+	return NULL;
+}
+
+/* ---- Adding ---- */
+
+/* What a caller gave: keys, or keys of one length that lie one after the other, or hashes; and values, or none. */
+struct input {
+	const struct blm_key *keys;
+	const uint8_t *fixed;
+	size_t width;
+	const struct blm_hash *hashes;
+	const uint64_t *values;
+	size_t count;
+};
+
+/* Up to BLM_BATCH of them; room for as many keys and hashes is the caller's. */
+static struct blm_batch batch_of(const struct blm_build *b, const struct input *in, size_t at, struct blm_key *keys, struct blm_hash *hashes)
+{
+	const struct blm_hasher *by = &b->hasher;
+	bool hashed = in->hashes != NULL;
+	struct blm_batch batch = {
+		.by = by,
+		.keys = in->keys ? in->keys + at : NULL,
+		.hashes = in->hashes ? in->hashes + at : NULL,
+		.count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH,
+	};
+
+	if (!hashed && !wants_keys(by)) {
+		if (in->fixed)
+			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count, hashes);
+		else
+			blm_hash_all(by, batch.keys, batch.count, hashes);
+		batch.hashes = hashes;
+		hashed = true;
+	}
+	if (in->fixed && (!hashed || b->making.of->holds_keys)) {
+		for (size_t i = 0; i < batch.count; i++)
+			keys[i] = (struct blm_key){ in->fixed + (at + i) * in->width, in->width };
+		batch.keys = keys;
+	}
+	return batch;
+}
+
+/* One by one, as others are added to. */
+static int add_growing(struct blm_build *b, const struct input *in)
+{
+	int64_t r;
+
+	if (in->hashes)
+		r = blm_add_hashes(b->growing, blm_hash_id(b->growing), in->hashes, in->count, NULL);
+	else if (in->fixed)
+		r = blm_add_fixed(b->growing, in->fixed, in->width, in->count, NULL);
+	else
+		r = blm_add_many(b->growing, in->keys, in->count, NULL);
+	return r < 0 ? (int)r : 0;
+}
+
+/* Hashes that are numbers are to be some. */
+static int check_numbers(const struct blm_build *b, const struct blm_batch *batch)
+{
+	for (size_t i = 0; b->hasher.family->number && i < batch->count; i++)
+		if (batch->hashes[i].hi) {
+			const struct blm_key *key = batch->keys ? &batch->keys[i] : &(struct blm_key){ "a key", 5 };
+
+			return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits, or too large: a %s filter takes no other keys",
+					key->len < 40 ? (int)key->len : 40, key->len ? (const char *)key->bytes : "", b->making.of->name);
+		}
+	return 0;
+}
+
+static int add_to_order(struct blm_build *b, const struct input *in)
+{
+	struct blm_hash hashes[BLM_BATCH];
+	struct blm_key keys[BLM_BATCH];
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
+		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
+
+		r = check_numbers(b, &batch);
+		if (r == 0)
+			r = blm_sort_add(&b->sort, batch.hashes, in->values ? in->values + at : NULL, batch.count);
+	}
+	return r;
+}
+
+static int add_to_file(struct blm_build *b, const struct input *in)
+{
+	struct blm_lane *lane = b->growing ? NULL : blm_lanes_take(&b->lanes);
+	struct blm_hash hashes[BLM_BATCH];
+	struct blm_key keys[BLM_BATCH];
+	int r = 0;
+
+	if (b->growing)
+		return add_growing(b, in);
+	if (!lane)
+		return -ENOMEM;
+	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
+		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
+
+		r = blm_lane_add(lane, &batch);
+	}
+	blm_lanes_give_back(&b->lanes, lane);
+	return r;
+}
+
+static int add(struct blm_build *b, const struct input *in)
+{
+	char names[256];
+
+	if (b->wants_values && !in->values)
+		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one with each", b->place.shown, b->making.of->name);
+	if (in->values && !b->wants_values)
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these kinds are: %s", b->place.shown, b->making.of->name,
+				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names, sizeof(names)));
+	if (in->values) {
+		int r = b->making.of->check_values(b->choice.args, in->values, in->count);
+
+		if (r < 0)
+			return r;
+	}
+	if (in->hashes)
+		blm_carry_note_unnamed(b->carry);
+	else if (in->keys)
+		blm_carry_note(b->carry, in->keys, in->count);
+	else
+		blm_carry_note_fixed(b->carry, in->fixed, in->width, in->count);
+	return b->gathers ? add_to_order(b, in) : add_to_file(b, in);
+}
+
+BLM_API int blm_build_add_many(struct blm_build *b, const struct blm_key *keys, size_t count)
+{
+	return add(b, &(struct input){ .keys = keys, .count = count });
+}
+
+BLM_API int blm_build_add_fixed(struct blm_build *b, const void *keys, size_t width, size_t count)
+{
+	static const uint8_t nothing[1];
+
+	return add(b, &(struct input){ .fixed = width ? keys : nothing, .width = width, .count = count });
+}
+
+BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys, const uint64_t *values, size_t count)
+{
+	return add(b, &(struct input){ .keys = keys, .values = values, .count = count });
+}
+
+BLM_API uint64_t blm_build_hash_id(const struct blm_build *b)
+{
+	return b->hash_id;
+}
+
+BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id, const struct blm_hash *hashes, size_t count)
+{
+	if (wants_keys(&b->hasher))
+		return blm_cannot_hash(&b->hasher, b->place.shown);
+	if (b->making.of->holds_keys)
+		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", b->place.shown, b->making.of->name);
+	if (hash_id != b->hash_id)
+		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", b->place.shown);
+	return add(b, &(struct input){ .hashes = hashes, .count = count });
+}
+
+/* ---- Finishing: from keys in order to a file ---- */
+
+/* How many the filter is to be for: as many as there are; of numbers, up to the largest. */
+static int count_keys(struct blm_build *b)
+{
+	const struct blm_sorted *keys = &b->sort.sorted;
+	struct blm_hash last = { 0 };
+	int r = keys->count ? sorted_read(keys, keys->count - 1, &last, NULL, 1) : 0;
+	uint64_t least = b->hasher.family->number ? last.lo + 1 : keys->count ? keys->count : 1;
+
+	if (last.lo == UINT64_MAX && b->hasher.family->number)
+		least = last.lo;
+	if (b->choice.params.capacity < least || !b->making.of->roomy)
+		b->choice.params.capacity = least;
+	return r;
+}
+
+/* Of kinds that take keys one by one, by this thread: in the order of their hashes no key is a miss. */
+static int fill(struct blm_build *b)
+{
+	const struct blm_sorted *keys = &b->sort.sorted;
+	struct blm_lane *lane = blm_lanes_take(&b->lanes);
+	struct blm_hash hashes[BLM_BATCH];
+	int r = lane ? 0 : -ENOMEM;
+
+	for (uint64_t at = 0; r == 0 && at < keys->count; at += BLM_BATCH) {
+		struct blm_batch batch = { .by = &b->hasher, .hashes = hashes, .count = BLM_BATCH };
+
+		if (keys->count - at < BLM_BATCH)
+			batch.count = (size_t)(keys->count - at);
+		r = sorted_read(keys, at, hashes, NULL, batch.count);
+		if (r == 0)
+			r = blm_lane_add(lane, &batch);
+		keys->done(keys, batch.count);
+	}
+	if (lane)
+		blm_lanes_give_back(&b->lanes, lane);
+	return r;
+}
+
+static int build(struct blm_build *b)
+{
+	struct blm_view *view = b->unborn.view;
+	int r = view->whole.kind->build(&view->whole, &b->sort.sorted);
+
+	if (r == 0)
+		blm_count_keys(view, b->sort.sorted.count);
+	return r;
+}
+
+static int make_of_gathered(struct blm_build *b)
+{
+	int r = blm_sort_finish(&b->sort);
+
+	b->sort.sorted.memory_bytes += b->kept_free;
+	if (r == 0)
+		r = count_keys(b);
+	if (r == 0)
+		r = blm_making_size(&b->making, &b->choice);
+	blm_sort_phase(&b->sort, "building");
+	if (r == 0)
+		r = blm_making_fit(&b->making, &b->sort.sorted);
+	if (r == 0)
+		r = make_file(b);
+	if (r == 0)
+		r = b->making.of->build ? build(b) : fill(b);
+	return r;
+}
+
+/* ---- Finishing: from a file to a filter ---- */
+
+/* In the place of a filter if there is one, else as a new one; and again, where others make and drop in between. */
+static int put_over(struct blm_build *b)
+{
+	int r = -EEXIST;
+
+	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
+		r = blm_replace_by(&b->place, &b->unborn, b->carry);
+		if (r == -ENOENT)
+			r = blm_unborn_publish(&b->unborn, &b->place, NULL);
+	}
+	return r;
+}
+
+BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
+{
+	int r = b->gathers ? make_of_gathered(b) : 0;
+
+	take_back(b);
+	if (r == 0) {
+		blm_count_keys(b->unborn.view, blm_lanes_empty(&b->lanes));
+		if (blm_sigbus_struck(b->unborn.view->image.map))
+			r = blm_fail(-EIO, "%s: pages of the new file could not be had", b->place.shown);
+	}
+	if (r == 0)
+		r = b->replace ? put_over(b) : blm_unborn_publish(&b->unborn, &b->place, NULL);
+	if (r == 0) {
+		blm_lanes_end(&b->lanes);
+		r = blm_unborn_handle(ret, &b->unborn, &b->place, NULL);
+	}
+	blm_build_cancel(b);
+	return r;
+}

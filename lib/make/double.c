@@ -1,0 +1,63 @@
+/* double.c - a filter twice as large, made from what is in it, in its own place */
+#include "handle/allowlist_carry.h"
+#include "handle/handle.h"
+
+struct growing {
+	const char *shown;
+	bool force;
+	double rate;		/* of the result */
+};
+
+/* Twice the capacity, at the old rate if the fingerprints are long enough; else at the one that they come to. */
+static int make_double(struct blm_making *making, const struct blm_view *old, void *context)
+{
+	struct growing *g = context;
+	struct blm_shape *shape = &making->shape[0];
+	int r;
+
+	if (!old->whole.kind->grown)
+		return -EOPNOTSUPP;
+	r = old->whole.kind->grown(shape, &old->whole.shape);
+	if (r < 0)
+		return r;
+	g->rate = old->whole.kind->rate_at(shape, shape->capacity);
+	if (g->rate > making->rate && !g->force)
+		return blm_fail(-ERANGE, "%s: with twice the keys its false-positive rate would be %.3g, above %.3g; force it, or rebuild it from its keys",
+				g->shown, g->rate, making->rate);
+	if (g->rate > making->rate)
+		making->rate = g->rate;
+	shape->rate = making->rate;
+	making->capacity = shape->capacity;
+	making->whole = *shape;
+	return 0;
+}
+
+static int fill(struct blm_view *new, const struct blm_view *old, void *context)
+{
+	struct growing *g = context;
+	int r = old->whole.kind->grow(&new->whole, &old->whole);
+
+	if (r == -EXFULL)
+		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: rebuild it from its keys", g->shown);
+	new->image.header->stripe[0].keys = htole64(blm_counted_keys(old));
+	live_of(new)->inexact.word = live_of(old)->inexact.word;
+	return r;
+}
+
+BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
+{
+	BLM_INSIDE;
+	struct growing g = { .shown = f->place.shown, .force = flags & BLM_GROW_FORCE };
+	struct blm_view *view;
+	int r;
+
+	if (flags & ~(unsigned)BLM_GROW_FORCE)
+		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum blm_grow_flags", f->place.shown, flags);
+	r = blm_change_begin(f, &view);		/* may it be changed at all? */
+	if (r == 0) {
+		if (!view->whole.kind->grown)
+			r = blm_cannot(view, f, "double without their keys", BLM_CAN_GROW);
+		blm_change_end(f, view);
+	}
+	return r < 0 && r != -EAGAIN ? r : blm_replace_changed(&f->place, f->secret, &blm_carry_all, make_double, fill, &g);
+}

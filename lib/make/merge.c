@@ -1,0 +1,279 @@
+/*
+ * merge.c - filters that were built, made into others without their keys: several into one, and one with some keys more and less
+ *
+ * Either way a new file is made of what is there. An update makes it under the lock that replacements hold, of what the name leads to then;
+ * so of two updates at the same time neither is lost.
+ */
+#include "handle/allowlist_carry.h"
+#include "algebra/combine.h"
+#include "durable/blocksum.h"
+#include "base/secret_memory.h"
+#include "sort/sort.h"
+
+
+/* ---- Several into one ---- */
+
+static int cannot_merge(const struct blm_view *view, const char *shown)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	const char *instead = kind->unite ? "`bloomery union` joins them, and `bloomery add` takes more keys"
+			    : kind->add   ? "`bloomery add` takes more keys"
+					  : "they do not say which keys they have, so `bloomery build` makes one from all of those";
+	char names[256];
+
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", shown, kind->name, instead,
+			blm_kinds_that_can(BLM_CAN_MERGE, names, sizeof(names)));
+}
+
+static int check_all(const struct blm_view *const *view, const struct blm_filter *const *from, size_t count)
+{
+	int r = count ? 0 : blm_fail(-EINVAL, "no filters to merge");
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!view[i]->whole.kind->merge)
+			r = cannot_merge(view[i], from[i]->place.shown);
+		else
+			r = blm_check_template(view[0], from[0], view[i], from[i]);
+	}
+	return r;
+}
+
+/* What is made of one that lost bits would deny its keys, and say of itself that it is whole. */
+static int check_intact(const struct blm_view *view, const char *shown)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = blm_guard_intact(view, i, 0, view->part[i].shape.bytes, shown);
+	return r;
+}
+
+struct merged {
+	struct blm_merging of;
+	uint64_t keys;
+};
+
+static int fill(struct blm_view *new, void *context)
+{
+	const struct merged *m = context;
+	int r = new->whole.kind->merge(&new->whole, &m->of);
+
+	blm_count_keys(new, r == 0 ? m->keys : 0);
+	return r;
+}
+
+static int size(struct blm_making *making, struct merged *m, const char *shown)
+{
+	int r = making->of->merged(&making->whole, &m->of, &m->keys);
+
+	making->shape[0] = making->whole;
+	return r < 0 ? blm_fail(r, "%s: %s", shown, strdupa(blm_why())) : 0;
+}
+
+/* Filters that may be replaced at any time: what they are is looked up once. */
+static int begin_merge(struct merged *m, const struct blm_view **view, const struct blm_part **part, const struct blm_filter *const *from,
+		       size_t count)
+{
+	int r = blm_views_at_once(view, from, count);
+
+	if (r == 0)
+		r = check_all(view, from, count);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		part[i] = &view[i]->whole;
+		r = check_intact(view[i], from[i]->place.shown);
+	}
+	m->of = (struct blm_merging){ .from = part, .count = count };
+	return r;
+}
+
+struct sources {
+	struct merged *merged;
+	const struct blm_view *const *view;
+	const struct blm_filter *const *from;
+};
+
+static int fill_and_check(struct blm_view *new, void *context)
+{
+	const struct sources *s = context;
+	int r = fill(new, s->merged);
+
+	for (size_t i = 0; r == 0 && i < s->merged->of.count; i++)
+		r = blm_check_struck(s->from[i], s->view[i]);
+	return r;
+}
+
+BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *const *from, size_t count,
+		      unsigned mode)
+{
+	BLM_INSIDE;
+	const struct blm_view **view = calloc(count + 1, sizeof(struct blm_view *));
+	const struct blm_part **part = calloc(count + 1, sizeof(struct blm_part *));
+	struct blm_making *making = malloc(sizeof(*making));
+	struct merged m;
+	int r = view && part && making ? begin_merge(&m, view, part, from, count)
+				       : blm_fail(-ENOMEM, "%s: out of memory", name ? name : "(memory)");
+
+	if (r == 0) {
+		blm_making_like(making, view[0]);
+		making->mode = mode;
+		r = size(making, &m, from[0]->place.shown);
+	}
+	if (r == 0)
+		r = blm_make(ret, store, name, making, fill_and_check, &(struct sources){ &m, view, from });
+	free(making);
+	free(part);
+	free(view);
+	return r;
+}
+
+/* ---- Some keys more and less ---- */
+
+struct blm_update {
+	struct blm_place place;
+	struct blm_hasher hasher;	/* of the filter that was there when this began */
+	uint64_t seeds[BLM_SEEDS_MAX], hash_id;
+	uint8_t *secret;		/* in memory that is not dumped; NULL: its family is not keyed */
+	struct blm_sort add, remove;
+	bool sorts[2];
+	struct merged merged;
+	struct blm_carry *carry;	/* for its list of false positives */
+};
+
+static int take_hasher(struct blm_update *u, const struct blm_view *view)
+{
+	if (view->secret) {
+		u->secret = blm_hidden_new(BLM_SECRET_BYTES);
+		if (!u->secret)
+			return blm_fail(-ENOMEM, "%s: no memory for its secret key", u->place.shown);
+		blm_secret_copy(u->secret, view->secret);
+	}
+	u->hash_id = view->hash_id;
+	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret, u->place.shown);
+}
+
+static bool counts_keys(const struct blm_view *view)
+{
+	return view->whole.kind->counts_keys && view->whole.kind->counts_keys(view->whole.shape.args);
+}
+
+static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_began, const struct blm_view *view, const struct blm_build_options *o)
+{
+	uint64_t memory = o->memory_bytes ? o->memory_bytes : BLM_SORT_MEMORY;
+	const struct blm_sort_options options = {
+		.keep_all = counts_keys(view),
+		.threads = o->threads ? o->threads : 1, .memory_bytes = memory - memory / 2,	/* of 1 not 0, which is the default */
+		.progress = { o->progress, o->context },
+	};
+	int r = blm_sort_begin(sort, &u->place, &options);
+
+	*ret_began = r == 0;
+	return r;
+}
+
+static int begin(struct blm_update *u, const struct blm_filter *f, const struct blm_build_options *options)
+{
+	BLM_INSIDE;
+	static const struct blm_build_options by_default;
+	const struct blm_view *view = current_view(f);
+	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place) : cannot_merge(view, f->place.shown);
+
+	if (r == 0)
+		r = blm_carry_begin(&u->carry, &u->place);
+	if (r == 0)
+		r = take_hasher(u, view);
+	if (r == 0)
+		r = begin_sort(u, &u->add, &u->sorts[0], view, options ? options : &by_default);
+	return r < 0 ? r : begin_sort(u, &u->remove, &u->sorts[1], view, options ? options : &by_default);
+}
+
+BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name, const uint8_t *secret,
+			     const struct blm_build_options *options)
+{
+	struct blm_update *u = calloc(1, sizeof(*u));
+	struct blm_filter *f;
+	int r = u ? blm_open_keyed(&f, store, name, false, secret) : blm_fail(-ENOMEM, "%s: out of memory", name);
+
+	if (r == 0) {
+		r = begin(u, f, options);
+		blm_close(f);
+	}
+	if (r < 0)
+		blm_update_cancel(u);
+	else
+		*ret = u;
+	return r;
+}
+
+BLM_API struct blm_update *blm_update_cancel(struct blm_update *u)
+{
+	if (!u)
+		return NULL;
+	if (u->sorts[0])
+		blm_sort_end(&u->add);
+	if (u->sorts[1])
+		blm_sort_end(&u->remove);
+	blm_hidden_free(u->secret);
+	blm_carry_end(u->carry);
+	blm_place_clear(&u->place);
+	free(u);
+	return NULL;
+}
+
+static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_key *keys, size_t count)
+{
+	struct blm_hash hashes[BLM_BATCH];
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < count; at += BLM_BATCH) {
+		size_t some = count - at < BLM_BATCH ? count - at : BLM_BATCH;
+
+		blm_hash_all(&u->hasher, keys + at, some, hashes);
+		r = blm_sort_add(sort, hashes, NULL, some);
+	}
+	return r;
+}
+
+BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count)
+{
+	blm_carry_note(u->carry, keys, count);
+	return gather(u, &u->add, keys, count);
+}
+
+BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *keys, size_t count)
+{
+	return gather(u, &u->remove, keys, count);
+}
+
+static int change(struct blm_making *making, const struct blm_view *old, void *context)
+{
+	struct blm_update *u = context;
+	const struct blm_part *from = &old->whole;
+	int r;
+
+	if (!old->whole.kind->merge || old->hash_id != u->hash_id || counts_keys(old) != u->add.keep_all)
+		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken its place meanwhile", u->place.shown);
+	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted, .remove = &u->remove.sorted };
+	r = check_intact(old, u->place.shown);
+	return r < 0 ? r : size(making, &u->merged, u->place.shown);
+}
+
+static int fill_changed(struct blm_view *new, const struct blm_view *old, void *context)
+{
+	struct blm_update *u = context;
+	const struct blm_part *from = &old->whole;
+
+	u->merged.of.from = &from;
+	return fill(new, &u->merged);
+}
+
+BLM_API int blm_update_finish(struct blm_update *u)
+{
+	int r = blm_sort_finish(&u->add);
+
+	if (r == 0)
+		r = blm_sort_finish(&u->remove);
+	if (r == 0)
+		r = blm_replace_changed(&u->place, u->secret, u->carry, change, fill_changed, u);
+	blm_update_cancel(u);
+	return r;
+}

@@ -1,0 +1,240 @@
+/* new_filter.c - a new file: laid out, mapped, filled while nobody sees it, then put in its place */
+#include "handle/allowlist.h"
+#include "file/sigbus.h"
+#include "file/os.h"
+#include "durable/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+void blm_making_like(struct blm_making *ret, const struct blm_view *view)
+{
+	*ret = (struct blm_making){
+		.template = view->constant.template,
+		.of = view->whole.kind, .whole = view->whole.shape,
+		.parts = view->parts,
+		.capacity = le64toh(view->constant.capacity),
+		.rate = blm_double_of(le64toh(view->constant.rate)),
+		.sparse = le64toh(view->constant.flags) & BLM_FLAG_SPARSE,
+		.no_shadow = !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED)),
+		.origin = le32toh(view->constant.origin), .origin_bytes = le32toh(view->constant.origin_bytes),
+		.secret = view->hasher.secret,
+	};
+	memcpy(ret->origin_head, view->constant.origin_head, sizeof(ret->origin_head));
+	for (unsigned i = 0; i < view->parts; i++) {
+		ret->shape[i] = view->part[i].shape;
+		ret->kind[i] = view->part[i].kind;
+		ret->role[i] = le32toh(view->image.header->part[i].role);
+	}
+}
+
+/* Of a filter that grew only what was there at first: its sizes are those that its maker found, wherever that was. */
+void blm_making_anew(struct blm_making *ret, const struct blm_view *view)
+{
+	blm_making_like(ret, view);
+	if (ret->of->parts)
+		ret->parts = ret->of->parts(&ret->whole);
+}
+
+void blm_making_of(struct blm_making *ret, const struct blm_contents *from)
+{
+	const struct blm_constant *c = &from->constant;
+
+	*ret = (struct blm_making){
+		.template = c->template, .of = blm_kind_by_id(le32toh(c->template.kind)), .parts = from->parts,
+		.whole = {
+			.cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = le32toh(c->template.cell_bits),
+		},
+		.capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)),
+		.origin = le32toh(c->origin), .origin_bytes = le32toh(c->origin_bytes),
+	};
+	memcpy(ret->origin_head, c->origin_head, sizeof(ret->origin_head));
+	for (int a = 0; a < BLM_ARGS; a++)
+		ret->whole.args[a] = le64toh(c->template.args[a]);
+	for (unsigned i = 0; i < from->parts; i++) {
+		const struct blm_part_entry *e = &from->part[i];
+
+		ret->kind[i] = blm_kind_by_id(le32toh(e->kind));
+		ret->role[i] = le32toh(e->role);
+		ret->shape[i] = (struct blm_shape){
+			.cells = le64toh(e->cells), .bytes = le64toh(e->bytes),
+			.probes = le32toh(e->probes), .cell_bits = le32toh(e->cell_bits),
+			.capacity = le64toh(e->capacity), .rate = blm_double_of(le64toh(e->rate)),
+		};
+	}
+}
+
+void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role, const struct blm_shape *s)
+{
+	*ret = (struct blm_part_entry){
+		.bytes = htole64(s->bytes), .cells = htole64(s->cells), .probes = htole32(s->probes), .cell_bits = htole32(s->cell_bits),
+		.kind = htole32(kind->id), .role = htole32(role), .capacity = htole64(s->capacity), .rate = htole64(blm_bits_of(s->rate)),
+	};
+}
+
+static int set_constant(struct blm_constant *c, const struct blm_making *making, const char *shown)
+{
+	const struct blm_shape *whole = &making->whole;
+	bool sealed = making->sealed || !kind_takes_keys(making->of);	/* what takes no keys never changes */
+	int r = blm_constant_begin(c, shown);
+
+	if (r < 0)
+		return r;
+	c->capacity = htole64(making->capacity);
+	c->rate = htole64(blm_bits_of(making->rate));
+	c->flags = htole64((making->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
+			   | (making->of->shadow && !sealed && !making->no_shadow ? BLM_FLAG_SHADOW : 0));
+	c->template = making->template;
+	c->template.kind = htole32(making->of->id);
+	c->template.cells = htole64(whole->cells);
+	c->template.probes = htole32(whole->probes);
+	c->template.cell_bits = htole32(whole->cell_bits);
+	for (int i = 0; i < BLM_ARGS; i++)
+		c->template.args[i] = htole64(whole->args[i]);
+	c->origin = htole32(making->origin);
+	c->origin_bytes = htole32(making->origin_bytes);
+	memcpy(c->origin_head, making->origin_head, sizeof(c->origin_head));
+	blm_template_id(&c->template, c->template_id);
+	return 0;
+}
+
+static void set_header(struct blm_header *header, const struct blm_making *making, const char *name)
+{
+	struct blm_record record = { 0 };
+
+	for (unsigned i = 0; i < making->parts; i++)
+		blm_entry_of_part(&header->part[i], making->kind[i], making->role[i], &making->shape[i]);
+	blm_header_finish(header, making->parts);
+	if (!name)
+		return;
+	record.name_bytes = htole32((uint32_t)strlen(name));
+	memcpy(record.name, name, strlen(name));
+	blm_next_record(header, header->constant.uuid, &record);
+}
+
+/* A second image and its journal have space from the beginning, so that a sync on a full disk has all that it needs. */
+static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts, bool sparse, const char *shown)
+{
+	uint64_t offset = le64toh(header->part[parts - 1].offset), bytes = le64toh(header->part[parts - 1].bytes);
+	struct blm_shadow_layout shadow = shadow_layout(offset, bytes);
+
+	if (!(le64toh(header->constant.flags) & BLM_FLAG_SHADOW))
+		return blm_new_file_size(file, offset + bytes, sparse, shown);
+	return blm_new_file_size(file, shadow.end, sparse, shown);
+}
+
+static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_making *making, struct blm_header *header)
+{
+	int fd, r = set_constant(&header->constant, making, place->shown);
+
+	if (r < 0)
+		return r;
+	set_header(header, making, blm_place_name(place));
+	r = take_space(&unborn->file, header, making->parts, making->sparse || place->memory, place->shown);
+	if (r < 0)
+		return r;
+	r = blm_write_at(unborn->file.fd, header, sizeof(*header), 0);
+	if (r < 0)
+		return blm_fail(r, "%s: cannot write its header: %s", place->shown, strerror(-r));
+	fd = fcntl(unborn->file.fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return blm_fail(-errno, "%s: %s", place->shown, strerror(errno));
+	r = blm_view_make(&unborn->view, fd, place->shown, true);
+	if (r < 0)
+		return r;
+	unborn->view->holes |= place->memory != NULL;
+	r = blm_view_unlock(unborn->view, place, making->secret);
+	if (r == 0)
+		set_alone(unborn->view, true);
+	return r;
+}
+
+int blm_know_boot_at(const struct blm_place *place)
+{
+	int r = blm_know_boot();
+
+	return r < 0 ? blm_fail(r, "%s: cannot read /proc/sys/kernel/random/boot_id, which tells whether the power failed: %s", place->shown,
+				strerror(-r)) : 0;
+}
+
+/* Sealed files do not change, and memory has no power cuts but its last. */
+int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place)
+{
+	int r = place->memory ? 0 : blm_know_boot_at(place);
+
+	if (r < 0 || (!kind->shadow && !kind->minds_cuts) || sealed || place->memory || blm_boot_number() != BLM_NO_BOOT)
+		return r;
+	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by which a power cut is noticed, and "
+			"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here; till then it can be read, or be made sealed",
+			place->shown, kind->name);
+}
+
+int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_making *making)
+{
+	struct blm_unborn unborn = { .view = NULL };
+	int r = blm_check_boot(making->of, making->sealed || !kind_takes_keys(making->of), place);
+	struct blm_header *header;
+
+	if (r < 0)
+		return r;
+	header = calloc(1, sizeof(*header));
+	if (!header)
+		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	r = blm_place_new(place, making->mode, &unborn.file);
+	if (r == 0) {
+		r = make(&unborn, place, making, header);
+		if (r == 0)
+			*ret = unborn;
+		else
+			blm_unborn_end(&unborn);
+	}
+	free(header);
+	return r;
+}
+
+static int publish(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_yielding *over)
+{
+	int r = blm_guard_new(unborn->view);
+
+	if (r == 0 && has_shadow(unborn->view) && !place->memory)	/* memory has no power cuts but its last */
+		r = blm_shadow_new(unborn->view);
+	if (r < 0)
+		return r;
+	if (blm_sigbus_struck(unborn->view->image.map))
+		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new file was cut or cannot be written", place->shown);
+	live_of(unborn->view)->written.word = 0;	/* all of it is synced before it has its name */
+	live_of(unborn->view)->boot.word = 0;
+	live_of(unborn->view)->announced.word = 0;
+	r = blm_place_publish(place, &unborn->file, unborn->view->image.header, over);
+	if (r == 0 && place->store)
+		atomic_store(&unborn->view->seen_state, BLM_STATE_NAMED);
+	if (r == 0)
+		atomic_store(&unborn->view->named, true);
+	if (r == 0)
+		blm_allow_learn(place, unborn->view);
+	return r;
+}
+
+/* A keyed filter's secret is in its place before anybody can find the filter. */
+int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_yielding *over)
+{
+	const struct blm_view *view = unborn->view;
+	const uint8_t *key_id = view->constant.template.key_id;
+	int held = -1, kept = view->secret ? blm_place_hold_secrets(place, &held) : 0, r;
+
+	if (kept == 0 && view->secret && !unborn->secret_is_kept)
+		kept = blm_place_keep_secret(place, key_id, view->secret);
+	r = kept < 0 ? kept : publish(unborn, place, over);
+	if (held >= 0)
+		close(held);
+	if (r < 0 && kept > 0)
+		blm_place_lose_secret(place, key_id);
+	return r;
+}
+
+void blm_unborn_end(struct blm_unborn *unborn)
+{
+	blm_view_free(unborn->view);
+	unborn->view = NULL;
+	blm_new_file_end(&unborn->file);
+}

@@ -1,0 +1,203 @@
+/* rebuild.c - a filter made anew from its keys, in the place of the old one */
+#include "handle/allowlist_carry.h"
+#include "handle/handle.h"
+#include "format/format.h"
+#include "base/secret_memory.h"
+#include "make/replace.h"
+
+#include <math.h>
+
+/* What the old one gives to the new one where nothing else was asked for. */
+struct old {
+	struct blm_info info;
+	uint8_t *secret;
+	char *options;		/* all that were told, the last one of a name counts */
+	bool no_shadow;		/* though its kind has one */
+};
+
+/* Theirs, in memory that is not dumped. */
+struct secrets {
+	uint8_t old[BLM_SECRET_BYTES], new[BLM_SECRET_BYTES];
+};
+
+static int look_at(struct old *ret, struct blm_store *store, const char *name)
+{
+	const struct blm_view *view;
+	struct blm_filter *f;
+	int r = blm_open(&f, store, name, false);
+
+	if (r == -EBADMSG || r == -ENODATA)
+		return blm_fail_more(r, "; what it was is not known, so it is not rebuilt: drop it, or remove the file, and make it anew with "
+				     "`bloomery create` or `bloomery build`");
+	if (r < 0)
+		return r;
+	r = blm_info(f, &ret->info);
+	view = current_view(f);
+	if (view->secret)
+		blm_secret_copy(ret->secret, view->secret);
+	ret->no_shadow = view->whole.kind->shadow && !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED));
+	blm_close(f);
+	return r;
+}
+
+/* The old filter's options, less those that follow from the others if these change, and what is asked for. */
+static int join_options(struct old *old, const struct blm_params *p)
+{
+	const struct blm_option *o = blm_kind_by_name(old->info.kind)->options;
+	size_t bytes = strlen(old->info.options) + (p->options ? strlen(p->options) : 0) + 2;
+	char *at;
+
+	if (!o)
+		return 0;
+	for (int i = 0; o[i].name; i++)
+		bytes += strlen(o[i].name) + 3;
+	old->options = malloc(bytes);
+	if (!old->options)
+		return blm_fail(-ENOMEM, "out of memory");
+	at = stpcpy(old->options, old->info.options);
+	for (; (p->rate > 0 || p->options) && o->name; o++)
+		if (o->by_rate)
+			at = stpcpy(stpcpy(stpcpy(at, ","), o->name), "=0");
+	if (p->options)
+		stpcpy(stpcpy(at, ","), p->options);
+	return 0;
+}
+
+/* What grew comes to one stage that is large enough, also for the keys that were false positives when they came, and so not counted. */
+static uint64_t capacity_of(const struct blm_info *info)
+{
+	double keys = (double)info->keys;
+
+	if (!(info->can & BLM_GROWS) || info->keys <= info->capacity)
+		return info->capacity;
+	return (uint64_t)ceil((keys + 5 * sqrt(keys * info->rate)) / (1 - info->rate));
+}
+
+/* That of an iblt comes of how many keys it lists, unless a lower one was asked for: then with other keys another one comes. */
+static double rate_of(const struct old *old)
+{
+	const struct blm_info *info = &old->info;
+	const struct blm_params same = { .kind = info->kind, .capacity = info->capacity, .options = old->options };
+	struct blm_plan plan;
+
+	return info->can & BLM_CAN_LIST && blm_plan(&plan, &same) == 0 && plan.rate == info->rate ? 0 : info->rate;
+}
+
+/* Does the format say itself what its filters are? Of our own they are anything. */
+static bool is_planned_whole(const char *name)
+{
+	const struct blm_format *format = name ? blm_format_by_name(name) : NULL;
+
+	return format && format->families;
+}
+
+/* A new seed is as good as the old one. Where another hash is asked for that the old kind does not take, the kind follows. */
+static void with_old(struct blm_params *p, const struct old *old)
+{
+	bool as_it_is = !p->hash && !p->kind && !p->scheme && !p->format && !p->options && !p->seed_count;
+	const struct blm_info *info = &old->info;
+	bool other_hash = p->hash != NULL;
+	struct blm_plan plan;
+
+	if (!p->capacity && !p->cells)
+		p->capacity = capacity_of(info);
+	if (!(p->rate > 0) && !p->cells)
+		p->rate = rate_of(old);
+	p->sparse |= info->sparse;
+	p->no_shadow |= old->no_shadow;
+	if (is_planned_whole(p->format))
+		return;
+	/* so that the other program takes the new one, too; with its options, if it can */
+	for (int i = 0; i < 2 && as_it_is && old->info.origin; i++) {
+		struct blm_params theirs = *p;
+
+		theirs.format = old->info.origin;
+		theirs.options = i ? NULL : old->options;
+		if (blm_plan(&plan, &theirs) == 0) {
+			*p = theirs;
+			return;
+		}
+	}
+	if (!other_hash) {
+		p->hash = info->hash;
+		p->tweak = p->tweak ? p->tweak : info->tweak;
+		p->secret = info->keyed && !p->secret ? old->secret : p->secret;
+	}
+	if (!p->scheme && !other_hash && !p->kind)
+		p->scheme = info->scheme;
+	if (old->options && (!p->kind || !strcmp(p->kind, info->kind)))
+		p->options = old->options;
+	if (!p->kind) {
+		p->kind = info->kind;
+		if (other_hash && blm_plan(&plan, p) == -EOPNOTSUPP)
+			p->kind = p->options = NULL;
+	}
+}
+
+static int fill_and_swap(struct blm_place *place, const struct blm_making *making, int (*fill)(struct blm_filter *new, void *context), void *context)
+{
+	struct blm_unborn unborn;
+	struct blm_carry *carry;
+	struct blm_filter *lent;
+	int r = blm_carry_begin(&carry, place);
+
+	if (r < 0)
+		return r;
+	r = blm_unborn_make(&unborn, place, making);
+	if (r < 0) {
+		blm_carry_end(carry);
+		return r;
+	}
+	r = blm_unborn_lend(&lent, &unborn, place);
+	if (r == 0) {
+		lent->carry = carry;
+		r = fill(lent, context);
+		blm_unborn_take_back(&unborn, lent);
+	}
+	if (r >= 0)
+		r = blm_replace_by(place, &unborn, carry);
+	blm_unborn_end(&unborn);
+	blm_carry_end(carry);
+	return r;
+}
+
+BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
+			int (*fill)(struct blm_filter *new, void *context), void *context)
+{
+	BLM_INSIDE;
+	struct blm_making *making = malloc(sizeof(*making));
+	struct old *old = calloc(1, sizeof(*old));
+	struct secrets *secrets = blm_hidden_new(sizeof(*secrets));
+	struct blm_params p = *params;
+	struct blm_place named, place;
+	int r = making && old && secrets ? 0 : blm_fail(-ENOMEM, "out of memory");
+
+	if (r == 0) {
+		old->secret = secrets->old;
+		r = look_at(old, store, name);
+	}
+	if (r == 0)
+		r = join_options(old, &p);
+	if (r == 0) {
+		with_old(&p, old);
+		r = blm_making_from(making, &p, secrets->new);
+	}
+	if (r == 0)
+		r = blm_check_empty(making->of, name);
+	if (r == 0)
+		r = blm_place_set(&named, store, name);
+	if (r == 0) {		/* the new file is made where a link leads to, which is where it is to be put */
+		r = blm_place_follow(&place, &named);
+		blm_place_clear(&named);
+	}
+	if (r == 0) {
+		r = fill_and_swap(&place, making, fill, context);
+		blm_place_clear(&place);
+	}
+	blm_hidden_free(secrets);
+	free(making);
+	if (old)
+		free(old->options);
+	free(old);
+	return r;
+}

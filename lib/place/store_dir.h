@@ -1,0 +1,83 @@
+/*
+ * store_dir.h - a store from the inside: what place.c asks of it
+ *
+ * A store is a directory with the catalog in `catalog/`, the filters in `filters/`, each named by its uuid, and the secrets of
+ * keyed filters in `keys/`, each named by its key id. A name is a key in the catalog and never part of a path.
+ */
+#ifndef BLM_STORE_H
+#define BLM_STORE_H
+
+#include "bloomery.h"
+#include "catalog/catalog.h"
+#include "file/layout.h"
+#include "file/new_file.h"
+#include "place/place.h"
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+struct blm_view;
+
+struct blm_store {
+	_Atomic unsigned references;
+	char *dir;			/* as the user gave it, for messages */
+	char *path;			/* the same, absolute, wherever that can be told */
+	int filters;			/* descriptors of the folders */
+	int keys;			/* -1 where it may not be looked into; keys_errno says why */
+	int keys_errno;
+	bool write;
+	bool anyone;			/* what every user may change is taken, too */
+	struct blm_catalog *catalog;
+};
+
+enum { BLM_UUID_TEXT = 37, BLM_FILE_TEXT = 41 };
+
+void blm_uuid_text(const uint8_t uuid[16], char ret[BLM_UUID_TEXT]);
+/* The name of a filter's file in filters/: its uuid and ".blm". */
+void blm_uuid_file(const uint8_t uuid[16], char ret[BLM_FILE_TEXT]);
+
+/* The path of a filter's file, for people; cut if it does not fit. */
+void blm_store_path(const struct blm_store *store, const uint8_t uuid[16], char ret[BLM_PATH_MAX]);
+
+/* What the catalog keeps of the file with this header. */
+void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes);
+
+/* What the file says that it is; false if its header is damaged, or no filter's. Does it say for certain that it is another filter? */
+bool blm_store_constant(int fd, struct blm_constant *ret);
+bool blm_store_is_another(int fd, const uint8_t uuid[16]);
+
+bool blm_folder_is_empty(int folder);
+
+/* The mode of a filter's file, or a negative errno without words. */
+int blm_store_file_mode(const struct blm_store *store, const uint8_t uuid[16], unsigned *ret);
+/* -EPERM, with words, where every user may write to a part of the store; where the name leads to a file that every user may write to, and that is not meant. */
+int blm_store_check_modes(const char *dir);
+int blm_store_check_mode(struct blm_store *store, const char *name);
+
+/* label.c: bring the name record of a filter's file in line with the catalog. */
+int blm_write_record(struct blm_store *store, const char *name);
+int blm_write_record_to(struct blm_view *view, const char *name, const struct blm_entry *entry);	/* of this file, under BLM_LOCK_SYNC */
+
+struct blm_store *blm_store_hold(struct blm_store *store);
+
+/* 0, or -EINVAL with words: is this a name? */
+int blm_check_name(const char *name);
+int blm_check_new_name(const char *name);	/* ... that one more filter may have */
+
+/* As blm_place_...() in place.h, for a place in a store. */
+int blm_store_open_file(struct blm_store *store, const char *name, bool write, struct blm_told *ret_told);
+int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
+int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
+int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
+/* 0, or a negative errno without words. Whoever opens the store by its path now finds that file. */
+int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
+void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);	/* deletes the file of that name, unless it is another filter's */
+/* keyring.c: a filter is gone from filters/, and its secret goes too, unless another file there needs it. */
+void blm_store_lose_secret(struct blm_store *store, const uint8_t key_id[8]);
+/* keyring.c: can it be told whether the secret is there? Not by users who may not look into keys/. */
+bool blm_store_may_look(const struct blm_store *store, const uint8_t key_id[8]);
+/* The catalog forgets of which filters it was, that were replaced or dropped and whose files are gone. */
+int blm_store_forget_gone(struct blm_store *store);
+int blm_store_synced(struct blm_store *store, const char *name, const struct blm_synced *what);
+
+#endif

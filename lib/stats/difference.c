@@ -1,0 +1,178 @@
+/* difference.c - what two filters of one template differ by: how many keys, and which */
+#include "algebra/combine.h"
+#include "durable/blocksum.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- How many ---- */
+
+static int count_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
+
+	a->kind->differ(a, b, at, bytes, &worker->census[0]);
+	return 0;
+}
+
+static int count_difference(const struct blm_view *const view[2], struct blm_value *ret)
+{
+	const struct blm_part *part = &view[0]->part[0];
+	struct blm_census *census = calloc(1, sizeof(*census));
+	int r = census ? blm_pass(&(struct blm_pass){ .views = view, .count = 2, .censuses = 1, .most = BLM_PIECE, .piece = count_piece }, census)
+		       : blm_fail(-ENOMEM, "out of memory");
+
+	if (r == 0)
+		ret->value = part->kind->difference_of(&part->shape, census, &ret->error);
+	free(census);
+	return r;
+}
+
+BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret)
+{
+	BLM_INSIDE;
+	const struct blm_filter *const f[2] = { a, b };
+	const struct blm_view *view[2];
+	struct blm_comparison c;
+	int r = blm_views_at_once(view, f, 2);
+
+	if (r < 0)
+		return r;
+	if (view[0]->part[0].kind->differ) {
+		r = blm_check_template(view[0], a, view[1], b);
+		return r < 0 ? r : count_difference(view, ret);
+	}
+	r = blm_compare(a, b, &c);
+	if (r == 0)
+		*ret = c.difference;
+	return r;
+}
+
+/* ---- Which ---- */
+
+struct key {
+	size_t len;
+	bool in_b;
+	uint8_t bytes[];
+};
+
+struct keys {
+	struct key **key;
+	size_t count, room;
+};
+
+static int keep(void *context, const struct blm_key *key, bool in_b)
+{
+	struct keys *k = context;
+	struct key *copy = malloc(sizeof(*copy) + key->len);
+
+	if (copy && k->count == k->room) {
+		size_t room = k->room ? 2 * k->room : 64;
+		struct key **more = realloc(k->key, room * sizeof(*more));
+
+		if (more) {
+			k->key = more;
+			k->room = room;
+		}
+	}
+	if (!copy || k->count == k->room) {
+		free(copy);
+		return -ENOMEM;
+	}
+	copy->len = key->len;
+	copy->in_b = in_b;
+	memcpy(copy->bytes, key->bytes, key->len);
+	k->key[k->count++] = copy;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct key *x = *(struct key *const *)a, *y = *(struct key *const *)b;
+	int by = memcmp(x->bytes, y->bytes, x->len < y->len ? x->len : y->len);
+
+	return by ? by : x->len != y->len ? (x->len < y->len ? -1 : 1) : x->in_b - y->in_b;
+}
+
+static void forget(struct keys *k)
+{
+	for (size_t i = 0; i < k->count; i++)
+		free(k->key[i]);
+	free(k->key);
+}
+
+/* Both as they are at one moment. All who hold several files do so in one order; one file is held once. */
+static int hold(struct blm_still still[2], bool held[2], const struct blm_filter *const f[2], const struct blm_view *const view[2])
+{
+	const struct blm_image *x = &view[0]->image, *y = &view[1]->image;
+	int first = x->device != y->device ? x->device > y->device : x->inode > y->inode, r;
+
+	held[0] = held[1] = false;
+	r = blm_still_begin(&still[first], f[first], (struct blm_view *)view[first]);
+	held[first] = r == 0;
+	if (r == 0 && (x->device != y->device || x->inode != y->inode)) {
+		r = blm_still_begin(&still[!first], f[!first], (struct blm_view *)view[!first]);
+		held[!first] = r == 0;
+	}
+	return r;
+}
+
+/* Or damaged: of a sealed file that is known. Bytes that are not those that were written are never taken for keys, so it is time to ask now. */
+static int too_many(const struct blm_filter *const f[2], const struct blm_view *const view[2])
+{
+	const struct blm_shape *shape = &view[0]->part[0].shape;
+	struct blm_value keys;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++)
+		r = blm_guard_intact(view[i], 0, 0, shape->bytes, f[i]->place.shown);
+	if (r == 0)
+		r = count_difference(view, &keys);
+
+	return r < 0 ? r : blm_fail(-EXFULL, "%s and %s: about %.0f keys differ, ± %.0f, more than tables of %llu cells can list; ones for %.0f keys would, "
+				    "or a key was added twice to one of them", f[0]->place.shown, f[1]->place.shown, keys.value, keys.error,
+				    (unsigned long long)shape->cells, ceil(fmax(keys.value + 3 * keys.error, 1.25 * (double)shape->capacity)));
+}
+
+static int find(struct keys *ret, const struct blm_filter *const f[2], const struct blm_view *const view[2])
+{
+	struct blm_still still[2];
+	bool held[2];
+	int r = hold(still, held, f, view);
+
+	if (r == 0)
+		r = view[0]->part[0].kind->differences(&view[0]->part[0], &view[1]->part[0], &view[0]->hasher, keep, ret);
+	if (r == -EXFULL)
+		r = too_many(f, view);
+	if (r == -ENOMEM)
+		r = blm_fail(r, "%s: out of memory", f[0]->place.shown);
+	for (int i = 0; i < 2; i++)
+		if (held[i])
+			blm_still_end(&still[i]);
+	for (int i = 0; r == 0 && i < 2; i++)
+		r = blm_check_struck(f[i], view[i]);
+	return r;
+}
+
+BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter *b,
+			    int (*each)(void *context, const void *key, size_t len, bool in_b), void *context)
+{
+	BLM_INSIDE;
+	const struct blm_filter *const f[2] = { a, b };
+	const struct blm_view *view[2];
+	struct keys keys = { 0 };
+	int r = blm_views_at_once(view, f, 2);
+
+	if (r == 0)
+		r = blm_check_template(view[0], a, view[1], b);
+	if (r == 0 && !view[0]->part[0].kind->differences)
+		r = blm_cannot(view[0], a, "list the keys that differ", BLM_CAN_LIST);
+	if (r == 0)
+		r = find(&keys, f, view);
+	if (r == 0 && keys.count)
+		qsort(keys.key, keys.count, sizeof(*keys.key), by_bytes);
+	for (size_t i = 0; r == 0 && i < keys.count; i++)
+		r = each(context, keys.key[i]->bytes, keys.key[i]->len, keys.key[i]->in_b);
+	forget(&keys);
+	return r;
+}

@@ -1,0 +1,240 @@
+/*
+ * estimate.c - how full, how wrong, how many, how much in common: from the bits, with standard errors
+ *
+ * S. J. Swamidass and P. Baldi, "Mathematical Correction for Fingerprint Similarity Measures to Improve Chemical Retrieval",
+ * J. Chem. Inf. Model. 47(3), 2007. An intersection is |A| + |B| - |A or B|, three counts of the same sort: the bits that two
+ * filters have in common are more than those of their common keys, and would say too many.
+ */
+#include "algebra/combine.h"
+
+#include <math.h>
+
+enum { SAMPLE_BYTES = 16 << 20, SAMPLE_PIECE = 64 << 10 };
+
+/* Cells among the data that were read, those past the last one with them: a cell lies in one word of 64 bits. */
+static double cells_read(const struct blm_part *part, const struct blm_census *c)
+{
+	return (double)(c->bytes / 8) * (64 / part->shape.cell_bits);
+}
+
+struct blm_value blm_keys_of_census(const struct blm_part *part, const struct blm_census *c, bool *ret_saturated)
+{
+	double cells = fmin(cells_read(part, c), (double)part->shape.cells);
+	struct blm_value keys = { 0 };
+
+	*ret_saturated = (double)c->ones >= cells && !part->kind->exact;
+	if (*ret_saturated)	/* as many as all cells but one would say: the least that it can be */
+		keys.value = part->kind->keys_of(&part->shape, (cells - 1) / cells, &keys.error);
+	else
+		keys.value = part->kind->keys_of(&part->shape, (double)c->ones / cells, &keys.error);
+	return keys;
+}
+
+double blm_rate_of_parts(const struct blm_view *view, const struct blm_census *census)
+{
+	double no = 1, kept = 1;
+
+	for (unsigned i = 0; i < view->parts; i++) {
+		double rate = view->part[i].kind->rate_of(&view->part[i].shape, &census[i]);
+		int counts = blm_part_counts(view, i);
+
+		no *= counts > 0 ? 1 - rate : 1;
+		kept *= counts < 0 ? 1 - rate : 1;
+	}
+	return view->parts == 1 ? view->part[0].kind->rate_of(&view->part[0].shape, &census[0]) : (1 - no) * kept;
+}
+
+/* A sample: pieces at even distances, from the first to the last, as many as make SAMPLE_BYTES. */
+static void sample(const struct blm_part *part, struct blm_census *to)
+{
+	uint64_t pieces = SAMPLE_BYTES / SAMPLE_PIECE, last = part->shape.bytes - SAMPLE_PIECE;
+
+	for (uint64_t i = 0; i < pieces; i++) {
+		uint64_t at = (uint64_t)((double)last * (double)i / (double)(pieces - 1)) / 64 * 64;
+
+		part->kind->census(part, part->bytes + at, SAMPLE_PIECE, to);
+	}
+}
+
+/*
+ * The standard error of a mean that was counted in a sample, drawn without putting back. The cells of a classic filter are about
+ * independent; in blocks the keys come in lumps, so there the variance is that between the blocks, of f(share of ones).
+ */
+static double sample_error(const struct blm_part *part, const struct blm_census *c, double share, double power)
+{
+	double left = 1 - (double)c->bytes / (double)part->shape.bytes, blocks = 0, sum = 0, squares = 0, cells;
+
+	if (left <= 0)
+		return 0;
+	for (unsigned x = 0; x <= 512; x++) {
+		double f = pow(x / 512.0, power), many = (double)c->blocks[x];
+
+		blocks += many;
+		sum += many * f;
+		squares += many * f * f;
+	}
+	if (blocks > 0)
+		return sqrt(fmax(squares / blocks - sum * sum / (blocks * blocks), 0) / blocks * left);
+	/* the error of x^k is k x^(k-1) times that of x */
+	cells = cells_read(part, c);
+	return power * pow(share, power - 1) * sqrt(share * (1 - share) / cells * left);
+}
+
+/*
+ * The rule of three, where a sample has not a single one: what is three times as rare as one in all that was looked at is missed with a
+ * probability of 5 %. In blocks what is looked at is blocks, where a key has all its ones in one; else cells.
+ */
+static void add_bounds(const struct blm_part *part, const struct blm_census *c, struct blm_estimate *to)
+{
+	double probes = part->shape.probes, all = (double)part->shape.bytes / (double)c->bytes, cells = (double)c->bytes * 8 / part->shape.cell_bits;
+	double keys = c->blocks[0] ? 3 * all : 3 * all / probes;
+	double rate = c->blocks[0] ? 3 / (double)c->blocks[0] * pow(probes / 512, probes) : pow(3 / cells, probes);
+
+	to->keys.error = hypot(to->keys.error, keys);
+	to->fill.error = hypot(to->fill.error, keys * probes);
+	to->rate.error = hypot(to->rate.error, rate);
+}
+
+static void add_part(const struct blm_view *view, unsigned i, const struct blm_census *c, struct blm_estimate *to)
+{
+	const struct blm_part *part = &view->part[i];
+	int counts = blm_part_counts(view, i);
+	double cells = (double)part->shape.cells, read = fmin(cells_read(part, c), cells);
+	double fill = (double)c->ones / read, fill_error = sample_error(part, c, fill, 1), aside, ignored;
+	bool saturated;
+	struct blm_value keys = blm_keys_of_census(part, c, &saturated);
+
+	/* the sample's own error on top: how far the answer moves when the fill does */
+	aside = fill_error > 0 && fill + fill_error < 1 ? part->kind->keys_of(&part->shape, fill + fill_error, &ignored) - keys.value : 0;
+	to->sampled_bytes += c->bytes;
+	if (!counts)
+		return;
+	to->keys.value += counts * keys.value;
+	to->keys.error = hypot(to->keys.error, hypot(keys.error, aside));
+	to->saturated |= saturated && c->bytes >= part->shape.bytes;
+	to->ones += c->ones;
+	to->fill.value += fill * cells;
+	to->fill.error = hypot(to->fill.error, fill_error * cells);
+	to->rate.error = hypot(to->rate.error, sample_error(part, c, fill, part->shape.probes));
+	if (!c->ones && c->bytes < part->shape.bytes)
+		add_bounds(part, c, to);
+}
+
+BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_estimate *ret)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	struct blm_estimate e = { 0 };
+	struct blm_census *census = calloc(view->parts, sizeof(*census));
+	double cells = 0;
+	int r = 0;
+
+	if (!census)
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
+		const struct blm_part *part = &view->part[i];
+
+		if (!part->kind->census)
+			r = blm_cannot(view, f, "tell how many keys they hold", BLM_CAN_ESTIMATE);
+		else if (exact || part->kind->exact || part->shape.bytes <= SAMPLE_BYTES)
+			r = blm_union_census(&view, 1, i, &census[i]);
+		else
+			sample(part, &census[i]);
+		if (r == 0) {
+			add_part(view, i, &census[i], &e);
+			cells += blm_part_counts(view, i) ? (double)part->shape.cells : 0;
+		}
+	}
+	if (r == 0)
+		r = blm_check_struck(f, view);
+	if (r == 0) {
+		e.keys.value = fmax(e.keys.value, 0);
+		if (cells > 0) {	/* none: all parts of it are past */
+			e.fill.value /= cells;
+			e.fill.error /= cells;
+		}
+		e.rate.value = blm_rate_of_parts(view, census);
+		*ret = e;
+	}
+	free(census);
+	return r;
+}
+
+/* ---- Two filters ---- */
+
+static struct blm_value ratio(struct blm_value a, struct blm_value b)
+{
+	struct blm_value q = { .value = b.value > 0 ? a.value / b.value : 0 };
+
+	if (b.value > 0)
+		q.error = hypot(a.error / b.value, q.value * b.error / b.value);
+	return q;
+}
+
+/* Of a part that only one of them has come to have, that one alone. */
+static int count_pair(const struct blm_view *const view[2], unsigned i, struct blm_census to[3])
+{
+	int r, which = i >= view[0]->parts;
+
+	if (i < view[0]->parts && i < view[1]->parts)
+		return blm_pair_census(view, i, to);
+	r = blm_union_census(&view[which], 1, i, &to[which]);
+	to[2] = to[which];
+	return r;
+}
+
+BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret)
+{
+	BLM_INSIDE;
+	const struct blm_filter *const f[2] = { a, b };
+	const struct blm_view *view[2];
+	struct blm_comparison c = { 0 };
+	struct blm_value *sizes[3] = { &c.a, &c.b, &c.both };
+	struct blm_census *census = NULL;
+	double ones[3] = { 0 };
+	int r = blm_views_at_once(view, f, 2);
+
+	if (r == 0)
+		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a, view[1], b)
+						  : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
+	if (r == 0 && !(census = malloc(3 * sizeof(*census))))
+		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.shown);
+	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++) {
+		const struct blm_view *one = i < view[0]->parts ? view[0] : view[1];
+
+		memset(census, 0, 3 * sizeof(*census));
+		r = count_pair(view, i, census);
+		for (int which = 0; r == 0 && which < 3; which++) {
+			bool saturated;
+			struct blm_value keys;
+
+			if (!census[which].bytes || !blm_part_counts(one, i))
+				continue;
+			keys = blm_keys_of_census(&one->part[i], &census[which], &saturated);
+			sizes[which]->value += blm_part_counts(one, i) * keys.value;
+			sizes[which]->error = hypot(sizes[which]->error, keys.error);
+			ones[which] += (double)census[which].ones;
+			c.saturated |= saturated;
+		}
+		if (r == 0 && one->part[i].kind->difference_of)
+			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &census[2], &c.difference.error);
+	}
+	if (r == 0)
+		r = blm_check_struck(a, view[0]);
+	if (r == 0)
+		r = blm_check_struck(b, view[1]);
+	free(census);
+	if (r < 0)
+		return r;
+	/* the three errors are alike and far from independent; added up as if they were, they bound the truth from above */
+	c.common.value = fmax(0, c.a.value + c.b.value - c.both.value);
+	c.common.error = hypot(hypot(c.a.error, c.b.error), c.both.error);
+	if (!view[0]->part[0].kind->difference_of) {
+		c.difference.value = fmax(0, 2 * c.both.value - c.a.value - c.b.value);
+		c.difference.error = hypot(hypot(c.a.error, c.b.error), 2 * c.both.error);
+	}
+	c.jaccard = ratio(c.common, c.both);
+	c.tanimoto.value = ones[2] > 0 ? (ones[0] + ones[1] - ones[2]) / ones[2] : 0;
+	*ret = c;
+	return 0;
+}

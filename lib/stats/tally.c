@@ -1,0 +1,90 @@
+/* tally.c - how many cells are set in filters, and in their union, and the keys that this tells of */
+#include "algebra/combine.h"
+
+#include <math.h>
+
+enum { STEP = 4 << 10 };	/* bytes that are combined at once: they stay in the first cache */
+
+static int count_one(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct blm_part *part = &pass->views[0]->part[pass->part];
+
+	part->kind->census(part, part->bytes + at, bytes, &worker->census[0]);
+	return 0;
+}
+
+void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size_t count, unsigned i, uint64_t at, size_t bytes, uint8_t *to)
+{
+	struct blm_part part = views[0]->part[i];
+
+	part.alone = true;
+	part.marks = NULL;
+	for (size_t done = 0; done < bytes; done += STEP) {
+		size_t some = bytes - done < STEP ? bytes - done : STEP;
+
+		memcpy(to + done, part.bytes + at + done, some);
+		for (size_t v = 1; v < count; v++)
+			(op == BLM_UNION ? part.kind->unite : part.kind->intersect)(&part, to + done, views[v]->part[i].bytes + at + done, some);
+	}
+}
+
+static int count_or(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct blm_part *part = &pass->views[0]->part[pass->part];
+
+	blm_combine_bytes(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
+	part->kind->census(part, worker->room, bytes, &worker->census[0]);
+	return 0;
+}
+
+int blm_union_census(const struct blm_view *const *views, size_t count, unsigned i, struct blm_census *to)
+{
+	return blm_pass(&(struct blm_pass){ .views = views, .count = count, .part = i, .censuses = 1, .most = BLM_PIECE,
+					    .piece = count == 1 ? count_one : count_or }, to);
+}
+
+static int count_both(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+{
+	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
+
+	a->kind->census(a, a->bytes + at, bytes, &worker->census[0]);
+	b->kind->census(b, b->bytes + at, bytes, &worker->census[1]);
+	if (a->kind->differ)
+		a->kind->differ(a, b, at, bytes, &worker->census[2]);
+	blm_combine_bytes(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
+	a->kind->census(a, worker->room, bytes, &worker->census[2]);
+	return 0;
+}
+
+int blm_pair_census(const struct blm_view *const views[2], unsigned i, struct blm_census to[3])
+{
+	return blm_pass(&(struct blm_pass){ .views = views, .count = 2, .part = i, .censuses = 3, .most = BLM_PIECE, .piece = count_both }, to);
+}
+
+uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_census *census)
+{
+	double keys = 0;
+	bool saturated;
+
+	for (unsigned i = 0; i < view->parts; i++)
+		keys += blm_part_counts(view, i) * blm_keys_of_census(&view->part[i], &census[i], &saturated).value;
+	return (uint64_t)llround(fmax(keys, 0));
+}
+
+int blm_keys_of_bits(const struct blm_view *view, uint64_t *ret)
+{
+	struct blm_census *census;
+	int r = 0;
+
+	if (!view->part[0].kind->census)
+		return -EOPNOTSUPP;
+	census = calloc(view->parts, sizeof(*census));
+	if (!census)
+		return blm_fail(-ENOMEM, "out of memory");
+	for (unsigned i = 0; r == 0 && i < view->parts; i++)
+		r = blm_union_census(&view, 1, i, &census[i]);
+	if (r == 0)
+		*ret = blm_keys_of_parts(view, census);
+	free(census);
+	return r;
+}

@@ -1,0 +1,231 @@
+/* scan.c - going over the data of filters once, piece by piece, with several threads */
+#include "file/paging.h"
+#include "view/scan.h"
+#include "base/thread.h"
+
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A range is what a thread takes at a time: whole huge pages, few enough that taking one costs nothing. */
+enum { RANGE = 8 << 20, MOST_THREADS = 8 };
+
+static _Atomic unsigned wanted_threads;
+
+BLM_API void blm_use_threads(unsigned threads)
+{
+	atomic_store(&wanted_threads, threads);
+}
+
+static unsigned threads_for(uint64_t bytes)
+{
+	unsigned wanted = atomic_load(&wanted_threads);
+	uint64_t ranges = bytes / RANGE;
+	cpu_set_t set;
+
+	if (!wanted)
+		wanted = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+	if (wanted > MOST_THREADS)
+		wanted = MOST_THREADS;
+	return ranges < wanted ? (unsigned)ranges + !ranges : wanted;
+}
+
+/* ---- Holes ---- */
+
+/* Behind the end of a file that was cut there are no holes: what is not there any more is to be missed, not to be zeros. */
+static bool ends_before(int fd, uint64_t bytes)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size < bytes;
+}
+
+bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
+{
+	const struct blm_part *part = &view->part[i];
+	uint64_t base = (uint64_t)(part->bytes - view->image.map);
+	off_t data, hole;
+
+	if (at >= part->shape.bytes)
+		return false;
+	*ret_from = at;
+	*ret_to = part->shape.bytes;
+	if (!view->holes || view->image.fd < 0)
+		return true;
+	data = lseek(view->image.fd, (off_t)(base + at), SEEK_DATA);
+	if (data < 0)		/* ENXIO: only holes from here on */
+		return errno != ENXIO || ends_before(view->image.fd, base + part->shape.bytes);
+	if ((uint64_t)data >= base + part->shape.bytes)
+		return false;
+	hole = lseek(view->image.fd, data, SEEK_HOLE);
+	*ret_from = ((uint64_t)data - base) / 64 * 64;
+	if (hole > 0 && (uint64_t)hole < base + part->shape.bytes)
+		*ret_to = round_up((uint64_t)hole - base, 64);
+	return true;
+}
+
+/* Where any of the views has data, from `at` on, in whole blocks: the first such stretch of [at, end); `end` if none has. */
+static uint64_t next_data(const struct blm_pass *pass, uint64_t at, uint64_t end, uint64_t *ret_to)
+{
+	uint64_t first = end, from, to;
+
+	for (size_t v = 0; v < pass->count; v++)
+		if (blm_next_data(pass->views[v], pass->part, at, &from, &to) && from / BLM_BLOCK * BLM_BLOCK < first) {
+			first = from / BLM_BLOCK * BLM_BLOCK;
+			to = round_up(to, BLM_BLOCK);
+			*ret_to = to < end ? to : end;
+		}
+	return first;
+}
+
+/* ---- Taking ranges, going over them ---- */
+
+struct run {
+	const struct blm_pass *pass;
+	uint64_t bytes;
+	pthread_mutex_t mutex;		/* for what follows */
+	uint64_t at, to;		/* the stretch of data that is being given out; at: the first byte that nobody has */
+	uint64_t zeros;			/* of holes, so far */
+	int failed;			/* what the first failure was, and its words, which lie in the thread that had it */
+	char why[1024];
+};
+
+struct thread {
+	struct run *run;
+	struct blm_worker worker;
+	pthread_t id;
+};
+
+/*
+ * The next range of data for a thread. Holes are looked for from front to back, once: where many a hole is, or none in much data, that
+ * takes the system long.
+ */
+static bool take(struct run *run, uint64_t *ret_from, uint64_t *ret_to)
+{
+	uint64_t from, end;
+
+	pthread_mutex_lock(&run->mutex);
+	if (!run->failed && run->at == run->to && run->to < run->bytes) {
+		from = next_data(run->pass, run->at, run->bytes, &run->to);
+		run->zeros += from - run->at;
+		run->at = from;
+		if (from == run->bytes)
+			run->to = from;
+	}
+	end = run->at / RANGE * RANGE + RANGE;
+	*ret_from = run->at;
+	*ret_to = run->at = run->failed ? run->at : end < run->to ? end : run->to;
+	pthread_mutex_unlock(&run->mutex);
+	return *ret_from < *ret_to;
+}
+
+/* Small pages are read one by one where nobody asks for more at once. */
+static void ask_for(const struct blm_pass *pass, uint64_t from, uint64_t to)
+{
+	for (size_t v = 0; v < pass->count; v++)
+		if (!pass->views[v]->huge && pass->views[v]->part[pass->part].shape.bytes >= RANGE)
+			blm_pages_want(pass->views[v]->part[pass->part].bytes + from, to - from);
+}
+
+static void fail(struct run *run, int err)
+{
+	pthread_mutex_lock(&run->mutex);
+	if (!run->failed) {
+		strncpy(run->why, blm_why(), sizeof(run->why) - 1);
+		run->failed = err;
+	}
+	pthread_mutex_unlock(&run->mutex);
+}
+
+static void *work(void *context)
+{
+	struct thread *t = context;
+	const struct blm_pass *pass = t->run->pass;
+	uint64_t from, to;
+	int r = 0;
+
+	while (r == 0 && take(t->run, &from, &to)) {
+		ask_for(pass, from, to);
+		while (r == 0 && from < to) {
+			size_t bytes = to - from < pass->most ? (size_t)(to - from) : pass->most;
+
+			r = pass->piece(pass, &t->worker, from, bytes);
+			from += bytes;
+		}
+	}
+	if (r < 0)
+		fail(t->run, r);
+	return NULL;
+}
+
+/* ---- All of them ---- */
+
+static void free_worker(struct blm_worker *worker)
+{
+	free(worker->census);
+	free(worker->room);
+}
+
+static bool make_worker(struct blm_worker *worker, const struct blm_pass *pass)
+{
+	worker->census = calloc(pass->censuses + 1, sizeof(*worker->census));
+	worker->room = aligned_alloc(64, pass->most);
+	if (worker->census && worker->room)
+		return true;
+	free_worker(worker);
+	return false;
+}
+
+static void count_zeros(const struct blm_pass *pass, uint64_t bytes, struct blm_census *to)
+{
+	for (unsigned c = 0; c < pass->censuses; c++) {
+		to[c].bytes += bytes;
+		to[c].blocks[0] += bytes / 64;
+	}
+}
+
+static void add_census(struct blm_census *to, const struct blm_census *from)
+{
+	to->bytes += from->bytes;
+	to->ones += from->ones;
+	to->lanes += from->lanes;
+	to->sum += from->sum;
+	to->squares += from->squares;
+	for (size_t x = 0; x < ARRAY_LEN(to->blocks); x++)
+		to->blocks[x] += from->blocks[x];
+}
+
+/* The caller works too; a helper that cannot be had is done without. */
+int blm_pass(const struct blm_pass *pass, struct blm_census *to)
+{
+	struct run run = { .pass = pass, .bytes = pass->views[0]->part[pass->part].shape.bytes,
+			   .mutex = PTHREAD_MUTEX_INITIALIZER };
+	unsigned wanted = threads_for(run.bytes), count = 1;
+	struct thread thread[MOST_THREADS];
+
+	thread[0] = (struct thread){ .run = &run };
+	if (!make_worker(&thread[0].worker, pass))
+		return blm_fail(-ENOMEM, "out of memory");
+	while (count < wanted) {
+		struct thread *t = &thread[count];
+
+		*t = (struct thread){ .run = &run };
+		if (!make_worker(&t->worker, pass))
+			break;
+		if (blm_thread_start(&t->id, work, t)) {
+			free_worker(&t->worker);
+			break;
+		}
+		count++;
+	}
+	work(&thread[0]);
+	for (unsigned i = 0; i < count; i++) {
+		if (i)
+			pthread_join(thread[i].id, NULL);
+		for (unsigned c = 0; c < pass->censuses; c++)
+			add_census(&to[c], &thread[i].worker.census[c]);
+		free_worker(&thread[i].worker);
+	}
+	count_zeros(pass, run.zeros, to);
+	return run.failed ? blm_fail(run.failed, "%s", run.why) : 0;
+}

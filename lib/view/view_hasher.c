@@ -1,0 +1,71 @@
+/* view_hasher.c - what hashes the keys of a filter: found from its template, and for callers who hash beforehand */
+#include "handle/handle.h"
+
+/* ---- From a template ---- */
+
+int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *shown)
+{
+	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
+	const char *why;
+
+	if (!family)
+		return blm_fail(-EPROTONOSUPPORT, "%s: hash family %u, which this program does not know; "
+				"a later version may", shown, le32toh(t->family));
+	if (family->need && (why = family->need()))
+		return blm_fail(-ELIBACC, "%s: the hash %s: %s", shown, family->name, why);
+	*ret = (struct blm_hasher){
+		.family = family, .seeds = seeds, .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak), .secret = secret,
+	};
+	for (uint32_t i = 0; i < ret->seed_count; i++)
+		seeds[i] = le64toh(t->seeds[i]);
+	return blm_hasher_set_scheme(ret, t, shown);
+}
+
+/* What hashes depend on, as a number: the template with what only cells depend on taken out. */
+uint64_t blm_hash_id_of(const struct blm_template_fields *template)
+{
+	struct blm_template_fields t = { .family = template->family, .tweak = template->tweak, .seed_count = template->seed_count };
+	uint8_t id[16];
+	uint64_t word;
+
+	memcpy(t.key_id, template->key_id, sizeof(t.key_id));
+	memcpy(t.seeds, template->seeds, sizeof(t.seeds));
+	blm_template_id(&t, id);
+	memcpy(&word, id, 8);
+	return le64toh(word);
+}
+
+/* ---- For callers ---- */
+
+int blm_cannot_hash(const struct blm_hasher *by, const char *shown)
+{
+	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key cannot be hashed beforehand", shown, by->family->name);
+}
+
+BLM_API uint64_t blm_hash_id(const struct blm_filter *f)
+{
+	BLM_INSIDE;
+	return current_view(f)->hash_id;
+}
+
+BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, struct blm_hash *ret)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+
+	if (wants_keys(&view->hasher))
+		return blm_cannot_hash(&view->hasher, f->place.shown);
+	blm_hash_all(&view->hasher, keys, count, ret);
+	return 0;
+}
+
+BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count, struct blm_hash *ret)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+
+	if (wants_keys(&view->hasher))
+		return blm_cannot_hash(&view->hasher, f->place.shown);
+	blm_hash_all_fixed(&view->hasher, keys, width, count, ret);
+	return 0;
+}
