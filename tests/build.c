@@ -1,6 +1,6 @@
 /* build.c - filters made from all their keys at once: the same bytes as one by one, whole or not at all, in the memory given */
 #include "file/new_file.h"
-#include "handle/handle.h"
+#include "make/new_filter.h"
 #include "kind/common/partition.h"
 #include "suite.h"
 

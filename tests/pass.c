@@ -1,4 +1,5 @@
 /* pass.c - what goes over whole filters gives the same with any number of threads, over data and holes, and says what failed */
+#include "handle/handle.h"
 #include "view/scan.h"
 #include "refuse.h"
 #include "suite.h"

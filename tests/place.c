@@ -1,4 +1,5 @@
 /* place.c - paths and the secrets beside them: what names no filter, what is too long, and where the file is gone */
+#include "handle/name_record.h"
 #include "place/place.h"
 #include "place/store_dir.h"
 #include "store/suite.h"

@@ -1,5 +1,7 @@
 /* advance.c - a step farther: the levels of neighbours into the next levels of a filter */
-#include "algebra/combine.h"
+#include "handle/torn.h"
+#include "make/new_filter.h"
+#include "stats/tally.h"
 
 struct advancing {
 	const struct blm_filter *f;	/* whose levels go on */
@@ -14,7 +16,7 @@ static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, u
 	int r;
 
 	memcpy(worker->room, pass->views[0]->part[pass->part].bytes + at, bytes);
-	r = blm_check_struck(a->f, pass->views[0]);	/* before it is set, as nothing takes it out again */
+	r = blm_check_struck(pass->views[0], a->f->place.shown);	/* before it is set, as nothing takes it out again */
 	if (r == 0)
 		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
 	return r;
@@ -46,7 +48,7 @@ static int advance_all(struct blm_filter *into, struct blm_view *view, const str
 		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
 	r = blm_views_at_once(of, from, count);	/* once: what takes their places later may be of any kind */
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = blm_check_template(view, into, of[i], from[i]);
+		r = blm_check_template(view, into->place.shown, of[i], from[i]->place.shown);
 	if (r == 0)
 		store_release(&live_of(view)->inexact.word, 1);
 	for (size_t i = 0; r == 0 && i < count; i++)

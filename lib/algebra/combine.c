@@ -1,6 +1,7 @@
 /* combine.c - the algebra of filters of one template: OR and AND */
 #include "handle/allowlist_carry.h"
-#include "algebra/combine.h"
+#include "handle/torn.h"
+#include "stats/tally.h"
 #include "durable/blocksum.h"
 #include "make/replace.h"
 #include "keys/extend.h"
@@ -76,7 +77,7 @@ static int look_up(struct combining *c, size_t fixed)
 		r = blm_cannot(c->view[0], c->from[0], c->op == BLM_UNION ? "make a union" : "make an intersection",
 			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
 	for (size_t i = 1; r == 0 && i < c->count; i++)
-		r = blm_check_template(c->view[0], c->from[0], c->view[i], c->from[i]);
+		r = blm_check_template(c->view[0], c->from[0]->place.shown, c->view[i], c->from[i]->place.shown);
 	if (r == 0)
 		sort(c);
 	return r;
@@ -119,7 +120,7 @@ static int check_struck(const struct combining *c, size_t from)
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < c->count; v++)
-		r = blm_check_struck(c->from[v], c->view[v]);
+		r = blm_check_struck(c->view[v], c->from[v]->place.shown);
 	return r;
 }
 

@@ -1,5 +1,6 @@
 /* convert.c - a filter of another kind, where that takes no keys: blm_convert() */
 #include "durable/blocksum.h"
+#include "make/new_filter.h"
 #include "view/scan.h"
 
 #include <stdio.h>
@@ -62,7 +63,7 @@ static int fill(struct blm_view *new, void *context)
 		new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
 		live_of(new)->inexact.word = live_of(from)->inexact.word;
 	}
-	return r < 0 ? r : blm_check_struck(c->f, from);
+	return r < 0 ? r : blm_check_struck(from, c->f->place.shown);
 }
 
 BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,

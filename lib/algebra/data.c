@@ -1,5 +1,6 @@
 /* data.c - the raw data of a filter, out and in */
-#include "algebra/combine.h"
+#include "handle/torn.h"
+#include "stats/tally.h"
 
 static int check_range(const struct blm_filter *f, const struct blm_view *view, uint64_t at, size_t bytes)
 {

@@ -5,6 +5,7 @@
  * the OR of each N neighbours is, bit for bit, what the smaller filter would be that was given the same keys.
  */
 #include "durable/blocksum.h"
+#include "make/new_filter.h"
 #include "view/scan.h"
 
 struct folding {
@@ -53,7 +54,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	free(room);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));
 	live_of(new)->inexact.word = live_of(f->from)->inexact.word;
-	return r < 0 ? r : blm_check_struck(f->f, f->from);
+	return r < 0 ? r : blm_check_struck(f->from, f->f->place.shown);
 }
 
 /* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */

@@ -79,7 +79,7 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	like->constant = *c;
 	like->parts = 1;
 	*part = (struct blm_part){
-		.kind = blm_view_kind(le32toh(t->kind), b->shown, &r), .simd = blm_simd_best(), .alone = true,
+		.kind = blm_kind_known(le32toh(t->kind), b->shown, &r), .simd = blm_simd_best(), .alone = true,
 		.shape = { .cells = le64toh(t->cells), .bytes = b->row_bytes, .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
 			   .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) },
 	};
@@ -245,7 +245,7 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16) || view->whole.shape.bytes != b->row_bytes)
 		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s", f->place.shown, b->shown);
 	bank_copy(ret, &view->whole);
-	return blm_check_struck(f, view);
+	return blm_check_struck(view, f->place.shown);
 }
 
 /* ---- Which of them may hold a key? ---- */

@@ -42,6 +42,23 @@ static inline bool is_zero(const uint8_t *bytes, size_t count)
 	return !count || (!bytes[0] && !memcmp(bytes, bytes + 1, count - 1));
 }
 
+/* A double and its 64 bits. */
+static inline double blm_double_of(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, 8);
+	return value;
+}
+
+static inline uint64_t blm_bits_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, 8);
+	return bits;
+}
+
 /*
  * Words that several processes share are little-endian 64-bit words, aligned to 8. These are the only ways to
  * touch one; each declaration says which of them its readers and writers use and why that is enough.

@@ -17,6 +17,7 @@
 #include "file/os.h"
 #include "view/scan.h"
 #include "check/store_check.h"
+#include "handle/name_record.h"
 
 #include <dirent.h>
 #include <fcntl.h>

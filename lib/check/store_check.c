@@ -7,6 +7,7 @@
  */
 #include "catalog/flock.h"
 #include "check/store_check.h"
+#include "handle/name_record.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -315,7 +316,7 @@ static int check_record(void *context, const struct blm_info *info, int err)
 	if (err == 0)
 		check_mode(r, info);
 	if (err == 0)
-		err = blm_open(&f, r->store, info->name, false);
+		err = blm_filter_open_at(&f, r->store, info->name, false, NULL);
 	if (err == -ENOENT)
 		return 0;	/* dropped in the meantime */
 	if (err < 0) {

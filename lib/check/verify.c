@@ -1,5 +1,6 @@
 /* verify.c - check all of one filter */
-#include "algebra/combine.h"
+#include "handle/handle.h"
+#include "stats/tally.h"
 #include "file/sigbus.h"
 #include "durable/checkpoint.h"
 #include "check/verify.h"

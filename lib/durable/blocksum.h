@@ -2,7 +2,7 @@
 #ifndef BLM_GUARD_H
 #define BLM_GUARD_H
 
-#include "handle/handle.h"
+#include "view/view.h"
 
 /* One block that is not what its record says. */
 struct blm_damage {

@@ -17,8 +17,8 @@
  * checkpoint_blocks.c has the blocks and records of both, recovery.c what is done after a power cut, copies.c what can be told of a file
  * that somebody copied meanwhile.
  */
-#include "file/sigbus.h"
 #include "durable/checkpoint_blocks.h"
+#include "durable/flush.h"
 
 #include <fcntl.h>
 #include <time.h>
@@ -34,7 +34,7 @@ int blm_shadow_new(struct blm_view *view)
 			s.part->marks[b] = 0;
 			blm_shadow_copy(&s, BLM_IMAGE, b, s.part->bytes + b * BLM_BLOCK, 0);
 		}
-	blm_shadow_is_whole(NULL, view);
+	blm_shadow_is_whole(view, "", false);
 	blm_next_sync(live_of(view), view->constant.uuid, &record);
 	return 0;
 }
@@ -109,15 +109,15 @@ static int bring_block_home(const struct blm_view *view, const struct blm_shadow
 }
 
 /* What the guard put in the place of a page that could not be had (file/sigbus.c) is no page of the file, and no flush tells. */
-static int flush_image(struct blm_filter *f, struct blm_view *view, const struct blm_shadow *s)
+static int flush_image(struct blm_view *view, const struct blm_shadow *s, const char *shown)
 {
 	uint64_t bytes = (uint64_t)(s->records[BLM_JOURNAL] - s->records[BLM_IMAGE]) * sizeof(*s->records[0]);
-	int r = blm_flush_among_others(f, view, s->records[BLM_IMAGE], bytes);
+	int r = blm_flush_among_others(view, s->records[BLM_IMAGE], bytes);
 
-	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", f->place.shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", shown, strerror(-r)) : 0;
 }
 
-int blm_shadow_finish(struct blm_filter *f, struct blm_view *view)
+int blm_shadow_finish(struct blm_view *view, const char *shown)
 {
 	struct blm_shadow s = blm_shadow_of(view);
 	bool any = false;
@@ -126,13 +126,13 @@ int blm_shadow_finish(struct blm_filter *f, struct blm_view *view)
 	blm_look_at_epochs(view, &s);
 	for (uint64_t b = 0; r == 0 && b < s.count; b++)
 		if (blm_in_journal(&s, b)) {
-			r = bring_block_home(view, &s, b, f->place.shown);
+			r = bring_block_home(view, &s, b, shown);
 			any = true;
 		}
 	if (r == 0 && any)
-		r = flush_image(f, view, &s);
+		r = flush_image(view, &s, shown);
 	if (r == 0)
-		r = blm_check_struck(f, view);
+		r = blm_check_struck(view, shown);
 	if (r == 0)
 		forget_journal(view, &s);
 	return r;
@@ -152,17 +152,17 @@ bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *r
 	return false;
 }
 
-int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view)
+int blm_shadow_finish_killed(struct blm_view *view, const char *shown)
 {
 	uint64_t from, to;
 	int r = 0;
 
 	if (!blm_shadow_next_noted(view, 0, &from, &to))
 		return 0;
-	r = blm_flush_among_others(f, view, live_of(view), BLM_PAGE);
+	r = blm_flush_among_others(view, live_of(view), BLM_PAGE);
 	if (r < 0)
-		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", f->place.shown, strerror(-r));
-	return blm_shadow_finish(f, view);
+		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", shown, strerror(-r));
+	return blm_shadow_finish(view, shown);
 }
 
 static int take_block(const struct blm_view *view, const struct blm_shadow *s, uint64_t block, uint64_t epoch, const char *shown)
@@ -185,8 +185,8 @@ int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown)
 	for (uint64_t b = 0; r == 0 && b < s.count; b++)
 		if (s.part->marks[b])
 			r = take_block(view, &s, b, epoch, shown);
-	if (r == 0 && blm_sigbus_struck(view->image.map))	/* what was taken is not what is in the file */
-		r = blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", shown);
+	if (r == 0)
+		r = blm_check_struck(view, shown);	/* what was taken is not what is in the file */
 	if (r < 0)
 		blm_shadow_again(view, epoch);
 	return r;

@@ -4,11 +4,6 @@
 
 #include "durable/blocksum.h"
 
-static inline bool has_shadow(const struct blm_view *view)
-{
-	return le64toh(view->constant.flags) & BLM_FLAG_SHADOW;
-}
-
 /* For a file that nobody else has, before it is synced: the image of what is in it. */
 int blm_shadow_new(struct blm_view *view);
 
@@ -19,15 +14,15 @@ int blm_shadow_new(struct blm_view *view);
  * written back before journal and image change. Fail with words.
  */
 int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown);
-int blm_shadow_finish(struct blm_filter *f, struct blm_view *view);
-int blm_shadow_finish_killed(struct blm_filter *f, struct blm_view *view);
+int blm_shadow_finish(struct blm_view *view, const char *shown);
+int blm_shadow_finish_killed(struct blm_view *view, const char *shown);
 void blm_shadow_again(struct blm_view *view, uint64_t epoch);
 /*
  * copies.c: before all of these, where this is a copy, have all of its image made anew, in an epoch after all that it is of; after them the
  * image is this file's own.
  */
-int blm_shadow_mend_copy(struct blm_filter *f, struct blm_view *view);
-int blm_shadow_is_whole(struct blm_filter *f, struct blm_view *view);	/* f: NULL for a new file, which is flushed later */
+int blm_shadow_mend_copy(struct blm_view *view, const char *shown);
+int blm_shadow_is_whole(struct blm_view *view, const char *shown, bool flush);	/* flush: not of a new file, which is flushed later */
 
 /* The first block that the journal has, from the offset `at` of the file on: from where to where it lies. */
 bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);

@@ -2,6 +2,7 @@
 #include "file/sigbus.h"
 #include "file/os.h"
 #include "durable/checkpoint_blocks.h"
+#include "durable/dirty.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

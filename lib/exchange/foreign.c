@@ -33,67 +33,6 @@ int blm_find_format(const struct blm_format **ret, const char *name, const uint8
 	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (--format), see `bloomery formats`", shown, text ? "what its base64 holds is" : "it is");
 }
 
-/* One that stands for any other of the format until it is settled which it is: it reaches every cell that one of them does. */
-static const struct blm_family *widest_family(const struct blm_format *format)
-{
-	const struct blm_family *widest = NULL;
-
-	for (size_t i = 0; format->families[i]; i++) {
-		const struct blm_family *family = blm_family_by_name(format->families[i]);
-
-		if (!widest || family->bits > widest->bits)
-			widest = family;
-	}
-	return widest;
-}
-
-/* Seeds are those of the file, or, where families of one format take different numbers of them, zeros. */
-static void set_family(struct blm_template_fields *t, const struct blm_family *family)
-{
-	t->family = htole32(family->id);
-	t->seed_count = htole32(family_seeds(family, le32toh(t->probes)));
-}
-
-void blm_outline_open_family(struct blm_outline *o, const struct blm_format *format)
-{
-	if (o->candidates)
-		set_family(&o->contents.constant.template, widest_family(format));
-}
-
-/* The template's own kind too: that of a composite filter is no part's. */
-static int check_kinds(const struct blm_contents *contents, const char *shown)
-{
-	int r = 0;
-
-	blm_view_kind(le32toh(contents->constant.template.kind), shown, &r);
-	for (unsigned i = 0; r == 0 && i < contents->parts; i++)
-		blm_view_kind(le32toh(contents->part[i].kind), shown, &r);
-	return r;
-}
-
-int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown)
-{
-	struct blm_constant *c = &ret->contents.constant;
-	int r;
-
-	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes = ret->asked_probes, .asked_everything = ret->asked_everything };
-	r = format->parse(ret, head, count, shown);
-	r = r < 0 ? r : check_kinds(&ret->contents, shown);
-	if (r < 0)
-		return r;
-	blm_outline_open_family(ret, format);
-	if (format->memo) {
-		c->origin = htole32(format->id);
-		c->origin_bytes = htole32((uint32_t)ret->memo_bytes);
-		memcpy(c->origin_head, ret->memo, ret->memo_bytes);
-	} else if (format->head_bytes <= sizeof(c->origin_head)) {
-		c->origin = htole32(format->id);
-		c->origin_bytes = htole32((uint32_t)format->head_bytes);
-		memcpy(c->origin_head, head, format->head_bytes);
-	}
-	return 0;
-}
-
 /* ---- Which hash? ---- */
 
 /* A file that was imported, or is open as it is, has the widest one for the time being; the possible ones are tried on its bits. */
@@ -227,7 +166,7 @@ int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, 
 		r = choose(view, left, how, shown);
 	if (r == 0) {
 		*constant = view->constant;
-		set_family(&constant->template, left->candidate[0].family);
+		blm_outline_set_family(&constant->template, left->candidate[0].family);
 		r = blm_view_set_constant(view, constant, shown);
 	}
 	if (r == 0)
@@ -425,7 +364,6 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 
 BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const struct blm_exchange *how)
 {
-	static const struct blm_exchange by_default;
 	struct blm_place place;
 	int r;
 
@@ -434,5 +372,5 @@ BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const st
 	if (how && how->format && !blm_format_by_name(how->format))
 		return blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", how->format);
 	r = blm_place_set(&place, NULL, path);
-	return r < 0 ? r : blm_filter_open(ret, &place, false, NULL, how ? how : &by_default);
+	return r < 0 ? r : blm_open_any(ret, &place, false, NULL, how);
 }

@@ -5,7 +5,8 @@
  * an imported filter answers as its maker would, and the beginning of its file is kept with it (the origin), so that export.c
  * writes the same bytes again.
  */
-#include "algebra/combine.h"
+#include "stats/tally.h"
+#include "make/new_filter.h"
 #include "file/os.h"
 #include "exchange/import_source.h"
 

@@ -543,19 +543,3 @@ void blm_next_record(struct blm_header *header, const uint8_t uuid[16], const st
 	next.check = blm_check_record(&next, uuid);
 	header->record[slot == 1 ? 0 : 1] = next;
 }
-
-double blm_double_of(uint64_t bits)
-{
-	double value;
-
-	memcpy(&value, &bits, 8);
-	return value;
-}
-
-uint64_t blm_bits_of(double value)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &value, 8);
-	return bits;
-}

@@ -94,7 +94,5 @@ void blm_next_sync(struct blm_live *live, const uint8_t uuid[16], const struct b
 void blm_drop_sync(struct blm_live *live, const uint8_t uuid[16]);	/* the last one */
 void blm_next_record(struct blm_header *header, const uint8_t uuid[16], const struct blm_record *content);
 
-double blm_double_of(uint64_t bits);
-uint64_t blm_bits_of(double value);
 
 #endif

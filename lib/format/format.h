@@ -225,4 +225,16 @@ double blm_least_bits(uint64_t capacity, double rate);
 /* The names of its families, with commas, for messages. */
 const char *blm_format_families(const struct blm_format *format, char *buffer, size_t bytes);
 
+/*
+ * What a file of this format says of itself, with its origin noted, and a family that it may have. head: its first bytes,
+ * head_bytes of the format, or less if it is shorter.
+ */
+int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown);
+
+/* The template is of this family, whose seeds are those of the file, or zeros. */
+void blm_outline_set_family(struct blm_template_fields *t, const struct blm_family *family);
+
+/* Where its family is open: one of those that it may have, for the time being. */
+void blm_outline_open_family(struct blm_outline *o, const struct blm_format *format);
+
 #endif

@@ -95,3 +95,64 @@ double blm_least_bits(uint64_t capacity, double rate)
 {
 	return -(double)capacity * log(rate) / (log(2) * log(2));
 }
+
+/* One that stands for any other of the format until it is settled which it is: it reaches every cell that one of them does. */
+static const struct blm_family *widest_family(const struct blm_format *format)
+{
+	const struct blm_family *widest = NULL;
+
+	for (size_t i = 0; format->families[i]; i++) {
+		const struct blm_family *family = blm_family_by_name(format->families[i]);
+
+		if (!widest || family->bits > widest->bits)
+			widest = family;
+	}
+	return widest;
+}
+
+/* Seeds are those of the file, or, where families of one format take different numbers of them, zeros. */
+void blm_outline_set_family(struct blm_template_fields *t, const struct blm_family *family)
+{
+	t->family = htole32(family->id);
+	t->seed_count = htole32(family_seeds(family, le32toh(t->probes)));
+}
+
+void blm_outline_open_family(struct blm_outline *o, const struct blm_format *format)
+{
+	if (o->candidates)
+		blm_outline_set_family(&o->contents.constant.template, widest_family(format));
+}
+
+/* The template's own kind too: that of a composite filter is no part's. */
+static int check_kinds(const struct blm_contents *contents, const char *shown)
+{
+	int r = 0;
+
+	blm_kind_known(le32toh(contents->constant.template.kind), shown, &r);
+	for (unsigned i = 0; r == 0 && i < contents->parts; i++)
+		blm_kind_known(le32toh(contents->part[i].kind), shown, &r);
+	return r;
+}
+
+int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown)
+{
+	struct blm_constant *c = &ret->contents.constant;
+	int r;
+
+	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes = ret->asked_probes, .asked_everything = ret->asked_everything };
+	r = format->parse(ret, head, count, shown);
+	r = r < 0 ? r : check_kinds(&ret->contents, shown);
+	if (r < 0)
+		return r;
+	blm_outline_open_family(ret, format);
+	if (format->memo) {
+		c->origin = htole32(format->id);
+		c->origin_bytes = htole32((uint32_t)ret->memo_bytes);
+		memcpy(c->origin_head, ret->memo, ret->memo_bytes);
+	} else if (format->head_bytes <= sizeof(c->origin_head)) {
+		c->origin = htole32(format->id);
+		c->origin_bytes = htole32((uint32_t)format->head_bytes);
+		memcpy(c->origin_head, head, format->head_bytes);
+	}
+	return 0;
+}

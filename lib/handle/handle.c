@@ -1,9 +1,7 @@
 /* handle.c - handles: opened, made, closed, and what becomes of them in a forked child */
-#include "exchange/exchange.h"
+#include "handle/handle.h"
 #include "base/secret_memory.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* ---- All handles of the process, for fork() ---- */
@@ -76,7 +74,7 @@ static void delist(struct blm_filter *f)
 
 /* ---- Opening and closing ---- */
 
-static struct blm_filter *new_handle(struct blm_place *place, bool write)
+struct blm_filter *blm_handle_new(struct blm_place *place, bool write)
 {
 	struct blm_filter *f = calloc(1, sizeof(*f));
 
@@ -89,7 +87,7 @@ static struct blm_filter *new_handle(struct blm_place *place, bool write)
 	return f;
 }
 
-static void free_handle(struct blm_filter *f)
+void blm_handle_free(struct blm_filter *f)
 {
 	struct blm_view *view = atomic_load(&f->view), *older;
 
@@ -103,7 +101,7 @@ static void free_handle(struct blm_filter *f)
 	free(f);
 }
 
-static int keep_given_secret(struct blm_filter *f, const uint8_t *secret)
+int blm_handle_keep_secret(struct blm_filter *f, const uint8_t *secret)
 {
 	if (!secret)
 		return 0;
@@ -114,64 +112,52 @@ static int keep_given_secret(struct blm_filter *f, const uint8_t *secret)
 	return 0;
 }
 
-/* Our own files first: that costs them nothing. What is not ours may be another program's, which says more than our refusal. */
-static int open_view(struct blm_view **ret, struct blm_filter *f, const struct blm_exchange *how)
+void blm_handle_begin(struct blm_filter *f, struct blm_view *view)
 {
-	static const struct blm_exchange by_default;
-	char why[512];
-	int r = blm_view_open(ret, f), foreign;
-
-	if ((r != -EBADMSG && r != -ENODATA) || f->place.store || f->place.memory)
-		return r;
-	snprintf(why, sizeof(why), "%s", blm_why());
-	foreign = blm_foreign_view(ret, &f->place, f->write, how ? how : &by_default);
-	return foreign == 1 ? blm_fail(r, "%s", why) : foreign;
+	atomic_init(&f->view, view);
+	enlist(f);
 }
 
-int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret, const struct blm_exchange *how)
+int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret)
 {
-	struct blm_filter *f = new_handle(place, write);
+	struct blm_filter *f = blm_handle_new(place, write);
 	struct blm_view *view = NULL;
 	int r;
 
-	if (!f) {
-		blm_place_clear(place);
+	if (!f)
 		return blm_fail(-ENOMEM, "out of memory");
-	}
-	r = keep_given_secret(f, secret);
+	r = blm_handle_keep_secret(f, secret);
 	if (r == 0)
-		r = open_view(&view, f, how);
+		r = blm_view_open(&view, f);
 	if (r < 0) {
-		free_handle(f);
+		*place = f->place;
+		f->place = (struct blm_place){ 0 };
+		blm_handle_free(f);
 		return r;
 	}
-	atomic_init(&f->view, view);
-	enlist(f);
+	blm_handle_begin(f, view);
 	*ret = f;
 	return 0;
 }
 
-BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret)
+int blm_filter_open_at(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret)
 {
 	struct blm_place place;
-	int r;
+	int r = blm_place_set(&place, store, name);
 
-	if (!store && !name)
-		return blm_fail(-EINVAL, "a filter in memory has no name to open it by");
-	r = blm_place_set(&place, store, name);
-	return r < 0 ? r : blm_filter_open(ret, &place, write, secret, NULL);
-}
-
-BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name, bool write)
-{
-	return blm_open_keyed(ret, store, name, write, NULL);
+	if (r < 0)
+		return r;
+	r = blm_filter_open(ret, &place, write, secret);
+	if (r < 0)
+		blm_place_clear(&place);
+	return r;
 }
 
 BLM_API struct blm_filter *blm_close(struct blm_filter *f)
 {
 	if (f) {
 		delist(f);
-		free_handle(f);
+		blm_handle_free(f);
 	}
 	return NULL;
 }
@@ -183,103 +169,3 @@ BLM_API int blm_status(const struct blm_filter *f)
 	return blm_check_standing(f);
 }
 
-/* ---- From a made file to a handle ---- */
-
-int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct blm_place *place, const uint8_t *secret)
-{
-	struct blm_view *view = unborn->view;
-	struct blm_filter *f;
-	int r;
-
-	unborn->view = NULL;
-	blm_unborn_end(unborn);
-	set_alone(view, false);
-	f = ret ? new_handle(place, true) : NULL;
-	if (!f) {
-		blm_view_free(view);
-		return ret ? blm_fail(-ENOMEM, "%s: out of memory", place->shown) : 0;
-	}
-	atomic_init(&f->view, view);
-	r = keep_given_secret(f, secret);
-	if (r < 0) {
-		free_handle(f);
-		return r;
-	}
-	enlist(f);
-	*ret = f;
-	return 0;
-}
-
-int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const struct blm_place *place)
-{
-	struct blm_place same;
-	struct blm_filter *f;
-	int r = blm_place_follow(&same, place);
-
-	if (r < 0)
-		return r;
-	f = new_handle(&same, true);
-	if (!f) {
-		blm_place_clear(&same);
-		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
-	}
-	set_alone(unborn->view, false);	/* it may be filled by several threads */
-	atomic_init(&f->view, unborn->view);
-	f->lent = true;
-	*ret = f;
-	return 0;
-}
-
-/* By its descriptor, as it has no name yet. */
-int blm_unborn_again(struct blm_view **ret, const struct blm_filter *f)
-{
-	const struct blm_view *now = atomic_load(&f->view);
-	struct blm_view *view;
-	int fd = fcntl(now->image.fd, F_DUPFD_CLOEXEC, 0);
-	int r = fd < 0 ? blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno)) : blm_view_make(&view, fd, f->place.shown, true);
-
-	if (r < 0)
-		return r;
-	view->holes |= f->place.memory != NULL;
-	r = blm_view_unlock(view, &f->place, now->secret);
-	if (r < 0)
-		blm_view_free(view);
-	else
-		*ret = view;
-	return r;
-}
-
-/* As it is now, which may have grown. */
-void blm_unborn_take_back(struct blm_unborn *unborn, struct blm_filter *lent)
-{
-	unborn->view = atomic_load(&lent->view);
-	atomic_store(&lent->view, unborn->view->older);
-	unborn->view->older = NULL;
-	free_handle(lent);
-}
-
-int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making,
-	     int (*fill)(struct blm_view *view, void *context), void *context)
-{
-	struct blm_unborn unborn;
-	struct blm_place place;
-	int r = blm_place_set(&place, store, name);
-
-	if (r < 0)
-		return r;
-	r = blm_place_is_taken(&place);	/* before any space is taken; the naming itself looks again */
-	if (r == 0)
-		r = blm_unborn_make(&unborn, &place, making);
-	if (r == 0) {
-		if (fill)
-			r = fill(unborn.view, context);
-		if (r == 0)
-			r = blm_unborn_publish(&unborn, &place, NULL);
-		if (r == 0)
-			r = blm_unborn_handle(ret, &unborn, &place, NULL);
-		else
-			blm_unborn_end(&unborn);
-	}
-	blm_place_clear(&place);
-	return r;
-}

@@ -3,134 +3,12 @@
 #include "file/os.h"
 #include "view/scan.h"
 #include "durable/checkpoint.h"
+#include "handle/handle.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/*
- * The system holds a page that it failed to write for clean, and would not write it again. A store of what is there makes it
- * dirty: by compare-and-swap, so that no writer's change is lost (an OR with nothing is what compilers make a mere load of).
- */
-static void touch(void *at)
-{
-	uint64_t *word = at, old = __atomic_load_n(word, __ATOMIC_RELAXED);
-
-	while (!__atomic_compare_exchange_n(word, &old, old, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
-/* A part begins and ends anywhere in a page. */
-static void touch_pages(uint8_t *from, const uint8_t *to)
-{
-	for (; from < to; from += BLM_PAGE - (uintptr_t)from % BLM_PAGE)
-		touch(from);
-}
-
-static void make_dirty(struct blm_view *view)
-{
-	uint64_t from, to;
-
-	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
-	if (has_shadow(view)) {
-		touch_pages(view->image.map + view->shadow.records[BLM_IMAGE], view->image.map + view->shadow.blocks[BLM_JOURNAL]);
-		for (uint64_t at = 0; blm_shadow_next_noted(view, at, &from, &to); at = to)
-			touch_pages(view->image.map + from, view->image.map + to);
-	}
-	for (unsigned i = 0; i < view->parts; i++) {
-		uint8_t *bytes = view->part[i].bytes;
-
-		touch_pages(bytes - guard_bytes(view->part[i].shape.bytes), bytes);
-		for (uint64_t at = 0; blm_next_data(view, i, at, &from, &to); at = to)
-			touch_pages(bytes + from, bytes + to);
-	}
-}
-
-/*
- * Of the range the system writes the pages that are dirty, and no others: it knows them one by one, where the marks know blocks. But
- * a page of 2 MiB is dirty as a whole (file/paging.h).
- */
-int blm_write_back(void *from, uint64_t bytes)
-{
-	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();	/* the system's, not ours */
-
-	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
-}
-
-/*
- * The system tells of a failure once for each open file, which threads share, and forked processes, whose maps are the same. So who
- * announced an epoch meanwhile may have been told in our place. It is done, or dead, when we have its lock; and if it was told, or nobody
- * knows, all of it is written again. That the pages are suspect whoever calls has noted elsewhere.
- */
-static int write_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
-{
-	struct blm_live *live = live_of(view);
-	int r = blm_write_back(from, bytes);
-
-	while (r == 0 && load_acquire(&live->announcing.word)) {
-		bool again;
-
-		r = blm_lock_writing(f, view, true);
-		if (r < 0)
-			break;
-		again = load_acquire(&live->announcing.word);
-		if (again)
-			make_dirty(view);
-		store_release(&live->announcing.word, 0);
-		blm_unlock_writing(view);
-		if (again)
-			r = blm_write_back(from, bytes);
-	}
-	return r;
-}
-
-static int flush(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
-{
-	struct blm_live *live = live_of(view);
-	uint64_t before = load_acquire(&live->failed.word);
-	int r;
-
-	store_release(&live->failed.word, load_acquire(&live->epoch.word));
-	if (!from)
-		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
-	else
-		r = f ? write_among_others(f, view, from, bytes) : blm_write_back(from, bytes);
-	if (r == 0)
-		store_release(&live->failed.word, before);
-	return r;
-}
-
-int blm_flush(struct blm_view *view, void *from, uint64_t bytes)
-{
-	return flush(NULL, view, from, bytes);
-}
-
-int blm_flush_among_others(struct blm_filter *f, struct blm_view *view, void *from, uint64_t bytes)
-{
-	return flush(f, view, from, bytes);
-}
-
-bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch)
-{
-	return load_acquire(&live->failed.word) > synced_epoch || load_acquire(&live->flushing.word) == blm_boot_number();
-}
-
-bool blm_is_unannounced(const struct blm_live *live)
-{
-	return load_acquire(&live->announcing.word) == blm_boot_number() || blm_failed_to_announce(live);
-}
-
-uint64_t blm_failed_number(void)
-{
-	return blm_boot_number() & ~UINT64_C(1);
-}
-
-bool blm_failed_to_announce(const struct blm_live *live)
-{
-	return load_acquire(&live->announcing.word) == blm_failed_number();
-}
 
 /* Space that is gone from under the map, data and all, is not to be found out by writing back. */
 static int check_size(const struct blm_filter *f, const struct blm_view *view)
@@ -163,7 +41,7 @@ static int write_records(struct blm_filter *f, struct blm_view *view, const stru
 	store_release(&live->flushing.word, blm_boot_number());
 	full_fence();
 	blm_next_sync(live, view->constant.uuid, record);
-	r = write_among_others(f, view, live, BLM_PAGE);
+	r = blm_write_among_others(view, live, BLM_PAGE);
 	if (r < 0)
 		blm_drop_sync(live, view->constant.uuid);
 	full_fence();
@@ -177,12 +55,12 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 	struct blm_live *live = live_of(view);
 	uint64_t epoch = le64toh(record->epoch);
 	bool alone = view->whole.kind->lone_writer || view->whole.kind->minds_cuts;
-	int r = alone ? blm_lock_writing(f, view, true) : 0;
+	int r = alone ? blm_lock_writing(view, true) : 0;
 
 	if (r < 0)
 		return r;
 	if (blm_is_unwritten(live, synced_epoch) || blm_is_unannounced(live))
-		make_dirty(view);
+		blm_make_dirty(view);
 	if (view->whole.kind->settle)
 		view->whole.kind->settle(&view->whole);
 	if (has_shadow(view) && !f->place.memory)
@@ -205,7 +83,7 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 
 static int write_all(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
 {
-	int r = write_among_others(f, view, view->image.map, view->image.bytes);
+	int r = blm_write_among_others(view, view->image.map, view->image.bytes);
 
 	if (r == 0 && blm_sigbus_struck(view->image.map))	/* a page that the guard put there is not one that was written */
 		r = -EIO;
@@ -226,9 +104,9 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	int r = check_size(f, view);
 
 	if (r == 0 && has_shadow(view) && !f->place.memory) {
-		r = blm_shadow_mend_copy(f, view);
+		r = blm_shadow_mend_copy(view, f->place.shown);
 		if (r == 0)
-			r = blm_shadow_finish_killed(f, view);
+			r = blm_shadow_finish_killed(view, f->place.shown);
 	}
 	epoch = load_acquire(&live->epoch.word);
 	record.epoch = htole64(epoch);
@@ -246,17 +124,17 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 			blm_guard_look_again(view, &seen);
 			if (has_shadow(view))
 				blm_shadow_again(view, epoch);
-			if (blm_check_struck(f, view) == 0)
+			if (blm_check_struck(view, f->place.shown) == 0)
 				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
 						"the next sync writes all of it again", f->place.shown, strerror(-r));
 		}
 	}
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_finish(f, view);
+		r = blm_shadow_finish(view, f->place.shown);
 	if (r == 0)
-		r = blm_check_struck(f, view);
+		r = blm_check_struck(view, f->place.shown);
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_is_whole(f, view);
+		r = blm_shadow_is_whole(view, f->place.shown, true);
 	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
 	blm_seen_free(&seen);
 	*ret = record;

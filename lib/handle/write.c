@@ -1,72 +1,13 @@
 /* write.c - a change to a file that others may change, sync or replace at the same moment */
 #include "handle/allowlist.h"
-#include "file/sigbus.h"
 #include "file/os.h"
 #include "handle/handle.h"
 
 /* ---- Changing ---- */
 
-void blm_mark_written(struct blm_live *live)
-{
-	uint64_t epoch = load_acquire(&live->epoch.word), old = __atomic_load_n(&live->written.word, __ATOMIC_RELAXED);
-
-	if (le64toh(old) >= epoch)
-		return;
-	store_release(&live->boot.word, blm_boot_number());
-	while (le64toh(old) < epoch
-	       && !__atomic_compare_exchange_n(&live->written.word, &old, htole64(epoch), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		;
-}
-
 static bool has_lone_writer(const struct blm_view *view)
 {
 	return view->whole.kind->lone_writer;
-}
-
-/* ---- The locks of those who write, and who write back ---- */
-
-/* Threads first: they share the descriptor, and so its lock. */
-static int lock(pthread_mutex_t *threads, int fd, enum blm_lock_of what, bool exclusive)
-{
-	int r;
-
-	pthread_mutex_lock(threads);
-	r = blm_ofd_lock(fd, what, exclusive);
-	if (r < 0)
-		pthread_mutex_unlock(threads);
-	return r;
-}
-
-int blm_lock_writing(struct blm_filter *f, struct blm_view *view, bool exclusive)
-{
-	int fd = blm_view_fd(f, view), r = fd < 0 ? fd : lock(&view->writing, fd, BLM_LOCK_WRITE, exclusive);
-
-	if (r == 0)
-		atomic_store(&view->writes, exclusive);
-	return r;
-}
-
-void blm_unlock_writing(struct blm_view *view)
-{
-	atomic_store(&view->writes, false);
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_WRITE);
-	pthread_mutex_unlock(&view->writing);
-}
-
-int blm_lock_syncing(struct blm_view *view)
-{
-	int r = lock(&view->syncing, view->image.fd, BLM_LOCK_SYNC, true);
-
-	if (r == 0)
-		atomic_store(&view->syncs, true);
-	return r;
-}
-
-void blm_unlock_syncing(struct blm_view *view)
-{
-	atomic_store(&view->syncs, false);
-	blm_ofd_unlock(view->image.fd, BLM_LOCK_SYNC);
-	pthread_mutex_unlock(&view->syncing);
 }
 
 /* ---- Reading it whole ---- */
@@ -82,7 +23,9 @@ int blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct bl
 
 	*ret = (struct blm_still){ .view = view, .locked = kind->lone_writer || kind->lone_remover };
 	if (ret->locked)
-		r = blm_lock_writing((struct blm_filter *)f, view, false);
+		r = blm_view_fd((struct blm_filter *)f, view);
+	if (ret->locked && r >= 0)
+		r = blm_lock_writing(view, false);
 	if (r < 0 || !kind->minds_cuts)
 		return r;
 	ret->counted = blm_counted_keys(view);
@@ -102,14 +45,6 @@ bool blm_still_end(const struct blm_still *still)
 	if (still->locked)
 		blm_unlock_writing(view);
 	return !changes;
-}
-
-void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
-{
-	for (int i = 0; i < BLM_OWN; i++)
-		ret[i] = is_foreign(view) || view->shows_image ? 0 : load_acquire(&live_of(view)->own[i].word);
-	if (view->whole.cut)
-		ret[BLM_OWN_CUT] = 1;
 }
 
 /* ---- Announcing ---- */
@@ -155,7 +90,7 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 
 	if (!view->whole.kind->minds_cuts || f->place.memory || is_announced(live_of(view)))
 		return 0;
-	r = blm_lock_writing(f, view, true);
+	r = blm_lock_writing(view, true);
 	if (r < 0)
 		return r;
 	r = announce(f, view);
@@ -165,16 +100,10 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 
 /* ---- Begin and end ---- */
 
-int blm_check_struck(const struct blm_filter *f, const struct blm_view *view)
-{
-	return blm_sigbus_struck(view->image.map)
-		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", f->place.shown) : 0;
-}
-
 /* Of the view, and of what came in its place, as far as the handle noticed. */
 static int known_status(const struct blm_filter *f)
 {
-	int status = blm_check_struck(f, atomic_load(&f->view));
+	int status = blm_check_struck(atomic_load(&f->view), f->place.shown);
 
 	if (status < 0)
 		return status;
@@ -293,13 +222,13 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 
 	if (has_lone_writer(view)) {
 		blm_change_end_held(f, view);
-		return blm_check_struck(f, view);
+		return blm_check_struck(view, f->place.shown);
 	}
 	full_fence();
 	blm_mark_written(live_of(view));
 	state = load_acquire(&live_of(view)->state.word);
 	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed) && state_of(state) == BLM_LIVE)
-		return blm_check_struck(f, view);
+		return blm_check_struck(view, f->place.shown);
 	return settle(f, view);
 }
 
@@ -309,7 +238,7 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 static int become_writer(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	int r = kind->lone_writer ? blm_lock_writing(f, view, true) : 0;
+	int r = kind->lone_writer ? blm_lock_writing(view, true) : 0;
 
 	if (r == 0 && kind->shadow && !f->place.memory) {
 		r = announce(f, view);
@@ -410,7 +339,7 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 	held |= has_lone_writer(view);
 	if (held)
 		blm_change_end_held(f, view);
-	r = held ? blm_check_struck(f, view) : blm_change_end(f, view);
+	r = held ? blm_check_struck(view, f->place.shown) : blm_change_end(f, view);
 	if (r == 0 && !held && blm_allow_is_stale(f, view, &asked))
 		r = -EAGAIN;
 	return r < 0 ? r : listed;
@@ -443,35 +372,6 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 	}
 	pthread_mutex_unlock(&f->renewing);
 	return r < 0 ? r : view->image.fd;
-}
-
-/* ---- Counting ---- */
-
-/* Threads of all processes spread over the stripes, by their numbers. */
-static unsigned my_stripe(void)
-{
-	static _Thread_local unsigned stripe;	/* number + 1 */
-
-	if (!stripe)
-		stripe = (unsigned)scale((uint64_t)gettid() * UINT64_C(0x9E3779B97F4A7C15), BLM_STRIPES) + 1;
-	return stripe - 1;
-}
-
-void blm_count_keys(struct blm_view *view, uint64_t n)
-{
-	if (n)
-		add_relaxed(&view->image.header->stripe[my_stripe()].keys, n);
-}
-
-uint64_t blm_counted_keys(const struct blm_view *view)
-{
-	uint64_t sum = 0;
-
-	if (view->shows_image)
-		return view->synced_keys;
-	for (int i = 0; i < BLM_STRIPES; i++)
-		sum += load_relaxed(&view->image.header->stripe[i].keys);
-	return (int64_t)sum < 0 ? 0 : sum;	/* one thread may have counted out already what another is about to count in */
 }
 
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can)

@@ -219,7 +219,9 @@ static int run(struct blm_filter *f, struct blm_view *view, const struct blm_inp
 	int r = what == BLM_REMOVE ? may_take_out(f, view) : 0;
 
 	if (r == 0 && lone)
-		r = blm_lock_writing(f, view, true);
+		r = blm_view_fd(f, view);
+	if (r >= 0 && lone)
+		r = blm_lock_writing(view, true);
 	if (r < 0)
 		return r;
 	if (listed && (what == BLM_CLAIM || what == BLM_REMOVE))
@@ -314,7 +316,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 			changed = (size_t)(changed + new) < some.count ? changed + new : (int64_t)some.count;
 		if (held)
 			blm_change_end_held(f, view);
-		r = held ? blm_check_struck(f, view) : blm_change_end(f, view);
+		r = held ? blm_check_struck(view, f->place.shown) : blm_change_end(f, view);
 		if (r == 0 && new < 0)
 			r = (int)new;
 		if (r == 0 && gives_keys(what) && room && !again && !held && !view->whole.kind->lone_writer && changed >= 0

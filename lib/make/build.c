@@ -7,7 +7,8 @@
  */
 #include "handle/allowlist_carry.h"
 #include "file/sigbus.h"
-#include "handle/handle.h"
+#include "make/new_filter.h"
+#include "place/boot.h"
 #include "base/secret_memory.h"
 #include "make/partition_pool.h"
 #include "sort/sort.h"

@@ -1,6 +1,6 @@
 /* create.c - from parameters to a new, empty filter */
 #include "format/format.h"
-#include "handle/handle.h"
+#include "make/new_filter.h"
 #include "hash/scheme.h"
 #include "base/secret_memory.h"
 #include "kind/common/options.h"
@@ -287,7 +287,7 @@ static int make_or_replace(struct blm_filter **ret, struct blm_store *store, con
 	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
 		r = blm_replace(&place, NULL, making, NULL, leave_empty, NULL);
 		if (r == 0 && ret)
-			r = blm_open(ret, store, name, true);
+			r = blm_filter_open_at(ret, store, name, true, NULL);
 		else if (r == -ENOENT)
 			r = blm_make(ret, store, name, making, NULL, NULL);
 	}

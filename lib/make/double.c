@@ -1,6 +1,6 @@
 /* double.c - a filter twice as large, made from what is in it, in its own place */
 #include "handle/allowlist_carry.h"
-#include "handle/handle.h"
+#include "make/new_filter.h"
 
 struct growing {
 	const char *shown;

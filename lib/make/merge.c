@@ -5,7 +5,8 @@
  * so of two updates at the same time neither is lost.
  */
 #include "handle/allowlist_carry.h"
-#include "algebra/combine.h"
+#include "make/new_filter.h"
+#include "view/scan.h"
 #include "durable/blocksum.h"
 #include "base/secret_memory.h"
 #include "sort/sort.h"
@@ -33,7 +34,7 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 		if (!view[i]->whole.kind->merge)
 			r = cannot_merge(view[i], from[i]->place.shown);
 		else
-			r = blm_check_template(view[0], from[0], view[i], from[i]);
+			r = blm_check_template(view[0], from[0]->place.shown, view[i], from[i]->place.shown);
 	}
 	return r;
 }
@@ -98,7 +99,7 @@ static int fill_and_check(struct blm_view *new, void *context)
 	int r = fill(new, s->merged);
 
 	for (size_t i = 0; r == 0 && i < s->merged->of.count; i++)
-		r = blm_check_struck(s->from[i], s->view[i]);
+		r = blm_check_struck(s->view[i], s->from[i]->place.shown);
 	return r;
 }
 
@@ -191,7 +192,7 @@ BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, c
 {
 	struct blm_update *u = calloc(1, sizeof(*u));
 	struct blm_filter *f;
-	int r = u ? blm_open_keyed(&f, store, name, false, secret) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	int r = u ? blm_filter_open_at(&f, store, name, false, secret) : blm_fail(-ENOMEM, "%s: out of memory", name);
 
 	if (r == 0) {
 		r = begin(u, f, options);

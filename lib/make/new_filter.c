@@ -1,5 +1,7 @@
 /* new_filter.c - a new file: laid out, mapped, filled while nobody sees it, then put in its place */
+#include "make/new_filter.h"
 #include "handle/allowlist.h"
+#include "place/boot.h"
 #include "file/sigbus.h"
 #include "file/os.h"
 #include "durable/checkpoint.h"
@@ -62,14 +64,6 @@ void blm_making_of(struct blm_making *ret, const struct blm_contents *from)
 			.capacity = le64toh(e->capacity), .rate = blm_double_of(le64toh(e->rate)),
 		};
 	}
-}
-
-void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role, const struct blm_shape *s)
-{
-	*ret = (struct blm_part_entry){
-		.bytes = htole64(s->bytes), .cells = htole64(s->cells), .probes = htole32(s->probes), .cell_bits = htole32(s->cell_bits),
-		.kind = htole32(kind->id), .role = htole32(role), .capacity = htole64(s->capacity), .rate = htole64(blm_bits_of(s->rate)),
-	};
 }
 
 static int set_constant(struct blm_constant *c, const struct blm_making *making, const char *shown)
@@ -149,26 +143,6 @@ static int make(struct blm_unborn *unborn, const struct blm_place *place, const 
 	return r;
 }
 
-int blm_know_boot_at(const struct blm_place *place)
-{
-	int r = blm_know_boot();
-
-	return r < 0 ? blm_fail(r, "%s: cannot read /proc/sys/kernel/random/boot_id, which tells whether the power failed: %s", place->shown,
-				strerror(-r)) : 0;
-}
-
-/* Sealed files do not change, and memory has no power cuts but its last. */
-int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place)
-{
-	int r = place->memory ? 0 : blm_know_boot_at(place);
-
-	if (r < 0 || (!kind->shadow && !kind->minds_cuts) || sealed || place->memory || blm_boot_number() != BLM_NO_BOOT)
-		return r;
-	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by which a power cut is noticed, and "
-			"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here; till then it can be read, or be made sealed",
-			place->shown, kind->name);
-}
-
 int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_making *making)
 {
 	struct blm_unborn unborn = { .view = NULL };
@@ -237,4 +211,84 @@ void blm_unborn_end(struct blm_unborn *unborn)
 	blm_view_free(unborn->view);
 	unborn->view = NULL;
 	blm_new_file_end(&unborn->file);
+}
+
+int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct blm_place *place, const uint8_t *secret)
+{
+	struct blm_view *view = unborn->view;
+	struct blm_filter *f;
+	int r;
+
+	unborn->view = NULL;
+	blm_unborn_end(unborn);
+	set_alone(view, false);
+	f = ret ? blm_handle_new(place, true) : NULL;
+	if (!f) {
+		blm_view_free(view);
+		return ret ? blm_fail(-ENOMEM, "%s: out of memory", place->shown) : 0;
+	}
+	atomic_init(&f->view, view);
+	r = blm_handle_keep_secret(f, secret);
+	if (r < 0) {
+		blm_handle_free(f);
+		return r;
+	}
+	blm_handle_begin(f, view);
+	*ret = f;
+	return 0;
+}
+
+int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const struct blm_place *place)
+{
+	struct blm_place same;
+	struct blm_filter *f;
+	int r = blm_place_follow(&same, place);
+
+	if (r < 0)
+		return r;
+	f = blm_handle_new(&same, true);
+	if (!f) {
+		blm_place_clear(&same);
+		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	}
+	set_alone(unborn->view, false);	/* it may be filled by several threads */
+	atomic_init(&f->view, unborn->view);
+	f->lent = true;
+	*ret = f;
+	return 0;
+}
+
+/* As it is now, which may have grown. */
+void blm_unborn_take_back(struct blm_unborn *unborn, struct blm_filter *lent)
+{
+	unborn->view = atomic_load(&lent->view);
+	atomic_store(&lent->view, unborn->view->older);
+	unborn->view->older = NULL;
+	blm_handle_free(lent);
+}
+
+int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making,
+	     int (*fill)(struct blm_view *view, void *context), void *context)
+{
+	struct blm_unborn unborn;
+	struct blm_place place;
+	int r = blm_place_set(&place, store, name);
+
+	if (r < 0)
+		return r;
+	r = blm_place_is_taken(&place);	/* before any space is taken; the naming itself looks again */
+	if (r == 0)
+		r = blm_unborn_make(&unborn, &place, making);
+	if (r == 0) {
+		if (fill)
+			r = fill(unborn.view, context);
+		if (r == 0)
+			r = blm_unborn_publish(&unborn, &place, NULL);
+		if (r == 0)
+			r = blm_unborn_handle(ret, &unborn, &place, NULL);
+		else
+			blm_unborn_end(&unborn);
+	}
+	blm_place_clear(&place);
+	return r;
 }

@@ -1,6 +1,5 @@
 /* rebuild.c - a filter made anew from its keys, in the place of the old one */
 #include "handle/allowlist_carry.h"
-#include "handle/handle.h"
 #include "format/format.h"
 #include "base/secret_memory.h"
 #include "make/replace.h"
@@ -24,7 +23,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 {
 	const struct blm_view *view;
 	struct blm_filter *f;
-	int r = blm_open(&f, store, name, false);
+	int r = blm_filter_open_at(&f, store, name, false, NULL);
 
 	if (r == -EBADMSG || r == -ENODATA)
 		return blm_fail_more(r, "; what it was is not known, so it is not rebuilt: drop it, or remove the file, and make it anew with "

@@ -22,7 +22,6 @@
  */
 #include "handle/allowlist_carry.h"
 #include "catalog/catalog.h"
-#include "handle/handle.h"
 #include "make/replace.h"
 #include "place/store_dir.h"
 
@@ -30,50 +29,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/*
- * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we will wait for it, and then adders and
- * claimers would wait for both. Whoever holds BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
- */
-int blm_lock_out(struct blm_view *view, int fd)
-{
-	int r = blm_lock_syncing(view);
-
-	if (r < 0)
-		return r;
-	blm_unlock_syncing(view);
-	return blm_lock_exclusive(&view->lock, fd);
-}
-
-/* Lock what the handle's name leads to now, with the state as the lock's holder finds it. */
-int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
-{
-	for (;;) {
-		struct blm_view *view = current_view(f);
-		int fd = blm_view_fd(f, view), r;
-		bool live;
-
-		if (fd < 0)
-			return fd;
-		r = blm_lock_out(view, fd);
-		if (r < 0)
-			return r;
-		r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
-		if (r == 1 && has_all_parts(view)) {
-			*ret = view;
-			return 0;
-		}
-		live = state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE;
-		blm_unlock_exclusive(&view->lock, fd);
-		if (r == 0 && live)	/* nobody replaced ours, so looking again would find it again */
-			return blm_fail(-ESTALE, "%s: another file has this name by now: open it anew", f->place.shown);
-		if (r == -ENOENT)
-			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.shown);
-		if (r < 0)
-			return r;
-		blm_view_renew(f, view);
-	}
-}
 
 static void unlock(struct blm_view *view)
 {
@@ -204,7 +159,7 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	unborn.secret_is_kept = !with->making;
 	r = with->fill(unborn.view, old, with->context);
 	if (r == 0)
-		r = blm_check_struck(f, old);
+		r = blm_check_struck(old, f->place.shown);
 	if (r == 0)
 		r = put(f, old, &unborn, with->carry);
 	blm_unborn_end(&unborn);
@@ -248,7 +203,9 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	int r = blm_place_follow(&final, place);
 
 	if (r == 0)
-		r = blm_filter_open(&f, &final, true, with->secret, NULL);
+		r = blm_filter_open(&f, &final, true, with->secret);
+	if (r < 0)
+		blm_place_clear(&final);
 	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY)
 		return blm_fail_more(r, "; what does not open is not replaced: drop it, or remove the file, first");
 	if (r < 0)

@@ -2,17 +2,10 @@
 #ifndef BLM_REPLACE_H
 #define BLM_REPLACE_H
 
-#include "handle/handle.h"
+#include "make/new_filter.h"
 
 /* All data, the count, and whether that is exact. shown: of what is copied. -EUCLEAN if that is damaged. */
 int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *shown);
-
-/*
- * Lock what the handle's name leads to now, with the state as the lock's holder finds it; lock_out() a file, whether it is that or not. Then
- * nobody else replaces, drops or claims, until blm_unlock_exclusive(). Fail with words.
- */
-int blm_lock_current(struct blm_filter *f, struct blm_view **ret);
-int blm_lock_out(struct blm_view *view, int fd);
 
 /* Then: YIELDING or DROPPED; where a catalog decides it is on the disk when this returns, with the right name. Fails with words, and LIVE. */
 int blm_announce(const struct blm_place *place, struct blm_view *view, enum blm_state state);

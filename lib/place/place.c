@@ -254,11 +254,6 @@ void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16])
 		blm_store_forget(place->store, uuid);
 }
 
-int blm_place_mend_record(const struct blm_place *place)
-{
-	return place->store ? blm_write_record(place->store, place->name) : 0;
-}
-
 int blm_place_synced(const struct blm_place *place, const struct blm_synced *what)
 {
 	return place->store ? blm_store_synced(place->store, place->name, what) : 0;

@@ -92,9 +92,6 @@ void blm_key_id(const uint8_t *secret, uint8_t ret[8]);
 /* The path of what lies there, cut if it does not fit; in memory: empty. */
 void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char *ret, size_t bytes);
 
-/* In a store, bring the file's name record in line with the catalog. */
-int blm_place_mend_record(const struct blm_place *place);
-
 /* The name that goes into the file's name record; NULL for a path, and in memory. */
 const char *blm_place_name(const struct blm_place *place);
 

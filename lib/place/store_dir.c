@@ -4,10 +4,8 @@
 #include "file/mapping.h"
 #include "file/ofd_lock.h"
 #include "file/os.h"
-#include "stats/info.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,7 +19,7 @@ void blm_store_path(const struct blm_store *s, const uint8_t uuid[16], char ret[
 	snprintf(ret, BLM_PATH_MAX, "%s/filters/%s", s->dir, file);
 }
 
-static int no_such(const struct blm_store *s, const char *name, int r)
+int blm_store_no_such(const struct blm_store *s, const char *name, int r)
 {
 	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, s->dir) : r;
 }
@@ -104,7 +102,7 @@ int blm_store_open_file(struct blm_store *s, const char *name, bool write, struc
 		return blm_fail(-ENOMEM, "%s: out of memory", name);
 	/* between look-up and opening the file may be replaced, and the old one deleted: then the name says the new one */
 	for (int tries = 0; tries < 100 && fd < 0; tries++) {
-		r = no_such(s, name, blm_catalog_get(s->catalog, name, entry));
+		r = blm_store_no_such(s, name, blm_catalog_get(s->catalog, name, entry));
 		if (r < 0)
 			break;
 		blm_uuid_file(entry->constant.uuid, file);
@@ -317,57 +315,4 @@ int blm_store_synced(struct blm_store *s, const char *name, const struct blm_syn
 	int r = blm_catalog_change(s->catalog, name, set_synced, (void *)what);
 
 	return r == -ENOENT ? 0 : r;	/* renamed or dropped in the meantime: nothing to tell */
-}
-
-/* ---- Finding and listing ---- */
-
-BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_info *ret)
-{
-	struct blm_entry *entry;
-	int r = blm_check_name(name);
-
-	if (r < 0)
-		return r;
-	entry = malloc(sizeof(*entry));
-	r = entry ? no_such(s, name, blm_catalog_get(s->catalog, name, entry)) : blm_fail(-ENOMEM, "%s: out of memory", name);
-	if (r == 0)
-		r = blm_info_of_entry(ret, name, entry);
-	if (r == 0) {
-		blm_store_path(s, ret->uuid, ret->path);
-		ret->from_catalog = true;
-	}
-	free(entry);
-	return r;
-}
-
-BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
-			   int (*each)(void *context, const struct blm_info *info, int err), void *context)
-{
-	struct { char name[BLM_FORMAT_NAME]; struct blm_entry entry; struct blm_info info; } *at = calloc(1, sizeof(*at));
-	int r = at ? 0 : blm_fail(-ENOMEM, "%s: out of memory", s->dir), err;
-
-	if (r == 0)
-		r = blm_catalog_verify(s->catalog);	/* all of it is gone through: at opening a large one was not */
-	while (r == 0) {
-		err = blm_catalog_next(s->catalog, at->name, at->name, &at->entry);
-		if (err == -ENOENT)
-			break;
-		if (err < 0) {
-			r = err;
-			break;
-		}
-		err = err == 1 ? -EUCLEAN : 0;
-		if (pattern && fnmatch(pattern, at->name, 0))
-			continue;
-		memset(&at->info, 0, sizeof(at->info));
-		if (err == 0)
-			err = blm_info_of_entry(&at->info, at->name, &at->entry);
-		strcpy(at->info.name, at->name);
-		if (err == 0)
-			blm_store_path(s, at->info.uuid, at->info.path);
-		at->info.from_catalog = err == 0;
-		r = each(context, &at->info, err);
-	}
-	free(at);
-	return r;
 }

@@ -54,9 +54,8 @@ int blm_store_file_mode(const struct blm_store *store, const uint8_t uuid[16], u
 int blm_store_check_modes(const char *dir);
 int blm_store_check_mode(struct blm_store *store, const char *name);
 
-/* label.c: bring the name record of a filter's file in line with the catalog. */
-int blm_write_record(struct blm_store *store, const char *name);
-int blm_write_record_to(struct blm_view *view, const char *name, const struct blm_entry *entry);	/* of this file, under BLM_LOCK_SYNC */
+/* -ENOENT gets words; any other result stays as it is. */
+int blm_store_no_such(const struct blm_store *store, const char *name, int r);
 
 struct blm_store *blm_store_hold(struct blm_store *store);
 

@@ -1,5 +1,6 @@
 /* difference.c - what two filters of one template differ by: how many keys, and which */
-#include "algebra/combine.h"
+#include "handle/handle.h"
+#include "stats/tally.h"
 #include "durable/blocksum.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *
 	if (r < 0)
 		return r;
 	if (view[0]->part[0].kind->differ) {
-		r = blm_check_template(view[0], a, view[1], b);
+		r = blm_check_template(view[0], a->place.shown, view[1], b->place.shown);
 		return r < 0 ? r : count_difference(view, ret);
 	}
 	r = blm_compare(a, b, &c);
@@ -150,7 +151,7 @@ static int find(struct keys *ret, const struct blm_filter *const f[2], const str
 		if (held[i])
 			blm_still_end(&still[i]);
 	for (int i = 0; r == 0 && i < 2; i++)
-		r = blm_check_struck(f[i], view[i]);
+		r = blm_check_struck(view[i], f[i]->place.shown);
 	return r;
 }
 
@@ -164,7 +165,7 @@ BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter 
 	int r = blm_views_at_once(view, f, 2);
 
 	if (r == 0)
-		r = blm_check_template(view[0], a, view[1], b);
+		r = blm_check_template(view[0], a->place.shown, view[1], b->place.shown);
 	if (r == 0 && !view[0]->part[0].kind->differences)
 		r = blm_cannot(view[0], a, "list the keys that differ", BLM_CAN_LIST);
 	if (r == 0)

@@ -5,7 +5,8 @@
  * J. Chem. Inf. Model. 47(3), 2007. An intersection is |A| + |B| - |A or B|, three counts of the same sort: the bits that two
  * filters have in common are more than those of their common keys, and would say too many.
  */
-#include "algebra/combine.h"
+#include "handle/handle.h"
+#include "stats/tally.h"
 
 #include <math.h>
 
@@ -146,7 +147,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 		}
 	}
 	if (r == 0)
-		r = blm_check_struck(f, view);
+		r = blm_check_struck(view, f->place.shown);
 	if (r == 0) {
 		e.keys.value = fmax(e.keys.value, 0);
 		if (cells > 0) {	/* none: all parts of it are past */
@@ -195,7 +196,7 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 	int r = blm_views_at_once(view, f, 2);
 
 	if (r == 0)
-		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a, view[1], b)
+		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a->place.shown, view[1], b->place.shown)
 						  : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
 	if (r == 0 && !(census = malloc(3 * sizeof(*census))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.shown);
@@ -220,9 +221,9 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &census[2], &c.difference.error);
 	}
 	if (r == 0)
-		r = blm_check_struck(a, view[0]);
+		r = blm_check_struck(view[0], a->place.shown);
 	if (r == 0)
-		r = blm_check_struck(b, view[1]);
+		r = blm_check_struck(view[1], b->place.shown);
 	free(census);
 	if (r < 0)
 		return r;

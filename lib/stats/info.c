@@ -1,7 +1,7 @@
 /* info.c - what a filter is */
 #include "stats/info.h"
-#include "algebra/combine.h"
-#include "exchange/exchange.h"
+#include "handle/handle.h"
+#include "stats/tally.h"
 #include "file/filesystem.h"
 #include "format/format.h"
 #include "kind/common/options.h"

@@ -1,5 +1,5 @@
 /* tally.c - how many cells are set in filters, and in their union, and the keys that this tells of */
-#include "algebra/combine.h"
+#include "stats/tally.h"
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
 /* drop.c - a name and its file go, and who has it open is told: the protocol is that of replace.c */
 #include "file/os.h"
-#include "handle/handle.h"
 #include "make/replace.h"
 #include "place/store_dir.h"
 
@@ -148,13 +147,13 @@ static int drop_unopened(struct blm_store *store, const char *name)
 			blm_store_lose_secret(store, entry->constant.template.key_id);
 	}
 	free(entry);
-	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, store->dir) : r;
+	return r == -ENOENT ? blm_store_no_such(store, name, r) : r;
 }
 
 BLM_API int blm_store_drop(struct blm_store *store, const char *name)
 {
 	struct blm_filter *f;
-	int r = blm_open(&f, store, name, true);
+	int r = blm_filter_open_at(&f, store, name, true, NULL);
 
 	if (r == 0) {
 		r = drop_opened(f);

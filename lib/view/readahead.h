@@ -2,7 +2,7 @@
 #ifndef BLM_COLD_H
 #define BLM_COLD_H
 
-#include "handle/handle.h"
+#include "view/view.h"
 
 enum { BLM_AHEAD = 1024 };	/* so many keys at once have their pages asked for */
 static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "whole batches");

@@ -1,6 +1,7 @@
 /* residency.c - how a filter lies in memory: which pages, brought in beforehand, held there */
 #include "file/paging.h"
-#include "durable/checkpoint.h"
+#include "bloomery.h"
+#include "view/view.h"
 
 void blm_view_choose_pages(struct blm_view *view, bool huge)
 {
@@ -58,23 +59,5 @@ int blm_view_load(struct blm_view *view, unsigned flags, const char *shown)
 	if (r == 0 && flags & BLM_LOCK && !locked)
 		r = blm_pages_lock(&image, shown);
 	view->load = r == 0 ? flags : flags & ~(unsigned)BLM_LOCK;
-	return r;
-}
-
-BLM_API int blm_load(struct blm_filter *f, unsigned flags)
-{
-	BLM_INSIDE;
-	int r;
-
-	if (flags & ~(unsigned)(BLM_PREFAULT | BLM_LOCK | BLM_HUGE_PAGES | BLM_SMALL_PAGES))
-		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum blm_load_flags", f->place.shown, flags);
-	if (flags & BLM_HUGE_PAGES && flags & BLM_SMALL_PAGES)
-		return blm_fail(-EINVAL, "%s: both huge and small pages are asked for", f->place.shown);
-	current_view(f);
-	pthread_mutex_lock(&f->renewing);
-	r = blm_view_load(atomic_load(&f->view), flags, f->place.shown);
-	if (r == 0)
-		f->load = flags;
-	pthread_mutex_unlock(&f->renewing);
 	return r;
 }

@@ -7,7 +7,7 @@
 #ifndef BLM_PASS_H
 #define BLM_PASS_H
 
-#include "handle/handle.h"
+#include "view/view.h"
 
 enum {
 	BLM_PIECE = 128 << 10,		/* of what is read */

@@ -1,17 +1,7 @@
 /* validate.c - what the parts of a filter are together, and whether that is what the template says */
-#include "handle/handle.h"
+#include "view/view.h"
 #include "hash/scheme.h"
 #include "kind/common/options.h"
-
-const struct blm_kind *blm_view_kind(uint32_t id, const char *shown, int *ret_err)
-{
-	const struct blm_kind *kind = blm_kind_by_id(id);
-
-	if (!kind)
-		*ret_err = blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not "
-				    "know; a later version may", shown, id);
-	return kind;
-}
 
 /* A filter of one part is that part; what is composed of several says what each must be. */
 static int check_parts(struct blm_view *view, const struct blm_contents *contents, const char *shown)
@@ -45,7 +35,7 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 	int err = 0;
 
 	view->whole = view->part[0];
-	view->whole.kind = blm_view_kind(le32toh(t->kind), shown, &err);
+	view->whole.kind = blm_kind_known(le32toh(t->kind), shown, &err);
 	if (err)
 		return err;
 	if (!view->whole.kind->compose) {

@@ -1,5 +1,5 @@
 /* view_hasher.c - what hashes the keys of a filter: found from its template, and for callers who hash beforehand */
-#include "handle/handle.h"
+#include "view/view.h"
 
 /* ---- From a template ---- */
 
@@ -35,37 +35,7 @@ uint64_t blm_hash_id_of(const struct blm_template_fields *template)
 	return le64toh(word);
 }
 
-/* ---- For callers ---- */
-
 int blm_cannot_hash(const struct blm_hasher *by, const char *shown)
 {
 	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key cannot be hashed beforehand", shown, by->family->name);
-}
-
-BLM_API uint64_t blm_hash_id(const struct blm_filter *f)
-{
-	BLM_INSIDE;
-	return current_view(f)->hash_id;
-}
-
-BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, struct blm_hash *ret)
-{
-	BLM_INSIDE;
-	const struct blm_view *view = current_view(f);
-
-	if (wants_keys(&view->hasher))
-		return blm_cannot_hash(&view->hasher, f->place.shown);
-	blm_hash_all(&view->hasher, keys, count, ret);
-	return 0;
-}
-
-BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count, struct blm_hash *ret)
-{
-	BLM_INSIDE;
-	const struct blm_view *view = current_view(f);
-
-	if (wants_keys(&view->hasher))
-		return blm_cannot_hash(&view->hasher, f->place.shown);
-	blm_hash_all_fixed(&view->hasher, keys, width, count, ret);
-	return 0;
 }

@@ -1167,7 +1167,7 @@ START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever
 		ck_assert(!blm_lock_is_held(&current_view(f)->lock, current_view(f)->image.fd));
 		ck_assert(info_of(f).suspect && info_of(other).suspect);
 		OK(blm_add(f, "key", 3));
-		OK(blm_lock_writing(f, current_view(f), true));
+		OK(blm_lock_writing(current_view(f), true));
 		ck_assert(info_of(f).suspect && info_of(other).suspect);
 		blm_unlock_writing(current_view(f));
 		OK(blm_sync(f));

@@ -1,0 +1,110 @@
+/* flush.c - the map is written back to the file */
+#include "durable/flush.h"
+#include "durable/checkpoint.h"
+#include "durable/locks.h"
+#include "view/scan.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * The system holds a page that it failed to write for clean, and would not write it again. A store of what is there makes it
+ * dirty: by compare-and-swap, so that no writer's change is lost (an OR with nothing is what compilers make a mere load of).
+ */
+static void touch(void *at)
+{
+	uint64_t *word = at, old = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(word, &old, old, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* A part begins and ends anywhere in a page. */
+static void touch_pages(uint8_t *from, const uint8_t *to)
+{
+	for (; from < to; from += BLM_PAGE - (uintptr_t)from % BLM_PAGE)
+		touch(from);
+}
+
+void blm_make_dirty(struct blm_view *view)
+{
+	uint64_t from, to;
+
+	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
+	if (has_shadow(view)) {
+		touch_pages(view->image.map + view->shadow.records[BLM_IMAGE], view->image.map + view->shadow.blocks[BLM_JOURNAL]);
+		for (uint64_t at = 0; blm_shadow_next_noted(view, at, &from, &to); at = to)
+			touch_pages(view->image.map + from, view->image.map + to);
+	}
+	for (unsigned i = 0; i < view->parts; i++) {
+		uint8_t *bytes = view->part[i].bytes;
+
+		touch_pages(bytes - guard_bytes(view->part[i].shape.bytes), bytes);
+		for (uint64_t at = 0; blm_next_data(view, i, at, &from, &to); at = to)
+			touch_pages(bytes + from, bytes + to);
+	}
+}
+
+/*
+ * Of the range the system writes the pages that are dirty, and no others: it knows them one by one, where the marks know blocks. But
+ * a page of 2 MiB is dirty as a whole (file/paging.h).
+ */
+int blm_write_back(void *from, uint64_t bytes)
+{
+	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();	/* the system's, not ours */
+
+	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
+}
+
+/*
+ * The system tells of a failure once for each open file, which threads share, and forked processes, whose maps are the same. So who
+ * announced an epoch meanwhile may have been told in our place. It is done, or dead, when we have its lock; and if it was told, or nobody
+ * knows, all of it is written again. That the pages are suspect whoever calls has noted elsewhere.
+ */
+int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
+{
+	struct blm_live *live = live_of(view);
+	int r = blm_write_back(from, bytes);
+
+	while (r == 0 && load_acquire(&live->announcing.word)) {
+		bool again;
+
+		r = blm_lock_writing(view, true);
+		if (r < 0)
+			break;
+		again = load_acquire(&live->announcing.word);
+		if (again)
+			blm_make_dirty(view);
+		store_release(&live->announcing.word, 0);
+		blm_unlock_writing(view);
+		if (again)
+			r = blm_write_back(from, bytes);
+	}
+	return r;
+}
+
+static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_others)
+{
+	struct blm_live *live = live_of(view);
+	uint64_t before = load_acquire(&live->failed.word);
+	int r;
+
+	store_release(&live->failed.word, load_acquire(&live->epoch.word));
+	if (!from)
+		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
+	else
+		r = among_others ? blm_write_among_others(view, from, bytes) : blm_write_back(from, bytes);
+	if (r == 0)
+		store_release(&live->failed.word, before);
+	return r;
+}
+
+int blm_flush(struct blm_view *view, void *from, uint64_t bytes)
+{
+	return flush(view, from, bytes, false);
+}
+
+int blm_flush_among_others(struct blm_view *view, void *from, uint64_t bytes)
+{
+	return flush(view, from, bytes, true);
+}

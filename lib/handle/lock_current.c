@@ -1,0 +1,46 @@
+/* lock_current.c - the file that a handle's name leads to now, locked (the protocol is in replace.c) */
+#include "handle/handle.h"
+
+/*
+ * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we will wait for it, and then adders and
+ * claimers would wait for both. Whoever holds BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
+ */
+int blm_lock_out(struct blm_view *view, int fd)
+{
+	int r = blm_lock_syncing(view);
+
+	if (r < 0)
+		return r;
+	blm_unlock_syncing(view);
+	return blm_lock_exclusive(&view->lock, fd);
+}
+
+/* Lock what the handle's name leads to now, with the state as the lock's holder finds it. */
+int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
+{
+	for (;;) {
+		struct blm_view *view = current_view(f);
+		int fd = blm_view_fd(f, view), r;
+		bool live;
+
+		if (fd < 0)
+			return fd;
+		r = blm_lock_out(view, fd);
+		if (r < 0)
+			return r;
+		r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+		if (r == 1 && has_all_parts(view)) {
+			*ret = view;
+			return 0;
+		}
+		live = state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE;
+		blm_unlock_exclusive(&view->lock, fd);
+		if (r == 0 && live)	/* nobody replaced ours, so looking again would find it again */
+			return blm_fail(-ESTALE, "%s: another file has this name by now: open it anew", f->place.shown);
+		if (r == -ENOENT)
+			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.shown);
+		if (r < 0)
+			return r;
+		blm_view_renew(f, view);
+	}
+}

@@ -1,0 +1,92 @@
+/* renew.c - another view takes the place of a handle's, when its file is no longer the filter, or has grown */
+#include "durable/checkpoint.h"
+#include "handle/handle.h"
+
+#include <unistd.h>
+
+/*
+ * The state word is not the one that the name was last looked up under. Look it up again: the same file (a replacement
+ * under way or left undone) goes on serving; another one takes its place. While a living process is replacing or dropping,
+ * every call must look again, since the name can lead elsewhere before the state says so, or nowhere; where none is, what the
+ * look-up says holds until the state word changes, which seen_state then notes. So whether one lives is asked before the
+ * look-up: after it, one that died in between would have been missed. behind: it is known that the file is not what the view shows.
+ */
+static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, bool *ret_changed)
+{
+	uint64_t state = load_acquire(&live_of(view)->state.word), seen = view->image.unsure ? view->last_seen : atomic_load(&view->seen_state);
+	bool under_way = state_of(state) != BLM_LIVE
+		&& (view->image.fd < 0 || blm_ofd_held(view->image.fd, BLM_LOCK_REPLACE));
+	int r = state == seen && !behind ? 1 : blm_is_at_place(f, view);
+
+	if (r == 1 && !behind && !(view->shows_image && !blm_shadow_is_needed(view)) && load_acquire(&live_of(view)->parts.word) == view->parts) {
+		if (!under_way)
+			set_seen(view, state);
+		*ret_changed = false;
+		return 0;
+	}
+	if (r == -ENOENT || (r == 0 && state_of(state) == BLM_DROPPED)) {
+		set_seen(view, state);		/* for good: no need to look again at every call */
+		return blm_fail(-ESTALE, "%s: the filter was dropped", f->place.shown);
+	}
+	*ret_changed = true;
+	return r < 0 ? r : 0;
+}
+
+/* Of the views that were replaced before, those that nobody can be using any more. */
+static void free_older(struct blm_view *view)
+{
+	uint64_t oldest = view->older ? blm_oldest_moment() : 0;
+
+	while (view->older) {
+		struct blm_view *older = view->older;
+
+		if (older->replaced < oldest) {
+			view->older = older->older;
+			blm_view_free(older);
+		} else {
+			view = older;
+		}
+	}
+}
+
+static void replace_view(struct blm_filter *f, struct blm_view *old, struct blm_view *new)
+{
+	new->older = old;
+	atomic_store(&f->view, new);
+	old->replaced = blm_pass_moment();
+	if (!f->lent)
+		free_older(old);
+}
+
+/* The writer's and the reader's reaction to a changed state or part count. Returns the view to go on with, maybe the old one. */
+struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view *view)
+{
+	struct blm_filter *f = (struct blm_filter *)reader;
+	struct blm_view *now, *fresh = NULL;
+	bool changed = false, behind;
+	int r = 0;
+
+	pthread_mutex_lock(&f->renewing);
+	now = atomic_load(&f->view);
+	if (now == view || !is_current(now)) {
+		behind = now->image.unsure && blm_image_is_behind(&now->image);
+		r = look_again(f, now, behind, &changed);
+		if (r == 0 && changed)
+			r = blm_view_open(&fresh, f);
+		if (fresh && behind && now->image.fd >= 0) {	/* what is copied up, or made there, stays there */
+			fresh->image.unsure = false;
+			set_seen(fresh, fresh->last_seen);
+		}
+		if (fresh) {
+			replace_view(f, now, fresh);	/* the other threads go on while it is loaded, as far as that can be done */
+			if (f->load)
+				blm_view_load(now, 0, f->place.shown);
+			if (f->load)
+				blm_view_load(fresh, f->load, f->place.shown);
+			now = fresh;
+		}
+		atomic_store(&f->status, r);
+	}
+	pthread_mutex_unlock(&f->renewing);
+	return now;
+}
