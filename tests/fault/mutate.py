@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ["lib/file/*.c", "lib/kind/*.c", "lib/durable/blocksum.c", "lib/handle/sync.c", "lib/handle/write.c", "lib/make/replace.c", "lib/store/drop.c"]
 # Those that notice most, soonest first. The suite that is named as the mutant's file goes before them.
-SUITES = ["test-file-image", "test-file-lock", "test-file-publish", "test-file-system", "test-file-where", "test-file-sigbus", "test-owners",
+SUITES = ["test-file-mapping", "test-file-ofd_lock", "test-file-new_file", "test-file-os", "test-file-filesystem", "test-file-sigbus", "test-owners",
           "test-place", "test-paths", "test-leftovers", "test-clear", "test-data", "test-verify", "test-strays", "test-combine", "test-filter",
           "test-seal", "test-inject", "test-memory", "test-limits", "test-repair", "test-store", "test-files", "test-claim", "test-kind-laws"]
 SUITES_OF_KINDS = ["test-kind-laws", "test-kind-torn", "test-combine", "test-filter", "test-kind-built", "test-memory", "test-kind-parts",

@@ -1,4 +1,4 @@
-/* lock.c - the locks of a filter's file, between the threads of one handle */
+/* ofd_lock.c - the locks of a filter's file, between the threads of one handle */
 #include "suite.h"
 
 #include "file/lock_wait.h"
@@ -283,7 +283,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = begin_suite("file/lock");
+	Suite *s = begin_suite("file/ofd_lock");
 	TCase *tc = tcase_create("lock");
 
 	tcase_add_test(tc, what_one_thread_gives_back_the_next_gets);

@@ -1,4 +1,4 @@
-/* publish.c - new files: their descriptors, their sizes, their names */
+/* new_file.c - new files: their descriptors, their sizes, their names */
 #include "base/base.h"
 #include "file/ofd_lock.h"
 #include "file/new_file.h"

@@ -1,4 +1,4 @@
-/* where.c - file systems that are told of, and files of an overlay, which move when they are first written to */
+/* filesystem.c - file systems that are told of, and files of an overlay, which move when they are first written to */
 #include "suite.h"
 
 #include "file/filesystem.h"
@@ -134,7 +134,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = begin_suite("file/where");
+	Suite *s = begin_suite("file/filesystem");
 	TCase *tc = tcase_create("where");
 
 	tcase_add_test(tc, file_systems_on_which_others_may_not_see_what_is_added_are_told_of);

@@ -1,4 +1,4 @@
-/* image.c - headers as they are made, and what is read of damaged ones */
+/* mapping.c - headers as they are made, and what is read of damaged ones */
 #include "base/base.h"
 #include "file/mapping.h"
 #include "file/os.h"

@@ -1,4 +1,4 @@
-/* system.c - reading and writing to the end, the number of the boot, the time */
+/* os.c - reading and writing to the end, the number of the boot, the time */
 #include "suite.h"
 
 #include "file/os.h"
@@ -349,7 +349,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = begin_suite("file/system");
+	Suite *s = begin_suite("file/os");
 	TCase *tc = tcase_create("system");
 
 	tcase_add_loop_test(tc, what_is_cut_short_or_interrupted_is_gone_on_with, 0, 2);

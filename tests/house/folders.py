@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""folders.py - the folders of lib/ are layers: includes and calls go down only
+
+usage: folders.py SOURCE BUILD
+
+The order of the layers is the list `folders` in lib/meson.build. Each line of output is a TAP result; a failure says
+which file and line breaks the rule and what to do.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+LONGEST = 60  # lines of a function
+# What tools/ compiles of lib/ besides bloomery.h, until the library offers it.
+SHARED_WITH_TOOLS = {"base/escape.h", "base/lazylib.h"}
+
+source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+lib = source / "lib"
+
+
+def layers():
+    text = (lib / "meson.build").read_text()
+    return re.findall(r"'(\w+)'", re.search(r"^folders = \[(.*?)\]", text, re.M | re.S).group(1))
+
+
+RANK = {name: i for i, name in enumerate(layers())}
+
+
+def files(folder, *suffixes):
+    return sorted(f for f in folder.rglob("*") if f.suffix in suffixes)
+
+
+def includes(file):
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        found = re.match(r'\s*#\s*include "([^"]+)"', line)
+        if found:
+            yield number, found.group(1)
+
+
+def files_without_a_folder():
+    """Only bloomery.h stands in lib/ itself, and each folder is a layer."""
+    for file in files(lib, ".c", ".h"):
+        folder = file.relative_to(lib).parts[0]
+        if folder not in RANK and file.name != "bloomery.h":
+            yield f"{file}: is in no layer; move it into a folder, and name that in lib/meson.build"
+
+
+def includes_that_go_up():
+    """A file includes headers of its own folder and of lower ones only."""
+    for file in files(lib, ".c", ".h"):
+        folder = file.relative_to(lib).parts[0]
+        for number, name in includes(file):
+            other = name.split("/")[0]
+            if other in RANK and folder in RANK and RANK[other] > RANK[folder]:
+                yield f"{file}:{number}: includes {name} from the higher folder {other}/; move what it needs down, or itself up"
+
+
+def symbols(folder):
+    """(object, kind, symbol) of a folder's static library."""
+    archive = build / "lib" / f"libbloomery-{folder}.a"
+    listed = subprocess.run(["nm", "-A", archive], check=True, capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        place, _, rest = line.rpartition(":")
+        words = rest.split()
+        yield place.rsplit(":", 1)[-1], words[-2], words[-1]
+
+
+def calls_that_go_up():
+    """What a folder's library does not define itself is defined in a lower folder, or outside of lib/."""
+    seen = {folder: list(symbols(folder)) for folder in RANK}
+    defined = {s: (folder, place) for folder, all_of_it in seen.items() for place, kind, s in all_of_it if kind in "TBDRVC"}
+    for folder, all_of_it in seen.items():
+        for place, kind, symbol in all_of_it:
+            other = defined.get(symbol, (folder,))
+            if kind == "U" and RANK[other[0]] > RANK[folder]:
+                yield f"{folder}/{place}: uses {symbol} of {other[0]}/{other[1]}, which is higher; move one of the two"
+
+
+def names_that_stand_twice():
+    """A debugger, a grep or a stack trace shows base names: each stands once in lib/."""
+    seen = {}
+    for file in files(lib, ".c", ".h"):
+        if file.name in seen:
+            yield f"{file}: {seen[file.name]} has the same name; rename one of the two"
+        seen[file.name] = file
+
+
+def insides_that_tools_include():
+    """The program, the bindings and the modules use bloomery.h only."""
+    for file in files(source / "tools", ".c", ".h"):
+        for number, name in includes(file):
+            if name not in SHARED_WITH_TOOLS and not (file.parent / name).exists() and not (source / "tools" / name).exists() \
+                    and (lib / name).exists() and name != "bloomery.h":
+                yield f"{file}:{number}: includes {name}, which is the library's own; use bloomery.h"
+
+
+def functions_that_are_long():
+    """A function is read without scrolling."""
+    for file in files(lib, ".c", ".h") + files(source / "tools", ".c", ".h"):
+        begun = 0
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if line == "{":
+                begun = number
+            elif line == "}" and begun:
+                if number - begun + 1 > LONGEST:
+                    yield f"{file}:{begun}: a function of {number - begun + 1} lines; split it, {LONGEST} are the most"
+                begun = 0
+
+
+CHECKS = {
+    "each file of lib/ is in the folder of its layer": files_without_a_folder,
+    "includes go down": includes_that_go_up,
+    "calls go down": calls_that_go_up,
+    "each base name stands once in lib/": names_that_stand_twice,
+    "tools/ uses bloomery.h only": insides_that_tools_include,
+    f"no function has more than {LONGEST} lines": functions_that_are_long,
+}
+
+print(f"1..{len(CHECKS)}")
+for number, (says, check) in enumerate(CHECKS.items(), 1):
+    wrong = list(check())
+    for line in wrong:
+        print(f"# {line}")
+    print(f"{'not ok' if wrong else 'ok'} {number} - {says}")
+sys.exit(0)
