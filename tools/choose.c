@@ -40,7 +40,9 @@ int choose_from(struct choice *choice, const char *name)
 
 int choose_lines(struct choice *choice, char **files, size_t count)
 {
-	return each_batch(files, count, &(struct work){ .ahead = ask, .in_turn = tell, .context = choice });
+	const struct work work = { .ahead = ask, .in_turn = tell, .context = choice, .given = choice->given };
+
+	return each_batch(files, count, &work);
 }
 
 int end_choice(struct choice *choice, int code)

@@ -64,6 +64,8 @@ static int run(int count, char **operands)
 		job.change = blm_disallow_many;
 	else if (!lists)
 		return misuse("allow: '%s' is none of add, remove and list; see 'bloomery help allow'", operands[0]);
+	if (lists && given_keys.count)
+		return misuse("allow: list reads no keys: leave --key %s out", given_keys.keys[0].text);
 	if (lists && count > 2)
 		return misuse("allow: list reads no keys: '%s' is one argument too many", operands[2]);
 	code = open_filter(&job.f, operands[1], !lists, lists ? BLM_STORE_READ : 0);

@@ -25,7 +25,7 @@ static int read_all(const char *name, char **ret, size_t *ret_count)
 	size_t used = 0, room = 1 << 16;
 	char *all = malloc(room), *more;
 	ssize_t n = 1;
-	int code = source_open(&source, name);
+	int code = source_open(&source, name, NULL);
 
 	if (code != DONE) {
 		free(all);

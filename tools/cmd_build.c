@@ -62,7 +62,7 @@ static int add_values(struct job *job, struct batch *batch)
 
 	if (!values)
 		return broken("out of memory");
-	while (good < batch->count && !(why = value_of(&values[good], &batch->lines[good], room)))
+	while (good < batch->count && !(why = batch_value(&values[good], batch, good, room)))
 		good++;
 	if (why)
 		batch_refuse(batch, good, why);
@@ -123,9 +123,12 @@ static int begin(struct job *job, const char *name)
 static int run(int operands_count, char **operands)
 {
 	struct job job = { .values = holds_values(params.kind) };
-	int code = begin(&job, operands[0]), r;
 	struct blm_filter *made = NULL;
+	int code, r;
 
+	code = job.values ? given_with_values("build") : given_without_values("build");
+	if (code == DONE)
+		code = begin(&job, operands[0]);
 	if (code != DONE)
 		return code;
 	if (job.values)

@@ -43,6 +43,8 @@ static int run_pair(int count, char **operands)
 	struct blm_filter *f[2];
 	int code;
 
+	if (given_keys.count)
+		return misuse("diff: --tables and --estimate read no keys: leave --key %s out", given_keys.keys[0].text);
 	if (count != 2 || (tables && estimate))
 		return misuse("diff: --tables and --estimate are each of two filters, and no others");
 	code = open_all(f, operands, 2, false, BLM_STORE_READ);

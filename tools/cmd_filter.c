@@ -8,7 +8,7 @@
 #include "stream.h"
 #include "values.h"
 
-static struct choice choice;
+static struct choice choice = { .given = &no_keys };
 static const char *with;
 static bool stats;
 static const struct opt own_options[] = {

@@ -46,7 +46,7 @@ static int read_small(struct job *job, char **name)
 
 	if (r < 0)
 		return fail(r);
-	code = each_batch(name, 1, &(struct work){ .in_turn = keep, .context = job });
+	code = each_batch(name, 1, &(struct work){ .in_turn = keep, .context = job, .given = &no_keys });
 	if (code != DONE || stopping()) {
 		blm_build_cancel(job->building);
 		return code;
@@ -151,6 +151,7 @@ static void tell_stats(struct job *job)
 static int run(int count, char **operands)
 {
 	struct job job = { 0 };
+	const struct work matching = { .ahead = pass, .in_turn = match, .context = &job, .given = &no_keys };
 	int code;
 
 	for (int i = 1; i < count || i == 1; i++)
@@ -159,7 +160,7 @@ static int run(int count, char **operands)
 	keys_in_first_column();
 	code = read_small(&job, operands);
 	if (code == DONE && !stopping())
-		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead = pass, .in_turn = match, .context = &job });
+		code = each_batch(operands + 1, (size_t)count - 1, &matching);
 	if (stats && code == DONE)
 		tell_stats(&job);
 	blm_close(job.f);

@@ -19,8 +19,10 @@ static int put(struct batch *batch, void *context)
 static int run(int count, char **operands)
 {
 	struct putting p = { 0 };
-	int code = open_filter(&p.f, operands[0], true, 0);
+	int code = given_with_values("put");
 
+	if (code == DONE)
+		code = open_filter(&p.f, operands[0], true, 0);
 	if (code == DONE)
 		code = load(p.f);
 	if (code != DONE)
@@ -44,7 +46,8 @@ const struct command cmd_put = {
 	.summary = "give keys values: each line is a key, a tab and a whole number",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "For kinds that hold values, see 'bloomery kinds'. A line without a value, or with one that F cannot hold, ends\n"
+	.notes = "A key on the command line has its value behind it: --key KEY --value V.\n"
+		 "For kinds that hold values, see 'bloomery kinds'. A line without a value, or with one that F cannot hold, ends\n"
 		 "it; all lines before that have been put.",
 	.example = "printf 'bratwurst\\t7\\n' | bloomery put prices",
 	.options = options,

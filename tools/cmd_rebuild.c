@@ -36,7 +36,7 @@ static int refuse_filter(const struct batch *batch)
 	static const char magic[] = "BLOOMERY";
 	size_t bytes = sizeof(magic) - 1;
 
-	if (!batch->first || batch->used < bytes + 4 || memcmp(batch->text, magic, bytes) || batch->text[bytes + 3])
+	if (batch->given || !batch->first || batch->used < bytes + 4 || memcmp(batch->text, magic, bytes) || batch->text[bytes + 3])
 		return DONE;
 	return broken("%s: is a filter, and keys cannot be read out of it: --from takes the keys themselves, a line each", batch->source);
 }
@@ -79,12 +79,14 @@ static int fill(struct blm_filter *new, void *context)
 
 	if (r < 0)
 		return r;
-	if (value_field_given() || (info.can & BLM_CAN_PUT && !(info.can & BLM_CAN_ADD))) {
+	if (values_given() || (info.can & BLM_CAN_PUT && !(info.can & BLM_CAN_ADD))) {
 		keys_in_first_column();
 		work = (struct work){ .in_turn = put, .context = job };
 	}
 	job->f = job->putting.f = new;
-	job->code = each_batch(&from, 1, &work);
+	job->code = work.in_turn == put ? given_with_values("rebuild") : DONE;
+	if (job->code == DONE)
+		job->code = each_batch(&from, from ? 1 : 0, &work);
 	putting_end(&job->putting);
 	return job->code == DONE && !stopping() ? 0 : -ECANCELED;
 }
@@ -95,8 +97,8 @@ static int run(int count, char **operands)
 	struct place place;
 	int code, r;
 
-	if (!from)
-		return misuse("rebuild: the keys are needed, --from FILE");
+	if (!from && !given_keys.count)
+		return misuse("rebuild: the keys are needed, --from FILE or --key KEY");
 	code = params_finish();
 	if (code == DONE)
 		code = find_place(&place, operands[0], 0);
@@ -115,7 +117,7 @@ const struct command cmd_rebuild = {
 	.name = "rebuild",
 	.group = ON_FILTERS,
 	.summary = "make a filter anew from its keys, and put it in the old one's place in one step",
-	.operands = "F --from FILE",
+	.operands = "F [--from FILE] [--key KEY]",
 	.least = 1, .most = 1,
 	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, labels, mode, and whether it is sparse or\n"
 		 "has no second image. Others ask and add to the old filter until the new one is complete; what they add before that is in\n"

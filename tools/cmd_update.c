@@ -7,10 +7,20 @@
 #include "values.h"
 
 static char *coming, *going;
+static struct given keys_in = { .option = "--add-key" }, keys_out = { .option = "--remove-key" };
 static uint64_t memory;
+
+static int refuse_key(const struct opt *opt, const char *text)
+{
+	return misuse("update: --%s %s: does it come in or go? Write --add-key or --remove-key", opt->name, text);
+}
+
 static const struct opt own_options[] = {
 	{ 0, "add", "FILE", "keys that come in; - is stdin", set_text, &coming },
 	{ 0, "remove", "FILE", "keys that go", set_text, &going },
+	{ 0, "add-key", "KEY", "a key that comes in (repeatable)", set_given, &keys_in },
+	{ 0, "remove-key", "KEY", "a key that goes (repeatable)", set_given, &keys_out },
+	{ 0, "key", "KEY", NULL, refuse_key, NULL },
 	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi)", set_number, &memory, 64 << 10, UINT64_C(1) << 46 },
 	{ 0 }
 };
@@ -72,19 +82,22 @@ static int finish(struct blm_update *u, const struct place *place, const char *n
 
 static int run(int operands_count, char **operands)
 {
+	struct work adding = { .ahead = add, .in_turn = count, .given = &keys_in };
+	struct work removing = { .ahead = take_out, .in_turn = count, .given = &keys_out };
 	struct blm_update *u;
 	struct place place;
 	int code;
 
-	if (!coming && !going)
-		return misuse("update: which keys? Give --add FILE or --remove FILE or both");
+	if (!coming && !keys_in.count && !going && !keys_out.count)
+		return misuse("update: which keys? Give --add FILE or --remove FILE, or --add-key KEY or --remove-key KEY");
 	code = begin(&u, &place, operands[0]);
 	if (code != DONE)
 		return code;
-	if (coming)
-		code = each_batch(&coming, 1, &(struct work){ .ahead = add, .in_turn = count, .context = u });
-	if (going && code == DONE && !stopping())
-		code = each_batch(&going, 1, &(struct work){ .ahead = take_out, .in_turn = count, .context = u });
+	adding.context = removing.context = u;
+	if (coming || keys_in.count)
+		code = each_batch(&coming, coming ? 1 : 0, &adding);
+	if ((going || keys_out.count) && code == DONE && !stopping())
+		code = each_batch(&going, going ? 1 : 0, &removing);
 	let_signals_kill();	/* as in build */
 	if (code != DONE || stopping()) {
 		blm_update_cancel(u);
@@ -93,7 +106,7 @@ static int run(int operands_count, char **operands)
 	return finish(u, &place, operands[0]);
 }
 
-static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, line_options, jobs_option, progress_option, quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_update = {
 	.name = "update",

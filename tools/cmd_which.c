@@ -1,61 +1,89 @@
 /* cmd_which.c - bloomery which: the filters of a bank that may hold a key */
 #include "bank.h"
+#include "progress.h"
+#include "signals.h"
+#include "stream.h"
 
-static int print_all(const struct blm_bank *bank, const uint64_t *bits, uint64_t rows)
+struct job {
+	struct blm_bank *bank;
+	uint64_t rows, words;
+	uint64_t *bits;		/* the rows that may hold one key */
+	uint64_t *all;		/* those that may hold all keys so far */
+	bool asked;		/* about one key at least */
+};
+
+static int print_all(const struct job *job)
 {
 	int code = DONE;
 
-	for (uint64_t row = 0; code == DONE && row < rows; row++)
-		if (bits[row / 64] >> row % 64 & 1)
-			code = print_row(bank, row, NULL);
+	for (uint64_t row = 0; code == DONE && row < job->rows; row++)
+		if (job->all[row / 64] >> row % 64 & 1)
+			code = print_row(job->bank, row, NULL);
 	return code;
+}
+
+static bool any(const struct job *job)
+{
+	uint64_t bits = 0;
+
+	for (uint64_t w = 0; w < job->words; w++)
+		bits |= job->all[w];
+	return bits;
+}
+
+static int ask(struct batch *batch, void *context)
+{
+	struct job *job = context;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		int64_t r = blm_bank_which(job->bank, batch->keys[i].bytes, batch->keys[i].len, job->bits);
+
+		if (r < 0)
+			return fail(r);
+		for (uint64_t w = 0; w < job->words; w++)
+			job->all[w] = job->asked ? job->all[w] & job->bits[w] : job->bits[w];
+		job->asked = true;
+	}
+	return batch->count && !any(job) ? ENOUGH : DONE;
 }
 
 static int run(int count, char **operands)
 {
+	struct job job = { 0 };
 	struct blm_bank_info info;
-	struct blm_bank *bank;
-	uint64_t *bits, *all;
-	int code = open_bank(&bank, operands[0]);
+	int code = open_bank(&job.bank, operands[0]);
 
 	if (code != DONE)
 		return code;
-	blm_bank_info(bank, &info);
-	bits = calloc((info.rows + 63) / 64, sizeof(*bits));
-	all = calloc((info.rows + 63) / 64, sizeof(*all));
-	code = bits && all ? DONE : broken("which: out of memory");
-	for (int i = 1; code == DONE && i < count; i++) {
-		int64_t r = blm_bank_which(bank, operands[i], strlen(operands[i]), bits);
-
-		code = r < 0 ? fail(r) : DONE;
-		for (uint64_t w = 0; code == DONE && w < (info.rows + 63) / 64; w++)
-			all[w] = i == 1 ? bits[w] : all[w] & bits[w];
-	}
-	if (code == DONE) {
-		bool any = false;
-
-		for (uint64_t w = 0; w < (info.rows + 63) / 64; w++)
-			any |= all[w] != 0;
-		code = print_all(bank, all, info.rows);
-		code = code == DONE && !any ? NO : code;
-	}
-	free(bits);
-	free(all);
-	blm_bank_close(bank);
+	blm_bank_info(job.bank, &info);
+	job.rows = info.rows;
+	job.words = (info.rows + 63) / 64;
+	job.bits = calloc(job.words, sizeof(*job.bits));
+	job.all = calloc(job.words, sizeof(*job.all));
+	code = job.bits && job.all ? DONE : broken("which: out of memory");
+	if (code == DONE)
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .in_turn = ask, .context = &job });
+	if (code == DONE && !any(&job))
+		code = NO;
+	if (code == DONE && !stopping())	/* else there were more keys to ask about */
+		code = print_all(&job);
+	free(job.bits);
+	free(job.all);
+	blm_bank_close(job.bank);
 	return code;
 }
 
-static const struct opt *const options[] = { json_option, NULL };
+static const struct opt *const options[] = { json_option, key_options, jobs_option, progress_option, quiet_option, NULL };
 
 const struct command cmd_which = {
 	.name = "which",
 	.group = ON_SETS,
 	.summary = "print the filters of a bank that may hold all of these keys; exit 1 if there are none",
-	.operands = "BANK KEY...",
-	.least = 2, .most = -1,
-	.notes = "What is printed is what asking each of the filters would say, in the order of their numbers of ones. Of 10,000 filters it reads a\n"
-		 "fiftieth of what that would, or less.",
-	.example = "bloomery which ./week.bank http://example.org/",
+	.operands = "BANK [FILE...]",
+	.least = 1, .most = -1,
+	.notes = "What is printed is what asking each of the filters would say, in the order of their numbers of ones. Without a key nothing is\n"
+		 "printed. Of 10,000 filters it reads a fiftieth of what that would, or less.",
+	.example = "bloomery which ./week.bank --key http://example.org/",
 	.options = options,
 	.run = run,
 };

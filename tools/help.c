@@ -20,7 +20,8 @@ void help_overview(FILE *out)
 				fprintf(out, "  %-10s %s\n", command_at(i)->name, command_at(i)->summary);
 	}
 	fputs("\nA filter F is a path if it has a slash, else a name in the store: --store DIR, $BLOOMERY_STORE, or\n"
-	      "~/.local/share/bloomery. Keys are lines of FILEs or of standard input. Numbers: 10k, 1.5m, 1e6, 4Mi.\n"
+	      "~/.local/share/bloomery. Keys are lines of FILEs or of standard input, or come by --key KEY.\n"
+	      "Numbers: 10k, 1.5m, 1e6, 4Mi.\n"
 	      "Exit status: 0 yes or done, 1 no, 2 failed, 64 misused.\n"
 	      "'bloomery help COMMAND' tells more; 'bloomery --version' tells the version.\n", out);
 }

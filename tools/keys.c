@@ -13,12 +13,27 @@ static struct {
 	uint64_t value_field;
 } o = { .delimiter = '\t' };
 
+struct given given_keys = { .option = "--key" };
+const struct given no_keys = { 0 };
+
+#define LINE_ROWS \
+	{ '0', "null", NULL, "lines end in NUL, not in newline", set_flag, &o.null }, \
+	{ 0, "hex", NULL, "keys are written in hexadecimal digits", set_flag, &o.hex }, \
+	{ 0, "field", "N", "the key is the N-th column; lines are printed whole", \
+	  set_number, &o.field, 1, 1 << 20 }, \
+	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with quotes)", \
+	  set_byte, &o.delimiter }, \
+	{ 0, "crlf", NULL, "lines end in CR LF: the CR is not part of the key", set_flag, &o.crlf }
+
 const struct opt key_options[] = {
-	{ '0', "null", NULL, "lines end in NUL, not in newline", set_flag, &o.null },
-	{ 0, "hex", NULL, "keys are written in hexadecimal digits", set_flag, &o.hex },
-	{ 0, "field", "N", "the key is the N-th column; lines are printed whole", set_number, &o.field, 1, 1 << 20 },
-	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with quotes)", set_byte, &o.delimiter },
-	{ 0, "crlf", NULL, "lines end in CR LF: the CR is not part of the key", set_flag, &o.crlf },
+	{ 0, "key", "KEY", "a key, before those of FILEs (repeatable); --hex holds for it, --field does not",
+	  set_given, &given_keys },
+	LINE_ROWS,
+	{ 0 }
+};
+
+const struct opt line_options[] = {
+	LINE_ROWS,
 	{ 0 }
 };
 
@@ -30,14 +45,63 @@ const struct opt row_options[] = {
 	{ 0 }
 };
 
+static int set_value(const struct opt *opt, const char *text);
 const struct opt value_options[] = {
 	{ 0, "value-field", "N", "the value is the N-th column (default: 2)", set_number, &o.value_field, 1, 1 << 20 },
+	{ 0, "value", "V", "the value of the --key before it", set_value, NULL },
 	{ 0 }
 };
 
-bool value_field_given(void)
+int set_given(const struct opt *opt, const char *text)
 {
-	return o.value_field;
+	struct given *given = opt->target;
+	struct given_key *keys = realloc(given->keys, (given->count + 1) * sizeof(*keys));
+
+	if (!keys)
+		return broken("out of memory");
+	given->keys = keys;
+	keys[given->count++] = (struct given_key){ .text = text };
+	return DONE;
+}
+
+/* Of two lists beside each other nobody sees which value is whose: each stands behind its key. */
+static int set_value(const struct opt *opt, const char *text)
+{
+	struct given_key *last = given_keys.count ? &given_keys.keys[given_keys.count - 1] : NULL;
+
+	if (!last || last->value)
+		return misuse("--%s %s: no --key without a value stands before it; write --key KEY --%s %s", opt->name, text,
+			      opt->name, text);
+	last->value = text;
+	return DONE;
+}
+
+static const struct given_key *given_that(bool has_value)
+{
+	for (size_t i = 0; i < given_keys.count; i++)
+		if (!given_keys.keys[i].value == !has_value)
+			return &given_keys.keys[i];
+	return NULL;
+}
+
+int given_with_values(const char *command)
+{
+	const struct given_key *key = given_that(false);
+
+	return key ? misuse("%s: --key %s has no value; write --key %s --value V", command, key->text, key->text) : DONE;
+}
+
+int given_without_values(const char *command)
+{
+	const struct given_key *key = given_that(true);
+
+	return key ? misuse("%s: --value %s: this kind of filter takes keys without values; leave it out", command, key->value)
+		   : DONE;
+}
+
+bool values_given(void)
+{
+	return o.value_field || given_that(true);
 }
 
 void keys_in_first_column(void)
@@ -174,11 +238,24 @@ static const char *no_value(char why[WHY], const struct blm_key *field)
 	return why;
 }
 
+static const char *value_in(uint64_t *ret, const struct blm_key *field, char room[WHY])
+{
+	char text[24] = "";
+
+	if (field->len < sizeof(text))
+		memcpy(text, field->bytes, field->len);
+	return strlen(text) == field->len && parse_value(ret, text) ? NULL : no_value(room, field);
+}
+
+const char *given_value_of(uint64_t *ret, const struct given_key *key, char room[WHY])
+{
+	return value_in(ret, &(struct blm_key){ key->value, strlen(key->value) }, room);
+}
+
 const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
 {
 	struct blm_key field = *line;
 	uint8_t *unquoted = malloc(line->len + 1);
-	char text[24] = "";
 	const char *why;
 
 	if (!unquoted)
@@ -186,22 +263,20 @@ const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
 	if (o.crlf && field.len && ((const char *)field.bytes)[field.len - 1] == '\r')
 		field.len--;
 	why = field_of(&field, o.value_field ? o.value_field : 2, unquoted);
-	if (!why && field.len < sizeof(text))
-		memcpy(text, field.bytes, field.len);
-	if (!why && (strlen(text) != field.len || !parse_value(ret, text)))
-		why = no_value(room, &field);
+	if (!why)
+		why = value_in(ret, &field, room);
 	free(unquoted);
 	return why;
 }
 
-const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field, uint8_t *room)
 {
 	const char *why;
 
 	*ret = *line;
 	if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
 		ret->len--;
-	if (o.field && (why = field_of(ret, o.field, room)))
+	if (field && (why = field_of(ret, field, room)))
 		return why;
 	if (!o.hex)
 		return NULL;
@@ -209,4 +284,14 @@ const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *roo
 		return "is not a key in hexadecimal digits, two for each byte";
 	*ret = (struct blm_key){ room, ret->len / 2 };
 	return NULL;
+}
+
+const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+{
+	return key_in(ret, line, o.field, room);
+}
+
+const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+{
+	return key_in(ret, line, 0, room);
 }

@@ -5,10 +5,30 @@
 #include "command.h"
 
 extern const struct opt key_options[];
+extern const struct opt line_options[];		/* the same without --key: of update, whose keys come in or go */
 extern const struct opt row_options[];		/* of commands whose lines are rows of a table, instead: --on for --field */
 extern const struct opt value_options[];	/* of commands whose lines have a value beside the key */
 
-bool value_field_given(void);
+/* Keys that stand on the command line, before those of the input. They are no lines: a newline is a byte of the key. */
+struct given {
+	const char *option;	/* what gives one; NULL: none can be given */
+	struct given_key {
+		const char *text;
+		const char *value;	/* of --value; NULL: none */
+	} *keys;
+	size_t count;
+};
+
+extern struct given given_keys;		/* those of --key */
+extern const struct given no_keys;	/* of commands that read rows */
+
+int set_given(const struct opt *opt, const char *text);	/* the `set` of an option whose target is a struct given: one more */
+
+/* Has each key of --key a value, or none of them one? Return: DONE, or USAGE with a message. */
+int given_with_values(const char *command);
+int given_without_values(const char *command);
+
+bool values_given(void);	/* by --value-field or --value */
 void keys_in_first_column(void);	/* ... unless an option says where */
 char columns_end(void);
 char line_end(void);
@@ -22,6 +42,9 @@ int keys_check(void);		/* do the options agree? Return: DONE or USAGE */
  * Return: NULL, or what is wrong with the line.
  */
 const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
+
+/* The same of a key of the command line, which is no column of a line. */
+const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
 
 /* What a row is made of, as it stands there, quotes included; the CR that --crlf leaves out is in none of them. */
 struct row_parts {
@@ -38,7 +61,8 @@ bool rows_end_in_cr(void);
 
 enum { WHY = 160 };
 
-/* The value in a line. Return: NULL, or what is wrong with the line; `room` is for that. */
+/* The value in a line, and that of --value. Return: NULL, or what is wrong with the line; `room` is for that. */
 const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY]);
+const char *given_value_of(uint64_t *ret, const struct given_key *key, char room[WHY]);
 
 #endif

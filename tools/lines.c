@@ -1,7 +1,8 @@
 /* lines.c - lines of any length, read in large blocks; nothing is copied but what a block has of the next one's first line */
 #include "lines.h"
 #include "command.h"
-#include "keys.h"
+
+#include <inttypes.h>
 
 #ifndef LINES_BLOCK	/* the tests have many more ends of blocks than that gives */
 #define LINES_BLOCK (256 << 10)
@@ -140,6 +141,39 @@ int batch_read(struct batch *b, const struct batch *before, struct source *sourc
 	return 1;
 }
 
+bool batch_give(struct batch *b, const struct given *given)
+{
+	const char end[] = { '\r', line_end() };
+	size_t ends = rows_end_in_cr() ? 2 : 1, bytes = 0;
+	char *to;
+
+	for (size_t i = 0; i < given->count; i++)
+		bytes += strlen(given->keys[i].text) + ends;
+	if (!make_room(b, bytes))
+		return false;
+	to = b->text;
+	for (size_t i = 0; i < given->count; i++)
+		to = mempcpy(mempcpy(to, given->keys[i].text, strlen(given->keys[i].text)), end + 2 - ends, ends);
+	b->used = b->end = bytes;
+	b->source = given->option;
+	b->given = given;
+	return true;
+}
+
+const char *batch_where(char room[WHERE], const struct batch *b, uint64_t before, size_t i)
+{
+	if (b->given)
+		snprintf(room, WHERE, "%s %s", b->given->option, b->given->keys[i].text);
+	else
+		snprintf(room, WHERE, "%s: line %" PRIu64, b->source, before + i + 1);
+	return room;
+}
+
+const char *batch_value(uint64_t *ret, const struct batch *b, size_t i, char room[WHY])
+{
+	return b->given ? given_value_of(ret, &b->given->keys[i], room) : value_of(ret, &b->lines[i], room);
+}
+
 /* ---- Splitting ---- */
 
 static bool more_lines(struct batch *b)
@@ -167,7 +201,8 @@ static size_t find_keys(struct batch *b, const char **ret_wrong)
 	for (size_t i = 0; i < b->read; i++) {
 		const struct blm_key *line = &b->lines[i];
 		size_t at = (size_t)((const char *)line->bytes - b->text);
-		const char *wrong = key_of(&b->keys[i], line, b->room_for_keys ? b->room_for_keys + at : NULL);
+		uint8_t *room = b->room_for_keys ? b->room_for_keys + at : NULL;
+		const char *wrong = b->given ? given_key_of(&b->keys[i], line, room) : key_of(&b->keys[i], line, room);
 
 		if (wrong) {
 			*ret_wrong = wrong;
@@ -177,14 +212,22 @@ static size_t find_keys(struct batch *b, const char **ret_wrong)
 	return b->read;
 }
 
+/* The end of a line. Those that were read are whole: there is one. That of a key may stand in it, too. */
+static const char *line_from(const struct batch *b, const char *at)
+{
+	if (!b->given)
+		return memchr(at, line_end(), (size_t)(b->text + b->used - at));
+	return at + strlen(b->given->keys[b->read].text) + rows_end_in_cr();
+}
+
 const char *batch_split(struct batch *b)
 {
 	const char *at = b->text, *end = b->text + b->used;
-	const char stop = line_end(), *wrong = NULL;
+	const char *wrong = NULL;
 
 	b->read = 0;
 	while (at < end) {
-		const char *next = memchr(at, stop, (size_t)(end - at));	/* these are whole lines: it finds one */
+		const char *next = line_from(b, at);
 
 		if (b->read == b->most && !more_lines(b)) {
 			wrong = "has no room in memory";

@@ -2,7 +2,7 @@
 #ifndef BLOOMERY_LINES_H
 #define BLOOMERY_LINES_H
 
-#include "command.h"
+#include "keys.h"
 #include "source.h"
 
 /* Lines that were read at once. They and their keys lie in the batch's own memory until it is read into again. */
@@ -20,6 +20,7 @@ struct batch {
 
 	/* Of the stream. */
 	const char *source;	/* its name */
+	const struct given *given;	/* its lines are these keys of the command line; NULL: it was read */
 	uint64_t taken;		/* bytes of all input up to the end of this batch, packed as they are */
 	bool first, last;	/* of its source; of all */
 	bool alone;		/* no other thread is at work, so that work ahead saves no time */
@@ -55,6 +56,16 @@ int batch_read(struct batch *batch, const struct batch *before, struct source *s
 
 /* Work ahead: of its lines only the first `good` are, and why. It is told in turn, with the line's number. Return: DONE. */
 int batch_refuse(struct batch *batch, size_t good, const char *why);
+
+/* The keys of the command line, each with the end of a line behind it, as if it had been read. Return: false: no memory. */
+bool batch_give(struct batch *batch, const struct given *given);
+
+/* Where its i-th line stands, for a message; `before`: how many lines of its source come before the batch. */
+enum { WHERE = 512 };
+const char *batch_where(char room[WHERE], const struct batch *batch, uint64_t before, size_t i);
+
+/* The value of its i-th line. Return: as value_of(). */
+const char *batch_value(uint64_t *ret, const struct batch *batch, size_t i, char room[WHY]);
 
 /* Find lines and keys in what was read. Return: NULL, or what is wrong with the line after the last good one. */
 const char *batch_split(struct batch *batch);

@@ -21,7 +21,7 @@ static const struct opt help_option[] = {
 	{ 0 }
 };
 
-enum { OPTIONS_MAX = 40, LONG_BASE = 0x100 };
+enum { OPTIONS_MAX = 64, LONG_BASE = 0x100 };
 
 struct parser {
 	const struct opt *opts[OPTIONS_MAX];

@@ -21,9 +21,11 @@ static int make_room(struct putting *p, size_t count)
 /* A value that the filter cannot hold: which line has it? To put those before it once more changes nothing. */
 static int bad_value(const struct putting *p, const struct batch *batch, size_t count)
 {
+	char where[WHERE];
+
 	for (size_t i = 0; i < count; i++)
 		if (blm_put(p->f, batch->keys[i].bytes, batch->keys[i].len, p->values[i]) < 0)
-			return broken("%s: line %zu: %s", batch->source, p->line + i + 1, blm_why());
+			return broken("%s: %s", batch_where(where, batch, p->line, i), blm_why());
 	return fail(-ERANGE);
 }
 
@@ -31,7 +33,7 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 {
 	int code = make_room(p, batch->count);
 	const char *why = NULL;
-	char room[WHY];
+	char room[WHY], where[WHERE];
 	size_t good = 0;
 	int64_t r;
 
@@ -40,7 +42,7 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 		return code;
 	if (batch->first)
 		p->line = 0;
-	while (good < batch->count && !(why = value_of(&p->values[good], &batch->lines[good], room)))
+	while (good < batch->count && !(why = batch_value(&p->values[good], batch, good, room)))
 		good++;
 	r = blm_put_many(p->f, batch->keys, p->values, good, NULL);
 	if (r == -ERANGE)
@@ -49,7 +51,7 @@ int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed)
 		return fail(r);
 	*ret_changed = (uint64_t)r;
 	p->line += good;
-	return why ? broken("%s: line %zu %s", batch->source, p->line + 1, why) : DONE;
+	return why ? broken("%s %s", batch_where(where, batch, p->line - good, good), why) : DONE;
 }
 
 void putting_end(struct putting *p)

@@ -95,13 +95,29 @@ static int begin(struct source *s)
 	return s->state ? DONE : broken("%s: out of memory", s->name);
 }
 
-int source_open(struct source *ret, const char *name)
+/* What a shell takes as it stands, and a message has room for. */
+static bool is_plain(const char *name)
+{
+	return *name && strlen(name) <= 80 && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")];
+}
+
+/* A key in the place of a file is a mistake of many: what the path of none can be is most likely one. */
+static int no_file(const char *name, const char *option)
+{
+	const char *why = errno == ENOENT ? "no such file" : strerror(errno);
+
+	if (!option || (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG))
+		return broken("%s: %s", name, strerror(errno));
+	return broken("%s: %s; to give it as a key: %s %s", name, why, option, is_plain(name) ? name : "KEY");
+}
+
+int source_open(struct source *ret, const char *name, const char *option)
 {
 	struct source s = { .name = is_stdin(name) ? "standard input" : name };
 
 	s.fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (s.fd < 0)
-		return broken("%s: %s", name, strerror(errno));
+		return no_file(name, option);
 	s.block = malloc(BLOCK);
 	*ret = s;
 	if (s.block && begin(ret) == DONE)

@@ -36,8 +36,11 @@ struct source {
 	void *state;
 };
 
-/* Return: an exit code, with a message where it is not DONE. "-" is stdin. */
-int source_open(struct source *ret, const char *name);
+/*
+ * Return: an exit code, with a message where it is not DONE. "-" is stdin.
+ * @option: what gives the program such a name as a key, for the message where there is no such file; NULL: nothing does
+ */
+int source_open(struct source *ret, const char *name, const char *option);
 void source_close(struct source *source);
 
 /* Up to `room` bytes; 0 at the end and when asked to stop; -1 after a message. */

@@ -49,6 +49,8 @@ struct slot {
 
 struct stream {
 	const struct work *work;
+	const struct given *given;	/* keys of the command line */
+	bool gave;		/* are they read? */
 	char **files;		/* not opened yet */
 	size_t left;		/* how many */
 	struct source source;
@@ -80,10 +82,18 @@ static void wait_for(sem_t *what)
 
 static void next_source(struct stream *s, struct batch *b)
 {
-	b->code = source_open(&s->source, *s->files);
+	b->code = source_open(&s->source, *s->files, s->given->option);
 	b->first = s->open = b->code == DONE;
 	s->files++;
 	s->left--;
+}
+
+/* All of them at once: there are no more than fit on a command line. */
+static void give_step(struct stream *s, struct batch *b)
+{
+	s->gave = b->first = true;
+	if (!batch_give(b, s->given))
+		b->code = broken("out of memory");
 }
 
 /* The next batch. It is empty where a file is, or where reading fails, or where somebody asked to stop. */
@@ -91,9 +101,6 @@ static void read_step(struct stream *s, struct batch *b)
 {
 	int r = -1;
 
-	b->code = DONE;
-	b->first = false;
-	b->count = b->read = 0;
 	if (!s->open)
 		next_source(s, b);
 	if (b->code == DONE) {
@@ -108,7 +115,19 @@ static void read_step(struct stream *s, struct batch *b)
 		source_close(&s->source);
 		s->open = false;
 	}
-	b->last = s->ended = r < 0 || stopping() || (!s->open && !s->left);
+}
+
+static void next_batch(struct stream *s, struct batch *b)
+{
+	b->code = DONE;
+	b->first = false;
+	b->count = b->read = 0;
+	b->given = NULL;
+	if (s->given->count && !s->gave)
+		give_step(s, b);
+	else
+		read_step(s, b);
+	b->last = s->ended = b->code != DONE || stopping() || (!s->open && !s->left);
 	s->next++;
 }
 
@@ -130,7 +149,7 @@ static struct slot *prepare(struct stream *s, bool alone)
 		wait_for(&slot->free);
 		hold_messages(slot->batch.message);
 		slot->batch.alone = alone;
-		read_step(s, &slot->batch);
+		next_batch(s, &slot->batch);
 	}
 	pthread_mutex_unlock(&s->reading);
 	if (slot && slot->batch.code == DONE)
@@ -152,12 +171,15 @@ static void *run_ahead(void *stream)
 
 static int take_turn(struct stream *s, struct batch *b)
 {
+	char where[WHERE];
 	int code = DONE;
 
 	if (b->first)
 		s->line = 0;
 	if (b->count && b->code == DONE)
 		code = s->work->in_turn(b, s->work->context);	/* also where a line after these is wrong */
+	if (b->wrong)
+		batch_where(where, b, s->line, b->read);
 	s->keys += b->read;
 	s->line += b->read;
 	progress_now(s->keys, b->taken);
@@ -166,7 +188,7 @@ static int take_turn(struct stream *s, struct batch *b)
 	if (b->code == FAILED)
 		say("%s", b->message);
 	if (b->code == DONE && b->wrong)
-		return broken("%s: line %llu %s", b->source, (unsigned long long)s->line + 1, b->wrong);
+		return broken("%s %s", where, b->wrong);
 	return b->code;
 }
 
@@ -246,11 +268,14 @@ static void free_slots(struct stream *s)
 int each_batch(char **files, size_t count, const struct work *work)
 {
 	char standard_input[] = "-", *alone[] = { standard_input };
-	struct stream s = { .work = work, .files = files, .left = count, .reading = PTHREAD_MUTEX_INITIALIZER };
+	struct stream s = {
+		.work = work, .given = work->given ? work->given : &given_keys, .files = files, .left = count,
+		.reading = PTHREAD_MUTEX_INITIALIZER,
+	};
 	size_t threads = jobs_wanted();
 	int code = keys_check();
 
-	if (!count) {
+	if (!count && !s.given->count) {
 		s.files = alone;
 		s.left = 1;
 	}

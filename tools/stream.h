@@ -17,10 +17,13 @@ struct work {
 	/* By the thread that called each_batch(), in the order of the input. */
 	int (*in_turn)(struct batch *batch, void *context);
 	void *context;
+	const struct given *given;	/* keys before those of the input; NULL: those of --key */
 };
 
 /*
- * each_batch() - read keys from files, or stdin where there are none, and work on them
+ * each_batch() - take the keys of the command line, read more from files, and work on them
+ *
+ * Without either kind it reads stdin.
  *
  * Return: an exit code, with a message. When asked to stop it comes back after the batch in hand, and main() dies then.
  */

@@ -12,10 +12,20 @@ week()
 
 which_prints_the_filters_that_may_hold_a_key() {
 	week
-	same "$(bloomery which ./week.bank 1)" mon
-	same "$(bloomery which ./week.bank 750 | sort | tr '\n' ' ')" 'mon tue wed '
-	same "$(bloomery which ./week.bank 550 750 | sort | tr '\n' ' ')" 'mon tue '
-	exits 1 bloomery which ./week.bank none
+	same "$(bloomery which ./week.bank --key 1)" mon
+	same "$(bloomery which ./week.bank --key 750 | sort | tr '\n' ' ')" 'mon tue wed '
+	same "$(bloomery which ./week.bank --key 550 --key 750 | sort | tr '\n' ' ')" 'mon tue '
+	exits 1 bloomery which ./week.bank --key none
+}
+
+which_reads_keys_from_files_like_every_other_command() {
+	week; seq 700 2 720 > keys; seq 710 1 715 | gzip > more
+	same "$(bloomery which ./week.bank keys more | sort | tr '\n' ' ')" 'mon tue wed '
+	same "$(bloomery which ./week.bank keys --key 600 | sort | tr '\n' ' ')" 'mon tue '
+	same "$(seq 1000 1100 | bloomery which ./week.bank)" wed
+	same "$(printf '373031\n' | bloomery which ./week.bank --hex --key 353939 - | sort | tr '\n' ' ')" 'mon tue '
+	exits 1 bloomery which ./week.bank < /dev/null; same "$(cat exits.out)" ''
+	exits 2 bloomery which ./week.bank 700; says '700: no such file; to give it as a key: --key 700'
 }
 
 similar_ranks_by_the_bits_that_are_set() {
@@ -38,12 +48,12 @@ fingerprints_are_searched_as_they_come() {
 	bloomery bank ./set.bank --fps set.fps
 	same "$(bloomery similar ./set.bank --id one | tr '\n\t' '  ')" '1 one 0.75 two 0 none '
 	same "$(bloomery similar ./set.bank --id one --threshold 0.7 --top 1 | cut -f 2)" one
-	same "$(bloomery which ./set.bank 9)" two
+	same "$(bloomery which ./set.bank --key 9)" two
 	bloomery import set.fps f --record two
 	same "$(bloomery similar ./set.bank f --top 1)" "$(printf '1\ttwo')"
 	bloomery bank ./set.bank --to-fps | cmp - set.fps
 	gzip -c set.fps | bloomery bank ./set.bank --fps - --force
-	same "$(bloomery which ./set.bank 9)" two
+	same "$(bloomery which ./set.bank --key 9)" two
 }
 
 molecules_have_the_scores_that_rdkit_gives_them() {
@@ -57,7 +67,7 @@ the_recipes_print_what_the_readme_says() {
 	bloomery create mon -n 2k -p 0.0001 --seed 7; for day in tue wed; do bloomery template mon $day; done
 	seq 1000 | bloomery add mon; seq 501 1500 | bloomery add tue; seq 1001 2000 | bloomery add wed
 	bloomery bank ./week.bank mon tue wed
-	same "$(bloomery which ./week.bank 700 | sort | tr '\n' ' ')" 'mon tue '
+	same "$(bloomery which ./week.bank --key 700 | sort | tr '\n' ' ')" 'mon tue '
 	same "$(bloomery similar ./week.bank mon | tr '\n\t' '  ')" '1 mon 0.418057 tue 0.13152 wed '
 	seq 0 7 100000 | LC_ALL=C sort > sevens && bloomery build ./sevens.blm -p 0.01 --seed 7 sevens
 	seq 100000 | bloomery guard ./sevens.blm --exact sevens --stats > got
@@ -66,7 +76,7 @@ the_recipes_print_what_the_readme_says() {
 
 each_line_is_an_object_with_json() {
 	week
-	same "$(bloomery which ./week.bank 550 750 --json | json '" ".join(sorted(x["id"] for x in all))')" 'mon tue'
+	same "$(bloomery which ./week.bank --key 550 --key 750 --json | json '" ".join(sorted(x["id"] for x in all))')" 'mon tue'
 	bloomery similar ./week.bank mon --top 1 --json > j
 	same "$(json 'j["id"], j["score"], j["ones"] == j["common"] > 0' < j)" "('mon', 1, True)"
 	bloomery bank ./again.bank mon tue --json > j
@@ -80,12 +90,12 @@ each_line_is_an_object_with_json() {
 what_is_no_bank_or_no_part_of_one_is_refused() {
 	week
 	exits 2 bloomery bank ./week.bank mon; says exists
-	bloomery bank ./week.bank mon --force; exits 1 bloomery which ./week.bank 1400
+	bloomery bank ./week.bank mon --force; exits 1 bloomery which ./week.bank --key 1400
 	bloomery create other -n 1k; exits 2 bloomery bank ./b mon other; says template; test ! -e b
 	bloomery create c -n 100 --kind counting; exits 2 bloomery bank ./b c; says counting
 	bloomery copy mon ./mon; exits 2 bloomery bank ./mon tue --force; says 'no bank'
-	exits 2 bloomery which ./mon 1; says BLOOMBNK
-	for name in mon tue; do exits 2 bloomery which $name wed 700; says '`bloomery bank`'; done
+	exits 2 bloomery which ./mon --key 1; says BLOOMBNK
+	for name in mon tue; do exits 2 bloomery which $name --key wed; says '`bloomery bank`'; done
 	exits 2 bloomery bank ./b c; says 'classic, blocked, split-block, bitmap'
 	for command in info test; do exits 2 bloomery $command ./week.bank; says 'a bank'; says similar; done
 	for o in --alpha --beta '--measure jaccard --alpha'; do
@@ -99,7 +109,7 @@ damage_is_found_by_verify() {
 	week; bloomery verify ./week.bank
 	printf x | dd of=week.bank bs=1 seek=9000 conv=notrunc 2> /dev/null
 	exits 1 bloomery verify ./week.bank; says 'wrong'
-	head -c 5000 week.bank > cut; exits 2 bloomery verify ./cut; exits 2 bloomery which ./cut 1
+	head -c 5000 week.bank > cut; exits 2 bloomery verify ./cut; exits 2 bloomery which ./cut --key 1
 }
 
 prove_all

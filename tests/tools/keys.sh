@@ -63,6 +63,80 @@ columns_of_csv_may_stand_in_quotes() {
 	has '"q"'
 }
 
+keys_of_the_command_line_are_taken_as_they_are() {
+	make; same "$(bloomery add ./f --key one --key 'two
+lines' --key '' --key -dash --key 'a	b' --count < /dev/null)" 5
+	has one; has 'two
+lines'; has -dash; printf '\n' | bloomery test -q ./f; has 'a	b'; not has two
+	bloomery test ./f --key no --key 'two
+lines' --key -dash > got; printf 'two\nlines\n-dash\n' | cmp - got
+	exits 1 bloomery test ./f --key no
+}
+
+keys_of_the_command_line_come_first_and_stdin_only_by_name() {
+	make; printf 'c\nb\n' > file; echo d | bloomery add ./f --key a file
+	same "$(echo d | bloomery test ./f --key a file | tr '\n' ' ')" 'a c b '
+	not has d; echo d | bloomery add ./f --key x -; has d
+	same "$(echo d | bloomery test ./f - --key x | tr '\n' ' ')" 'x d '
+}
+
+the_options_of_lines_hold_for_given_keys_as_they_can() {
+	make; bloomery add ./f --hex --key 00ff0A; same "$(printf '00FF0a\n' | bloomery test --hex ./f)" 00FF0a
+	exits 2 bloomery add ./f --hex --key 31 --key xy; says '--key xy is not a key in hexadecimal digits'
+	has 1; not has xy
+	bloomery add ./f --field 3 --delimiter , --key 'a,b'; has 'a,b'
+	bloomery add ./f --crlf --key "$(printf 'x\r')"; has "$(printf 'x\r')"; not has x
+	same "$(bloomery test --crlf ./f --key 'a,b' | od -An -tx1 | tr -d ' ')" 612c620d0a
+	same "$(bloomery test -0 ./f --key 'a,b' | od -An -tx1 | tr -d ' ')" 612c6200
+}
+
+every_command_with_keys_takes_them_from_the_command_line() {
+	bloomery create s -n 100; bloomery create c -n 100 --kind counting; bloomery create v -n 100 --kind approximator --with bits=8
+	same "$(bloomery claim s --key a --key b --key a | tr '\n' ' ')" 'a b '
+	bloomery allow add s --key a; exits 1 bloomery test s --key a
+	same "$(bloomery diff s --key b --key c)" c
+	bloomery add c --key a --key b; bloomery remove c --key a; same "$(bloomery test c --key a --key b)" b
+	bloomery put v --key a --value 3 --key b --value 0x10
+	same "$(bloomery get v --key a --key b --key none | tr '\n\t' '  ')" 'a 3 b 16 '
+	echo b > table; same "$(bloomery guard c --exact table --key a --key b)" b
+	bloomery build ./b --kind fuse --key a --key b; same "$(bloomery test -c ./b --key a --key b)" 2
+	bloomery build ./m --kind bloomier --value-bits 8 --key a --value 7; same "$(bloomery get ./m --key a)" "$(printf 'a\t7')"
+	bloomery rebuild s --key new; bloomery test -q s --key new; exits 1 bloomery test s --key b
+	bloomery rebuild v --key z --value 9; same "$(bloomery get v --key z)" "$(printf 'z\t9')"
+	bloomery build ./g --kind golomb --with counted=1 -p 0.0001 --key a --key b
+	bloomery update ./g --add-key c --remove-key a; same "$(bloomery test ./g --key a --key b --key c | tr '\n' ' ')" 'b c '
+	bloomery bank ./one.bank s; same "$(bloomery which ./one.bank --key new)" s
+}
+
+a_given_key_and_its_value_stand_together() {
+	bloomery create v -n 100 --kind approximator --with bits=8
+	exits 64 bloomery put v --key a; says '--key a has no value; write --key a --value V'
+	exits 64 bloomery put v --key a --key b --value 2; says '--key a has no value'
+	exits 64 bloomery put v --value 2 --key a; says '--value 2: no --key without a value stands before it'
+	exits 64 bloomery put v --key a --value 1 --value 2; says '--value 2'
+	exits 2 bloomery put v --key a --value x; says '--key a has "x" where its value is to be'
+	exits 2 bloomery put v --key a --value 256; says '--key a: '
+	exits 1 bloomery get v --key a
+	exits 64 bloomery build ./b --kind fuse --key a --value 3; says 'takes keys without values'; test ! -e b
+	exits 64 bloomery build ./b --kind bloomier --key a; says 'has no value'; test ! -e b
+	exits 64 bloomery rebuild v --key a; says 'has no value'
+}
+
+a_key_in_the_place_of_a_file_is_told_of_key() {
+	make; bloomery create c -n 100 --kind counting; touch file
+	for command in 'test ./f' 'add ./f' 'claim ./f' 'remove c' 'get c' 'rebuild ./f --from' 'build ./b' 'diff ./f'; do
+		exits 2 bloomery $command 42; says '42: no such file; to give it as a key: --key 42'
+	done
+	exits 2 bloomery test ./f "it's"; says "it's: no such file; to give it as a key: --key KEY"
+	exits 2 bloomery test ./f file/x; says 'to give it as a key: --key file/x'
+	exits 2 bloomery test ./f "$(printf '%0300d' 0)"; says 'to give it as a key: --key KEY'
+	exits 64 bloomery update ./f --key 42; says '--add-key or --remove-key'
+	exits 64 bloomery allow list c --key 1; says 'leave --key 1 out'
+	exits 64 bloomery diff c c --estimate --key 1; says 'leave --key 1 out'
+	exits 2 bloomery join none; says 'none: No such file'; not says 'as a key'
+	exits 2 bloomery filter none --with ./f; says 'none: No such file'; not says 'as a key'
+}
+
 packed_files_are_unpacked_by_their_content() {
 	make; seq 500 > n; gzip -c n > g; zstd -qc n > z; cp n plain.gz
 	same "$(bloomery add --count ./f g)" 500

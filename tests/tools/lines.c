@@ -17,6 +17,7 @@ static struct input { char *text; size_t bytes, at; unsigned most; } in;	/* give
 char line_end(void) { return o.end; }
 bool keys_are_lines(void) { return o.lines; }
 bool keys_need_room(void) { return o.room; }
+bool rows_end_in_cr(void) { return false; }
 bool stopping(void) { return false; }
 void stop_for(int signal) { (void)signal; }
 void say(const char *format, ...) { (void)format; }
@@ -33,6 +34,24 @@ const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *roo
 	*ret = (struct blm_key){ text + cut, line->len - cut };
 	if (o.room && ret->len)
 		ret->bytes = memcpy(room, text + cut, ret->len);
+	return NULL;
+}
+
+const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
+{
+	return key_of(ret, line, room);
+}
+
+const char *value_of(uint64_t *ret, const struct blm_key *line, char why[WHY])
+{
+	(void)ret, (void)line, (void)why;
+	return "has none";
+}
+
+const char *given_value_of(uint64_t *ret, const struct given_key *key, char why[WHY])
+{
+	(void)why;
+	*ret = strlen(key->value);
 	return NULL;
 }
 
@@ -223,6 +242,36 @@ START_TEST(the_lines_before_a_wrong_one_are_there)
 }
 END_TEST
 
+START_TEST(given_keys_keep_the_ends_of_lines_in_them)
+{
+	char text[200];
+	struct given_key keys[] = { { .text = "a\nb" }, { .text = "" }, { .text = "\n", .value = "12" }, { .text = text } };
+	const struct given given = { .option = "--key", .keys = keys, .count = 4 };
+	struct batch b = { 0 };
+	char where[WHERE], why[WHY];
+	uint64_t value = 0;
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	o = (struct options){ .end = '\n', .lines = _i % 2 };
+	ck_assert(batch_give(&b, &given));
+	ck_assert_ptr_null(batch_split(&b));
+	ck_assert_uint_eq(b.count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		ck_assert_uint_eq(b.lines[i].len, strlen(keys[i].text));
+		ck_assert_mem_eq(b.lines[i].bytes, keys[i].text, b.lines[i].len);
+	}
+	ck_assert_str_eq(batch_where(where, &b, 0, 0), "--key a\nb");
+	ck_assert_ptr_null(batch_value(&value, &b, 2, why));
+	ck_assert_uint_eq(value, 2);
+	b.bits[0] = 5;
+	gather_lines(&b, true);
+	ck_assert_uint_eq(b.answer_bytes, 6);
+	ck_assert_mem_eq(b.answer, "a\nb\n\n\n", 6);
+	batch_free(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("lines");
@@ -231,6 +280,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_line_is_found_whole_with_its_key_wherever_blocks_end, 0, 500);
 	tcase_add_loop_test(tc, what_is_gathered_is_what_a_loop_over_the_lines_prints, 0, 500);
 	tcase_add_loop_test(tc, the_lines_before_a_wrong_one_are_there, 0, 50);
+	tcase_add_loop_test(tc, given_keys_keep_the_ends_of_lines_in_them, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -41,7 +41,7 @@ ids_of_banks_are_escaped_on_a_terminal_alone() {
 	path=./${bad}
 	bloomery create "$path" -n 10; echo 1 | bloomery add "$path"
 	bloomery bank ./b "$path"
-	for words in 'which ./b 1' 'bank --list ./b' 'similar ./b'; do
+	for words in 'which ./b --key 1' 'bank --list ./b' 'similar ./b'; do
 		set -- $words
 		[ "$1" != similar ] || set -- "$@" "$path"
 		bloomery "$@" | grep -aqF "$bad"
