@@ -87,7 +87,11 @@ struct blm_hash {
 
 /* ---- Errors and versions ---- */
 
-/** blm_why() - what this thread's last failure was about, in one line; valid until its next call into the library */
+/**
+ * blm_why() - what this thread's last failure was about, in one line; valid until its next call into the library
+ *
+ * What mends it is named as it is called here: a function, or a field like blm_params.capacity. Other programs put their own terms there.
+ */
 BLM_API const char *blm_why(void);
 
 /** blm_strerror() - the meaning of a negative (or positive) errno value, in words; static or as strerror(3) */

@@ -1,21 +1,22 @@
 /* cmd_formats.c - bloomery formats: the file formats that are read and written */
 #include "command.h"
 #include "json.h"
+#include "terms.h"
 
 static void show(const struct blm_format_info *f)
 {
 	if (!json) {
-		printf("%-18s %s%s%s\n%-18s   text: %s\n", f->name, f->summary, f->in_place ? "; also opened as it is" : "",
+		printf("%-18s %s%s%s\n%-18s   text: %s\n", f->name, own_terms(f->summary), f->in_place ? "; also opened as it is" : "",
 		       f->read_only ? "; only read" : "", "", f->text);
 		if (f->limits)
-			printf("%-18s   limits: %s\n", "", f->limits);
+			printf("%-18s   limits: %s\n", "", own_terms(f->limits));
 		if (f->hashes)
 			printf("%-18s   hashes: %s\n", "", f->hashes);
 		return;
 	}
 	json_begin();
 	json_text("name", f->name);
-	json_text("summary", f->summary);
+	json_text("summary", own_terms(f->summary));
 	json_bool("read", true);
 	json_bool("write", !f->read_only);
 	json_bool("create", f->planned && !f->built);
@@ -23,7 +24,7 @@ static void show(const struct blm_format_info *f)
 	json_bool("in_place", f->in_place);
 	json_text("text", f->text);
 	json_text("hashes", f->hashes);
-	json_text("limits", f->limits);
+	json_text("limits", own_terms(f->limits));
 	json_end();
 }
 

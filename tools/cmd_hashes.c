@@ -1,6 +1,7 @@
 /* cmd_hashes.c - bloomery hashes: the hash families there are */
 #include "command.h"
 #include "json.h"
+#include "terms.h"
 
 static int run(int count, char **operands)
 {
@@ -8,12 +9,12 @@ static int run(int count, char **operands)
 
 	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++) {
 		if (!json) {
-			printf("%-16s %3u bits%s  %s\n", hash.name, hash.bits, hash.keyed ? ", keyed" : "       ", hash.summary);
+			printf("%-16s %3u bits%s  %s\n", hash.name, hash.bits, hash.keyed ? ", keyed" : "       ", own_terms(hash.summary));
 			continue;
 		}
 		json_begin();
 		json_text("name", hash.name);
-		json_text("summary", hash.summary);
+		json_text("summary", own_terms(hash.summary));
 		json_count("id", hash.id);
 		json_count("bits", hash.bits);
 		json_bool("keyed", hash.keyed);

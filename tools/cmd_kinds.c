@@ -2,6 +2,7 @@
 #include "describe.h"
 #include "json.h"
 #include "values.h"
+#include "terms.h"
 
 static bool all;
 static const struct opt own_options[] = {
@@ -11,7 +12,7 @@ static const struct opt own_options[] = {
 
 static void print_names(const struct blm_option_info *o)
 {
-	printf("%-12s   --with %s=%s: %s (", "", o->name, o->names[(int)o->usual], o->summary);
+	printf("%-12s   --with %s=%s: %s (", "", o->name, o->names[(int)o->usual], own_terms(o->summary));
 	for (int i = 0; i <= (int)o->most; i++)
 		printf("%s%s", i ? ", " : "", o->names[i]);
 	puts(")");
@@ -24,7 +25,7 @@ static void print_option(const struct blm_option_info *o)
 		print_names(o);
 		return;
 	}
-	printf("%-12s   --with %s=%g: %s (%g to %g%s)\n", "", o->name, o->usual, o->summary, o->least, o->most, o->seconds ? " seconds" : "");
+	printf("%-12s   --with %s=%g: %s (%g to %g%s)\n", "", o->name, o->usual, own_terms(o->summary), o->least, o->most, o->seconds ? " seconds" : "");
 }
 
 static void print_more(const struct blm_kind_info *kind)
@@ -39,7 +40,7 @@ static void print_more(const struct blm_kind_info *kind)
 	if (kind->becomes)
 		printf("%-12s convert makes a %s filter of it\n", "", kind->becomes);
 	if (kind->caveat)
-		printf("%-12s %s\n", "", kind->caveat);
+		printf("%-12s %s\n", "", own_terms(kind->caveat));
 }
 
 static void json_options(const char *kind)
@@ -50,7 +51,7 @@ static void json_options(const char *kind)
 	for (size_t i = 0; blm_option_list(kind, i, &option) == 0; i++) {
 		json_open_object(NULL);
 		json_text("name", option.name);
-		json_text("summary", option.summary);
+		json_text("summary", own_terms(option.summary));
 		if (option.names) {
 			json_open("values");
 			for (int v = 0; v <= (int)option.most; v++)
@@ -75,19 +76,19 @@ static int run(int count, char **operands)
 
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
 		if (!json) {
-			printf("%-12s %s\n%-12s can: ", kind.name, kind.summary, "");
+			printf("%-12s %s\n%-12s can: ", kind.name, own_terms(kind.summary), "");
 			print_abilities(kind.can);
 			print_more(&kind);
 			continue;
 		}
 		json_begin();
 		json_text("name", kind.name);
-		json_text("summary", kind.summary);
+		json_text("summary", own_terms(kind.summary));
 		json_count("id", kind.id);
 		json_text("hash", kind.hash);
 		json_options(kind.name);
 		json_text("becomes", kind.becomes);
-		json_text("caveat", kind.caveat);
+		json_text("caveat", own_terms(kind.caveat));
 		json_abilities(kind.can);
 		json_end();
 	}

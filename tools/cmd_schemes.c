@@ -1,6 +1,7 @@
 /* cmd_schemes.c - bloomery schemes: the ways to choose bits by a hash, other than our own */
 #include "command.h"
 #include "json.h"
+#include "terms.h"
 
 static int run(int count, char **operands)
 {
@@ -8,15 +9,15 @@ static int run(int count, char **operands)
 
 	for (size_t i = 0; blm_scheme_list(i, &s) == 0; i++) {
 		if (!json) {
-			printf("%-16s  %s\n", s.name, s.summary);
+			printf("%-16s  %s\n", s.name, own_terms(s.summary));
 			if (s.caveat)
-				printf("%-16s    %s\n", "", s.caveat);
+				printf("%-16s    %s\n", "", own_terms(s.caveat));
 			continue;
 		}
 		json_begin();
 		json_text("name", s.name);
-		json_text("summary", s.summary);
-		json_text("caveat", s.caveat);
+		json_text("summary", own_terms(s.summary));
+		json_text("caveat", own_terms(s.caveat));
 		json_count("id", s.id);
 		json_count("bits", s.bits);
 		json_count("slice_bits", s.slice_bits);

@@ -4,6 +4,7 @@
 #include "json.h"
 #include "output.h"
 #include "place.h"
+#include "terms.h"
 #include "values.h"
 
 #include <signal.h>
@@ -25,13 +26,13 @@ static void show(void *context, const struct blm_finding *found)
 		json_begin();
 		json_text("file", found->file);
 		json_text("name", found->name);
-		json_text("what", found->what);
+		json_text("what", own_terms(found->what));
 		json_bool("repaired", found->repaired);
 		json_end();
 		return;
 	}
 	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "", found->name ? found->name : "", found->name ? ")" : "",
-		 found->what, found->repaired ? " (repaired)" : "");
+		 own_terms(found->what), found->repaired ? " (repaired)" : "");
 	print_text(text);
 	putchar('\n');
 }

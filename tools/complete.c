@@ -6,6 +6,7 @@
  */
 #include "complete.h"
 #include "place.h"
+#include "terms.h"
 
 
 struct wanted {
@@ -18,7 +19,7 @@ struct wanted {
 static void candidate(const struct wanted *w, const char *word, const char *meaning)
 {
 	if (!strncmp(word, w->prefix, strlen(w->prefix)))
-		printf("%.*s%s%c%s%c", w->before_len, w->before, word, 0, meaning, 0);
+		printf("%.*s%s%c%s%c", w->before_len, w->before, word, 0, own_terms(meaning), 0);
 }
 
 static void else_the_shell_adds(const char *what)

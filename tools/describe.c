@@ -2,6 +2,7 @@
 #include "describe.h"
 #include "numbers.h"
 #include "output.h"
+#include "terms.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,10 +52,10 @@ static void print_scheme(const struct blm_info *i)
 		if (strcmp(scheme.name, i->scheme))
 			continue;
 		label("scheme");
-		printf("%s: %s\n", scheme.name, scheme.summary);
+		printf("%s: %s\n", scheme.name, own_terms(scheme.summary));
 		if (scheme.caveat) {
 			label("");
-			puts(scheme.caveat);
+			puts(own_terms(scheme.caveat));
 		}
 	}
 	if (strcmp(i->bit_order, "low bit first")) {
@@ -228,11 +229,11 @@ void describe(const struct description *d)
 	print_file(i);
 	if (i->caveat) {
 		label("caveat");
-		puts(i->caveat);
+		puts(own_terms(i->caveat));
 	}
 	if (i->caution) {
 		label("caution");
-		print_text(i->caution);
+		print_text(own_terms(i->caution));
 		putchar('\n');
 	}
 	print_labels(i->labels);

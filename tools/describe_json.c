@@ -2,6 +2,7 @@
 #include "describe.h"
 #include "json.h"
 #include "numbers.h"
+#include "terms.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -139,10 +140,10 @@ void describe_json(const struct description *d)
 	json_count("synced_epoch", i->synced_epoch);
 	json_count("suspect_epoch", i->suspect_epoch);
 	json_bool("sealed", i->sealed);
-	json_text("caution", i->caution);
+	json_text("caution", own_terms(i->caution));
 	json_bool("sparse", i->sparse);
 	json_facts(d->filter);
-	json_text("caveat", i->caveat);
+	json_text("caveat", own_terms(i->caveat));
 	json_labels(i->labels);
 	json_abilities(i->can);
 	json_end();

@@ -1,6 +1,7 @@
 /* say.c - messages, each of one line on stderr */
 #include "command.h"
 #include "output.h"
+#include "terms.h"
 
 #include <stdarg.h>
 #include <unistd.h>
@@ -20,10 +21,12 @@ static void line(const char *format, va_list ap)
 {
 	char raw[MESSAGE], text[2 * MESSAGE] = "bloomery: ";
 	size_t at = strlen(text);
+	const char *own;
 	ssize_t ignored;
 
 	vsnprintf(raw, sizeof(raw), format, ap);
-	at += blm_escape(text + at, sizeof(text) - at - 1, raw, strlen(raw), "");
+	own = own_terms(raw);
+	at += blm_escape(text + at, sizeof(text) - at - 1, own, strlen(own), "");
 	text[at++] = '\n';
 	ignored = write(STDERR_FILENO, text, at);
 	(void)ignored;	/* there is nobody left to tell */

@@ -25,7 +25,7 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 	if (kind && !blm_kind_by_name(kind))
 		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", kind, blm_kinds_that_can(0, names, sizeof(names)));
 	if (!becomes || (kind && strcmp(becomes, kind)))
-		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their keys: %s; with the keys `bloomery rebuild` and `bloomery build` make any",
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their keys: %s; with the keys blm_rebuild() and blm_build_begin() make any",
 				from->place.shown, view->whole.kind->name, kind ? kind : "other",
 				what_becomes_what(possible, sizeof(possible)));
 	return 0;

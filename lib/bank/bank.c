@@ -138,7 +138,7 @@ BLM_API int blm_bank_open(struct blm_bank **ret, const char *path)
 	if (r == 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r == 0 && fd < 0)
-		r = blm_fail(-errno, "%s: %s", path, errno == ENOENT ? "no such bank; `bloomery bank` makes one of filters" : strerror(errno));
+		r = blm_fail(-errno, "%s: %s", path, errno == ENOENT ? "no such bank; blm_bank_begin() makes one of filters" : strerror(errno));
 	if (r == 0)
 		r = blm_image_map_foreign(&b->image, fd, path);
 	if (b)

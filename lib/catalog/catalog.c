@@ -17,7 +17,7 @@ static int decode(const struct blm_catalog *c, const char *name, const MDB_val *
 {
 	if (blm_record_decode(name, value->mv_data, value->mv_size, ret))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s: the record of \"%s\" is damaged; `bloomery verify --repair` makes it anew", c->folder, name);
+	return blm_fail(-EUCLEAN, "%s: the record of \"%s\" is damaged; repair the store with blm_store_verify()", c->folder, name);
 }
 
 static int absent(const char *name)

@@ -23,7 +23,7 @@ int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 	case MDB_CORRUPTED: case MDB_PAGE_NOTFOUND: case MDB_INVALID: case MDB_VERSION_MISMATCH: case MDB_PANIC:
 	case MDB_CURSOR_FULL: case MDB_PAGE_FULL: case MDB_INCOMPATIBLE: case MDB_BAD_TXN: case MDB_BAD_VALSIZE: case MDB_BAD_DBI:
 		return blm_fail(-EUCLEAN, "%s: the catalog is damaged, or another machine's (%s: %s); "
-				"`bloomery verify --repair` makes it anew from the filters", c->folder, doing, mdb_strerror(code));
+				"repair the store with blm_store_verify()", c->folder, doing, mdb_strerror(code));
 	case ENOMEM:
 		return blm_fail(-ENOMEM, "%s: out of memory", c->folder);
 	default:
@@ -42,7 +42,7 @@ int blm_catalog_pages_failed(const struct blm_catalog *c, const struct blm_snaps
 		return blm_catalog_failed(c, code, doing);
 	blm_snapshot_words(p, wrong);
 	return blm_fail(-EUCLEAN, "%s: the catalog is damaged (%s); "
-			"`bloomery verify --repair` makes it anew from the filters", c->folder, wrong);
+			"repair the store with blm_store_verify()", c->folder, wrong);
 }
 
 /* ---- The environment ---- */
@@ -153,7 +153,7 @@ int blm_catalog_lost(const char *path, int err)
 {
 	if (err && err != ENOENT)
 		return blm_fail(-err, "%s: %s", path, strerror(err));
-	return blm_fail(-EUCLEAN, "%s: the catalog is lost; `bloomery verify --repair` makes it anew from the filters", path);
+	return blm_fail(-EUCLEAN, "%s: the catalog is lost; repair the store with blm_store_verify()", path);
 }
 
 /* Is there a catalog? LMDB would make an empty one in the place of a lost one. */
@@ -169,8 +169,7 @@ static int look(const char *folder, bool write, struct stat *ret, bool *ret_writ
 	if (lstat(path, ret) < 0)
 		return blm_catalog_lost(path, errno);
 	if (!S_ISREG(ret->st_mode))
-		return blm_fail(-EUCLEAN, "%s: not a regular file; `bloomery verify --repair` makes the "
-				"catalog anew from the filters", path);
+		return blm_fail(-EUCLEAN, "%s: not a regular file; repair the store with blm_store_verify()", path);
 	if (!ret->st_size)
 		return blm_catalog_lost(path, 0);
 	if (write && !*ret_writable)

@@ -247,7 +247,7 @@ static void tell_name(struct repair *r, const struct blm_filter *f, const char *
 		blm_found(r->to, f->place.shown, mended, "its two name records contradict each other");
 	else if (*own)
 		blm_found(r->to, f->place.shown, mended, "a rename from %s was cut short before the file said so: the next opening for changes, or "
-			  "`bloomery verify --repair`, ends it", own);
+			  "a repair with blm_store_verify(), ends it", own);
 	else
 		blm_found(r->to, f->place.shown, mended, "its file does not say its name, %s, so that a lost catalog could not be made from it", name);
 }
@@ -292,7 +292,7 @@ static void check_mode(const struct repair *r, const struct blm_info *info)
 
 	if (!r->anyone && blm_store_file_mode(r->store, info->uuid, &mode) == 0 && mode & S_IWOTH)
 		blm_found(r->to, info->name, false, "its file %s has the mode %03o, so every user may change what is in it; take that away "
-			  "(chmod o-w), or say that this is meant (--anyone)", info->path, mode & 0777);
+			  "(chmod o-w), or say that this is meant (BLM_VERIFY_ANYONE)", info->path, mode & 0777);
 }
 
 /* Its file has its turn later, and says its name only if it opens. Without memory nobody is told the name. */
@@ -431,7 +431,7 @@ static int without_catalog(struct repair *r, const char *why)
 		err = make_anew(catalog, r);
 	if (err == 0)
 		blm_found(r->to, catalog, r->repair, "%s%s", why, r->repair
-			  ? " - made anew from the filters' files, without lists of false positives (`bloomery allow`), which only it had" : "");
+			  ? " - made anew from the filters' files, without lists of false positives (blm_allow_many()), which only it had" : "");
 	if (lock.fd >= 0)
 		blm_catalog_unlock(&lock);
 	blm_catalog_lock_close(&lock);

@@ -125,8 +125,8 @@ static int tell_block(void *context, const struct blm_damage *d)
 	b->filled += fill;
 	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s", d->part, (unsigned long long)d->block,
 		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill ? "; all are set now, so that no key is denied"
-		  : b->repair ? "; it cannot be repaired: put a copy in its place, or make it anew from its keys with `bloomery build` or "
-				"`rebuild`" : "");
+		  : b->repair ? "; it cannot be repaired: put a copy in its place, or make it anew from its keys with blm_build_begin() or "
+				"blm_rebuild()" : "");
 	return 0;
 }
 
@@ -201,7 +201,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 		blm_shadow_check(view, tell_image, &blocks);
 	if (view->whole.kind->shadow && is_cut(&view->whole))
 		blm_found(to, file, false, "is a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
-			  "and gives none up; `bloomery rebuild` makes it anew from its keys");
+			  "and gives none up; blm_rebuild() makes it anew from its keys");
 	if (blm_sigbus_struck(view->image.map))
 		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: what is said of it is of a part of it");
 	if (blocks.filled)
@@ -234,7 +234,7 @@ void blm_verify_age(const struct blm_view *view, const char *file, bool accepted
 	blm_found(to, file, accepted, "its file is older than the catalog: the file has %llu keys, %s, the catalog %llu, %s; keys that were added in "
 		  "between are gone%s", (unsigned long long)blm_counted_keys(view), time_of(le64toh(last.time), times[0]),
 		  (unsigned long long)view->told.keys, time_of(view->told.synced, times[1]), accepted ? ", and the catalog follows the file"
-		  : ": put the newer file back, or `bloomery verify --repair` makes the catalog follow the file");
+		  : ": put the newer file back, or repair it with blm_verify(): the catalog follows the file");
 }
 
 /* Of one filter. In a store they are compared with what the catalog says (store_check.c). */
@@ -246,11 +246,9 @@ static int verify_name(const struct blm_view *view, const char *file, struct blm
 	if (!copy)
 		return blm_fail(-ENOMEM, "%s: out of memory", file);
 	if ((record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
-		blm_found(to, file, false, "both records of its name in a store are damaged: `bloomery verify --repair` of the whole store "
-			  "writes them anew");
+		blm_found(to, file, false, "both records of its name in a store are damaged: repair the store with blm_store_verify()");
 	else if (blm_records_contradict(view->image.header, view->constant.uuid))
-		blm_found(to, file, false, "its two name records contradict each other: `bloomery verify --repair` of the whole store writes "
-			  "one anew");
+		blm_found(to, file, false, "its two name records contradict each other: repair the store with blm_store_verify()");
 	free(copy);
 	return 0;
 }

@@ -293,8 +293,8 @@ static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, 
 			r = is_intact(view, i, b, &record);
 		if (r == 0)
 			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in it would be denied in what is made of it; "
-					"%s", shown, i, (unsigned long long)b, view->whole.kind->only_sets ? "`bloomery verify --repair` "
-					"sets all its bits" : "it must be made anew from its keys");
+					"%s", shown, i, (unsigned long long)b, view->whole.kind->only_sets ? "repair it with "
+					"blm_verify(), which sets all its bits" : "it must be made anew from its keys");
 	}
 	return r < 0 ? r : 0;
 }

@@ -23,7 +23,7 @@ bool blm_shadow_is_needed(const struct blm_view *view)
 static int damaged(const char *shown, uint64_t block)
 {
 	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block %llu of that is damaged: drop it, "
-			"or remove the file, and make it anew from its keys; if it is a copy, make that with `bloomery copy`",
+			"or remove the file, and make it anew from its keys; if it is a copy, make that with blm_copy()",
 			shown, (unsigned long long)block);
 }
 

@@ -105,15 +105,15 @@ static int check_scheme(const struct exporting *out)
 	const struct blm_template_fields *t = &out->view->constant.template;
 	const struct blm_family *family = out->view->hasher.family;
 	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));
-	const char *make = format->plan ? "; `bloomery create --format` makes filters for it" : "";
+	const char *make = format->plan ? "; blm_params.format makes filters for it" : "";
 	char names[256];
 
 	if (!format->lay_out && !format->write)
 		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take one from us", out->f->place.shown, format->name);
 	if (out->how->redis_key && !format->redis_commands)
-		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of %s (--redis-key)", out->f->place.shown, format->name);
+		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of %s (blm_exchange.redis_key)", out->f->place.shown, format->name);
 	if (out->how->power_of_two && !format->power_of_two)
-		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of two (--power-of-two)", out->f->place.shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of two (blm_exchange.power_of_two)", out->f->place.shown, format->name);
 	if (!blm_format_takes(format, family))
 		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: %s%s", out->f->place.shown, family->name,
 				format->name, blm_format_families(format, names, sizeof(names)), make);
@@ -281,7 +281,7 @@ static int export_to(const struct blm_filter *f, const struct blm_exchange *how,
 	out.format = format_to_write(out.view, how->format);
 	out.head = out.format ? calloc(1, out.format->head_bytes + 1) : NULL;
 	if (!out.format)
-		r = blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", how->format);
+		r = blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", how->format);
 	else
 		r = out.head && out.outline ? make_copy(&copy, f, view) : blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
 	if (copy)
@@ -372,7 +372,7 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 		return folder;
 	if (!how->replace && is_filter(folder, last)) {
 		close(folder);
-		return blm_fail(-EEXIST, "%s: a filter, which is not written over unless that is asked for (--force)", path);
+		return blm_fail(-EEXIST, "%s: a filter, which is not written over unless that is asked for (blm_exchange.replace)", path);
 	}
 	r = blm_new_file(&file, folder, path, how->mode);
 	if (r < 0)

@@ -24,13 +24,13 @@ int blm_find_format(const struct blm_format **ret, const char *name, const uint8
 {
 	*ret = name ? blm_format_by_name(name) : NULL;
 	if (name)
-		return *ret ? 0 : blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", name);
+		return *ret ? 0 : blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", name);
 	for (size_t i = 0; blm_format_at(i); i++)
 		if (is_it(text ? blm_format_at(i)->text_begins : blm_format_at(i)->begins, bytes, count)) {
 			*ret = blm_format_at(i);
 			return 0;
 		}
-	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (--format), see `bloomery formats`", shown, text ? "what its base64 holds is" : "it is");
+	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (blm_exchange.format), see blm_format_list()", shown, text ? "what its base64 holds is" : "it is");
 }
 
 /* ---- Which hash? ---- */
@@ -98,12 +98,12 @@ static int agree(const struct blm_view *view, const struct blm_exchange *how, co
 	const struct blm_family *family = how->hash ? blm_family_by_name(how->hash) : NULL;
 
 	if (how->hash && !family)
-		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", how->hash);
+		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", how->hash);
 	if (how->strict && family && family != view->hasher.family)
-		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (--hash)", shown, view->hasher.family->name, family->name);
+		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (blm_exchange.hash)", shown, view->hasher.family->name, family->name);
 	for (size_t i = 0; i < how->known_count; i++)
 		if (!has(view, &how->known[i]))
-			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (--probe)", shown, i + 1);
+			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (blm_exchange.known)", shown, i + 1);
 	return 0;
 }
 
@@ -125,8 +125,8 @@ static int choose(const struct blm_view *view, struct blm_outline *left, const s
 		return blm_fail(-ENOTUNIQ, "%s: under none of the hashes that it can have made does it hold the key that is given as known: %s",
 				shown, list(left->candidate, left->candidates, names, sizeof(names)));
 	if (count > 1)
-		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s fit several: %s; name the right one (--hash), "
-				"or %s key that is surely in it (--probe)", shown, how->known_count ? " and the known keys" : "",
+		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s fit several: %s; name the right one (blm_exchange.hash), "
+				"or %s key that is surely in it (blm_exchange.known)", shown, how->known_count ? " and the known keys" : "",
 				list(left->candidate, count, names, sizeof(names)), how->known_count ? "another" : "a");
 	return 0;
 }
@@ -140,7 +140,7 @@ static int check_numbers(const struct blm_view *view, const struct blm_outline *
 
 	for (unsigned i = 0; i < outline->candidates && !fits; i++)
 		fits = !strcmp(outline->candidate[i].family->name, name) || (outline->candidate[i].also && !strcmp(outline->candidate[i].also, name));
-	return fits ? 0 : blm_fail(-EINVAL, "%s: its numbers rule out the hash %s; they fit %s; a key that is surely in it (--probe) shows another to be right",
+	return fits ? 0 : blm_fail(-EINVAL, "%s: its numbers rule out the hash %s; they fit %s; a key that is surely in it (blm_exchange.known) shows another to be right",
 				   shown, name, list(outline->candidate, outline->candidates, names, sizeof(names)));
 }
 
@@ -319,11 +319,11 @@ int blm_format_check_given(const struct blm_format *format, const struct blm_exc
 	if (how->seed_count && !format->seeded)
 		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", shown, format->name);
 	if ((how->column || how->row_group) && !format->columns)
-		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (--column, --row-group)", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (blm_exchange.column, blm_exchange.row_group)", shown, format->name);
 	if (how->strict && (how->cells || how->probes) && !format->unsized)
-		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (-m, -k)", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (blm_exchange.cells, blm_exchange.probes)", shown, format->name);
 	if (how->strict && how->record && !format->records)
-		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (--record)", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (blm_exchange.record)", shown, format->name);
 	return 0;
 }
 
@@ -370,7 +370,7 @@ BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const st
 	if (!path)
 		return blm_fail(-EINVAL, "the path of a file is needed");
 	if (how && how->format && !blm_format_by_name(how->format))
-		return blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", how->format);
+		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", how->format);
 	r = blm_place_set(&place, NULL, path);
 	return r < 0 ? r : blm_open_any(ret, &place, false, NULL, how);
 }

@@ -52,7 +52,7 @@ static int go_within(struct blm_incoming *in, const uint8_t *bytes, size_t count
 	int r;
 
 	if (in->how->base64 && format->within_if_named && in->how->record)
-		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not named (--record)", in->shown);
+		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not named (blm_exchange.record)", in->shown);
 	if (in->how->base64 || !is_within(in, bytes, count))
 		return asked ? blm_fail(-EINVAL, "%s: no Parquet file, so it has no columns and row groups", in->shown) : 0;
 	if (!in->file)
@@ -84,7 +84,7 @@ static int unpack(struct blm_incoming *in)
 	if (r == 0 && n == 0)
 		return blm_fail(-ENODATA, "%s: empty", in->shown);
 	if (r == 0 && !in->how->format && !in->how->base64 && looks_like_text(bytes, (size_t)n))
-		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so (--base64)", in->shown);
+		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so (blm_exchange.base64)", in->shown);
 	if (r == 0)
 		r = blm_find_format(&in->format, in->how->format, bytes, (size_t)n, in->how->base64, in->shown);
 	if (r == 0)
@@ -131,7 +131,7 @@ int blm_incoming_expect(struct blm_incoming *in, uint64_t end)
 {
 	in->end = end;
 	if (end > in->most)
-		return blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed (--max-size)", in->shown,
+		return blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed (blm_exchange.max_bytes)", in->shown,
 				(unsigned long long)end, (unsigned long long)in->most);
 	if (in->known && !in->how->base64 && !in->format->cut && end > in->known)
 		return blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", in->shown,
@@ -200,7 +200,7 @@ int blm_incoming_whole(struct blm_incoming *in, uint8_t **ret)
 		in->at += n > 0 ? (uint64_t)n : 0;
 	} while (n > 0 && in->at <= in->most);
 	if (n >= 0 && in->at > in->most)
-		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed (--max-size)", in->shown, (unsigned long long)in->most);
+		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->shown, (unsigned long long)in->most);
 	return n < 0 ? (int)n : 0;
 }
 
@@ -217,7 +217,7 @@ static int read_to_end(struct blm_incoming *in, struct blm_reader *from)
 		}
 	}
 	if (n >= 0 && in->at > in->most)
-		return blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (--max-size)", in->shown,
+		return blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->shown,
 				(unsigned long long)in->most);
 	return n < 0 ? (int)n : 0;
 }

@@ -78,9 +78,9 @@ int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write)
 	if (r == 0 && (n = blm_read_at(image.fd, magic, 8, 0)) < 0)
 		r = blm_fail((int)n, "%s: cannot be read: %s", path, strerror((int)-n));
 	else if (r == 0 && n == 8 && !memcmp(magic, BLM_BANK_MAGIC, 8))
-		r = blm_fail(-EBADMSG, "%s: a bank of filters, not a filter: `bloomery which`, `similar`, `verify` and `bank --list` read it", path);
+		r = blm_fail(-EBADMSG, "%s: a bank of filters, not a filter: read it by blm_bank_open()", path);
 	else if (r == 0 && n == 8 && memcmp(magic, BLM_MAGIC, 8))
-		r = blm_fail(-EBADMSG, "%s: not a Bloomery filter (it does not begin with \"" BLM_MAGIC "\"); another program's is read by its --format",
+		r = blm_fail(-EBADMSG, "%s: not a Bloomery filter (it does not begin with \"" BLM_MAGIC "\"); another program's is read by blm_exchange.format",
 			     path);
 	else if (r == 0 && image.bytes < BLM_HEADER_BYTES)
 		r = blm_fail(-ENODATA, "%s: %llu bytes, shorter than a filter's header (%d); the file was cut, or is none of ours: "
@@ -225,7 +225,7 @@ int blm_constant_check(const struct blm_constant *c, const char *magic, uint32_t
 
 	if (memcmp(c->magic, magic, 8))
 		return blm_fail(-EBADMSG, "%s: not a Bloomery %s (it does not begin with \"%s\")", path,
-				strcmp(magic, BLM_MAGIC) ? "bank, which `bloomery bank` makes of filters" : "filter", magic);
+				strcmp(magic, BLM_MAGIC) ? "bank, which blm_bank_begin() makes of filters" : "filter", magic);
 	if (le32toh(c->version) != BLM_FORMAT_VERSION)
 		return blm_fail(-EPROTONOSUPPORT, "%s: version %u of the file format; this program reads version %d",
 				path, le32toh(c->version), BLM_FORMAT_VERSION);

@@ -120,7 +120,7 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 		return r;
 	if (how->seed_count != 2)
 		return blm_fail(-EINVAL, "%s: the key of its hash is needed, which it does not have itself: the first 16 bytes of the block's hash, as two "
-				"seeds (--block-hash, --hash-key)", shown);
+				"seeds (blm_exchange.seeds)", shown);
 	if (coded.count)
 		shape.cells *= coded.count;
 	r = blm_golomb_fit(&shape, &coded.numbers, coded.count);
@@ -213,7 +213,7 @@ static int check(const struct blm_outline *o, const struct blm_part *part, const
 		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has only golomb filters", shown);
 	count = blm_golomb_count(part);
 	if (count > UINT32_MAX || part->shape.cells != (count ? count : 1) * MODULUS)
-		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has filters whose range is %d times their number of keys (--with modulus=%d); this one has %llu "
+		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has filters whose range is %d times their number of keys (option modulus=%d); this one has %llu "
 				"keys and a range of %llu", shown, MODULUS, MODULUS, (unsigned long long)count, (unsigned long long)part->shape.cells);
 	return 0;
 }

@@ -42,7 +42,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_ethereum = {
 	.id = 15,
 	.name = "ethereum",
-	.summary = "Ethereum's logsBloom; keys are addresses and topics, as bytes (--hex)",
+	.summary = "Ethereum's logsBloom; keys are addresses and topics, as bytes",
 	.limits = "m is 2048 and k 3",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules, .bit_order = BLM_ORDER_BACKWARDS,

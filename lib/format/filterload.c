@@ -45,7 +45,7 @@ static int set_outline(struct blm_outline *ret, const struct blm_format *format,
 
 	if (!a->cells || !a->probes) {
 		if (!ret->asked_everything)
-			return blm_fail(-EBADMSG, "%s: has no %s: to Bitcoin Core that is a filter of every key, to others one of none; --force takes it as "
+			return blm_fail(-EBADMSG, "%s: has no %s: to Bitcoin Core that is a filter of every key, to others one of none; blm_exchange.everything takes it as "
 					"the first", shown, a->cells ? "hash functions" : "bits");
 		ret->everything = true;
 		a->cells = a->cells ? a->cells : 8;

@@ -117,7 +117,7 @@ static int find(struct fps *ret, struct span *left, const char *id, const char *
 	if (!all)
 		return blm_fail(-ENODATA, "%s: has no fingerprint", shown);
 	if (!id && all > 1)
-		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the filter is to be (--record)", shown, (unsigned long long)all);
+		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the filter is to be (blm_exchange.record)", shown, (unsigned long long)all);
 	if (!found)
 		return blm_fail(-ENOENT, "%s: none of its %llu fingerprints has the id \"%s\"", shown, (unsigned long long)all, id);
 	return found == 1 ? 0 : blm_fail(-ENOTUNIQ, "%s: %llu of its fingerprints have the id \"%s\"", shown, (unsigned long long)found, id);
@@ -294,7 +294,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_fps = {
 	.id = 25,
 	.name = "fps",
-	.summary = "one fingerprint of a file of chemfp's FPS, as a bitmap; --record says by its id which",
+	.summary = "one fingerprint, by its id, of a file of chemfp's FPS, as a bitmap",
 	.limits = "m up to 2^20",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds,

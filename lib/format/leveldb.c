@@ -65,7 +65,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_leveldb = {
 	.id = 12,
 	.name = "leveldb",
-	.summary = "one filter of LevelDB, leveldb.BuiltinBloomFilter2, by itself or of a table or a filter block (--record N or @OFFSET)",
+	.summary = "one filter of LevelDB, leveldb.BuiltinBloomFilter2, by itself or of a table or a filter block (record N or @OFFSET)",
 	.limits = "up to 256 KiB; k up to 30; tables are only read, and not from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,

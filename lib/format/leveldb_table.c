@@ -237,8 +237,8 @@ static int take_only(const struct filters *f, struct blm_piece *ret)
 	if (r == 0 && !full)
 		return blm_fail(-ENOENT, "%s: a LevelDB table without keys in its filters", f->shown);
 	if (r == 0 && full > 1)
-		return blm_fail(-ENOTUNIQ, "%s: has %llu filters, from 0 to %llu, each for %llu bytes of data blocks: name one (--record N), or the data block "
-				"that begins at a byte (--record @OFFSET)", f->shown, (unsigned long long)full, (unsigned long long)f->count - 1,
+		return blm_fail(-ENOTUNIQ, "%s: has %llu filters, from 0 to %llu, each for %llu bytes of data blocks: name one (blm_exchange.record N), or the data block "
+				"that begins at a byte (blm_exchange.record @OFFSET)", f->shown, (unsigned long long)full, (unsigned long long)f->count - 1,
 				1ULL << f->base);
 	return r;
 }

@@ -15,7 +15,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 			       .bytes = ret->asked_cells / 8 + !!(ret->asked_cells % 8) };
 
 	if (!a.cells || !a.probes)
-		return blm_fail(-EINVAL, "%s: does not say how many bits and hash functions it has; say so (-m and -k)", shown);
+		return blm_fail(-EINVAL, "%s: does not say how many bits and hash functions it has; say so (blm_exchange.cells, blm_exchange.probes)", shown);
 	return blm_outline_set(ret, &blm_format_libbloom1, &a, shown);
 }
 
@@ -35,7 +35,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_libbloom1 = {
 	.id = 7,
 	.name = "libbloom1",
-	.summary = "the bits of a filter of libbloom 1, as they lie in memory; -m and -k say how many",
+	.summary = "the bits of a filter of libbloom 1, as they lie in memory; m and k are to be given",
 	.limits = "m and k are not in the file",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,

@@ -128,8 +128,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
 	if (cells / 8 > BYTES_MOST)
 		return blm_fail(-EOPNOTSUPP, "%s: has %llu bytes of bits; Parquet has fewer than 2^31", shown, (unsigned long long)cells / 8);
 	if (o->asked_power_of_two && blocks & (blocks - 1))
-		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; `bloomery create --format parquet` makes one that has, and "
-				"`bloomery fold` where %llu divides them", shown, (unsigned long long)blocks, (unsigned long long)(blocks >> __builtin_ctzll(blocks)));
+		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; blm_params.format makes one that has, and "
+				"blm_fold() where %llu divides them", shown, (unsigned long long)blocks, (unsigned long long)(blocks >> __builtin_ctzll(blocks)));
 	if (blm_parquet_header(o->memo, o->memo_bytes, shown, &header, &bits) == 0 && header == o->memo_bytes && 8 * bits == cells)
 		memcpy(head, o->memo, header);
 	else
@@ -161,7 +161,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_parquet = {
 	.id = 17,
 	.name = "parquet",
-	.summary = "a Bloom filter of Parquet, by itself or of a column (--column, --row-group) of a Parquet file",
+	.summary = "a Bloom filter of Parquet, by itself or of a column and row group of a Parquet file",
 	.limits = "below 2 GiB; made with a power of two of blocks, up to 128 MiB; Parquet files are only read, and not from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families,

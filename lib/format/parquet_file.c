@@ -185,7 +185,7 @@ static int check_matches(const struct search *s, const char *shown)
 		return blm_fail(-ENOENT, "%s: has no such Bloom filter; there are some of the columns: %s%s; of the row groups up to %llu", shown, s->names, more,
 				(unsigned long long)s->groups - 1);
 	if (s->matches > 1)
-		return blm_fail(-ENOTUNIQ, "%s: has %llu Bloom filters%s, of the columns: %s%s; of the row groups up to %llu: name one (--column, --row-group)",
+		return blm_fail(-ENOTUNIQ, "%s: has %llu Bloom filters%s, of the columns: %s%s; of the row groups up to %llu: name one (blm_exchange.column, blm_exchange.row_group)",
 				shown, (unsigned long long)s->matches, s->column || s->row_group ? " of that name or number" : "", s->names, more,
 				(unsigned long long)s->groups - 1);
 	return 0;

@@ -55,7 +55,7 @@ static int check_head(const uint8_t *bytes, size_t count, const char *shown)
 		return blm_fail(-EBADMSG, "%s: each filter is for %llu times the keys of the one before by its header, at %g times its rate", shown,
 				(unsigned long long)growth, ratio);
 	if (!filters)
-		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an empty one instead (create --format %s)", shown,
+		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an empty one instead: blm_params.format %s", shown,
 				blm_format_pybloom_live_scalable.name);
 	if (filters > BLM_PARTS_MAX)
 		return blm_fail(-EBADMSG, "%s: has %llu filters by its header, not 1 to %d", shown, (unsigned long long)filters, BLM_PARTS_MAX);

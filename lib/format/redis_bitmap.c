@@ -50,7 +50,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_redis_bitmap = {
 	.id = 14,
 	.name = "redis-bitmap",
-	.summary = "the bitmap that crawlers keep in Redis (scrapy-redis-bloomfilter); -m and -k if they are not 2^30 and 6",
+	.summary = "the bitmap that crawlers keep in Redis (scrapy-redis-bloomfilter); m and k are 2^30 and 6 if they are not given",
 	.limits = "m a power of 2 up to 2^32; zeros at the end may be missing",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .bit_order = BLM_ORDER_HIGH_FIRST,

@@ -205,7 +205,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 		return;
 	}
 	if (whole > d->most || d->count > d->most - whole) {
-		d->failed = blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (--max-size)", d->shown,
+		d->failed = blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", d->shown,
 				     (unsigned long long)d->most);
 		return;
 	}

@@ -326,7 +326,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_redisbloom = {
 	.id = 18,
 	.name = "redisbloom",
-	.summary = "RedisBloom's BF.SCANDUMP, chunk after chunk; read also from DUMP; --redis-key writes the commands that load it",
+	.summary = "RedisBloom's BF.SCANDUMP, chunk after chunk; read also from DUMP; written also as the commands that load it into a key",
 	.limits = "up to 64 filters in a chain; m a multiple of 8; what DUMP gave is not read from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families, .rules = rules,

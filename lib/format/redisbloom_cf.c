@@ -169,7 +169,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_redisbloom_cf = {
 	.id = 28,
 	.name = "redisbloom-cf",
-	.summary = "RedisBloom's CF.SCANDUMP, chunk after chunk; read also from DUMP; --redis-key writes the commands that load it",
+	.summary = "RedisBloom's CF.SCANDUMP, chunk after chunk; read also from DUMP; written also as the commands that load it into a key",
 	.limits = "up to 128 tables in a chain, each of up to 2^32 cells; what DUMP gave is not read from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families,

@@ -377,8 +377,8 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	const char *instead = !kind->build ? "" : kind->merge ? "; `bloomery merge` makes one of several, and `bloomery build` one from all keys"
-							      : "; `bloomery build` makes one from all keys";
+	const char *instead = !kind->build ? "" : kind->merge ? "; blm_merge() makes one of several, and blm_build_begin() one from all keys"
+							      : "; blm_build_begin() makes one from all keys";
 	char names[256];
 
 	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s", f->place.shown, kind->name, what, instead,

@@ -70,8 +70,8 @@ static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 {
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this one; nothing that was in it is lost; %s"
-				"`bloomery rebuild` makes a larger one from the keys", f->place.shown, (unsigned long long)blm_counted_keys(view),
-				view->whole.kind->grow ? "`bloomery grow` doubles it, or " : "");
+				"blm_rebuild() makes a larger one from the keys", f->place.shown, (unsigned long long)blm_counted_keys(view),
+				view->whole.kind->grow ? "blm_grow() doubles it, or " : "");
 	if (r == -EMLINK)	/* of kinds that hold each key a few times: there is room for other keys */
 		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; add keys that come again by claim", f->place.shown,
 			     view->whole.kind->name);
@@ -79,7 +79,7 @@ static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 		r = blm_fail(r, "%s: %s", f->place.shown, strdupa(blm_why()));
 	if (r == -EUCLEAN)
 		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was copied during changes, or a union into it was cut short, "
-				"so some keys may be counted too low: it answers and takes keys, but gives none up until `bloomery rebuild` makes it anew from its keys", f->place.shown);
+				"so some keys may be counted too low: it answers and takes keys, but gives none up until blm_rebuild() makes it anew from its keys", f->place.shown);
 	if (r == -EKEYREVOKED)
 		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was", f->place.shown, view->whole.kind->name);
 	return r;
@@ -208,7 +208,7 @@ static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 	if (!view->whole.kind->shadow || !is_cut(&view->whole))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
-			"and takes keys, but gives none up; `bloomery copy` makes whole copies, `bloomery rebuild` makes it anew from its keys",
+			"and takes keys, but gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew from its keys",
 			f->place.shown);
 }
 

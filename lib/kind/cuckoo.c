@@ -379,7 +379,7 @@ const struct blm_kind blm_kind_cuckoo = {
 	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a rate of 0.0008, and three times that on disk",
 	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
 		  "a key is in it up to 8 times, so add what may come more often by claim; "
-		  "a copy by `cp` while it is changed can lack keys that are moved: use `bloomery copy`",
+		  "a copy by `cp` while it is changed can lack keys that are moved: use blm_copy()",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .contains_many = contains_many, .describe = describe,

@@ -193,7 +193,7 @@ int blm_golomb_merged(struct blm_shape *shape, const struct blm_merging *of, uin
 	int r;
 
 	if (of->remove && of->remove->count && !shape->args[GOLOMB_COUNTED])
-		return blm_fail(-EOPNOTSUPP, "a golomb filter does not know how often it has a key, unless it was built with --with counted=1: taking "
+		return blm_fail(-EOPNOTSUPP, "a golomb filter does not know how often it has a key, unless it was built with the option counted=1: taking "
 				"one out could take another with it");
 	r = begin(&m, of);
 	if (r < 0)

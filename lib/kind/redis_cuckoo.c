@@ -531,7 +531,7 @@ const struct blm_kind blm_kind_redis_cuckoo = {
 	.summary = "RedisBloom's cuckoo filter: fingerprints of 8 bits, which can be removed and counted",
 	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
 		  "each add is one more copy of the key, so add what may come more often by claim; here it does not grow; "
-		  "a copy by `cp` while it is changed can lack keys that are moved: use `bloomery copy`",
+		  "a copy by `cp` while it is changed can lack keys that are moved: use blm_copy()",
 	.family = "murmur64a-64",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,

@@ -71,13 +71,13 @@ static int check_way(struct blm_build *b)
 		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by one, with values", b->place.shown, kind->name);
 	if (b->gathers && kind->holds_keys)
 		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be "
-				"(-n)", b->place.shown, kind->name);
+				"(blm_params.capacity)", b->place.shown, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
 		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so keys are not counted beforehand: say for how many the "
-				"filter is to be (-n)", b->place.shown, b->hasher.family->name);
+				"filter is to be (blm_params.capacity)", b->place.shown, b->hasher.family->name);
 	if (b->gathers && kind->forgets && !kind->remove)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys are not put into another order to count them: "
-				"say for how many it is to be (-n)", b->place.shown, kind->name);
+				"say for how many it is to be (blm_params.capacity)", b->place.shown, kind->name);
 	return blm_check_boot(kind, b->making.sealed, &b->place);	/* before the keys are read */
 }
 
@@ -94,7 +94,7 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 	if (r < 0)
 		return r;
 	if (b->choice.format && !b->making.of->build && !is_sized(params))	/* its hash may be another for another size */
-		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (-n)", b->place.shown, params->format);
+		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (blm_params.capacity)", b->place.shown, params->format);
 	b->choice.params.capacity = params->capacity;
 	r = blm_hasher_set(&b->hasher, b->seeds, &b->making.template, b->making.secret, b->place.shown);
 	b->hash_id = blm_hash_id_of(&b->making.template);

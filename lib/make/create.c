@@ -114,12 +114,12 @@ static int take_format(struct blm_choice *ret, const struct blm_params *p)
 
 	ret->params = *p;
 	if (p->format && !format)
-		return blm_fail(-ENOENT, "there is no format \"%s\"; see `bloomery formats`", p->format);
+		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", p->format);
 	if (!format || !format->families)
 		return 0;
 	if (!format->plan)
-		return blm_fail(-EOPNOTSUPP, "no filter is planned for %s: name a kind and a hash that it takes (`bloomery formats`), and "
-				"`bloomery export` writes it so", format->name);
+		return blm_fail(-EOPNOTSUPP, "no filter is planned for %s: name a kind and a hash that it takes (blm_format_list()), and "
+				"blm_export() writes it so", format->name);
 	if (p->hash || p->scheme || p->kind || (p->seed_count && format->no_seed))
 		return blm_fail(-EINVAL, "the format %s says itself which kind, hash and scheme its filters have", format->name);
 	r = check_params(p);
@@ -154,12 +154,12 @@ static int choose(struct blm_choice *ret, const struct blm_params *params)
 	if (!p->hash && kind->family)
 		family = blm_family_by_name(kind->family);
 	if (!family)
-		return blm_fail(-ENOENT, "there is no hash \"%s\"; see `bloomery hashes`", p->hash);
+		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", p->hash);
 	ret->kind = kind;
 	ret->family = family;
 	ret->rule = p->scheme ? blm_rule_by_name(p->scheme) : blm_rule_by_id(kind->every_scheme ? family->rule : 0);
 	if (!ret->rule)
-		return blm_fail(-ENOENT, "there is no scheme \"%s\"; see `bloomery schemes`", p->scheme);
+		return blm_fail(-ENOENT, "there is no scheme \"%s\"; see blm_scheme_list()", p->scheme);
 	return blm_options_parse(kind, p->options, ret->args);
 }
 
@@ -314,7 +314,7 @@ static int set_parts(struct blm_making *making)
 
 int blm_check_empty(const struct blm_kind *kind, const char *shown)
 {
-	return kind_takes_keys(kind) ? 0 : blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by `bloomery build`, and is never "
+	return kind_takes_keys(kind) ? 0 : blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by blm_build_begin(), and is never "
 						    "empty at first", shown, kind->name);
 }
 

@@ -17,9 +17,9 @@
 static int cannot_merge(const struct blm_view *view, const char *shown)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	const char *instead = kind->unite ? "`bloomery union` joins them, and `bloomery add` takes more keys"
-			    : kind->add   ? "`bloomery add` takes more keys"
-					  : "they do not say which keys they have, so `bloomery build` makes one from all of those";
+	const char *instead = kind->unite ? "blm_combine_into() joins them, and blm_add_many() takes more keys"
+			    : kind->add   ? "blm_add_many() takes more keys"
+					  : "they do not say which keys they have, so blm_build_begin() makes one from all of those";
 	char names[256];
 
 	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", shown, kind->name, instead,

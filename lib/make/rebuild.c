@@ -27,7 +27,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 
 	if (r == -EBADMSG || r == -ENODATA)
 		return blm_fail_more(r, "; what it was is not known, so it is not rebuilt: drop it, or remove the file, and make it anew with "
-				     "`bloomery create` or `bloomery build`");
+				     "blm_create() or blm_build_begin()");
 	if (r < 0)
 		return r;
 	r = blm_info(f, &ret->info);

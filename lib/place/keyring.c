@@ -132,7 +132,7 @@ static int check_secrecy(const struct blm_place *place, int fd, const char *in, 
 	if (st.st_uid != geteuid() || !(st.st_mode & (S_IROTH | S_IWOTH)))
 		return 0;
 	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may read or change it; chmod 600 it, or where others may "
-			"know it by now make the filter anew with another key; where the file system keeps no modes, give it with --key-file",
+			"know it by now make the filter anew with another key; where the file system keeps no modes, give it with blm_open_keyed()",
 			place->shown, in, name, st.st_mode & 0777);
 }
 
@@ -154,7 +154,7 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (fd < 0 && place->store && place->store->keys < 0)
 		errno = place->store->keys_errno;
 	if (fd < 0)
-		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with --key-file", place->shown,
+		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with blm_open_keyed()", place->shown,
 				in, name, strerror(errno));
 	r = check_secrecy(place, fd, in, name);
 	if (r < 0) {

@@ -21,7 +21,7 @@ void blm_store_path(const struct blm_store *s, const uint8_t uuid[16], char ret[
 
 int blm_store_no_such(const struct blm_store *s, const char *name, int r)
 {
-	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, s->dir) : r;
+	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see blm_store_list()", name, s->dir) : r;
 }
 
 bool blm_store_constant(int fd, struct blm_constant *ret)
@@ -48,13 +48,13 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 	if (memcmp(c.uuid, entry->constant.uuid, 16)) {
 		blm_uuid_file(entry->constant.uuid, file);
 		blm_uuid_file(c.uuid, own);
-		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is another filter's, by its header %s; `bloomery verify --repair` "
-				"puts files back under their own names", name, s->dir, file, own);
+		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is another filter's, by its header %s; repair the "
+				"store with blm_store_verify()", name, s->dir, file, own);
 	}
 	if (!memcmp(&c.template, &entry->constant.template, sizeof(c.template)))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on what it is; `bloomery verify --repair` "
-			"makes the catalog follow the file", name, s->dir);
+	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on what it is; repair the store "
+			"with blm_store_verify()", name, s->dir);
 }
 
 /* As blm_store_check_modes(): a filter that everybody may change may be made to deny keys, or to claim them. */
@@ -62,7 +62,7 @@ static int check_file_mode(const struct blm_store *s, const char *name, unsigned
 {
 	return s->anyone || !(mode & S_IWOTH) ? 0
 		: blm_fail(-EPERM, "%s (%s): its file has the mode %03o, so every user may change what is in it; take that away (chmod o-w), or say "
-			   "that this is meant (--anyone)", name, s->dir, mode & 0777);
+			   "that this is meant (BLM_STORE_ANYONE)", name, s->dir, mode & 0777);
 }
 
 int blm_store_file_mode(const struct blm_store *s, const uint8_t uuid[16], unsigned *ret)
@@ -112,7 +112,7 @@ int blm_store_open_file(struct blm_store *s, const char *name, bool write, struc
 			if (r == 0)
 				r = check_file(s, name, fd, entry);
 		} else if (errno == ENOENT) {
-			r = blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is missing; `bloomery verify --repair` mends the catalog",
+			r = blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is missing; repair the store with blm_store_verify()",
 				     name, s->dir, file);
 		} else {
 			r = blm_fail(-errno, "%s (%s): cannot open filters/%s for %s: %s", name, s->dir, file,

@@ -131,7 +131,7 @@ static int check_mode(int top, const char *dir, const char *name)
 
 	if (fstatat(top, *name ? name + 1 : ".", &st, 0) == 0 && st.st_mode & S_IWOTH)
 		return blm_fail(-EPERM, "%s%s: every user may write there, and put other filters in the place of yours; chmod o-w it, or say that "
-				"this is meant (--anyone)", dir, name);
+				"this is meant (BLM_STORE_ANYONE)", dir, name);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int without_catalog(const struct blm_store *s, const char *dir, int r)
 	if (top >= 0) {
 		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT && blm_folder_is_empty(s->filters)
 		    && has_no_keys(s))
-			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not come to an end; `bloomery create` goes on with it",
+			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not come to an end; blm_store_open() with BLM_STORE_CREATE goes on with it",
 				     dir);
 		close(top);
 	}

@@ -167,7 +167,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		if (view->whole.kind->shadow && is_cut(&view->whole)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
 			ret->caution = "a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
-				       "and gives none up; `bloomery rebuild` makes it anew from its keys";
+				       "and gives none up; blm_rebuild() makes it anew from its keys";
 		}
 		if (ret->foreign) {
 			ret->format = ret->origin;

@@ -147,7 +147,7 @@ static int drop_unopened(struct blm_store *store, const char *name)
 			blm_store_lose_secret(store, entry->constant.template.key_id);
 	}
 	free(entry);
-	return r == -ENOENT ? blm_store_no_such(store, name, r) : r;
+	return blm_store_no_such(store, name, r);
 }
 
 BLM_API int blm_store_drop(struct blm_store *store, const char *name)

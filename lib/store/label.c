@@ -117,6 +117,6 @@ BLM_API int blm_store_label(struct blm_store *store, const char *name, const cha
 		return blm_fail(-EINVAL, "%s: a label is KEY=VALUE on one line, and its key is not empty", key);
 	r = blm_catalog_change(store->catalog, name, set_label, &label);
 	if (r == -ENOENT)
-		return blm_fail(-ENOENT, "%s: no filter of that name in %s; see `bloomery ls`", name, store->dir);
+		return blm_fail(-ENOENT, "%s: no filter of that name in %s; see blm_store_list()", name, store->dir);
 	return r < 0 ? r : blm_write_record(store, name);
 }

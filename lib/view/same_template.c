@@ -92,8 +92,8 @@ int blm_check_template(const struct blm_view *a, const char *shown_a, const stru
 
 	if (difference(&a->constant.template, &b->constant.template, why, sizeof(why)))
 		return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they differ in %s; %s", shown_a,
-				shown_b, why, kind_takes_keys(a->whole.kind) ? "`bloomery template` makes filters that combine"
-				: "what is to be merged is built with the same -n, -p, --with and --seed");
+				shown_b, why, kind_takes_keys(a->whole.kind) ? "blm_template() makes filters that combine"
+				: "what is to be merged is built with the same capacity, rate, options and seed");
 	for (unsigned i = 0; i < a->parts && i < b->parts; i++)
 		if (a->part[i].shape.cells != b->part[i].shape.cells || a->part[i].shape.probes != b->part[i].shape.probes)
 			return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine: their parts %u differ in size", shown_a,

@@ -88,7 +88,7 @@ START_TEST(a_filter_without_bits_or_functions_is_refused_unless_it_is_forced_and
 	refuses(&bip37, "03614e9b" "00000000" "07000000" "02", "has no hash functions");
 	refuses(&neo, "000507000000", "has no bits");
 	refuses(&neo, "03614e9b" "00" "07000000", "has no hash functions");
-	ck_assert(strstr(blm_why(), "--force"));
+	ck_assert(strstr(blm_why(), "blm_exchange.everything"));
 	holds_everything(&bip37_all, "000500000007000000" "02", "01ff" "05000000" "07000000" "02");
 	holds_everything(&bip37_all, "000000000007000000" "00", "01ff" "01000000" "07000000" "00");
 	holds_everything(&bip37_all, "03614e9b" "00000000" "07000000" "02", "03ffffff" "01000000" "07000000" "02");

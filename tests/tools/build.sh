@@ -189,7 +189,7 @@ sets_are_merged_and_brought_up_to_date() {
 	bloomery info ./d --json | holds 'j["keys"] == 6001'
 	bloomery verify ./d
 	bloomery build ./e --kind golomb -n 10k -p 0.001 --seed 4 a
-	exits 2 bloomery merge ./a.g ./e -o ./f; says '--seed'
+	exits 2 bloomery merge ./a.g ./e -o ./f; says 'options and seed'
 	exits 64 bloomery update ./d; exits 2 bloomery update ./d --add no-such-file
 	bloomery create ./g -n 10; exits 2 bloomery merge ./g ./g -o ./h; says 'bloomery union'; exits 2 bloomery compare ./a.g ./d; says 'these kinds can: classic'
 }

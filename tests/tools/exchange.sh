@@ -223,7 +223,7 @@ a_filter_is_made_for_another_program_read_back_and_asked_as_it_is() {
 	exits 2 bloomery export spv --format guava; says 'which guava does not know'
 	exits 2 bloomery import spv.bin none --format neo; says 'goes on after'
 	exits 2 bloomery import spv.bin none; says '--format'
-	exits 2 bloomery import spv.bin none --format libbloom1; says '-m and -k'
+	exits 2 bloomery import spv.bin none --format libbloom1; says '(-m, -k)'
 	exits 64 bloomery create none --format guava --hash xxh3 -n 10
 	bloomery create ./many --format bip37 -n 100000 -p 0.0001 2> err; grep -q 'warning: bip37 .* 288000 bits .* not the 0.0001' err
 	bloomery create ./few --format bip37 -n 1000 -p 0.01 2> err; same "$(cat err)" ''

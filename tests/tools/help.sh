@@ -15,6 +15,18 @@ every_command_has_help() {
 	bloomery --help > a; bloomery help > b; cmp a b
 }
 
+no_output_names_a_function_or_a_field_of_the_library() {
+	for list in kinds 'kinds -l' hashes schemes formats; do
+		bloomery $list; bloomery $list --json
+	done > out
+	for option in kind hash scheme format; do bloomery help --complete -- create --$option '' | tr '\0' '\n'; done >> out
+	for kind in $(bloomery kinds --json | sed 's/^{"name": *"\([^"]*\)".*/\1/'); do
+		bloomery create ./"$kind" -n 100 --kind "$kind" 2> /dev/null && bloomery info ./"$kind" && bloomery info ./"$kind" --json
+	done >> out || true
+	grep -q 'use `bloomery copy`' out; test "$(wc -l < out)" -gt 200
+	not grep -E 'blm_|BLM_' out
+}
+
 every_command_stands_in_the_man_page() {
 	for v in $(verbs); do
 		grep -Eq "^\.Ss $v( |$)" "$man" || { echo "$v"; return 1; }
