@@ -6,13 +6,63 @@ enum { SNIFF = 64 };	/* enough to tell every format */
 
 /* ---- Layers ---- */
 
-/* What stands at the beginning of the chain looks like base64, most likely, if it has nothing but letters and line breaks. */
+static bool is_digit_of_base64(uint8_t c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("+/-_=", c);
+}
+
+/* Its lines have whole groups of four digits, and a short first line is the only one. Lists of words and of URLs differ in that. */
+static bool looks_like_base64(const uint8_t *bytes, size_t count)
+{
+	size_t len = 0, digits = 0;
+
+	while (len < count && bytes[len] != '\n' && bytes[len] != '\r')
+		len++;
+	for (size_t i = 0; i < count; i++) {
+		bool ends = bytes[i] == '\n' || bytes[i] == '\r';
+
+		if (!ends && (!bytes[i] || !is_digit_of_base64(bytes[i])))
+			return false;
+		digits += !ends;
+	}
+	return len >= 16 && (len == count || (len % 4 == 0 && (digits == len || len >= 60)));
+}
+
 static bool looks_like_text(const uint8_t *bytes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!(bytes[i] == '\n' || bytes[i] == '\r' || (bytes[i] >= '+' && bytes[i] <= 'z')))
+		if ((bytes[i] < ' ' && !strchr("\t\n\r", bytes[i] ? bytes[i] : 'x')) || bytes[i] == 0x7f)
 			return false;
-	return count >= 16;
+	return count > 0;
+}
+
+/* What begins so is no filter, but something that many have beside one. Return: what it is, and what to do; NULL: not known. */
+static const char *something_else(const uint8_t *bytes, size_t count)
+{
+	static const struct { size_t count; const char *begin, *words; } others[] = {
+		{ 3, "\x1f\x8b\x08", "packed with gzip; unpack it first" },
+		{ 4, "\x28\xb5\x2f\xfd", "packed with zstd; unpack it first" },
+		{ 6, "\xfd" "7zXZ", "packed with xz; unpack it first" },
+		{ 3, "BZh", "packed with bzip2; unpack it first" },
+		{ 4, "PK\3\4", "a ZIP archive; take the filter's file out of it first" },
+		{ 6, "7z\xbc\xaf\x27\x1c", "a 7z archive; take the filter's file out of it first" },
+		{ 16, "SQLite format 3", "a database of SQLite, not a filter" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (count >= others[i].count && !memcmp(bytes, others[i].begin, others[i].count))
+			return others[i].words;
+	if (count && (*bytes == '{' || *bytes == '[') && looks_like_text(bytes, count))
+		return "JSON of no format that its beginning tells; name the format (blm_exchange.format)";
+	return looks_like_text(bytes, count) ? "text, not a filter; keys in it go into a filter by blm_add_many()" : NULL;
+}
+
+/* No format begins so: the words for it. */
+static int no_format(const struct blm_incoming *in, const uint8_t *bytes, size_t count, int err)
+{
+	const char *words = in->how->format || in->how->base64 ? NULL : something_else(bytes, count);
+
+	return err == -EBADMSG && words ? blm_fail(err, "%s: %s%s", in->shown, in->layers ? "in gzip: " : "", words) : err;
 }
 
 /* A file in gzip is what is in it, where that is usual. How much comes is then open. */
@@ -83,10 +133,11 @@ static int unpack(struct blm_incoming *in)
 		r = gunzip(in, &bytes, &n);
 	if (r == 0 && n == 0)
 		return blm_fail(-ENODATA, "%s: empty", in->shown);
-	if (r == 0 && !in->how->format && !in->how->base64 && looks_like_text(bytes, (size_t)n))
+	if (r == 0 && !in->how->format && !in->how->base64 && looks_like_base64(bytes, (size_t)n))
 		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so (blm_exchange.base64)", in->shown);
 	if (r == 0)
-		r = blm_find_format(&in->format, in->how->format, bytes, (size_t)n, in->how->base64, in->shown);
+		r = no_format(in, bytes, (size_t)n,
+			      blm_find_format(&in->format, in->how->format, bytes, (size_t)n, in->how->base64, in->shown));
 	if (r == 0)
 		r = go_within(in, bytes, (size_t)n);
 	for (layer = in->format ? in->format->text + 1 : layer; r == 0 && in->how->base64 && layer->stage; layer++) {

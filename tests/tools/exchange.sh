@@ -62,6 +62,28 @@ a_foreign_file_is_opened_as_it_is() {
 	bloomery verify ./old.bloom
 }
 
+what_is_no_filter_is_called_what_it_is() {
+	local text='text, not a filter; keys in it go into a filter by `bloomery add`'
+	printf 'https://example.org/%s\n' {1..50} > urls; gzip -k urls; zstd -q urls; printf '%s\n' {1000..1050} > numbers
+	printf 'apple\norange\npear\nquince\n' > words
+	for file in urls numbers words; do exits 2 bloomery import $file f; says "$file: $text"; done
+	exits 2 bloomery import urls.gz f; says "urls.gz: in gzip: $text"
+	exits 2 bloomery import - f < urls.gz; says "in gzip: $text"
+	exits 2 bloomery import urls.zst f; says 'urls.zst: packed with zstd; unpack it first'
+	gzip -c urls.gz > twice; exits 2 bloomery import twice f; says 'in gzip: packed with gzip; unpack it first'
+	printf '\3757zXZ\0\0' > x; exits 2 bloomery import x f; says 'packed with xz; unpack'
+	printf 'BZh91AY&SY' > x; exits 2 bloomery import x f; says 'packed with bzip2; unpack'
+	printf 'PK\3\4\24\0' > x; exits 2 bloomery import x f; says 'a ZIP archive; take'
+	printf '{"name": "x"}\n' > x; exits 2 bloomery import x f; says 'JSON of no format that its beginning tells; name the format (--format)'
+	printf '\1\2\3' > x; exits 2 bloomery import x f; says 'of no format that can be told by its beginning; name it (--format)'
+	for format in dcso bloomery; do
+		bloomery create g -n 100 $([ $format = bloomery ] || echo --format $format)
+		bloomery export g --format $format --base64 -o text; exits 2 bloomery import text h; says 'it looks like base64: say so (--base64)'
+		fold -w 76 text > folded; exits 2 bloomery import folded h; says 'it looks like base64'
+		bloomery drop g
+	done
+}
+
 a_file_that_leaves_its_hash_open_asks_for_it() {
 	bloomery create f --hash mm3_64 -m 480 -n 100 -p 0.1 --seed 1 --seed 2 --seed 3
 	printf 'apple\npear\n' | bloomery add f
@@ -223,7 +245,7 @@ a_filter_is_made_for_another_program_read_back_and_asked_as_it_is() {
 	exits 2 bloomery export spv --format guava; says 'which guava does not know'
 	exits 2 bloomery import spv.bin none --format neo; says 'goes on after'
 	exits 2 bloomery import spv.bin none; says '--format'
-	exits 2 bloomery import spv.bin none --format libbloom1; says '(-m, -k)'
+	exits 2 bloomery import spv.bin none --format libbloom1; says "(-m, -k)"
 	exits 64 bloomery create none --format guava --hash xxh3 -n 10
 	bloomery create ./many --format bip37 -n 100000 -p 0.0001 2> err; grep -q 'warning: bip37 .* 288000 bits .* not the 0.0001' err
 	bloomery create ./few --format bip37 -n 1000 -p 0.01 2> err; same "$(cat err)" ''
