@@ -155,24 +155,58 @@ void blm_lock_init(struct blm_lock *lock)
 	pthread_rwlock_init(&lock->threads, &attr);
 	pthread_rwlockattr_destroy(&attr);
 	pthread_mutex_init(&lock->counting, NULL);
-	lock->shared = 0;
+	pthread_cond_init(&lock->given_back, NULL);
+	lock->shared = lock->joined = 0;
+	lock->yields = false;
 }
 
 void blm_lock_destroy(struct blm_lock *lock)
 {
 	pthread_rwlock_destroy(&lock->threads);
 	pthread_mutex_destroy(&lock->counting);
+	pthread_cond_destroy(&lock->given_back);
+}
+
+/* ---- Replacing and what keeps a file from being replaced ---- */
+
+/*
+ * A process that wants BLM_LOCK_REPLACE exclusively takes BLM_LOCK_GATE first. One that wants it shared takes no
+ * lock of the gate, and only waits until nobody has closed it: a gate that many share would never be free.
+ */
+static int pass_gate(int fd)
+{
+	struct wait w = { .begun = milliseconds(), .pause = 20000 };
+	int r = 0;
+
+	while (r == 0 && blm_ofd_held(fd, BLM_LOCK_GATE))
+		r = pause_for(fd, BLM_LOCK_GATE, false, &w);
+	return r;
 }
 
 static int lock_replace(int fd, bool exclusive)
 {
-	int r = blm_ofd_lock(fd, BLM_LOCK_GATE, exclusive);
+	int r = exclusive ? blm_ofd_lock(fd, BLM_LOCK_GATE, true) : pass_gate(fd);
 
 	if (r < 0)
 		return r;
 	r = blm_ofd_lock(fd, BLM_LOCK_REPLACE, exclusive);
-	blm_ofd_unlock(fd, BLM_LOCK_GATE);
+	if (exclusive)
+		blm_ofd_unlock(fd, BLM_LOCK_GATE);
 	return r;
+}
+
+enum { JOINERS = 64 };		/* threads that share the lock before the gate is looked at again */
+
+/*
+ * Threads that relieve each other would keep the file's lock forever. So when the gate is closed, the threads that
+ * come wait until the lock was given back. The caller holds lock->counting.
+ */
+static void let_others_in(struct blm_lock *lock, int fd)
+{
+	if (lock->shared && ++lock->joined % JOINERS == 0)
+		lock->yields |= blm_ofd_held(fd, BLM_LOCK_GATE);
+	while (lock->yields)
+		pthread_cond_wait(&lock->given_back, &lock->counting);
 }
 
 int blm_lock_shared(struct blm_lock *lock, int fd)
@@ -181,6 +215,7 @@ int blm_lock_shared(struct blm_lock *lock, int fd)
 
 	pthread_rwlock_rdlock(&lock->threads);
 	pthread_mutex_lock(&lock->counting);
+	let_others_in(lock, fd);
 	if (lock->shared == 0)
 		r = lock_replace(fd, false);
 	if (r == 0)
@@ -194,8 +229,12 @@ int blm_lock_shared(struct blm_lock *lock, int fd)
 void blm_unlock_shared(struct blm_lock *lock, int fd)
 {
 	pthread_mutex_lock(&lock->counting);
-	if (__atomic_sub_fetch(&lock->shared, 1, __ATOMIC_SEQ_CST) == 0)
+	if (__atomic_sub_fetch(&lock->shared, 1, __ATOMIC_SEQ_CST) == 0) {
 		blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
+		if (lock->yields)
+			pthread_cond_broadcast(&lock->given_back);
+		lock->yields = false;
+	}
 	pthread_mutex_unlock(&lock->counting);
 	pthread_rwlock_unlock(&lock->threads);
 }

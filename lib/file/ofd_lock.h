@@ -13,7 +13,7 @@
 
 /* Who takes several takes them in this order. */
 enum blm_lock_of {
-	BLM_LOCK_GATE,		/* taken for a moment before BLM_LOCK_REPLACE, so that many short holders starve no long one */
+	BLM_LOCK_GATE,		/* exclusive: waiting for BLM_LOCK_REPLACE exclusively; processes that want that shared wait until it is free */
 	BLM_LOCK_REPLACE,	/* shared: the file stays the filter; exclusive: replacing, dropping, setting the state */
 	BLM_LOCK_SYNC,		/* exclusive: epoch, sync slots, name slots */
 	BLM_LOCK_MAKING,	/* exclusive: a file of a temporary name, from before it holds anything for as long as its maker has it open */
@@ -32,6 +32,9 @@ bool blm_ofd_busy(int fd, enum blm_lock_of what);
 struct blm_lock {
 	pthread_rwlock_t threads;
 	pthread_mutex_t counting;
+	pthread_cond_t given_back;
+	bool yields;		/* another process waits for it: threads that come wait until it was given back. Under `counting` */
+	unsigned joined;	/* threads that found it shared. Under `counting` */
 	unsigned shared;	/* threads that hold it shared; the first took the file's lock, the last gives it back. Written under `counting` */
 };
 

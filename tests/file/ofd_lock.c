@@ -5,7 +5,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
 struct locked {
 	struct blm_lock lock;
@@ -102,6 +106,100 @@ START_TEST(the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_b
 	ck_assert(!blm_ofd_busy(other, BLM_LOCK_REPLACE));
 	blm_lock_destroy(&l.lock);
 	close(l.fd), close(other);
+}
+END_TEST
+
+/* ---- A replacer among many who share the lock ---- */
+
+static struct locked shared_by;
+
+static void *share_it(void *nothing)
+{
+	return (void *)(intptr_t)blm_lock_shared(&shared_by.lock, shared_by.fd);
+}
+
+static void wait_until_it_sleeps(pid_t tid)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	while (state != 'S') {
+		FILE *stat = fopen(path, "re");
+
+		ck_assert(stat && fscanf(stat, "%*d %*s %c", &state) == 1);
+		fclose(stat);
+		sched_yield();
+	}
+}
+
+static atomic_int waiter;
+
+static void *wait_to_share(void *context)
+{
+	atomic_store(&waiter, gettid());
+	return share_it(context);
+}
+
+static int asked_twice;
+
+static int count_pauses(void)
+{
+	asked_twice++;
+	return 0;
+}
+
+/* It waits for a replacer of now, and the next replacer waits for that one and not for the claimer. */
+START_TEST(a_claimer_that_waits_does_not_close_the_gate)
+{
+	pthread_t thread;
+	void *r;
+	int other;
+
+	shared_by = a_lock(&other);
+	OK(blm_ofd_lock(other, BLM_LOCK_REPLACE, true));
+	blm_stop_waiting_if(count_pauses);
+	ck_assert_int_eq(pthread_create(&thread, NULL, share_it, NULL), 0);
+	while (!*(volatile int *)&asked_twice)		/* it waits for the lock behind the gate */
+		sched_yield();
+	ck_assert(!blm_ofd_busy(other, BLM_LOCK_GATE));
+	blm_ofd_unlock(other, BLM_LOCK_REPLACE);
+	pthread_join(thread, &r);
+	ck_assert_ptr_null(r);
+	blm_unlock_shared(&shared_by.lock, shared_by.fd);
+	close(shared_by.fd), close(other);
+}
+END_TEST
+
+/* As threads do that relieve each other: the lock is shared at every moment. */
+START_TEST(threads_that_share_the_lock_let_a_replacer_in)
+{
+	pthread_t thread;
+	int other, joins = 0;
+	void *r;
+
+	shared_by = a_lock(&other);
+	OK(blm_lock_shared(&shared_by.lock, shared_by.fd));
+	OK(blm_ofd_lock(other, BLM_LOCK_GATE, true));
+	for (;;) {
+		atomic_store(&waiter, 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_share, NULL), 0);
+		while (!atomic_load(&waiter))
+			sched_yield();
+		if (++joins == 64)
+			break;
+		pthread_join(thread, &r);
+		ck_assert_ptr_null(r);
+		blm_unlock_shared(&shared_by.lock, shared_by.fd);
+	}
+	wait_until_it_sleeps(waiter);
+	blm_unlock_shared(&shared_by.lock, shared_by.fd);
+	OK(blm_ofd_lock(other, BLM_LOCK_REPLACE, true));	/* nobody shares it now */
+	blm_ofd_unlock(other, BLM_LOCK_GATE);
+	blm_ofd_unlock(other, BLM_LOCK_REPLACE);
+	pthread_join(thread, &r);
+	ck_assert_ptr_null(r);
+	blm_unlock_shared(&shared_by.lock, shared_by.fd);
+	close(shared_by.fd), close(other);
 }
 END_TEST
 
@@ -289,6 +387,8 @@ int main(void)
 	tcase_add_test(tc, what_one_thread_gives_back_the_next_gets);
 	tcase_add_test(tc, who_cannot_lock_the_file_keeps_no_thread_from_it);
 	tcase_add_test(tc, the_file_stays_locked_until_the_last_of_those_who_share_it_gives_it_back);
+	tcase_add_test(tc, a_claimer_that_waits_does_not_close_the_gate);
+	tcase_add_test(tc, threads_that_share_the_lock_let_a_replacer_in);
 	tcase_add_test(tc, each_of_the_locks_is_one_of_its_own);
 	tcase_add_test(tc, who_waits_for_a_lock_waits_on_after_a_signal);
 	tcase_add_test(tc, a_process_that_only_reads_does_not_stop_writers_for_good);

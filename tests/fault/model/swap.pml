@@ -80,8 +80,10 @@ byte running;
 #ifdef GATE
 #define ENTER(file) atomic { gate[file] == 0 -> gate[file] = _pid }; MAY_DIE;
 #define PASS(file) ; gate[file] = 0
+#define FIND_OPEN(file) gate[file] == 0;
 #else
 #define ENTER(file)
+#define FIND_OPEN(file)
 #define PASS(file)
 #endif
 
@@ -89,7 +91,7 @@ byte running;
 	ENTER(file) atomic { locked[file] == 0 && sharing[file] == 0 -> locked[file] = _pid } PASS(file)
 #define unlock_exclusive(file) locked[file] = 0
 #define lock_shared(file) \
-	ENTER(file) atomic { locked[file] == 0 -> sharing[file]++; shares = file } PASS(file)
+	FIND_OPEN(file) atomic { locked[file] == 0 -> sharing[file]++; shares = file }
 #if !defined(PATH) && !defined(NO_LOCK_OF_NEW)
 #define LET_GO_OF_NEW sharing[to]--; shares = NEVER
 #else
