@@ -12,6 +12,7 @@
 enum {
 	BLM_PATIENCE_READER = 5000,	/* the lock is never shared by the library, or its holder is known not to be a writer */
 	BLM_PATIENCE_UNKNOWN = 30000,	/* its holder is unknown, or may be copying the filter */
+	BLM_PATIENCE_BYTES = 50000,	/* of a file that may be copied: each so many bytes are one more, as from a slow disk */
 };
 
 /* Tests make these shorter. */

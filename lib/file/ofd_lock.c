@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static struct flock range(enum blm_lock_of what, short type)
@@ -55,8 +56,24 @@ static int refuse(int fd, int pid)
 
 struct wait {
 	int64_t begun, readers_since;	/* 0: a writer had it when it was last asked for */
+	int64_t looked;			/* when the holder was looked for last */
 	long pause;
 };
+
+/* A copy of a large file takes longer than one of a small file. */
+static int64_t patience_for_copy(int fd)
+{
+	struct stat st;
+
+	return blm_patience_unknown + (fstat(fd, &st) == 0 ? st.st_size / BLM_PATIENCE_BYTES : 0);
+}
+
+static int64_t patience_for(int fd, enum blm_lock_of what, int pid)
+{
+	if (what == BLM_LOCK_WRITE)
+		return patience_for_copy(fd);
+	return may_be_shared_long(what) && !pid ? blm_patience_unknown : blm_patience_reader;
+}
 
 /* Waited long enough for processes that only read? 0: go on. The holder is looked for once a patience, as that reads much of /proc. */
 static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t now)
@@ -69,17 +86,16 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 		return 0;
 	}
 	if (!w->readers_since)
-		w->readers_since = now;
-	if (now - w->readers_since < blm_patience_reader)
+		w->readers_since = w->looked = now;
+	if (now - w->looked < blm_patience_reader)
 		return 0;
+	w->looked = now;
 	pid = blm_lock_holder(fd, what, &writer);
 	if (pid && writer && may_be_shared_long(what)) {
 		w->readers_since = 0;
 		return 0;
 	}
-	if (may_be_shared_long(what) && (!pid || what == BLM_LOCK_WRITE) && now - w->readers_since < blm_patience_unknown)
-		return 0;
-	return refuse(fd, pid);
+	return now - w->readers_since < patience_for(fd, what, pid) ? 0 : refuse(fd, pid);
 }
 
 enum { GRACE = 100 };		/* milliseconds that a call may still wait after the program was asked to stop */

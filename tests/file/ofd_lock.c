@@ -357,6 +357,23 @@ START_TEST(the_wait_for_a_writer_has_no_limit)
 }
 END_TEST
 
+/* By a handle that only reads; of so large a file it may take a long time. */
+START_TEST(a_writer_waits_for_the_copy_of_a_large_file)
+{
+	held = (struct held_by_child){ .path = a_path(), .flags = O_RDONLY, .type = F_RDLCK, .what = BLM_LOCK_WRITE };
+	int fd = open(held.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	blm_patience_reader = blm_patience_unknown = 1;
+	ck_assert_int_eq(ftruncate(fd, INT64_C(1) << 36), 0);
+	begin_holding(&held);
+	blm_stop_waiting_if(end_holder_at_last);
+	OK(blm_ofd_lock(fd, BLM_LOCK_WRITE, true));
+	ck_assert_int_ge(asked, 20);
+	ck_assert_int_eq(join(held.pid), 0);
+	close(fd);
+}
+END_TEST
+
 static int stop_it(void)
 {
 	return 1;
@@ -393,6 +410,7 @@ int main(void)
 	tcase_add_test(tc, who_waits_for_a_lock_waits_on_after_a_signal);
 	tcase_add_test(tc, a_process_that_only_reads_does_not_stop_writers_for_good);
 	tcase_add_loop_test(tc, the_wait_for_a_writer_has_no_limit, 0, 2);
+	tcase_add_test(tc, a_writer_waits_for_the_copy_of_a_large_file);
 	tcase_add_test(tc, a_program_that_was_asked_to_end_waits_for_no_lock);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
