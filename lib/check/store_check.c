@@ -208,26 +208,34 @@ static void read_record(const struct blm_view *view, struct blm_record *ret)
 		memset(ret, 0, sizeof(*ret));
 }
 
+static bool has_labels(const struct blm_record *record, const void *labels, size_t bytes)
+{
+	return le32toh(record->labels_bytes) == bytes && !memcmp(record->labels, labels, bytes);
+}
+
 static bool is_in_line(const struct blm_view *view, const char *name)
 {
 	return blm_says_name(view, name) && !blm_records_contradict(view->image.header, view->constant.uuid);
 }
 
-static int look_at_name(struct repair *r, const struct blm_view *view, const char *name, struct naming_look *look)
+static int look_at_name(struct repair *r, const struct blm_view *view, const struct blm_info *info, struct naming_look *look)
 {
 	enum { LOOKS = 100 };
+	const char *name = info->name;
 
 	for (int i = 0; i < LOOKS; i++) {
 		int err;
 
 		read_record(view, &look->before);
-		if (is_in_line(view, name))
+		if (is_in_line(view, name) && has_labels(&look->before, info->labels, strlen(info->labels)))
 			return AS_IT_SHOULD;
 		err = blm_catalog_get(r->store->catalog, name, &look->entry);
 		if (err == -ENOENT || (err == 0 && memcmp(look->entry.constant.uuid, view->constant.uuid, 16)))
 			return AS_IT_SHOULD;	/* renamed, replaced or dropped in the meantime */
 		if (err < 0)
 			return err;
+		if (is_in_line(view, name) && has_labels(&look->before, look->entry.labels, look->entry.labels_bytes))
+			return AS_IT_SHOULD;
 		if (!blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC)) {
 			read_record(view, &look->after);
 			if (!memcmp(&look->before, &look->after, sizeof(look->before)))
@@ -241,9 +249,13 @@ static int look_at_name(struct repair *r, const struct blm_view *view, const cha
 static void tell_name(struct repair *r, const struct blm_filter *f, const char *name, const char *own)
 {
 	const struct blm_view *view = current_view(f);
+	bool labels = is_in_line(view, name);
 	bool mended = r->repair && blm_write_record(r->store, name) == 0 && is_in_line(view, name);
 
-	if (!strcmp(own, name))
+	if (labels)
+		blm_found(r->to, f->place.shown, mended, "a change of its labels was cut short before its file said so: the next change of its "
+			  "labels, or `bloomery verify --repair`, ends it");
+	else if (!strcmp(own, name))
 		blm_found(r->to, f->place.shown, mended, "its two name records contradict each other");
 	else if (*own)
 		blm_found(r->to, f->place.shown, mended, "a rename from %s was cut short before the file said so: the next opening for changes, or "
@@ -270,12 +282,12 @@ static int check_left_behind(struct repair *r, const struct blm_filter *f, const
 	return 0;
 }
 
-/* The name in the file's own record, from which a lost catalog would be made. */
+/* The name and labels in the file's own record, from which a lost catalog would be made. */
 static int check_name(struct repair *r, const struct blm_filter *f, const struct blm_info *info)
 {
 	struct naming_look *look = calloc(1, sizeof(*look));
 	char own[BLM_FORMAT_NAME] = "";
-	int err = look ? look_at_name(r, current_view(f), info->name, look) : blm_fail(-ENOMEM, "%s: out of memory", r->dir);
+	int err = look ? look_at_name(r, current_view(f), info, look) : blm_fail(-ENOMEM, "%s: out of memory", r->dir);
 
 	if (err == LEFT_BEHIND) {
 		memcpy(own, look->before.name, le32toh(look->before.name_bytes));

@@ -198,6 +198,23 @@ static void say_named(struct blm_header *header)
 		store_release(&header->live.failed.word, load_acquire(&header->live.epoch.word));
 }
 
+/* A label that came while the new file was made is in the catalog, and its own record follows. */
+static void follow_labels(struct blm_header *header, const char *name, const struct blm_entry *entry)
+{
+	struct blm_record record;
+
+	if (blm_last_record(header, header->constant.uuid, &record) && le32toh(record.labels_bytes) == entry->labels_bytes
+	    && !memcmp(record.labels, entry->labels, entry->labels_bytes))
+		return;
+	memset(&record, 0, sizeof(record));
+	record.name_bytes = htole32((uint32_t)strlen(name));
+	record.labels_bytes = htole32(entry->labels_bytes);
+	memcpy(record.name, name, strlen(name));
+	memcpy(record.labels, entry->labels, entry->labels_bytes);
+	blm_next_record(header, header->constant.uuid, &record);
+	msync(header, sizeof(*header), MS_SYNC);	/* where that fails, a power cut may leave what `verify` tells */
+}
+
 struct naming {
 	const char *name, *linked;
 	struct blm_new_file *file;
@@ -253,9 +270,14 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 		r = blm_new_file_sync(file, name);
 	}
 	if (r == 0)
+		r = blm_ofd_lock(file->fd, BLM_LOCK_SYNC, true);	/* of nobody's file yet */
+	if (r == 0)
 		r = name_file(s, &(struct naming){ name, linked, file, entry, over });
 	if (r == 0)
+		follow_labels(header, name, entry);
+	if (r == 0)
 		say_named(header);
+	blm_ofd_unlock(file->fd, BLM_LOCK_SYNC);
 	blm_ofd_unlock(file->fd, BLM_LOCK_REPLACE);
 	free(entry);
 	return r;

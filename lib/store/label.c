@@ -58,6 +58,8 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
 
 struct label {
 	const char *name, *key, *value;
+	const uint8_t *uuid;		/* of the file whose record is locked; NULL: none is */
+	struct blm_entry set;		/* what the catalog has then */
 };
 
 /* Where the line of this key begins in the labels; NULL: nowhere. */
@@ -87,14 +89,14 @@ static void take_away(struct blm_entry *entry, char *line)
 
 static int set_label(struct blm_entry *entry, void *context)
 {
-	const struct label *l = context;
+	struct label *l = context;
 	char *line = find(entry, l->key);
 	size_t bytes;
 
+	if (l->uuid && memcmp(entry->constant.uuid, l->uuid, 16))
+		return -EAGAIN;
 	if (line)
 		take_away(entry, line);
-	else if (!l->value)
-		return 0;
 	if (l->value) {
 		bytes = strlen(l->key) + strlen(l->value) + 2;
 		if (entry->labels_bytes + bytes >= BLM_FORMAT_LABELS)
@@ -103,20 +105,44 @@ static int set_label(struct blm_entry *entry, void *context)
 		entry->labels_bytes += (uint32_t)bytes;
 	}
 	memset(entry->labels + entry->labels_bytes, 0, BLM_FORMAT_LABELS - entry->labels_bytes);
-	return 1;
+	l->set = *entry;
+	return line || l->value;
+}
+
+/* The record is locked from before the one step, as in rename_locked(). Where it cannot be, the catalog has the label, and `verify` tells. */
+static int label_filter(struct blm_store *store, struct label *l)
+{
+	struct blm_view *view;
+	int r, locked;
+
+	do {
+		locked = blm_name_record_lock(store, l->name, &view);
+		l->uuid = locked == 0 ? view->constant.uuid : NULL;
+		r = blm_catalog_change(store->catalog, l->name, set_label, l);
+		if (r == 0 && locked == 0)
+			r = blm_write_record_to(view, l->name, &l->set);
+		if (locked == 0)
+			blm_name_record_unlock(view);
+	} while (r == -EAGAIN);
+	if (r == -ENOENT)
+		return blm_store_no_such(store, l->name, r);
+	return r < 0 || locked == 0 ? r : blm_write_record(store, l->name);
 }
 
 BLM_API int blm_store_label(struct blm_store *store, const char *name, const char *key, const char *value)
 {
-	struct label label = { .name = name, .key = key, .value = value };
+	struct label *label;
 	int r = blm_check_name(name);
 
 	if (r < 0)
 		return r;
 	if (!*key || strpbrk(key, "=\n") || (value && strchr(value, '\n')))
 		return blm_fail(-EINVAL, "%s: a label is KEY=VALUE on one line, and its key is not empty", key);
-	r = blm_catalog_change(store->catalog, name, set_label, &label);
-	if (r == -ENOENT)
-		return blm_fail(-ENOENT, "%s: no filter of that name in %s; see blm_store_list()", name, store->dir);
-	return r < 0 ? r : blm_write_record(store, name);
+	label = calloc(1, sizeof(*label));
+	if (!label)
+		return blm_fail(-ENOMEM, "%s: out of memory", name);
+	label->name = name, label->key = key, label->value = value;
+	r = label_filter(store, label);
+	free(label);
+	return r;
 }

@@ -594,6 +594,133 @@ START_TEST(name_records_that_contradict_each_other_are_written_anew)
 }
 END_TEST
 
+/* ---- Labels ---- */
+
+static int set_labels(struct blm_entry *entry, void *labels)
+{
+	entry->labels_bytes = (uint32_t)strlen(labels);
+	memcpy(entry->labels, labels, entry->labels_bytes);
+	return 1;
+}
+
+static void catalog_is_lost_and_labels_are(const char *expected)
+{
+	struct blm_store *store;
+	struct blm_info info;
+
+	OK(unlink("s/catalog/data.mdb"));
+	OK(verify(true));
+	store = open_store(BLM_STORE_READ);
+	OK(blm_store_find(store, "a", &info));
+	ck_assert_str_eq(info.labels, expected);
+	blm_store_close(store);
+}
+
+/* As a kill between the catalog and the file leaves it. _i: a repair ends it, or the next change of labels. */
+START_TEST(labels_that_were_cut_short_are_told_and_ended)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+
+	make_with(store, "a", "a");
+	OK(blm_store_label(store, "a", "k", "old"));
+	all_is_well();
+	OK(blm_catalog_change(store->catalog, "a", set_labels, (void *)(uintptr_t)"k=new\n"));
+	ck_assert_int_eq(verify(false), 1);
+	ck_assert_ptr_nonnull(strstr(said, "a change of its labels was cut short"));
+	if (_i == 0)
+		ck_assert_msg(verify(true) == 0, "%s", said);
+	else
+		OK(blm_store_label(store, "a", "l", "more"));
+	all_is_well();
+	blm_store_close(store);
+	catalog_is_lost_and_labels_are(_i ? "k=new\nl=more\n" : "k=new\n");
+}
+END_TEST
+
+/* While the new file is linked into filters/, which is after it took what the old one's record had. */
+static struct blm_store *labelled_meanwhile;
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+	struct blm_store *store = labelled_meanwhile;
+
+	labelled_meanwhile = NULL;
+	if (store && blm_store_label(store, "a", "k", "v") < 0)
+		return -1;
+	return (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+}
+
+START_TEST(labels_that_come_while_a_filter_is_replaced_are_in_its_new_file)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+
+	make_with(store, "a", "a");
+	OK(blm_open(&f, store, "a", true));
+	labelled_meanwhile = store;
+	OK(blm_clear(f));
+	ck_assert_ptr_null(labelled_meanwhile);
+	blm_close(f);
+	blm_store_close(store);
+	all_is_well();
+	catalog_is_lost_and_labels_are("k=v\n");
+}
+END_TEST
+
+static int label_many_times(int times)
+{
+	struct blm_store *store;
+	char value[16];
+
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	for (int i = 0; i < times; i++) {
+		snprintf(value, sizeof(value), "%d", i);
+		MUST(blm_store_label(store, "a", "k", value) == 0);
+	}
+	blm_store_close(store);
+	return 0;
+}
+
+START_TEST(beside_many_changes_of_labels_verify_finds_nothing)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	int status = 1;
+	pid_t pid;
+
+	make_with(store, "a", "a");
+	pid = spawn(label_many_times, 100);
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		ck_assert_msg(verify(false) == 0, "%s", said);
+	ck_assert_int_eq(status, 0);
+	blm_store_close(store);
+}
+END_TEST
+
+/* Names with marks of direction, which catalogs of before have. */
+START_TEST(an_older_name_with_marks_of_direction_is_renamed)
+{
+	static const char marked[] = "a\xe2\x80\xae" "b";
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_entry *entry = malloc(sizeof(*entry));
+
+	make_with(store, "a", "a");
+	OK(blm_catalog_get(store->catalog, "a", entry));
+	OK(blm_catalog_put(store->catalog, marked, entry, BLM_PUT_NEW));
+	OK(blm_catalog_remove(store->catalog, "a", entry->constant.uuid));
+	free(entry);
+	ck_assert_msg(verify(true) == 0, "%s", said);
+	all_is_well();
+	ck_assert(holds(store, marked, "a"));
+	OK(blm_store_label(store, marked, "k", "v"));
+	FAILS(blm_store_rename(store, marked, "c\xe2\x80\xae"), -EINVAL);
+	OK(blm_store_rename(store, marked, "a"));
+	ck_assert(holds(store, "a", "a"));
+	all_is_well();
+	blm_store_close(store);
+	catalog_is_lost_and_labels_are("k=v\n");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("put_back");
@@ -625,6 +752,10 @@ int main(void)
 	tcase_add_loop_test(renames, a_rename_that_was_cut_short_is_told_as_that_and_ended, 0, 3);
 	tcase_add_test(renames, beside_many_renames_verify_finds_nothing);
 	tcase_add_test(renames, name_records_that_contradict_each_other_are_written_anew);
+	tcase_add_test(renames, an_older_name_with_marks_of_direction_is_renamed);
+	tcase_add_loop_test(renames, labels_that_were_cut_short_are_told_and_ended, 0, 2);
+	tcase_add_test(renames, labels_that_come_while_a_filter_is_replaced_are_in_its_new_file);
+	tcase_add_test(renames, beside_many_changes_of_labels_verify_finds_nothing);
 	suite_add_tcase(s, renames);
 	return run_suite(s);
 }
