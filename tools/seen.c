@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,15 +61,21 @@ static int add_to(void *context, const struct digest *digests, size_t count)
 	return r < 0 ? fail(r) : DONE;
 }
 
-/* With room for as many digests again as there are, those that wait included. */
+/*
+ * With room for as many digests again as there are, those that wait included. The old one is deleted and not replaced: others may write in
+ * the folder, and through a link of theirs, that came at any moment, another filter of this user would be replaced.
+ */
 static int make_filter(struct seen *s)
 {
 	uint64_t keys = 2 * (hashes_count(&s->hashes) + s->fresh_count);
-	const struct blm_params params = { .capacity = keys > CAPACITY_LEAST ? keys : CAPACITY_LEAST, .rate = 0.01, .replace = true };
+	const struct blm_params params = { .capacity = keys > CAPACITY_LEAST ? keys : CAPACITY_LEAST, .rate = 0.01 };
 	struct blm_build *b;
-	int r = blm_build_begin(&b, NULL, s->filter_path, &params, NULL), code;
+	int r, code;
 
 	s->f = blm_close(s->f);
+	if (unlinkat(s->dir, "filter.blm", 0) < 0 && errno != ENOENT)
+		return broken("%s: %s", s->filter_path, strerror(errno));
+	r = blm_build_begin(&b, NULL, s->filter_path, &params, NULL);
 	if (r < 0)
 		return fail(r);
 	code = hashes_each(&s->hashes, add_to, b);
@@ -84,32 +91,50 @@ static int make_filter(struct seen *s)
 	return r < 0 ? fail(r) : DONE;
 }
 
-/* Others may write in the folder: through a link of theirs another filter of this user would be marked as replaced. */
-static int check_is_file(const struct seen *s)
+/*
+ * Others may write in the folder: through a link of theirs another filter of this user would be opened for changes. So it is opened by a
+ * descriptor that followed none. -1, after a message: it is there and is no file; -2: it is not there.
+ */
+static int open_file(const struct seen *s)
 {
+	int fd = openat(s->dir, "filter.blm", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 
-	if (fstatat(s->dir, "filter.blm", &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? DONE : broken("%s: %s", s->filter_path, strerror(errno));
-	return S_ISREG(st.st_mode) ? DONE : broken("%s: not a regular file; remove it, and the filter is made anew", s->filter_path);
+	if (fd < 0 && errno == ENOENT)
+		return -2;
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	if (fd >= 0 || errno == ELOOP || errno == EISDIR || errno == ENXIO)
+		broken("%s: not a regular file; remove it, and the filter is made anew", s->filter_path);
+	else
+		broken("%s: %s", s->filter_path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int open_by(struct seen *s, int fd)
+{
+	char path[40];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = blm_open(&s->f, NULL, path, true);
+	close(fd);
+	return r;
 }
 
 static int open_filter_of(struct seen *s)
 {
 	struct blm_info info;
 	uint64_t sum;
-	int r, code = check_is_file(s);
+	int fd = open_file(s), r;
 
-	if (code != DONE)
-		return code;
-	r = blm_open(&s->f, NULL, s->filter_path, true);
-	code = check_is_file(s);
-	if (code != DONE)
-		return code;
-	if (r == -EBADMSG || r == -ENODATA)	/* no filter, or not all of it */
-		unlink(s->filter_path);
-	else if (r < 0 && r != -ENOENT && r != -EUCLEAN)
-		return fail(r);
+	if (fd == -1)
+		return FAILED;
+	r = fd < 0 ? -ENOENT : open_by(s, fd);
+	if (r < 0 && r != -ENOENT && r != -EBADMSG && r != -ENODATA && r != -EUCLEAN)	/* not damaged, or not all there */
+		return broken("%s: %s", s->filter_path, blm_strerror(r));
 	if (r == 0 && blm_info(s->f, &info) == 0 && sum_of_filter(s, &sum) == DONE && hashes_filter_is(&s->hashes, sum)) {
 		s->capacity = info.capacity;
 		return DONE;

@@ -193,6 +193,18 @@ a_file_of_somebody_else_is_no_index_and_is_left_as_it_is() {
 	mkdir empty; bloomery dedup --index empty --blocks 4Ki a | counts | grep -qx '401 0'
 }
 
+# Of somebody who may write in the folder; the filter is made anew, as there are more blocks than it has room for.
+a_link_that_takes_the_filters_place_in_a_run_leads_nowhere() {
+	files; mkfifo p; bloomery create ./other -n 1000; seq 1000 | bloomery add ./other; cp other before
+	bloomery dedup --index i --blocks 64 a > /dev/null
+	"$BLOOMERY" dedup --index i p > log & pid=$!
+	exec 8> p; seq -f %063.0f 1000 >&8
+	rm i/filter.blm; ln -s ../other i/filter.blm
+	seq -f %063.0f 1000 1100000 >&8; exec 8>&-
+	wait $pid; cmp other before; [ ! -L i/filter.blm ]
+	same "$(seq 1000 | bloomery test ./other -c)" 1000
+}
+
 an_index_that_has_lost_its_table_is_not_begun_anew() {
 	files; bloomery dedup --index i --blocks 4Ki a > /dev/null; cp i/hashes table; cp i/filter.blm filter
 	rm i/hashes; exits 2 bloomery dedup --index i --blocks 4Ki a; says i/filter.blm; says i/hashes
