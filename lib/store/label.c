@@ -117,6 +117,8 @@ static int label_filter(struct blm_store *store, struct label *l)
 
 	do {
 		locked = blm_name_record_lock(store, l->name, &view);
+		if (locked == -EBUSY || locked == -EINTR)
+			return locked;
 		l->uuid = locked == 0 ? view->constant.uuid : NULL;
 		r = blm_catalog_change(store->catalog, l->name, set_label, l);
 		if (r == 0 && locked == 0)

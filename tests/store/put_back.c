@@ -5,6 +5,7 @@
 #include "file/mapping.h"
 #include "place/store_dir.h"
 
+#include <sys/file.h>
 #include <sys/syscall.h>
 
 enum { THREE = 3 };
@@ -637,17 +638,24 @@ START_TEST(labels_that_were_cut_short_are_told_and_ended)
 }
 END_TEST
 
-/* While the new file is linked into filters/, which is after it took what the old one's record had. */
-static struct blm_store *labelled_meanwhile;
+/* What happens while the new file is linked into filters/, which is after it took what the old one's record had. */
+static void (*while_linking)(void);
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
-	struct blm_store *store = labelled_meanwhile;
+	void (*now)(void) = while_linking;
 
-	labelled_meanwhile = NULL;
-	if (store && blm_store_label(store, "a", "k", "v") < 0)
-		return -1;
+	while_linking = NULL;
+	if (now)
+		now();
 	return (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+}
+
+static struct blm_store *labelled;
+
+static void label_it(void)
+{
+	OK(blm_store_label(labelled, "a", "k", "v"));
 }
 
 START_TEST(labels_that_come_while_a_filter_is_replaced_are_in_its_new_file)
@@ -657,11 +665,65 @@ START_TEST(labels_that_come_while_a_filter_is_replaced_are_in_its_new_file)
 
 	make_with(store, "a", "a");
 	OK(blm_open(&f, store, "a", true));
-	labelled_meanwhile = store;
+	labelled = store;
+	while_linking = label_it;
 	OK(blm_clear(f));
-	ck_assert_ptr_null(labelled_meanwhile);
+	ck_assert_ptr_null(while_linking);
 	blm_close(f);
 	blm_store_close(store);
+	all_is_well();
+	catalog_is_lost_and_labels_are("k=v\n");
+}
+END_TEST
+
+/* It has locked the record of the file that was, and stops before it locks the catalog. */
+static volatile sig_atomic_t stops_before_lock;
+
+int flock(int fd, int how)
+{
+	if (stops_before_lock && how & LOCK_EX) {
+		stops_before_lock = 0;
+		kill(getpid(), SIGSTOP);
+	}
+	return (int)syscall(SYS_flock, fd, how);
+}
+
+static int label_and_stop(int arg)
+{
+	struct blm_store *store;
+
+	MUST(blm_store_open(&store, "s", 0) == 0);
+	stops_before_lock = 1;
+	MUST(blm_store_label(store, "a", "k", "v") == 0);
+	MUST(!stops_before_lock);
+	blm_store_close(store);
+	return 0;
+}
+
+static pid_t stopped;
+
+static void begin_label(void)
+{
+	int status;
+
+	stopped = spawn(label_and_stop, 0);
+	ck_assert_int_eq(waitpid(stopped, &status, WUNTRACED), stopped);
+	ck_assert(WIFSTOPPED(status));
+}
+
+START_TEST(a_label_goes_to_what_took_the_filters_place)
+{
+	struct blm_store *store = open_store(BLM_STORE_CREATE);
+	struct blm_filter *f;
+
+	make_with(store, "a", "a");
+	OK(blm_open(&f, store, "a", true));
+	while_linking = begin_label;
+	OK(blm_clear(f));
+	blm_close(f);
+	blm_store_close(store);
+	kill(stopped, SIGCONT);
+	ck_assert_int_eq(join(stopped), 0);
 	all_is_well();
 	catalog_is_lost_and_labels_are("k=v\n");
 }
@@ -755,6 +817,7 @@ int main(void)
 	tcase_add_test(renames, an_older_name_with_marks_of_direction_is_renamed);
 	tcase_add_loop_test(renames, labels_that_were_cut_short_are_told_and_ended, 0, 2);
 	tcase_add_test(renames, labels_that_come_while_a_filter_is_replaced_are_in_its_new_file);
+	tcase_add_test(renames, a_label_goes_to_what_took_the_filters_place);
 	tcase_add_test(renames, beside_many_changes_of_labels_verify_finds_nothing);
 	suite_add_tcase(s, renames);
 	return run_suite(s);
