@@ -95,7 +95,9 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 		w->readers_since = 0;
 		return 0;
 	}
-	return now - w->readers_since < patience_for(fd, what, pid) ? 0 : refuse(fd, pid);
+	if (now - w->readers_since < patience_for(fd, what, pid) || !blm_ofd_busy(fd, what))	/* given back meanwhile */
+		return 0;
+	return refuse(fd, pid);
 }
 
 enum { GRACE = 100 };		/* milliseconds that a call may still wait after the program was asked to stop */
