@@ -6,13 +6,21 @@ man=$TOOLS/man/bloomery.1
 
 verbs() { bloomery help --words | cut -f1; }
 
+# Has the text a line that begins so?
+has_line()
+{
+	[[ $'\n'$1 == *$'\n'"$2"* ]] || { echo "no line begins with '$2'"; return 1; }
+}
+
 every_command_has_help() {
+	local v text list
+	list=$(bloomery help)
 	for v in $(verbs); do
-		bloomery help "$v" > a; bloomery "$v" --help > b; cmp a b
-		grep -q "^usage: bloomery $v " a; grep -q '^Example$' a
-		bloomery help | grep -q "^  $v "
+		text=$(bloomery help "$v"); same "$text" "$(bloomery "$v" --help)"
+		has_line "$text" "usage: bloomery $v "; has_line "$text"$'\n' $'Example\n'
+		has_line "$list" "  $v "
 	done
-	bloomery --help > a; bloomery help > b; cmp a b
+	same "$(bloomery --help)" "$list"
 }
 
 no_output_names_a_function_or_a_field_of_the_library() {
@@ -28,25 +36,31 @@ no_output_names_a_function_or_a_field_of_the_library() {
 }
 
 every_command_stands_in_the_man_page() {
+	local v headings
+	headings=$(sed -n '/^\.Ss /s/$/ /p' "$man")
 	for v in $(verbs); do
-		grep -Eq "^\.Ss $v( |$)" "$man" || { echo "$v"; return 1; }
+		has_line "$headings" ".Ss $v "
 	done
 }
 
 every_option_stands_in_the_man_page_with_its_command_or_with_all() {
+	local v word options
 	sed -n '/^\.Sh OPTIONS/,/^\.Sh COMMANDS/p' "$man" > common
 	for v in $(verbs); do
 		sed "1,/^\.Ss $v\( \|$\)/d; /^\.Ss /,\$d; /^\.Sh /,\$d" "$man" > here
+		options=$(sed -n 's/\\-/-/g; /^\.It /s/$/ /p' here common)
 		for word in $(bloomery help --words "$v" | cut -f1); do
 			word=${word#-}	# .It Fl k , Fl -probes Ar K
-			sed 's/\\-/-/g' here common | grep -Eq "^\.It .*Fl $word( |\$)" || { echo "$v -$word"; return 1; }
+			[[ $options == *" Fl $word "* ]] || { echo "$v -$word"; return 1; }
 		done
 	done
 }
 
 the_man_page_names_no_command_that_is_not_there() {
+	local v all
+	all=$(verbs)
 	for v in $(sed -n '/^\.Sh COMMANDS/,/^\.Sh JSON/s/^\.Ss \([a-z]*\).*/\1/p' "$man"); do
-		verbs | grep -qx "$v" || { echo "$v"; return 1; }
+		has_line "$all"$'\n' "$v"$'\n'
 	done
 }
 

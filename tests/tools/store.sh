@@ -275,6 +275,7 @@ drop_on_a_full_disk()
 filters_are_dropped_on_a_full_disk() {
 	mkdir at
 	[ "$(id -u)" = 0 ] && unshare -m mount -t tmpfs none at 2> /dev/null || { echo '# SKIP root with mounts is needed'; return; }
+	bloomery() { "$BLOOMERY" "$@"; }
 	export -f drop_on_a_full_disk full bloomery; export BLOOMERY
 	(cd at; unshare -m bash -c drop_on_a_full_disk)
 }
