@@ -19,6 +19,21 @@ static const struct blm_params kinds[] = {
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 static int kind;		/* of all filters of a test */
 
+/* With a share of the tests a third of the limits is tried. */
+static bool is_share(void)
+{
+	const char *scale = getenv("BLOOMERY_TEST_SCALE");
+
+	return scale && strcmp(scale, "full") != 0;
+}
+
+static int next_kib(int kib)
+{
+	int step = kib < 8 ? 1 : 7;
+
+	return kib + (is_share() ? 3 * step : step);
+}
+
 static void fill(struct blm_filter *f)
 {
 	for (int i = 0; i < KEYS; i++)
@@ -235,7 +250,7 @@ START_TEST(past_the_limit_of_file_sizes_all_calls_fail_without_a_signal)
 	kind = _i;
 	make_all();
 	find_what_it_cannot();
-	for (int kib = 0; kib < 64; kib += kib < 8 ? 1 : 7)
+	for (int kib = 0; kib < 64; kib = next_kib(kib))
 		ck_assert_int_eq(run_apart(with_small_files, kib), 0);
 }
 END_TEST
@@ -256,7 +271,7 @@ static int make_catalog(int kib)
 START_TEST(past_the_limit_of_file_sizes_a_lost_catalog_is_made_anew_or_stays_lost_without_a_signal)
 {
 	make_all();
-	for (int kib = 0; kib < 64; kib += kib < 8 ? 1 : 7) {
+	for (int kib = 0; kib < 64; kib = next_kib(kib)) {
 		OK(unlink("s/catalog/data.mdb"));
 		ck_assert_int_eq(run_apart(make_catalog, kib), 0);
 		check_all(NONE, 0, false);
@@ -285,7 +300,7 @@ static int drop_damaged(int kib)
 
 START_TEST(past_the_limit_of_file_sizes_a_damaged_filter_is_dropped_or_stays_without_a_signal)
 {
-	for (int kib = 0; kib < 64; kib += kib < 8 ? 1 : 7) {
+	for (int kib = 0; kib < 64; kib = next_kib(kib)) {
 		struct blm_store *store = open_store(BLM_STORE_CREATE);
 		char path[512];
 		int fd;
@@ -336,7 +351,7 @@ START_TEST(without_descriptors_all_calls_fail_and_none_is_left_open)
 {
 	make_all();
 	find_what_it_cannot();
-	for (int few = 0; few < 16; few++)
+	for (int few = 0; few < 16; few += is_share() ? 3 : 1)
 		ck_assert_int_eq(run_apart(with_few_descriptors, few), 0);
 }
 END_TEST
@@ -407,7 +422,7 @@ static int on_a_full_disk(int in_store)
 	find_what_it_cannot();
 	if (in_store)
 		MUST(blm_store_open(&store, "s", 0) == 0);
-	for (int but = 0; but < 128; but += 8)
+	for (int but = 0; but < 128; but += is_share() ? 24 : 8)
 		for (int how = 0; how < WAYS; how++) {
 			int r;
 
