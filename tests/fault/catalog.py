@@ -19,7 +19,7 @@ from tap import Tap
 
 PROGRAM = sys.argv[1]
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 40
-FILTERS, PAGE, LIMIT = 40, 4096, 30
+FILTERS, PAGE, LIMIT = 40, 4096, 600	# seconds: no busy machine takes so long, only a program that hangs
 NAMES = sorted('filter-%02d' % i for i in range(FILTERS))
 
 
