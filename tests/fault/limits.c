@@ -20,13 +20,6 @@ enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 static int kind;		/* of all filters of a test */
 
 /* With a share of the tests a third of the limits is tried. */
-static bool is_share(void)
-{
-	const char *scale = getenv("BLOOMERY_TEST_SCALE");
-
-	return scale && strcmp(scale, "full") != 0;
-}
-
 static int next_kib(int kib)
 {
 	int step = kib < 8 ? 1 : 7;

@@ -408,16 +408,16 @@ END_TEST
 
 START_TEST(children_that_inherit_a_handle_go_on_while_its_file_is_replaced)
 {
-	enum { CHILDREN = 400 };
+	const int children = is_share() ? 100 : 400;
 	pid_t replacer;
 
 	take_all_descriptors();
 	make_a(_i);
 	replacer = spawn(replace_for_ever, 0);
-	for (int i = 0; i < CHILDREN; i++)
+	for (int i = 0; i < children; i++)
 		ck_assert_int_eq(run_apart(add_and_claim, i), 0);
 	kill_it(replacer);
-	for (int i = 0; i < CHILDREN; i++)
+	for (int i = 0; i < children; i++)
 		ck_assert(blm_contains(the_filter, &i, sizeof(i)));
 	end_a();
 }
@@ -780,7 +780,7 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 	acknowledged = shared_memory(sizeof(*acknowledged));
 	OK(blm_create(&the_filter, NULL, "a", &params));
 	pid = spawn(add_and_sync_for_ever, (int)params.capacity);
-	for (int i = 0; i < 60 || !asked_for; i++) {
+	for (int i = 0; i < (is_share() ? 20 : 60) || !asked_for; i++) {
 		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST), after = 2 * params.capacity + (uint64_t)i;
 		struct blm_filter *copy;
 

@@ -21,6 +21,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Does $BLOOMERY_TEST_SCALE ask for a share of what is alike? */
+static inline bool is_share(void)
+{
+	const char *scale = getenv("BLOOMERY_TEST_SCALE");
+
+	return scale && strcmp(scale, "full") != 0;
+}
+
 /* In a child process, where Check's assertions would not be heard. */
 #define MUST(x) do { \
 	if (!(x)) { \
