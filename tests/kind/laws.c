@@ -647,6 +647,8 @@ START_TEST(keys_of_one_width_give_the_same_answers_as_keys_of_any_length)
 
 	for (size_t w = 0; w < ARRAY_LEN(widths) && widths[w] <= longest(first); w++)
 		for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
+			if (is_left_out((int)(w + c + (size_t)_i)))	/* other pairs for each kind */
+				continue;
 			struct blm_filter *a = twin(first), *b = twin(first);	/* not sized anew, which takes longest where numbers are slow */
 
 			fixed_is_many(a, b, widths[w], counts[c], bytes + 1);
