@@ -123,6 +123,7 @@ whenever_it_is_killed_no_stored_block_is_called_new() {
 import random
 open("big", "wb").write(random.Random(5).randbytes(64 * 600000))'
 	killed=0 times='20 50 90 140 200 270 350 440 600 800' a_ms=750 blocks=600000
+	[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || times='50 200 440 800'
 	if [ -n "${SANITIZED:-}" ]; then	# they are for each path once, and slow
 		times='90 600' a_ms=150 blocks=120000
 		truncate -s $((64 * blocks)) big
