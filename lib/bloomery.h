@@ -1284,7 +1284,7 @@ BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b);	/* tak
  * @shown: how messages call it
  * The bank keeps the first such file's header, and what else a line has behind its id. Return: how many there were.
  */
-BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count, const char *shown);
+BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count, const char *display);
 
 /**
  * blm_bank_open() - map a bank for reading

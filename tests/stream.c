@@ -751,7 +751,7 @@ START_TEST(a_size_that_no_memory_has_is_refused_and_what_came_before_stays)
 }
 END_TEST
 
-static int do_nothing(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int do_nothing(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	return 0;
 }

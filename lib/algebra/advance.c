@@ -16,7 +16,7 @@ static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, u
 	int r;
 
 	memcpy(worker->room, pass->views[0]->part[pass->part].bytes + at, bytes);
-	r = blm_check_struck(pass->views[0], a->f->place.shown);	/* before it is set, as nothing takes it out again */
+	r = blm_check_struck(pass->views[0], a->f->place.display);	/* before it is set, as nothing takes it out again */
 	if (r == 0)
 		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
 	return r;
@@ -45,10 +45,10 @@ static int advance_all(struct blm_filter *into, struct blm_view *view, const str
 		return blm_cannot(view, into, "take in their neighbours' levels", BLM_CAN_ADVANCE);
 	of = calloc(count + 1, sizeof(*of));
 	if (!of)
-		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", into->place.display);
 	r = blm_views_at_once(of, from, count);	/* once: what takes their places later may be of any kind */
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = blm_check_template(view, into->place.shown, of[i], from[i]->place.shown);
+		r = blm_check_template(view, into->place.display, of[i], from[i]->place.display);
 	if (r == 0)
 		store_release(&live_of(view)->inexact.word, 1);
 	for (size_t i = 0; r == 0 && i < count; i++)

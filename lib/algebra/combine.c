@@ -24,7 +24,7 @@ struct combining {
 	const struct blm_view **view;		/* of each */
 	struct held *held;			/* those again, in the order of their files */
 	size_t count;
-	const char *shown;			/* of the result */
+	const char *display;			/* of the result */
 	double max_rate, *ret_rate;
 	bool first_stays;			/* the result goes into the first, which is not sorted */
 	bool moved;				/* was one of them replaced before it was held? */
@@ -77,7 +77,7 @@ static int look_up(struct combining *c, size_t fixed)
 		r = blm_cannot(c->view[0], c->from[0], c->op == BLM_UNION ? "make a union" : "make an intersection",
 			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
 	for (size_t i = 1; r == 0 && i < c->count; i++)
-		r = blm_check_template(c->view[0], c->from[0]->place.shown, c->view[i], c->from[i]->place.shown);
+		r = blm_check_template(c->view[0], c->from[0]->place.display, c->view[i], c->from[i]->place.display);
 	if (r == 0)
 		sort(c);
 	return r;
@@ -100,7 +100,7 @@ static int judge(const struct combining *c, const struct blm_view *parts_of, con
 	if (c->ret_rate)
 		*c->ret_rate = rate;
 	if (c->max_rate && rate > c->max_rate)
-		return blm_fail(-ERANGE, "%s: the result would have a false-positive rate of %.3g, above %.3g", c->shown, rate, c->max_rate);
+		return blm_fail(-ERANGE, "%s: the result would have a false-positive rate of %.3g, above %.3g", c->display, rate, c->max_rate);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static int check_pieces(const struct combining *c, size_t from, unsigned i, uint
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < having(c, i); v++)
-		r = blm_guard_intact(c->view[v], i, at, bytes, c->from[v]->place.shown);
+		r = blm_guard_intact(c->view[v], i, at, bytes, c->from[v]->place.display);
 	return r;
 }
 
@@ -120,7 +120,7 @@ static int check_struck(const struct combining *c, size_t from)
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < c->count; v++)
-		r = blm_check_struck(c->view[v], c->from[v]->place.shown);
+		r = blm_check_struck(c->view[v], c->from[v]->place.display);
 	return r;
 }
 
@@ -129,7 +129,7 @@ static int check_holes(const struct combining *c, size_t from, unsigned i)
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < having(c, i); v++)
-		r = blm_guard_intact_holes(c->view[v], i, c->from[v]->place.shown);
+		r = blm_guard_intact_holes(c->view[v], i, c->from[v]->place.display);
 	return r;
 }
 
@@ -247,7 +247,7 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 	int r = 0;
 
 	if (!census)
-		return blm_fail(-ENOMEM, "%s: out of memory", c->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", c->display);
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = check_holes(c, 0, i);
 		if (r == 0)
@@ -282,10 +282,10 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 			const struct blm_filter *const *from, size_t count, double max_rate, double *ret_rate)
 {
 	BLM_INSIDE;
-	struct combining c = { .op = op, .given = from, .count = count, .shown = name ? name : "(memory)",
+	struct combining c = { .op = op, .given = from, .count = count, .display = name ? name : "(memory)",
 			       .max_rate = max_rate, .ret_rate = ret_rate };
 	struct blm_making *making = malloc(sizeof(*making));
-	int r = making ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.shown);
+	int r = making ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.display);
 
 	for (int tries = 0; r == 0 && tries < BLM_TRIES; tries++) {
 		c.moved = false;
@@ -353,7 +353,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	struct blm_census *census = calloc(view->parts, sizeof(*census));
 	uint64_t keys, counted;
 	bool held = false, begun, was_torn = false, whole;
-	int r = census ? judge_union(c, census) : blm_fail(-ENOMEM, "%s: out of memory", c->shown);
+	int r = census ? judge_union(c, census) : blm_fail(-ENOMEM, "%s: out of memory", c->display);
 
 	if (r == 0) {
 		store_release(&live_of(view)->inexact.word, 1);
@@ -472,13 +472,13 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const stru
 {
 	BLM_INSIDE;
 	const struct blm_filter **all = calloc(count + 1, sizeof(*all));
-	struct combining c = { .op = op, .given = all, .count = count + 1, .shown = into->place.shown,
+	struct combining c = { .op = op, .given = all, .count = count + 1, .display = into->place.display,
 			       .max_rate = max_rate, .ret_rate = ret_rate, .first_stays = true };
 	struct blm_view *view;
 	int r;
 
 	if (!all)
-		return blm_fail(-ENOMEM, "%s: out of memory", into->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", into->place.display);
 	all[0] = into;
 	memcpy(all + 1, from, count * sizeof(*all));
 	r = blm_change_begin(into, &view);	/* may it be changed at all? */

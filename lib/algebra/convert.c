@@ -26,7 +26,7 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", kind, blm_kinds_that_can(0, names, sizeof(names)));
 	if (!becomes || (kind && strcmp(becomes, kind)))
 		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their keys: %s; with the keys blm_rebuild() and blm_build_begin() make any",
-				from->place.shown, view->whole.kind->name, kind ? kind : "other",
+				from->place.display, view->whole.kind->name, kind ? kind : "other",
 				what_becomes_what(possible, sizeof(possible)));
 	return 0;
 }
@@ -63,7 +63,7 @@ static int fill(struct blm_view *new, void *context)
 		new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
 		live_of(new)->inexact.word = live_of(from)->inexact.word;
 	}
-	return r < 0 ? r : blm_check_struck(from, c->f->place.shown);
+	return r < 0 ? r : blm_check_struck(from, c->f->place.display);
 }
 
 BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,
@@ -72,7 +72,7 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
 	BLM_INSIDE;
 	struct blm_making *making = malloc(sizeof(*making));
 	struct blm_view *view = current_view(from);
-	int r = making ? can_become(from, view, kind) : blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
+	int r = making ? can_become(from, view, kind) : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
 	if (r == 0) {
 		blm_making_like(making, view);

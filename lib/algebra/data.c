@@ -9,7 +9,7 @@ static int check_range(const struct blm_filter *f, const struct blm_view *view, 
 	for (unsigned i = 0; i < view->parts; i++)
 		all += view->part[i].shape.bytes;
 	if (at > all || bytes > all - at)
-		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu", f->place.shown, (unsigned long long)at, bytes,
+		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu", f->place.display, (unsigned long long)at, bytes,
 				(unsigned long long)all);
 	return 0;
 }
@@ -73,9 +73,9 @@ static int check_data(const struct blm_filter *f, const struct blm_view *view, u
 	if (view->parts > 1 || !part->kind->unite)
 		return blm_cannot(view, f, "take raw data", BLM_CAN_UNION);
 	if (in_padding(part, at, data, bytes))
-		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells", f->place.shown, (unsigned long long)part->shape.cells);
+		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells", f->place.display, (unsigned long long)part->shape.cells);
 	if (!part->kind->only_sets && (at % 8 || bytes % 8))
-		return blm_fail(-EINVAL, "%s: the cells of a %s filter lie in words of 8 bytes; %zu bytes at %llu are not whole ones", f->place.shown,
+		return blm_fail(-EINVAL, "%s: the cells of a %s filter lie in words of 8 bytes; %zu bytes at %llu are not whole ones", f->place.display,
 				part->kind->name, bytes, (unsigned long long)at);
 	return 0;
 }

@@ -54,11 +54,11 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	free(room);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));
 	live_of(new)->inexact.word = live_of(f->from)->inexact.word;
-	return r < 0 ? r : blm_check_struck(f->from, f->f->place.shown);
+	return r < 0 ? r : blm_check_struck(f->from, f->f->place.display);
 }
 
 /* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */
-static int make_smaller(struct blm_making *ret, const struct blm_view *view, uint64_t by, const char *shown)
+static int make_smaller(struct blm_making *ret, const struct blm_view *view, uint64_t by, const char *display)
 {
 	const struct blm_kind *kind = view->whole.kind;
 	const struct blm_shape *old = &view->whole.shape;
@@ -67,7 +67,7 @@ static int make_smaller(struct blm_making *ret, const struct blm_view *view, uin
 	int r;
 
 	if (!by || blocks % by)
-		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide", shown, (unsigned long long)blocks,
+		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide", display, (unsigned long long)blocks,
 				(unsigned long long)by);
 	params.cells = old->cells / by;
 	params.capacity = old->capacity > by ? old->capacity / by : 1;
@@ -85,12 +85,12 @@ BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const cha
 	BLM_INSIDE;
 	struct folding folding = { .f = from, .from = current_view(from), .by = by };
 	struct blm_making *making = malloc(sizeof(*making));
-	int r = making ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
+	int r = making ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
 	if (r == 0 && !folding.from->whole.kind->fold_bits)
 		r = blm_cannot(folding.from, from, "fold", BLM_CAN_FOLD);
 	if (r == 0)
-		r = make_smaller(making, folding.from, by, from->place.shown);
+		r = make_smaller(making, folding.from, by, from->place.display);
 	if (r == 0) {
 		making->mode = mode;
 		r = blm_make(ret, store, name, making, fill_with_fold, &folding);

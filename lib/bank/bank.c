@@ -54,16 +54,16 @@ static const char *kinds_of_bits(char *buffer, size_t bytes)
 	return buffer;
 }
 
-int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *shown)
+int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *display)
 {
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
 	char names[256];
 
 	if (!is_bits(kind))
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array: %s", shown,
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array: %s", display,
 				kind->name, kinds_of_bits(names, sizeof(names)));
 	if (family && family->keyed)
-		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds none", shown, family->name);
+		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds none", display, family->name);
 	return 0;
 }
 
@@ -79,27 +79,27 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	like->constant = *c;
 	like->parts = 1;
 	*part = (struct blm_part){
-		.kind = blm_kind_known(le32toh(t->kind), b->shown, &r), .simd = blm_simd_best(), .alone = true,
+		.kind = blm_kind_known(le32toh(t->kind), b->display, &r), .simd = blm_simd_best(), .alone = true,
 		.shape = { .cells = le64toh(t->cells), .bytes = b->row_bytes, .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
 			   .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) },
 	};
 	for (int i = 0; i < BLM_KIND_ARGS; i++)
 		part->shape.args[i] = le64toh(t->args[i]);
-	r = r < 0 ? r : blm_hasher_set(&like->hasher, like->seeds, t, NULL, b->shown);
-	r = r < 0 ? r : blm_bank_takes(part->kind, t, b->shown);
+	r = r < 0 ? r : blm_hasher_set(&like->hasher, like->seeds, t, NULL, b->display);
+	r = r < 0 ? r : blm_bank_takes(part->kind, t, b->display);
 	if (r < 0)
 		return r;
 	if (!blm_order_flip(le32toh(t->bit_order), part->shape.cells, &part->flip) || !part->kind->valid(&part->shape))
-		return blm_fail(-EBADMSG, "%s: no %s filter has m=%llu, k=%u, %u-bit cells in %llu bytes", b->shown, part->kind->name,
+		return blm_fail(-EBADMSG, "%s: no %s filter has m=%llu, k=%u, %u-bit cells in %llu bytes", b->display, part->kind->name,
 				(unsigned long long)part->shape.cells, part->shape.probes, part->shape.cell_bits, (unsigned long long)b->row_bytes);
 	like->whole = *part;
-	r = blm_view_check_template(like, b->shown);
+	r = blm_view_check_template(like, b->display);
 	if (r < 0)
 		return r;
 	/* zeros that take no memory before they are touched, whatever a file says of its size */
 	bytes = mmap(NULL, b->row_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (bytes == MAP_FAILED)
-		return blm_fail(-ENOMEM, "%s: out of memory", b->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", b->display);
 	part->bytes = bytes;
 	like->whole = *part;
 	return 0;
@@ -112,18 +112,18 @@ static int check(struct blm_bank *b)
 
 	if (b->image.bytes < sizeof(h))
 		return blm_fail(b->image.bytes < 8 || memcmp(b->image.map, BLM_BANK_MAGIC, 8) ? -EBADMSG : -ENODATA,
-				"%s: %llu bytes are no bank", b->shown, (unsigned long long)b->image.bytes);
+				"%s: %llu bytes are no bank", b->display, (unsigned long long)b->image.bytes);
 	memcpy(&h, b->image.map, sizeof(h));
-	r = blm_constant_check(&h.constant, BLM_BANK_MAGIC, BLM_BANK_HEADER_BYTES, b->shown);
+	r = blm_constant_check(&h.constant, BLM_BANK_MAGIC, BLM_BANK_HEADER_BYTES, b->display);
 	if (r < 0)
 		return r;
 	b->rows = le64toh(h.sizes.rows);
 	b->row_bytes = le64toh(h.sizes.row_bytes);
 	b->text_bytes = le64toh(h.sizes.text_bytes);
 	if (h.sizes.check != blm_bank_check_sizes(&h) || !blm_bank_lay_out(&b->at, b->rows, b->row_bytes, b->text_bytes))
-		return blm_fail(-EBADMSG, "%s: the sizes in the header are damaged", b->shown);
+		return blm_fail(-EBADMSG, "%s: the sizes in the header are damaged", b->display);
 	if (b->image.bytes < b->at.end)
-		return blm_fail(-ENODATA, "%s: has %llu bytes, and its header says %llu", b->shown, (unsigned long long)b->image.bytes,
+		return blm_fail(-ENODATA, "%s: has %llu bytes, and its header says %llu", b->display, (unsigned long long)b->image.bytes,
 				(unsigned long long)b->at.end);
 	return make_like(b, &h.constant);
 }
@@ -133,7 +133,7 @@ BLM_API int blm_bank_open(struct blm_bank **ret, const char *path)
 	struct blm_bank *b = calloc(1, sizeof(*b));
 	int fd = -1, r = 0;
 
-	if (!b || !(b->shown = strdup(path)) || !(b->like = calloc(1, sizeof(*b->like))))
+	if (!b || !(b->display = strdup(path)) || !(b->like = calloc(1, sizeof(*b->like))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", path);
 	if (r == 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -161,7 +161,7 @@ BLM_API struct blm_bank *blm_bank_close(struct blm_bank *b)
 	if (b->like && b->like->part[0].bytes)
 		munmap(b->like->part[0].bytes, b->row_bytes);
 	free(b->like);
-	free(b->shown);
+	free(b->display);
 	pthread_mutex_destroy(&b->adding);
 	free(b);
 	return NULL;
@@ -183,7 +183,7 @@ BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret)
 
 static int check_row(const struct blm_bank *b, uint64_t row)
 {
-	return row < b->rows ? 0 : blm_fail(-EINVAL, "%s: row %llu; there are %llu", b->shown, (unsigned long long)row, (unsigned long long)b->rows);
+	return row < b->rows ? 0 : blm_fail(-EINVAL, "%s: row %llu; there are %llu", b->display, (unsigned long long)row, (unsigned long long)b->rows);
 }
 
 /* The numbers are the file's, so they are looked at each time. */
@@ -198,7 +198,7 @@ BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **r
 	from = le64toh(bank_words(b, b->at.ids)[row]);
 	to = le64toh(bank_words(b, b->at.ids)[row + 1]);
 	if (from > to || to > b->text_bytes)
-		return blm_fail(-EBADMSG, "%s: the id of row %llu is damaged", b->shown, (unsigned long long)row);
+		return blm_fail(-EBADMSG, "%s: the id of row %llu is damaged", b->display, (unsigned long long)row);
 	text = (const char *)b->image.map + b->at.text + from;
 	tab = memchr(text, '\t', to - from);
 	*ret = text;
@@ -222,10 +222,10 @@ BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *re
 		if (bytes != strlen(id) || memcmp(text, id, bytes))
 			continue;
 		if (found++)
-			return blm_fail(-ENOTUNIQ, "%s: several have the id \"%s\"", b->shown, id);
+			return blm_fail(-ENOTUNIQ, "%s: several have the id \"%s\"", b->display, id);
 		*ret = row;
 	}
-	return found ? 0 : blm_fail(-ENOENT, "%s: none has the id \"%s\"", b->shown, id);
+	return found ? 0 : blm_fail(-ENOENT, "%s: none has the id \"%s\"", b->display, id);
 }
 
 BLM_API int blm_bank_read(const struct blm_bank *b, uint64_t row, void *ret)
@@ -243,9 +243,9 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 	const struct blm_view *view = current_view(f);
 
 	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16) || view->whole.shape.bytes != b->row_bytes)
-		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s", f->place.shown, b->shown);
+		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s", f->place.display, b->display);
 	bank_copy(ret, &view->whole);
-	return blm_check_struck(view, f->place.shown);
+	return blm_check_struck(view, f->place.display);
 }
 
 /* ---- Which of them may hold a key? ---- */
@@ -313,7 +313,7 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 	}
 	if (ret_lines)
 		*ret_lines = lines;
-	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->shown) : found;
+	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
 }
 
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits)

@@ -50,11 +50,11 @@ bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_b
 uint64_t blm_bank_check_sizes(const struct blm_bank_header *header);
 
 /* Can filters of this template be in a bank? 0, or it fails with words. */
-int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *shown);
+int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *display);
 
 struct blm_bank {
 	struct blm_image image;		/* header NULL: it is not a filter's */
-	char *shown;
+	char *display;
 	struct blm_view *like;		/* an empty filter of the template: what a key's bits are is found by adding it to that */
 	pthread_mutex_t adding;		/* to `like`, which is then made empty again */
 	uint64_t rows, row_bytes, text_bytes;

@@ -59,7 +59,7 @@ static int check_replaced(const struct blm_bank_build *b)
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (blm_read_at(fd, magic, sizeof(magic), 0) != (int64_t)sizeof(magic) || memcmp(magic, BLM_BANK_MAGIC, 8))
-		r = blm_fail(-EEXIST, "%s: exists already, and is no bank", b->place.shown);
+		r = blm_fail(-EEXIST, "%s: exists already, and is no bank", b->place.display);
 	close(fd);
 	return r;
 }
@@ -113,7 +113,7 @@ static uint8_t *begin_row(struct blm_bank_build *b, const char *text, size_t cou
 			b->text.used -= count;
 		if (row)
 			b->rows.used -= sizeof(*row);
-		blm_fail(-ENOMEM, "%s: out of memory: a bank is put together there", b->place.shown);
+		blm_fail(-ENOMEM, "%s: out of memory: a bank is put together there", b->place.display);
 		return NULL;
 	}
 	memcpy(own, text, count);
@@ -142,11 +142,11 @@ static void drop_row(struct blm_bank_build *b)
 }
 
 /* Of the first: the template of all. Of another: is it the same? */
-static int set_template(struct blm_bank_build *b, const struct blm_constant *c, uint64_t row_bytes, const char *shown)
+static int set_template(struct blm_bank_build *b, const struct blm_constant *c, uint64_t row_bytes, const char *display)
 {
 	if (b->row_bytes)
 		return memcmp(b->constant.template_id, c->template_id, 16) || b->row_bytes != row_bytes
-			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of those that are in the bank already", shown) : 0;
+			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of those that are in the bank already", display) : 0;
 	b->constant = *c;
 	b->row_bytes = row_bytes;
 	return 0;
@@ -165,16 +165,16 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	uint8_t *bits;
 	int r = check_id(id);
 
-	r = r < 0 ? r : blm_bank_takes(view->whole.kind, &c.template, f->place.shown);
+	r = r < 0 ? r : blm_bank_takes(view->whole.kind, &c.template, f->place.display);
 	blm_template_id(&c.template, c.template_id);
-	r = r < 0 ? r : set_template(b, &c, view->whole.shape.bytes, f->place.shown);
+	r = r < 0 ? r : set_template(b, &c, view->whole.shape.bytes, f->place.display);
 	if (r < 0)
 		return r;
 	bits = begin_row(b, id, strlen(id));
 	if (!bits)
 		return -ENOMEM;
 	bank_copy(bits, &view->whole);
-	r = blm_check_struck(view, f->place.shown);
+	r = blm_check_struck(view, f->place.display);
 	if (r < 0)
 		drop_row(b);
 	else
@@ -203,7 +203,7 @@ static void constant_of(struct blm_constant *ret, const struct blm_fps *set)
 	blm_template_id(t, ret->template_id);
 }
 
-BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count, const char *shown)
+BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count, const char *display)
 {
 	const uint64_t before = rows_of(b);
 	struct blm_constant c;
@@ -211,15 +211,15 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 	const char *text = NULL;
 	size_t chars = 0;
 	uint8_t *bits, *room = NULL;
-	int r = blm_fps_begin(&set, bytes, count, shown);
+	int r = blm_fps_begin(&set, bytes, count, display);
 
 	if (r < 0)
 		return r;
 	constant_of(&c, &set);
-	r = set_template(b, &c, round_up(set.bits, 512) / 8, shown);
+	r = set_template(b, &c, round_up(set.bits, 512) / 8, display);
 	if (r == 0 && !(room = calloc(1, b->row_bytes)))
-		r = blm_fail(-ENOMEM, "%s: out of memory", shown);
-	while (r == 0 && (r = blm_fps_next(&set, room, &text, &chars, shown)) > 0) {
+		r = blm_fail(-ENOMEM, "%s: out of memory", display);
+	while (r == 0 && (r = blm_fps_next(&set, room, &text, &chars, display)) > 0) {
 		bits = begin_row(b, text, chars);
 		r = bits ? 0 : -ENOMEM;
 		if (r == 0) {
@@ -238,7 +238,7 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 /* What is written from the ones on, with the checksum of each block. */
 struct out {
 	struct blm_new_file *file;
-	const char *shown;
+	const char *display;
 	uint64_t at, first;		/* in the file: of block[0]; and of all that is written */
 	size_t used;
 	uint64_t *checks, blocks;
@@ -253,7 +253,7 @@ static int flush(struct out *o)
 	o->blocks++;
 	o->at += o->used;
 	o->used = 0;
-	return r < 0 ? blm_fail(r, "%s: cannot write: %s", o->shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot write: %s", o->display, strerror(-r)) : 0;
 }
 
 static int put(struct out *o, const void *bytes, size_t count)
@@ -335,7 +335,7 @@ static const uint8_t *bits_of(const struct blm_bank_build *b, uint64_t i)
 static int put_slices(struct out *o, const struct blm_bank_build *b, const struct blm_bank_layout *at)
 {
 	uint64_t words = at->slice_bytes / 8, *slices = malloc(64 * at->slice_bytes);
-	int r = slices ? 0 : blm_fail(-ENOMEM, "%s: out of memory", o->shown);
+	int r = slices ? 0 : blm_fail(-ENOMEM, "%s: out of memory", o->display);
 
 	for (uint64_t w = 0; r == 0 && w < b->row_bytes / 8; w++) {
 		memset(slices, 0, 64 * at->slice_bytes);
@@ -376,7 +376,7 @@ static int put_all(struct out *o, const struct blm_bank_build *b, const struct b
 static int write_header(struct blm_bank_build *b, const struct blm_new_file *file)
 {
 	struct blm_bank_header h = { .constant = b->constant };
-	int r = blm_constant_begin(&h.constant, b->place.shown);
+	int r = blm_constant_begin(&h.constant, b->place.display);
 
 	if (r < 0)
 		return r;
@@ -388,21 +388,21 @@ static int write_header(struct blm_bank_build *b, const struct blm_new_file *fil
 	h.sizes.text_bytes = htole64(b->text.used);
 	h.sizes.check = blm_bank_check_sizes(&h);
 	r = blm_write_at(file->fd, &h, sizeof(h), 0);
-	return r < 0 ? blm_fail(r, "%s: cannot write: %s", b->place.shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot write: %s", b->place.display, strerror(-r)) : 0;
 }
 
 static int write_bank(struct blm_bank_build *b, struct blm_new_file *file, const struct blm_bank_layout *at)
 {
 	uint64_t blocks = blocks_of_part(at->checks - at->ones), *ends = text_ends(b), *checks = malloc(8 * blocks);
 	struct out *o = malloc(sizeof(*o));
-	int r = ends && checks && o ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->place.shown);
+	int r = ends && checks && o ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
 
 	if (r == 0) {
-		*o = (struct out){ .file = file, .shown = b->place.shown, .at = at->ones, .checks = checks };
+		*o = (struct out){ .file = file, .display = b->place.display, .at = at->ones, .checks = checks };
 		r = put_all(o, b, at, ends);
 	}
 	if (r == 0 && (r = blm_write_at(file->fd, checks, 8 * blocks, at->checks)) < 0)
-		blm_fail(r, "%s: cannot write: %s", b->place.shown, strerror(-r));
+		blm_fail(r, "%s: cannot write: %s", b->place.display, strerror(-r));
 	free(o);
 	free(checks);
 	free(ends);
@@ -417,17 +417,17 @@ BLM_API int blm_bank_finish(struct blm_bank_build *b)
 	int r = 0;
 
 	if (!rows_of(b))
-		r = blm_fail(-ENODATA, "%s: nothing is to be in the bank", b->place.shown);
+		r = blm_fail(-ENODATA, "%s: nothing is to be in the bank", b->place.display);
 	else if (!blm_bank_lay_out(&at, rows_of(b), b->row_bytes, b->text.used))
-		r = blm_fail(-EFBIG, "%s: too much for a file", b->place.shown);
+		r = blm_fail(-EFBIG, "%s: too much for a file", b->place.display);
 	if (r == 0 && b->replace)	/* a filter may have come there meanwhile */
 		r = check_replaced(b);
 	r = r < 0 ? r : blm_place_new(&b->place, b->mode, &file);
 	if (r == 0) {
 		qsort(b->rows.at, rows_of(b), sizeof(struct row), by_ones);
-		r = blm_new_file_size(&file, at.end, false, b->place.shown);
+		r = blm_new_file_size(&file, at.end, false, b->place.display);
 		r = r < 0 ? r : write_bank(b, &file, &at);
-		r = r < 0 ? r : blm_new_file_publish(&file, last, b->replace ? BLM_OVER : BLM_NOT_OVER, b->place.shown);
+		r = r < 0 ? r : blm_new_file_publish(&file, last, b->replace ? BLM_OVER : BLM_NOT_OVER, b->place.display);
 		blm_new_file_end(&file);
 	}
 	blm_bank_cancel(b);

@@ -27,7 +27,7 @@ static __attribute__((format(printf, 2, 3))) void found(struct report *r, const 
 	va_end(args);
 	r->wrong++;
 	if (r->finding)
-		r->finding(r->context, &(struct blm_finding){ .file = r->bank->shown, .what = what });
+		r->finding(r->context, &(struct blm_finding){ .file = r->bank->display, .what = what });
 }
 
 static void check_blocks(struct report *r)
@@ -156,6 +156,6 @@ BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *
 	if (r == 0)
 		r = check_slices(&report);
 	if (r < 0)
-		return blm_fail(r, "%s: out of memory", b->shown);
-	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->shown) : report.wrong;
+		return blm_fail(r, "%s: out of memory", b->display);
+	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : report.wrong;
 }

@@ -27,7 +27,7 @@ static int find_rows(const struct blm_bank *b, uint64_t *ret)
 		uint64_t order = bank_order(b, row);
 
 		if (order >= b->rows || ret[order] != UINT64_MAX)
-			return blm_fail(-EBADMSG, "%s: the order of its rows is damaged", b->shown);
+			return blm_fail(-EBADMSG, "%s: the order of its rows is damaged", b->display);
 		ret[order] = row;
 	}
 	return 0;
@@ -56,13 +56,13 @@ static int write_row(const struct blm_bank *b, uint64_t row, int (*write)(void *
 BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *context, const void *bytes, size_t count), void *context)
 {
 	uint64_t *rows = malloc(b->rows * sizeof(*rows));
-	int r = rows ? find_rows(b, rows) : blm_fail(-ENOMEM, "%s: out of memory", b->shown);
+	int r = rows ? find_rows(b, rows) : blm_fail(-ENOMEM, "%s: out of memory", b->display);
 
 	r = r < 0 ? r : write_head(b, write, context);
 	for (uint64_t i = 0; r == 0 && i < b->rows; i++)
 		r = write_row(b, rows[i], write, context);
 	free(rows);
 	if (r == 0 && blm_sigbus_struck(b->image.map))
-		r = blm_fail(-EIO, "%s: cut short, or cannot be read", b->shown);
+		r = blm_fail(-EIO, "%s: cut short, or cannot be read", b->display);
 	return r;
 }

@@ -183,7 +183,7 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 		return r;
 	words = malloc(b->row_bytes);
 	if (!words)
-		return blm_fail(-ENOMEM, "%s: out of memory", b->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", b->display);
 	memcpy(words, bits, b->row_bytes);
 	s.ones = s.simd->count_ones(words, b->row_bytes);
 	rows = search(&s, words);
@@ -191,7 +191,7 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 	free(words);
 	if (ret_rows)
 		*ret_rows = rows;
-	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->shown) : (int64_t)s.count;
+	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : (int64_t)s.count;
 }
 
 BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret, size_t room)

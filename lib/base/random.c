@@ -49,7 +49,7 @@ static int from_device(uint8_t *to, size_t bytes)
 	return r;
 }
 
-int blm_random(void *ret, size_t bytes, const char *shown)
+int blm_random(void *ret, size_t bytes, const char *display)
 {
 	int by_call = all_of(-1, ret, bytes), by_device;
 
@@ -60,5 +60,5 @@ int blm_random(void *ret, size_t bytes, const char *shown)
 		return 0;
 	return blm_fail(by_call == -EAGAIN || by_call == -EINTR ? -EIO : by_call,
 			"%s: no random numbers (getrandom: %s; /dev/urandom: %s); allow getrandom(2) or mount /dev",
-			shown, strerror(-by_call), strerror(-by_device));
+			display, strerror(-by_call), strerror(-by_device));
 }

@@ -180,7 +180,7 @@ static int check_age(struct repair *r, const struct blm_filter *f, const char *n
 		blm_entry_of(by, view->image.header, view->image.bytes);
 		err = blm_catalog_change(r->store->catalog, name, follow_file, by);
 	}
-	blm_verify_age(view, f->place.shown, by && err == 0, r->to);
+	blm_verify_age(view, f->place.display, by && err == 0, r->to);
 	free(by);
 	return err == -ENOENT ? 0 : err;
 }
@@ -253,15 +253,15 @@ static void tell_name(struct repair *r, const struct blm_filter *f, const char *
 	bool mended = r->repair && blm_write_record(r->store, name) == 0 && is_in_line(view, name);
 
 	if (labels)
-		blm_found(r->to, f->place.shown, mended, "a change of its labels was cut short before its file said so: the next change of its "
+		blm_found(r->to, f->place.display, mended, "a change of its labels was cut short before its file said so: the next change of its "
 			  "labels, or `bloomery verify --repair`, ends it");
 	else if (!strcmp(own, name))
-		blm_found(r->to, f->place.shown, mended, "its two name records contradict each other");
+		blm_found(r->to, f->place.display, mended, "its two name records contradict each other");
 	else if (*own)
-		blm_found(r->to, f->place.shown, mended, "a rename from %s was cut short before the file said so: the next opening for changes, or "
+		blm_found(r->to, f->place.display, mended, "a rename from %s was cut short before the file said so: the next opening for changes, or "
 			  "a repair with blm_store_verify(), ends it", own);
 	else
-		blm_found(r->to, f->place.shown, mended, "its file does not say its name, %s, so that a lost catalog could not be made from it", name);
+		blm_found(r->to, f->place.display, mended, "its file does not say its name, %s, so that a lost catalog could not be made from it", name);
 }
 
 /* Of a file that says another name: another record that means the same file has it, or a rename was cut short. */

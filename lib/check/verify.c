@@ -281,7 +281,7 @@ static void verify_temporary(int folder, const struct blm_place *place, bool rep
 		close(fd);
 	while (dir && (entry = readdir(dir)))
 		if (blm_is_temporary(entry->d_name) && !blm_temporary_is_made(folder, entry->d_name))
-			blm_found(to, place->shown, repair && unlinkat(folder, entry->d_name, 0) == 0,
+			blm_found(to, place->display, repair && unlinkat(folder, entry->d_name, 0) == 0,
 				  "%s beside it is a temporary file, left behind by a process that died", entry->d_name);
 	if (dir)
 		closedir(dir);
@@ -303,7 +303,7 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 	folder = blm_folder_of(final.name, &last);
 	blm_replacement_name(view->image.inode, left);
 	if (folder >= 0 && is_left(folder, left) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && is_left(folder, left))
-		blm_found(to, place->shown, repair && remove_left(view, folder, left),
+		blm_found(to, place->display, repair && remove_left(view, folder, left),
 			  "%s beside it was to replace it, left behind by a process that died", left);
 	if (folder >= 0) {
 		verify_temporary(folder, place, repair, to);
@@ -326,10 +326,10 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
 	}
 	if (r < 0)
 		return r;
-	blm_verify_age(current_view(f), f->place.shown, repair, &findings);
-	r = blm_verify_view(current_view(f), f->place.shown, repair, &findings);
+	blm_verify_age(current_view(f), f->place.display, repair, &findings);
+	r = blm_verify_view(current_view(f), f->place.display, repair, &findings);
 	if (r == 0)
-		r = verify_name(current_view(f), f->place.shown, &findings);
+		r = verify_name(current_view(f), f->place.display, &findings);
 	if (r == 0 && findings.repaired)
 		r = blm_sync_seeing(f, &(struct blm_seen){ 0 });	/* damage was told of */
 	if (r >= 0 && !store && name)

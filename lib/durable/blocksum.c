@@ -283,7 +283,7 @@ static int is_intact(const struct blm_view *view, unsigned i, uint64_t block, co
 	return sealed ? hash == le32toh(r->hash) : !lost_bits(r, hash, ones);
 }
 
-static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, uint64_t to, const char *shown)
+static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, uint64_t to, const char *display)
 {
 	struct blm_block_record record;
 	int r = 1;
@@ -293,18 +293,18 @@ static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, 
 			r = is_intact(view, i, b, &record);
 		if (r == 0)
 			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in it would be denied in what is made of it; "
-					"%s", shown, i, (unsigned long long)b, view->whole.kind->only_sets ? "repair it with "
+					"%s", display, i, (unsigned long long)b, view->whole.kind->only_sets ? "repair it with "
 					"blm_verify(), which sets all its bits" : "it must be made anew from its keys");
 	}
 	return r < 0 ? r : 0;
 }
 
-int blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *shown)
+int blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
 {
-	return is_foreign(view) ? 0 : check_blocks(view, i, at / BLM_BLOCK, (at + bytes + BLM_BLOCK - 1) / BLM_BLOCK, shown);
+	return is_foreign(view) ? 0 : check_blocks(view, i, at / BLM_BLOCK, (at + bytes + BLM_BLOCK - 1) / BLM_BLOCK, display);
 }
 
-int blm_guard_intact_holes(const struct blm_view *view, unsigned i, const char *shown)
+int blm_guard_intact_holes(const struct blm_view *view, unsigned i, const char *display)
 {
 	uint64_t end = view->part[i].shape.bytes, from, to;
 	int r = 0;
@@ -312,7 +312,7 @@ int blm_guard_intact_holes(const struct blm_view *view, unsigned i, const char *
 	for (uint64_t at = 0; r == 0 && view->holes && !is_foreign(view) && at < end; at = to) {
 		if (!blm_next_data(view, i, at, &from, &to))
 			from = to = end;
-		r = check_blocks(view, i, at / BLM_BLOCK, from / BLM_BLOCK, shown);
+		r = check_blocks(view, i, at / BLM_BLOCK, from / BLM_BLOCK, display);
 	}
 	return r;
 }

@@ -53,8 +53,8 @@ int64_t blm_guard_check(const struct blm_view *view, int (*tell)(void *context, 
  * Before these bytes, in whole blocks but for the last, are put into another filter: are they all there? By the same rule; -EUCLEAN, with
  * words. What is not there in a filter with holes, which no pass reads, is asked for once, of all the part.
  */
-int blm_guard_intact(const struct blm_view *view, unsigned part, uint64_t at, size_t bytes, const char *shown);
-int blm_guard_intact_holes(const struct blm_view *view, unsigned part, const char *shown);
+int blm_guard_intact(const struct blm_view *view, unsigned part, uint64_t at, size_t bytes, const char *display);
+int blm_guard_intact_holes(const struct blm_view *view, unsigned part, const char *display);
 
 /* Set all bits of a damaged block, so that no key in it is denied, and record that. Only filters whose data only grows. */
 void blm_guard_fill(struct blm_view *view, const struct blm_damage *damage);

@@ -95,11 +95,11 @@ static void forget_journal(const struct blm_view *view, const struct blm_shadow 
 			  (off_t)round_up(s->part->shape.bytes, BLM_PAGE));
 }
 
-static int bring_block_home(const struct blm_view *view, const struct blm_shadow *s, uint64_t b, const char *shown)
+static int bring_block_home(const struct blm_view *view, const struct blm_shadow *s, uint64_t b, const char *display)
 {
 	uint64_t at = (uint64_t)(s->blocks[BLM_IMAGE] + b * BLM_BLOCK - view->image.map);
 	off_t hole = lseek(view->image.fd, (off_t)at, SEEK_HOLE);	/* a copy can have some, and sparse files */
-	int r = hole >= (off_t)(at + blm_shadow_bytes(s, b)) ? 0 : blm_allocate(view->image.fd, at, blm_shadow_bytes(s, b), shown);
+	int r = hole >= (off_t)(at + blm_shadow_bytes(s, b)) ? 0 : blm_allocate(view->image.fd, at, blm_shadow_bytes(s, b), display);
 
 	if (r < 0)
 		return r;
@@ -109,15 +109,15 @@ static int bring_block_home(const struct blm_view *view, const struct blm_shadow
 }
 
 /* What the guard put in the place of a page that could not be had (file/sigbus.c) is no page of the file, and no flush tells. */
-static int flush_image(struct blm_view *view, const struct blm_shadow *s, const char *shown)
+static int flush_image(struct blm_view *view, const struct blm_shadow *s, const char *display)
 {
 	uint64_t bytes = (uint64_t)(s->records[BLM_JOURNAL] - s->records[BLM_IMAGE]) * sizeof(*s->records[0]);
 	int r = blm_flush_among_others(view, s->records[BLM_IMAGE], bytes);
 
-	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", display, strerror(-r)) : 0;
 }
 
-int blm_shadow_finish(struct blm_view *view, const char *shown)
+int blm_shadow_finish(struct blm_view *view, const char *display)
 {
 	struct blm_shadow s = blm_shadow_of(view);
 	bool any = false;
@@ -126,13 +126,13 @@ int blm_shadow_finish(struct blm_view *view, const char *shown)
 	blm_look_at_epochs(view, &s);
 	for (uint64_t b = 0; r == 0 && b < s.count; b++)
 		if (blm_in_journal(&s, b)) {
-			r = bring_block_home(view, &s, b, shown);
+			r = bring_block_home(view, &s, b, display);
 			any = true;
 		}
 	if (r == 0 && any)
-		r = flush_image(view, &s, shown);
+		r = flush_image(view, &s, display);
 	if (r == 0)
-		r = blm_check_struck(view, shown);
+		r = blm_check_struck(view, display);
 	if (r == 0)
 		forget_journal(view, &s);
 	return r;
@@ -152,7 +152,7 @@ bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *r
 	return false;
 }
 
-int blm_shadow_finish_killed(struct blm_view *view, const char *shown)
+int blm_shadow_finish_killed(struct blm_view *view, const char *display)
 {
 	uint64_t from, to;
 	int r = 0;
@@ -161,14 +161,14 @@ int blm_shadow_finish_killed(struct blm_view *view, const char *shown)
 		return 0;
 	r = blm_flush_among_others(view, live_of(view), BLM_PAGE);
 	if (r < 0)
-		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", shown, strerror(-r));
-	return blm_shadow_finish(view, shown);
+		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", display, strerror(-r));
+	return blm_shadow_finish(view, display);
 }
 
-static int take_block(const struct blm_view *view, const struct blm_shadow *s, uint64_t block, uint64_t epoch, const char *shown)
+static int take_block(const struct blm_view *view, const struct blm_shadow *s, uint64_t block, uint64_t epoch, const char *display)
 {
 	uint8_t *to = s->blocks[BLM_JOURNAL] + block * BLM_BLOCK;
-	int r = blm_allocate(view->image.fd, (uint64_t)(to - view->image.map), blm_shadow_bytes(s, block), shown);
+	int r = blm_allocate(view->image.fd, (uint64_t)(to - view->image.map), blm_shadow_bytes(s, block), display);
 
 	if (r < 0)
 		return r;
@@ -177,16 +177,16 @@ static int take_block(const struct blm_view *view, const struct blm_shadow *s, u
 	return 0;
 }
 
-int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *shown)
+int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *display)
 {
 	struct blm_shadow s = blm_shadow_of(view);
 	int r = 0;
 
 	for (uint64_t b = 0; r == 0 && b < s.count; b++)
 		if (s.part->marks[b])
-			r = take_block(view, &s, b, epoch, shown);
+			r = take_block(view, &s, b, epoch, display);
 	if (r == 0)
-		r = blm_check_struck(view, shown);	/* what was taken is not what is in the file */
+		r = blm_check_struck(view, display);	/* what was taken is not what is in the file */
 	if (r < 0)
 		blm_shadow_again(view, epoch);
 	return r;

@@ -35,7 +35,7 @@ bool blm_is_copy(const struct blm_view *view)
 	return !number || load_acquire(&live_of(view)->original.word) != number;
 }
 
-int blm_shadow_is_whole(struct blm_view *view, const char *shown, bool flush)
+int blm_shadow_is_whole(struct blm_view *view, const char *display, bool flush)
 {
 	struct blm_live *live = live_of(view);
 	int r = 0;
@@ -44,7 +44,7 @@ int blm_shadow_is_whole(struct blm_view *view, const char *shown, bool flush)
 		store_release(&live->original.word, blm_file_number(view->image.fd));
 		r = flush ? blm_flush_among_others(view, live, BLM_PAGE) : 0;	/* else, after a power cut, it would be torn still */
 	}
-	return r < 0 ? blm_fail(r, "%s: noting that its second image is its own failed: %s", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: noting that its second image is its own failed: %s", display, strerror(-r)) : 0;
 }
 
 /* Of what the image has the block, or 0: of nothing that changed, or nobody knows. */
@@ -141,7 +141,7 @@ bool blm_look_for_copy(const struct blm_view *view, struct blm_shadow *s)
 	return false;
 }
 
-int blm_shadow_mend_copy(struct blm_view *view, const char *shown)
+int blm_shadow_mend_copy(struct blm_view *view, const char *display)
 {
 	struct blm_live *live = live_of(view);
 	struct blm_shadow s;
@@ -158,11 +158,11 @@ int blm_shadow_mend_copy(struct blm_view *view, const char *shown)
 	if (load_acquire(&live->epoch.word) <= latest)
 		store_release(&live->epoch.word, blm_epoch_after(latest));
 	if (is_torn(view, &s)) {	/* on the disk, before what tells of it changes */
-		r = blm_check_struck(view, shown);
+		r = blm_check_struck(view, display);
 		if (r < 0)
 			return r;
 		blm_say_torn(view);
 		r = blm_flush_among_others(view, live, BLM_PAGE);
 	}
-	return r < 0 ? blm_fail(r, "%s: noting that it is a copy failed: %s", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: noting that it is a copy failed: %s", display, strerror(-r)) : 0;
 }

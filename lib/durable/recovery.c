@@ -20,20 +20,20 @@ bool blm_shadow_is_needed(const struct blm_view *view)
 	return has_shadow(view) && blm_copy_was_changed(view);
 }
 
-static int damaged(const char *shown, uint64_t block)
+static int damaged(const char *display, uint64_t block)
 {
 	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block %llu of that is damaged: drop it, "
 			"or remove the file, and make it anew from its keys; if it is a copy, make that with blm_copy()",
-			shown, (unsigned long long)block);
+			display, (unsigned long long)block);
 }
 
-static int no_image(const char *shown)
+static int no_image(const char *display)
 {
 	if (blm_boot_number() == BLM_NO_BOOT)
 		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed: which, the number of this boot would tell, and "
-				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here", shown);
+				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here", display);
 	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and has no second image to go back to: "
-			"drop it, or remove the file, and make it anew from its keys", shown);
+			"drop it, or remove the file, and make it anew from its keys", display);
 }
 
 static void restore_words(struct blm_view *view)
@@ -50,43 +50,43 @@ static void restore_words(struct blm_view *view)
 	store_release(&header->live.boot.word, blm_boot_number());
 }
 
-static int cannot_read(const char *shown)
+static int cannot_read(const char *display)
 {
-	return blm_fail(-EIO, "%s: going back to its second image failed: the file was cut, cannot be read, or found the disk full", shown);
+	return blm_fail(-EIO, "%s: going back to its second image failed: the file was cut, cannot be read, or found the disk full", display);
 }
 
 /* Image and journal stay as they are: the next sync ends what one that was killed began. */
-static int take_back(struct blm_view *view, const struct blm_shadow *s, const char *shown)
+static int take_back(struct blm_view *view, const struct blm_shadow *s, const char *display)
 {
 	for (uint64_t b = 0; b < s->count; b++) {
 		const uint8_t *from = blm_synced_block(s, b);
 		uint8_t *to = s->part->bytes + b * BLM_BLOCK;
 
 		if (!from)
-			return damaged(shown, b);
+			return damaged(display, b);
 		if (memcmp(to, from, blm_shadow_bytes(s, b)))
 			memcpy(to, from, blm_shadow_bytes(s, b));
 		s->part->marks[b] = 0;
 	}
-	return blm_sigbus_struck(view->image.map) ? cannot_read(shown) : 0;
+	return blm_sigbus_struck(view->image.map) ? cannot_read(display) : 0;
 }
 
-int blm_shadow_restore(struct blm_view *view, const char *shown)
+int blm_shadow_restore(struct blm_view *view, const char *display)
 {
 	struct blm_shadow s;
 	int r;
 
 	if (!has_shadow(view))
-		return no_image(shown);
+		return no_image(display);
 	s = blm_shadow_of(view);
 	if (blm_look_for_copy(view, &s)) {
 		if (blm_sigbus_struck(view->image.map))
-			return cannot_read(shown);
+			return cannot_read(display);
 		blm_say_torn(view);
 		store_release(&live_of(view)->boot.word, blm_boot_number());
 		return 0;
 	}
-	r = take_back(view, &s, shown);
+	r = take_back(view, &s, display);
 	if (r < 0)
 		return r;
 	restore_words(view);
@@ -104,21 +104,21 @@ static int show_block(const struct blm_view *view, const struct blm_shadow *s, u
 	return blm_in_journal(s, b) && !memcmp(to, from, blm_shadow_bytes(s, b)) ? 0 : -EAGAIN;
 }
 
-static int own_pages(const struct blm_view *view, const struct blm_shadow *s, const char *shown)
+static int own_pages(const struct blm_view *view, const struct blm_shadow *s, const char *display)
 {
 	size_t above = (uintptr_t)s->blocks[BLM_IMAGE] % (size_t)getpagesize();		/* of the system's pages, which can be larger than ours */
 	uint8_t *from = s->blocks[BLM_IMAGE] - above;
 
 	if ((uint64_t)(from - view->image.map) < BLM_HEADER_BYTES)	/* whose words are to be seen */
 		return blm_fail(-EOPNOTSUPP, "%s: goes back to its second image when it is opened for writing; before that it cannot be read here, where "
-				"pages are larger", shown);
+				"pages are larger", display);
 	if (mmap(from, above + round_up(s->part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd,
 		 from - view->image.map) == MAP_FAILED)
-		return blm_fail(errno == EAGAIN ? -ENOMEM : -errno, "%s: cannot map its second image: %s", shown, strerror(errno));
+		return blm_fail(errno == EAGAIN ? -ENOMEM : -errno, "%s: cannot map its second image: %s", display, strerror(errno));
 	return 0;
 }
 
-static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, const char *shown)
+static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, const char *display)
 {
 	bool own = false;
 	int r = 0;
@@ -127,11 +127,11 @@ static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, 
 		const uint8_t *from = blm_synced_block(s, b);
 
 		if (!from)
-			return damaged(shown, b);
+			return damaged(display, b);
 		if (from == s->blocks[BLM_IMAGE] + b * BLM_BLOCK)
 			continue;
 		if (!own)
-			r = own_pages(view, s, shown);
+			r = own_pages(view, s, display);
 		own = true;
 		if (r == 0)
 			r = show_block(view, s, b, from);
@@ -140,7 +140,7 @@ static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, 
 }
 
 /* The image in the place of the data, and over it what the journal has. The kind's own words are of later data. -EAGAIN: it is not needed now. */
-int blm_shadow_show(struct blm_view *view, const char *shown)
+int blm_shadow_show(struct blm_view *view, const char *display)
 {
 	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
 	struct blm_sync_record last = { 0 };
@@ -148,15 +148,15 @@ int blm_shadow_show(struct blm_view *view, const char *shown)
 	int r;
 
 	if (!has_shadow(view))
-		return no_image(shown);
+		return no_image(display);
 	s = blm_shadow_of(view);
 	if (blm_look_for_copy(view, &s)) {		/* or a writer did meanwhile what the caller looks for */
 		if (blm_sigbus_struck(view->image.map))
-			return cannot_read(shown);
+			return cannot_read(display);
 		view->part[0].cut = view->whole.cut = true;
 		return blm_shadow_is_needed(view) ? 0 : -EUCLEAN;
 	}
-	r = show_blocks(view, &s, shown);
+	r = show_blocks(view, &s, display);
 	if (r < 0)
 		return r;
 	blm_last_sync(live_of(view), view->constant.uuid, &last);

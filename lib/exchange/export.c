@@ -80,7 +80,7 @@ static bool take_origin(struct exporting *out)
 	came = calloc(1, sizeof(*came));
 	if (!came)
 		return false;
-	same = blm_outline_of(came, out->format, c->origin_head, out->format->head_bytes, out->f->place.shown) == 0
+	same = blm_outline_of(came, out->format, c->origin_head, out->format->head_bytes, out->f->place.display) == 0
 	    && came->contents.parts == out->view->parts && is_possible(came, out->view->hasher.family);
 	t = &came->contents.constant.template;
 	t->family = c->template.family;
@@ -109,24 +109,24 @@ static int check_scheme(const struct exporting *out)
 	char names[256];
 
 	if (!format->lay_out && !format->write)
-		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take one from us", out->f->place.shown, format->name);
+		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take one from us", out->f->place.display, format->name);
 	if (out->how->redis_key && !format->redis_commands)
-		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of %s (blm_exchange.redis_key)", out->f->place.shown, format->name);
+		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of %s (blm_exchange.redis_key)", out->f->place.display, format->name);
 	if (out->how->power_of_two && !format->power_of_two)
-		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of two (blm_exchange.power_of_two)", out->f->place.shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of two (blm_exchange.power_of_two)", out->f->place.display, format->name);
 	if (!blm_format_takes(format, family))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: %s%s", out->f->place.shown, family->name,
+		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: %s%s", out->f->place.display, family->name,
 				format->name, blm_format_families(format, names, sizeof(names)), make);
 	if (!blm_format_takes_kind(format, out->view->whole.kind))
-		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.shown, format->name,
+		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.display, format->name,
 				format->kinds ? format->kinds[0] : BLM_EXACT_KIND, make);
 	if (!blm_format_takes_rule(format, rule))
-		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s", out->f->place.shown, rule->name, format->name, make);
+		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s", out->f->place.display, rule->name, format->name, make);
 	for (uint32_t i = 0; format->no_seed && i < le32toh(t->seed_count); i++)
 		if (t->seeds[i])
-			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, which %s has not%s", out->f->place.shown, format->name, make);
+			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, which %s has not%s", out->f->place.display, format->name, make);
 	if (format->families && le32toh(t->bit_order) != format->bit_order)
-		return blm_fail(-EOPNOTSUPP, "%s: its bits lie %s; those of %s %s%s", out->f->place.shown, blm_order_name(le32toh(t->bit_order)),
+		return blm_fail(-EOPNOTSUPP, "%s: its bits lie %s; those of %s %s%s", out->f->place.display, blm_order_name(le32toh(t->bit_order)),
 				format->name, blm_order_name(format->bit_order), make);
 	return 0;
 }
@@ -148,7 +148,7 @@ static int lay_out(struct exporting *out)
 	}
 	if (out->format->write)
 		return 0;
-	return take_origin(out) ? 0 : out->format->lay_out(out->outline, out->head, out->f->place.shown);
+	return take_origin(out) ? 0 : out->format->lay_out(out->outline, out->head, out->f->place.display);
 }
 
 /* What the user had behind the bits. */
@@ -179,7 +179,7 @@ static int give_zeros(struct exporting *out, uint64_t to)
 /* Damage would go out as what a new filter is, with records that agree. */
 static int give_intact(struct exporting *out, unsigned i, uint64_t at, size_t bytes)
 {
-	int r = blm_guard_intact(out->data, i, at, bytes, out->f->place.shown);
+	int r = blm_guard_intact(out->data, i, at, bytes, out->f->place.display);
 
 	return r < 0 ? r : give(out, out->data->part[i].bytes + at, bytes);
 }
@@ -188,7 +188,7 @@ static int give_part(struct exporting *out, unsigned i)
 {
 	const struct blm_part *part = &out->data->part[i];
 	uint64_t offset = le64toh(out->outline->contents.part[i].offset), bytes = out->outline->end - offset, at = 0, from, to;
-	int r = blm_guard_intact_holes(out->data, i, out->f->place.shown);
+	int r = blm_guard_intact_holes(out->data, i, out->f->place.display);
 
 	if (r == 0)
 		r = give_zeros(out, offset);
@@ -231,8 +231,8 @@ static int write_file(struct exporting *out)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < out->data->parts; i++)
-		r = blm_guard_intact(out->data, i, 0, out->data->part[i].shape.bytes, out->f->place.shown);
-	return r < 0 ? r : out->format->write(out->outline, &out->data->whole, out->to, name ? name : out->f->place.shown);
+		r = blm_guard_intact(out->data, i, 0, out->data->part[i].shape.bytes, out->f->place.display);
+	return r < 0 ? r : out->format->write(out->outline, &out->data->whole, out->to, name ? name : out->f->place.display);
 }
 
 static int export(struct exporting *out)
@@ -244,7 +244,7 @@ static int export(struct exporting *out)
 	if (r == 0)
 		r = out->format->write ? write_file(out) : give_file(out);
 	if (r == 0)
-		r = blm_check_struck(out->view, out->f->place.shown);
+		r = blm_check_struck(out->view, out->f->place.display);
 	return r < 0 ? r : out->to->finish(out->to);
 }
 
@@ -263,7 +263,7 @@ static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct
 		return 0;
 	making = malloc(sizeof(*making));
 	if (!making)
-		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	blm_making_like(making, view);
 	r = blm_make(ret, NULL, NULL, making, blm_fill_with_copy, &(struct blm_source){ f, view });
 	free(making);
@@ -283,7 +283,7 @@ static int export_to(const struct blm_filter *f, const struct blm_exchange *how,
 	if (!out.format)
 		r = blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", how->format);
 	else
-		r = out.head && out.outline ? make_copy(&copy, f, view) : blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+		r = out.head && out.outline ? make_copy(&copy, f, view) : blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	if (copy)
 		out.data = current_view(copy);
 	if (r == 0)

@@ -20,7 +20,7 @@ bool blm_looks_like_gzip(const uint8_t *bytes, size_t count)
 	return count > 2 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
 }
 
-int blm_find_format(const struct blm_format **ret, const char *name, const uint8_t *bytes, size_t count, bool text, const char *shown)
+int blm_find_format(const struct blm_format **ret, const char *name, const uint8_t *bytes, size_t count, bool text, const char *display)
 {
 	*ret = name ? blm_format_by_name(name) : NULL;
 	if (name)
@@ -30,7 +30,7 @@ int blm_find_format(const struct blm_format **ret, const char *name, const uint8
 			*ret = blm_format_at(i);
 			return 0;
 		}
-	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (blm_exchange.format), see blm_format_list()", shown, text ? "what its base64 holds is" : "it is");
+	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (blm_exchange.format), see blm_format_list()", display, text ? "what its base64 holds is" : "it is");
 }
 
 /* ---- Which hash? ---- */
@@ -70,13 +70,13 @@ static const char *list(const struct blm_candidate *candidates, unsigned count, 
 }
 
 /* The one that the caller names: any of the format's, whatever the numbers say. */
-static int named(const struct blm_format *format, const char *name, struct blm_outline *o, const char *shown)
+static int named(const struct blm_format *format, const char *name, struct blm_outline *o, const char *display)
 {
 	const struct blm_family *family = blm_family_by_name(name);
 	char names[256];
 
 	if (!family || !blm_format_takes(format, family))
-		return blm_fail(-EINVAL, "%s: \"%s\" is no hash of %s; it has: %s", shown, name, format->name,
+		return blm_fail(-EINVAL, "%s: \"%s\" is no hash of %s; it has: %s", display, name, format->name,
 				blm_format_families(format, names, sizeof(names)));
 	o->candidate[0] = (struct blm_candidate){ family, "named" };
 	o->candidates = 1;
@@ -93,21 +93,21 @@ static bool has(const struct blm_view *view, const struct blm_key *key)
 }
 
 /* Nothing is left open: what the caller says of the file anyway must be true of it. */
-static int agree(const struct blm_view *view, const struct blm_exchange *how, const char *shown)
+static int agree(const struct blm_view *view, const struct blm_exchange *how, const char *display)
 {
 	const struct blm_family *family = how->hash ? blm_family_by_name(how->hash) : NULL;
 
 	if (how->hash && !family)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", how->hash);
 	if (how->strict && family && family != view->hasher.family)
-		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (blm_exchange.hash)", shown, view->hasher.family->name, family->name);
+		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (blm_exchange.hash)", display, view->hasher.family->name, family->name);
 	for (size_t i = 0; i < how->known_count; i++)
 		if (!has(view, &how->known[i]))
-			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (blm_exchange.known)", shown, i + 1);
+			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (blm_exchange.known)", display, i + 1);
 	return 0;
 }
 
-static int choose(const struct blm_view *view, struct blm_outline *left, const struct blm_exchange *how, const char *shown)
+static int choose(const struct blm_view *view, struct blm_outline *left, const struct blm_exchange *how, const char *display)
 {
 	unsigned count = 0;
 	char names[512];
@@ -117,22 +117,22 @@ static int choose(const struct blm_view *view, struct blm_outline *left, const s
 		const char *why = family->need ? family->need() : NULL;
 
 		if (why)
-			return blm_fail(-ELIBACC, "%s: the hash %s: %s", shown, family->name, why);
+			return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name, why);
 		if (holds_all(view, family, how))
 			left->candidate[count++] = left->candidate[i];
 	}
 	if (!count)
 		return blm_fail(-ENOTUNIQ, "%s: under none of the hashes that it can have made does it hold the key that is given as known: %s",
-				shown, list(left->candidate, left->candidates, names, sizeof(names)));
+				display, list(left->candidate, left->candidates, names, sizeof(names)));
 	if (count > 1)
 		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s fit several: %s; name the right one (blm_exchange.hash), "
-				"or %s key that is surely in it (blm_exchange.known)", shown, how->known_count ? " and the known keys" : "",
+				"or %s key that is surely in it (blm_exchange.known)", display, how->known_count ? " and the known keys" : "",
 				list(left->candidate, count, names, sizeof(names)), how->known_count ? "another" : "a");
 	return 0;
 }
 
 /* Known keys that are in it say more than its numbers do. */
-static int check_numbers(const struct blm_view *view, const struct blm_outline *outline, const struct blm_exchange *how, const char *shown)
+static int check_numbers(const struct blm_view *view, const struct blm_outline *outline, const struct blm_exchange *how, const char *display)
 {
 	const char *name = view->hasher.family->name;
 	bool fits = !how->strict || how->known_count;
@@ -141,36 +141,36 @@ static int check_numbers(const struct blm_view *view, const struct blm_outline *
 	for (unsigned i = 0; i < outline->candidates && !fits; i++)
 		fits = !strcmp(outline->candidate[i].family->name, name) || (outline->candidate[i].also && !strcmp(outline->candidate[i].also, name));
 	return fits ? 0 : blm_fail(-EINVAL, "%s: its numbers rule out the hash %s; they fit %s; a key that is surely in it (blm_exchange.known) shows another to be right",
-				   shown, name, list(outline->candidate, outline->candidates, names, sizeof(names)));
+				   display, name, list(outline->candidate, outline->candidates, names, sizeof(names)));
 }
 
 int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, const struct blm_format *format,
-		      const struct blm_exchange *how, const char *shown)
+		      const struct blm_exchange *how, const char *display)
 {
 	struct blm_constant *constant;
 	struct blm_outline *left;
 	int r = 0;
 
 	if (!outline->candidates)
-		return agree(view, how, shown);
+		return agree(view, how, display);
 	left = malloc(sizeof(*left));
 	constant = malloc(sizeof(*constant));
 	if (!left || !constant)
-		r = blm_fail(-ENOMEM, "%s: out of memory", shown);
+		r = blm_fail(-ENOMEM, "%s: out of memory", display);
 	if (r == 0) {
 		*left = *outline;
 		if (how->hash)
-			r = named(format, how->hash, left, shown);
+			r = named(format, how->hash, left, display);
 	}
 	if (r == 0)
-		r = choose(view, left, how, shown);
+		r = choose(view, left, how, display);
 	if (r == 0) {
 		*constant = view->constant;
 		blm_outline_set_family(&constant->template, left->candidate[0].family);
-		r = blm_view_set_constant(view, constant, shown);
+		r = blm_view_set_constant(view, constant, display);
 	}
 	if (r == 0)
-		r = check_numbers(view, outline, how, shown);
+		r = check_numbers(view, outline, how, display);
 	free(constant);
 	free(left);
 	return r;
@@ -197,7 +197,7 @@ void blm_clear_padding(const struct blm_part *part)
  * Some files go on behind their bits, or have set some that are none. Such a file's last page is mapped as a copy without those;
  * what another program adds to the file from then on is not seen in that one page.
  */
-static int hide_padding(struct blm_view *view, const char *shown)
+static int hide_padding(struct blm_view *view, const char *display)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -211,7 +211,7 @@ static int hide_padding(struct blm_view *view, const char *shown)
 		if (!blm_padding_is_set(part))
 			continue;
 		if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd, (off_t)(from / page * page)) == MAP_FAILED)
-			return blm_fail(-errno, "%s: cannot map its last page: %s", shown, strerror(errno));
+			return blm_fail(-errno, "%s: cannot map its last page: %s", display, strerror(errno));
 		blm_clear_padding(part);
 		mprotect(at, bytes, PROT_READ);
 	}
@@ -220,39 +220,39 @@ static int hide_padding(struct blm_view *view, const char *shown)
 
 /* ---- As it is ---- */
 
-static int map(struct blm_view **ret, int fd, const struct blm_format *format, const struct blm_outline *outline, const char *shown)
+static int map(struct blm_view **ret, int fd, const struct blm_format *format, const struct blm_outline *outline, const char *display)
 {
 	struct blm_image image;
-	int r = blm_image_map_foreign(&image, fd, shown);
+	int r = blm_image_map_foreign(&image, fd, display);
 
 	if (r < 0)
 		return r;
 	if (image.bytes < outline->end) {
-		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", shown, (unsigned long long)image.bytes,
+		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", display, (unsigned long long)image.bytes,
 			     (unsigned long long)outline->end);
 		blm_image_unmap(&image);
 		return r;
 	}
-	return blm_view_make_foreign(ret, &image, &outline->contents, shown);
+	return blm_view_make_foreign(ret, &image, &outline->contents, display);
 }
 
 static int view_of(struct blm_view **ret, int fd, const struct blm_format *format, const uint8_t *head, size_t count,
-		   const struct blm_exchange *how, const char *shown)
+		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_outline *outline = calloc(1, sizeof(*outline));
-	int r = outline ? blm_outline_of(outline, format, head, count < format->head_bytes ? count : format->head_bytes, shown)
-			: blm_fail(-ENOMEM, "%s: out of memory", shown);
+	int r = outline ? blm_outline_of(outline, format, head, count < format->head_bytes ? count : format->head_bytes, display)
+			: blm_fail(-ENOMEM, "%s: out of memory", display);
 
 	if (r < 0) {
 		free(outline);
 		close(fd);
 		return r;
 	}
-	r = map(ret, fd, format, outline, shown);
+	r = map(ret, fd, format, outline, display);
 	if (r == 0) {
-		r = hide_padding(*ret, shown);
+		r = hide_padding(*ret, display);
 		if (r == 0)
-			r = blm_settle_family(*ret, outline, format, how, shown);
+			r = blm_settle_family(*ret, outline, format, how, display);
 		if (r < 0)
 			blm_view_free(*ret);
 	}
@@ -278,7 +278,7 @@ static int read_in(struct blm_view **ret, const struct blm_format *format, const
 }
 
 /* Of formats whose files are often in gzip. What is damaged is of none. Fails with words: -ENOMEM. */
-static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count, const char *shown)
+static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_reader *from;
 	uint8_t bytes[SNIFF];
@@ -287,7 +287,7 @@ static int gzipped_format(const struct blm_format **ret, const uint8_t *head, si
 	*ret = NULL;
 	if (n < 0)
 		return (int)n;
-	n = blm_reader_stage(&from, &blm_stage_gzip, shown);
+	n = blm_reader_stage(&from, &blm_stage_gzip, display);
 	if (n == 0)
 		n = blm_read_full(from, bytes, sizeof(bytes));
 	for (size_t i = 1; n > 0 && !*ret && blm_format_at(i); i++)
@@ -298,10 +298,10 @@ static int gzipped_format(const struct blm_format **ret, const uint8_t *head, si
 }
 
 /* Which foreign format is it? NULL: none. Fails as gzipped_format() does. */
-static int foreign_format(const struct blm_format **ret, const char *name, const uint8_t *head, size_t count, const char *shown)
+static int foreign_format(const struct blm_format **ret, const char *name, const uint8_t *head, size_t count, const char *display)
 {
 	if (!name && blm_looks_like_gzip(head, count))
-		return gzipped_format(ret, head, count, shown);
+		return gzipped_format(ret, head, count, display);
 	*ret = NULL;
 	for (size_t i = 0; blm_format_at(i); i++) {
 		const struct blm_format *f = blm_format_at(i);
@@ -314,22 +314,22 @@ static int foreign_format(const struct blm_format **ret, const char *name, const
 	return 0;
 }
 
-int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *shown)
+int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *display)
 {
 	if (how->seed_count && !format->seeded)
-		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", display, format->name);
 	if ((how->column || how->row_group) && !format->columns)
-		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (blm_exchange.column, blm_exchange.row_group)", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (blm_exchange.column, blm_exchange.row_group)", display, format->name);
 	if (how->strict && (how->cells || how->probes) && !format->unsized)
-		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (blm_exchange.cells, blm_exchange.probes)", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (blm_exchange.cells, blm_exchange.probes)", display, format->name);
 	if (how->strict && how->record && !format->records)
-		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (blm_exchange.record)", shown, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (blm_exchange.record)", display, format->name);
 	return 0;
 }
 
 int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write, const struct blm_exchange *how)
 {
-	const char *shown = place->shown;
+	const char *display = place->display;
 	const struct blm_format *format = NULL;
 	uint8_t head[BLM_ORIGIN_BYTES] = { 0 };
 	int fd = blm_place_open(place, false, NULL), r;
@@ -340,17 +340,17 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 	n = blm_read_at(fd, head, sizeof(head), 0);
 	if (n < 0 && n != -ESPIPE && n != -EISDIR) {
 		close(fd);
-		return blm_fail((int)n, "%s: cannot be read: %s", shown, strerror((int)-n));
+		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));
 	}
-	r = n > 0 ? foreign_format(&format, how->format, head, (size_t)n, shown) : 0;
+	r = n > 0 ? foreign_format(&format, how->format, head, (size_t)n, display) : 0;
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
 	if (format && format->in_place && !write) {
-		r = blm_format_check_given(format, how, shown);
+		r = blm_format_check_given(format, how, display);
 		if (r == 0)
-			return view_of(ret, fd, format, head, (size_t)n, how, shown);
+			return view_of(ret, fd, format, head, (size_t)n, how, display);
 		close(fd);
 		return r;
 	}
@@ -358,7 +358,7 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 	if (!format)
 		return 1;
 	if (write)
-		return blm_fail(-EOPNOTSUPP, "%s: a file of %s, which is opened only for reading; import it to change it", shown, format->name);
+		return blm_fail(-EOPNOTSUPP, "%s: a file of %s, which is opened only for reading; import it to change it", display, format->name);
 	return read_in(ret, format, place, how);
 }
 

@@ -36,7 +36,7 @@ static int read_outline(struct importing *in)
 	o->asked_probes = from->how->probes;
 	o->asked_everything = from->how->everything;
 	if (r == 0)
-		r = blm_outline_of(o, from->format, from->head, from->head_count, from->shown);
+		r = blm_outline_of(o, from->format, from->head, from->head_count, from->display);
 	return r < 0 ? r : blm_incoming_expect(&in->from, o->behind > o->end ? o->behind : o->end);
 }
 
@@ -90,7 +90,7 @@ static int take_zeros(struct importing *in, const struct blm_view *view)
 		n = blm_incoming_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
 	if (n <= 0 || is_zero(in->from.block, (size_t)n))
 		return n < 0 ? (int)n : 0;
-	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.shown, (unsigned long long)in->from.end);
+	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.display, (unsigned long long)in->from.end);
 }
 
 /* What some formats' files have behind the bits: the tail, which was looked at; nothing; what its user put there, which is kept. */
@@ -107,10 +107,10 @@ static int take_end(struct importing *in, struct blm_view *view)
 	if (n <= 0)
 		return (int)n;
 	if (in->from.format->exact)
-		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.shown,
+		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.display,
 				(unsigned long long)in->from.end + in->outline->tail_bytes);
 	if ((size_t)n > BLM_ORIGIN_BYTES - head)
-		return blm_fail(-EFBIG, "%s: has more than %zu bytes of other data behind its bits; take them off first", in->from.shown,
+		return blm_fail(-EFBIG, "%s: has more than %zu bytes of other data behind its bits; take them off first", in->from.display,
 				BLM_ORIGIN_BYTES - head);
 	constant = malloc(sizeof(*constant));
 	if (!constant)
@@ -185,7 +185,7 @@ static int fill(struct blm_view *view, void *context)
 	if (r == 0)
 		r = blm_incoming_rest(&in->from);
 	if (r == 0)
-		r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.shown);
+		r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.display);
 	if (r == 0)
 		r = count_keys(in, view);
 	return r < 0 ? r : settle_space(in, view);
@@ -199,7 +199,7 @@ static int outline_of_whole(struct importing *in)
 
 	memset(in->outline, 0, sizeof(*in->outline));
 	if (r == 0)
-		r = in->from.format->outline(in->outline, in->whole, (size_t)in->from.at, in->from.how, in->from.shown);
+		r = in->from.format->outline(in->outline, in->whole, (size_t)in->from.at, in->from.how, in->from.display);
 	if (r == 0)
 		blm_outline_open_family(in->outline, in->from.format);
 	return r;
@@ -208,7 +208,7 @@ static int outline_of_whole(struct importing *in)
 static int fill_of_whole(struct blm_view *view, void *context)
 {
 	struct importing *in = context;
-	int r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how, in->from.shown);
+	int r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how, in->from.display);
 
 	if (r < 0)
 		return r;
@@ -216,7 +216,7 @@ static int fill_of_whole(struct blm_view *view, void *context)
 		blm_clear_padding(&view->part[i]);
 		mark_range(&view->part[i], view->part[i].bytes, view->part[i].shape.bytes);
 	}
-	r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.shown);
+	r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.display);
 	if (r == 0)
 		r = count_keys(in, view);
 	return r < 0 ? r : blm_incoming_rest(&in->from);
@@ -225,7 +225,7 @@ static int fill_of_whole(struct blm_view *view, void *context)
 static int import(struct blm_filter **ret, struct blm_store *store, const char *name, struct importing *in)
 {
 	struct blm_making *making = malloc(sizeof(*making));
-	int r = making ? blm_format_check_given(in->from.format, in->from.how, in->from.shown) : blm_fail(-ENOMEM, "%s: out of memory", in->from.shown);
+	int r = making ? blm_format_check_given(in->from.format, in->from.how, in->from.display) : blm_fail(-ENOMEM, "%s: out of memory", in->from.display);
 
 	if (r == 0)
 		r = in->from.format->outline ? outline_of_whole(in) : read_outline(in);
@@ -242,13 +242,13 @@ static int import(struct blm_filter **ret, struct blm_store *store, const char *
 
 /* known: how much comes, by the nature of the source; 0: that is open. */
 static int import_from(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
-		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known, const char *shown)
+		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known, const char *display)
 {
 	struct importing in = { .outline = calloc(1, sizeof(*in.outline)), .made = name ? name : "(memory)" };
-	int r = blm_incoming_open(&in.from, how ? how : &by_default, from, file, known, shown);
+	int r = blm_incoming_open(&in.from, how ? how : &by_default, from, file, known, display);
 
 	if (r == 0 && !in.outline)
-		r = blm_fail(-ENOMEM, "%s: out of memory", shown);
+		r = blm_fail(-ENOMEM, "%s: out of memory", display);
 	if (r == 0)
 		r = import(ret, store, name, &in);
 	blm_incoming_close(&in.from);

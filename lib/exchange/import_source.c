@@ -62,7 +62,7 @@ static int no_format(const struct blm_incoming *in, const uint8_t *bytes, size_t
 {
 	const char *words = in->how->format || in->how->base64 ? NULL : something_else(bytes, count);
 
-	return err == -EBADMSG && words ? blm_fail(err, "%s: %s%s", in->shown, in->layers ? "in gzip: " : "", words) : err;
+	return err == -EBADMSG && words ? blm_fail(err, "%s: %s%s", in->display, in->layers ? "in gzip: " : "", words) : err;
 }
 
 /* A file in gzip is what is in it, where that is usual. How much comes is then open. */
@@ -77,7 +77,7 @@ static int gunzip(struct blm_incoming *in, const uint8_t **bytes, int64_t *n)
 	in->file = NULL;	/* what is packed is at hand, not this */
 	in->most = in->how->max_bytes ? in->how->max_bytes : MOST_UNTOLD;
 	in->below[in->layers++] = in->from;
-	r = blm_reader_stage(&in->from, &blm_stage_gzip, in->shown);
+	r = blm_reader_stage(&in->from, &blm_stage_gzip, in->display);
 	if (r == 0)
 		r = blm_reader_peeking(&in->from);
 	if (r < 0)
@@ -102,17 +102,17 @@ static int go_within(struct blm_incoming *in, const uint8_t *bytes, size_t count
 	int r;
 
 	if (in->how->base64 && format->within_if_named && in->how->record)
-		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not named (blm_exchange.record)", in->shown);
+		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not named (blm_exchange.record)", in->display);
 	if (in->how->base64 || !is_within(in, bytes, count))
-		return asked ? blm_fail(-EINVAL, "%s: no Parquet file, so it has no columns and row groups", in->shown) : 0;
+		return asked ? blm_fail(-EINVAL, "%s: no Parquet file, so it has no columns and row groups", in->display) : 0;
 	if (!in->file)
-		return blm_fail(-ESPIPE, "%s: such a file is read from its end, so that it must be a file by its name, and no pipe", in->shown);
-	r = format->locate(&in->piece, in->file, in->how, in->shown);
+		return blm_fail(-ESPIPE, "%s: such a file is read from its end, so that it must be a file by its name, and no pipe", in->display);
+	r = format->locate(&in->piece, in->file, in->how, in->display);
 	if (r < 0)
 		return r;
 	in->known = in->piece.bytes;
 	in->from = blm_reader_close(in->from);
-	return blm_reader_piece(&in->from, &in->piece, in->file, in->shown);
+	return blm_reader_piece(&in->from, &in->piece, in->file, in->display);
 }
 
 /* Finds the format if it is not named, and stacks the layers of its text form. */
@@ -124,7 +124,7 @@ static int unpack(struct blm_incoming *in)
 	int r = 0;
 
 	if (in->how->base64)
-		r = blm_reader_stage(&in->from, layer->stage, in->shown);
+		r = blm_reader_stage(&in->from, layer->stage, in->display);
 	if (r == 0)
 		r = blm_reader_peeking(&in->from);
 	if (r == 0 && (n = blm_reader_peek(in->from, &bytes, SNIFF)) < 0)
@@ -132,28 +132,28 @@ static int unpack(struct blm_incoming *in)
 	if (r == 0)
 		r = gunzip(in, &bytes, &n);
 	if (r == 0 && n == 0)
-		return blm_fail(-ENODATA, "%s: empty", in->shown);
+		return blm_fail(-ENODATA, "%s: empty", in->display);
 	if (r == 0 && !in->how->format && !in->how->base64 && looks_like_base64(bytes, (size_t)n))
-		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so (blm_exchange.base64)", in->shown);
+		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so (blm_exchange.base64)", in->display);
 	if (r == 0)
 		r = no_format(in, bytes, (size_t)n,
-			      blm_find_format(&in->format, in->how->format, bytes, (size_t)n, in->how->base64, in->shown));
+			      blm_find_format(&in->format, in->how->format, bytes, (size_t)n, in->how->base64, in->display));
 	if (r == 0)
 		r = go_within(in, bytes, (size_t)n);
 	for (layer = in->format ? in->format->text + 1 : layer; r == 0 && in->how->base64 && layer->stage; layer++) {
 		in->below[in->layers++] = in->from;
-		r = blm_reader_stage(&in->from, layer->stage, in->shown);
+		r = blm_reader_stage(&in->from, layer->stage, in->display);
 	}
 	return r;
 }
 
 int blm_incoming_open(struct blm_incoming *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
-		      uint64_t known, const char *shown)
+		      uint64_t known, const char *display)
 {
-	*in = (struct blm_incoming){ .from = from, .file = file, .how = how, .shown = shown, .known = known,
+	*in = (struct blm_incoming){ .from = from, .file = file, .how = how, .display = display, .known = known,
 				     .block = malloc(BLM_INCOMING_BLOCK) };
 	in->most = how->max_bytes ? how->max_bytes : how->base64 || !known ? MOST_UNTOLD : UINT64_MAX;
-	return in->block ? unpack(in) : blm_fail(-ENOMEM, "%s: out of memory", shown);
+	return in->block ? unpack(in) : blm_fail(-ENOMEM, "%s: out of memory", display);
 }
 
 void blm_incoming_close(struct blm_incoming *in)
@@ -171,7 +171,7 @@ int blm_incoming_head(struct blm_incoming *in)
 	int64_t n;
 
 	in->head = malloc(in->format->head_bytes + 1);
-	n = in->head ? blm_read_full(in->from, in->head, in->format->head_bytes) : blm_fail(-ENOMEM, "%s: out of memory", in->shown);
+	n = in->head ? blm_read_full(in->from, in->head, in->format->head_bytes) : blm_fail(-ENOMEM, "%s: out of memory", in->display);
 	if (n < 0)
 		return (int)n;
 	in->head_count = (size_t)n;
@@ -182,10 +182,10 @@ int blm_incoming_expect(struct blm_incoming *in, uint64_t end)
 {
 	in->end = end;
 	if (end > in->most)
-		return blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed (blm_exchange.max_bytes)", in->shown,
+		return blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed (blm_exchange.max_bytes)", in->display,
 				(unsigned long long)end, (unsigned long long)in->most);
 	if (in->known && !in->how->base64 && !in->format->cut && end > in->known)
-		return blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", in->shown,
+		return blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", in->display,
 				(unsigned long long)in->known, (unsigned long long)end);
 	return 0;
 }
@@ -220,7 +220,7 @@ int blm_incoming_take(struct blm_incoming *in, uint8_t *room, size_t bytes)
 		return 0;
 	}
 	if ((size_t)n < bytes)
-		return blm_fail(-ENODATA, "%s: ends after %llu bytes; by its header it has %llu: it was cut", in->shown,
+		return blm_fail(-ENODATA, "%s: ends after %llu bytes; by its header it has %llu: it was cut", in->display,
 				(unsigned long long)in->at, (unsigned long long)in->end);
 	return 0;
 }
@@ -244,14 +244,14 @@ int blm_incoming_whole(struct blm_incoming *in, uint8_t **ret)
 			uint8_t *more = realloc(*ret, room = 2 * room + BLM_INCOMING_BLOCK);
 
 			if (!more)
-				return blm_fail(-ENOMEM, "%s: out of memory", in->shown);
+				return blm_fail(-ENOMEM, "%s: out of memory", in->display);
 			*ret = more;
 		}
 		n = blm_read_full(in->from, *ret + in->at, BLM_INCOMING_BLOCK);
 		in->at += n > 0 ? (uint64_t)n : 0;
 	} while (n > 0 && in->at <= in->most);
 	if (n >= 0 && in->at > in->most)
-		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->shown, (unsigned long long)in->most);
+		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->display, (unsigned long long)in->most);
 	return n < 0 ? (int)n : 0;
 }
 
@@ -268,7 +268,7 @@ static int read_to_end(struct blm_incoming *in, struct blm_reader *from)
 		}
 	}
 	if (n >= 0 && in->at > in->most)
-		return blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->shown,
+		return blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->display,
 				(unsigned long long)in->most);
 	return n < 0 ? (int)n : 0;
 }

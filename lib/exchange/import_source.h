@@ -22,7 +22,7 @@ struct blm_incoming {
 	unsigned layers;
 	const struct blm_exchange *how;
 	const struct blm_format *format;
-	const char *shown;
+	const char *display;
 	uint8_t *head;			/* its first bytes, head_bytes of the format or all there are */
 	size_t head_count;
 	uint64_t most;			/* bytes that may come */
@@ -38,7 +38,7 @@ struct blm_incoming {
  * the source; 0: that is open.
  */
 int blm_incoming_open(struct blm_incoming *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
-		      uint64_t known, const char *shown);
+		      uint64_t known, const char *display);
 void blm_incoming_close(struct blm_incoming *in);
 
 /* Reads the head. */

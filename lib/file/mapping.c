@@ -359,9 +359,9 @@ int blm_image_check(struct blm_image *image, const char *path, struct blm_conten
 	return r;
 }
 
-int blm_constant_begin(struct blm_constant *c, const char *shown)
+int blm_constant_begin(struct blm_constant *c, const char *display)
 {
-	int r = blm_random(c->uuid, sizeof(c->uuid), shown);
+	int r = blm_random(c->uuid, sizeof(c->uuid), display);
 
 	if (r < 0)
 		return r;

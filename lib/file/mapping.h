@@ -66,7 +66,7 @@ uint64_t blm_check_record(const struct blm_record *record, const uint8_t uuid[16
 void blm_template_id(const struct blm_template_fields *fields, uint8_t ret[16]);
 
 /* What the constant pages of all our files have in common, and a random uuid and the time, which one file has. */
-int blm_constant_begin(struct blm_constant *constant, const char *shown);
+int blm_constant_begin(struct blm_constant *constant, const char *display);
 
 /*
  * Make a header whole that has its constant page but the checksum, and the entries of its parts but offsets and checksums: the

@@ -41,15 +41,15 @@ static bool may_be_shared_long(enum blm_lock_of what)
 static int refuse(int fd, int pid)
 {
 	char link[64], *name;
-	const char *shown;
+	const char *display;
 	int r;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	name = realpath(link, NULL);
-	shown = name ? name : "a filter's file";
-	r = pid ? blm_fail(-EBUSY, "%s: process %d reads it and holds a lock that its writers need; end that process or try again later", shown, pid)
+	display = name ? name : "a filter's file";
+	r = pid ? blm_fail(-EBUSY, "%s: process %d reads it and holds a lock that its writers need; end that process or try again later", display, pid)
 		: blm_fail(-EBUSY, "%s: a process that reads it holds a lock that its writers need; find it by `lsof` as root, or try again later",
-			   shown);
+			   display);
 	free(name);
 	return r;
 }

@@ -36,7 +36,7 @@ struct coded {
 	const uint8_t *bytes;
 	uint64_t bits, at, first;	/* of bytes: how many, the next one, where the codes begin */
 	uint64_t count, done, last;
-	const char *shown;
+	const char *display;
 };
 
 static bool next_bit(struct coded *c)
@@ -58,7 +58,7 @@ static int begin(struct golomb_numbers *n)
 
 static int cut(const struct coded *c)
 {
-	return blm_fail(-ENODATA, "%s: ends in number %llu of %llu: it was cut", c->shown, (unsigned long long)c->done + 1, (unsigned long long)c->count);
+	return blm_fail(-ENODATA, "%s: ends in number %llu of %llu: it was cut", c->display, (unsigned long long)c->done + 1, (unsigned long long)c->count);
 }
 
 static int end(const struct coded *c)
@@ -67,7 +67,7 @@ static int end(const struct coded *c)
 
 	while (rest.at < rest.bits)
 		if (rest.bits - rest.at >= 8 || next_bit(&rest))
-			return blm_fail(-EBADMSG, "%s: goes on behind the last of its %llu numbers", c->shown, (unsigned long long)c->count);
+			return blm_fail(-EBADMSG, "%s: goes on behind the last of its %llu numbers", c->display, (unsigned long long)c->count);
 	return 0;
 }
 
@@ -86,41 +86,41 @@ static int next(struct golomb_numbers *n, uint64_t *ret)
 		r = r << 1 | next_bit(c);
 	c->last += q << RICE_BITS | r;
 	if (c->last >= c->count * MODULUS)
-		return blm_fail(-EBADMSG, "%s: number %llu is %llu, which is not below %llu * %d", c->shown, (unsigned long long)c->done + 1,
+		return blm_fail(-EBADMSG, "%s: number %llu is %llu, which is not below %llu * %d", c->display, (unsigned long long)c->done + 1,
 				(unsigned long long)c->last, (unsigned long long)c->count, MODULUS);
 	c->done++;
 	*ret = c->last;
 	return 1;
 }
 
-static int open_file(struct coded *ret, const uint8_t *bytes, size_t count, const char *shown)
+static int open_file(struct coded *ret, const uint8_t *bytes, size_t count, const char *display)
 {
-	struct coded c = { .numbers = { begin, next }, .bytes = bytes, .bits = 8 * (uint64_t)count, .shown = shown };
+	struct coded c = { .numbers = { begin, next }, .bytes = bytes, .bits = 8 * (uint64_t)count, .display = display };
 
 	c.first = 8 * compact_size(bytes, count, &c.count);
 	if (!c.first)
-		return blm_fail(count ? -EBADMSG : -ENODATA, "%s: does not begin with the number of its items, in the shortest form", shown);
+		return blm_fail(count ? -EBADMSG : -ENODATA, "%s: does not begin with the number of its items, in the shortest form", display);
 	if (c.count > UINT32_MAX)
-		return blm_fail(-EBADMSG, "%s: says that it has %llu items, more than 2^32 - 1", shown, (unsigned long long)c.count);
+		return blm_fail(-EBADMSG, "%s: says that it has %llu items, more than 2^32 - 1", display, (unsigned long long)c.count);
 	if (c.count > c.bits / (RICE_BITS + 1))
-		return blm_fail(-ENODATA, "%s: says that it has %llu items, more than there are bits for: it was cut", shown, (unsigned long long)c.count);
+		return blm_fail(-ENODATA, "%s: says that it has %llu items, more than there are bits for: it was cut", display, (unsigned long long)c.count);
 	*ret = c;
 	return 0;
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_part_entry *part = &ret->contents.part[0];
 	struct blm_shape shape = { .cells = MODULUS };
 	struct coded coded;
-	int r = open_file(&coded, bytes, count, shown);
+	int r = open_file(&coded, bytes, count, display);
 
 	if (r < 0)
 		return r;
 	if (how->seed_count != 2)
 		return blm_fail(-EINVAL, "%s: the key of its hash is needed, which it does not have itself: the first 16 bytes of the block's hash, as two "
-				"seeds (blm_exchange.seeds)", shown);
+				"seeds (blm_exchange.seeds)", display);
 	if (coded.count)
 		shape.cells *= coded.count;
 	r = blm_golomb_fit(&shape, &coded.numbers, coded.count);
@@ -148,10 +148,10 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return 0;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct coded coded;
-	int r = open_file(&coded, bytes, count, shown);
+	int r = open_file(&coded, bytes, count, display);
 
 	return r < 0 ? r : blm_golomb_write(part, &coded.numbers, coded.count);
 }
@@ -205,21 +205,21 @@ static int put_count(struct out *out, uint64_t count)
 }
 
 /* What another maker, or a merge, made larger than its numbers has no such file. */
-static int check(const struct blm_outline *o, const struct blm_part *part, const char *shown)
+static int check(const struct blm_outline *o, const struct blm_part *part, const char *display)
 {
 	uint64_t count;
 
 	if (part->kind != &blm_kind_golomb)
-		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has only golomb filters", shown);
+		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has only golomb filters", display);
 	count = blm_golomb_count(part);
 	if (count > UINT32_MAX || part->shape.cells != (count ? count : 1) * MODULUS)
 		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has filters whose range is %d times their number of keys (option modulus=%d); this one has %llu "
-				"keys and a range of %llu", shown, MODULUS, MODULUS, (unsigned long long)count, (unsigned long long)part->shape.cells);
+				"keys and a range of %llu", display, MODULUS, MODULUS, (unsigned long long)count, (unsigned long long)part->shape.cells);
 	return 0;
 }
 
 /* As many as it says, so that a few bytes that say otherwise do not come to a file of any length. */
-static int count_numbers(const struct blm_part *part, const char *shown)
+static int count_numbers(const struct blm_part *part, const char *display)
 {
 	uint64_t number, count = 0;
 	struct golomb_cursor c;
@@ -229,20 +229,20 @@ static int count_numbers(const struct blm_part *part, const char *shown)
 	while ((r = c.numbers.next(&c.numbers, &number)) == 1)
 		count++;
 	if (r == 0 && count != blm_golomb_count(part))
-		return blm_fail(-EUCLEAN, "%s: has %llu numbers and says that it has %llu", shown, (unsigned long long)count,
+		return blm_fail(-EUCLEAN, "%s: has %llu numbers and says that it has %llu", display, (unsigned long long)count,
 				(unsigned long long)blm_golomb_count(part));
-	return r < 0 ? blm_fail(r, "%s: %s", shown, strdupa(blm_why())) : 0;
+	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_why())) : 0;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
 {
 	struct golomb_cursor c;
 	struct out out = { .to = to };
 	uint64_t number, last = 0, count;
-	int r = check(o, part, shown);
+	int r = check(o, part, display);
 
 	if (r == 0)
-		r = count_numbers(part, shown);
+		r = count_numbers(part, display);
 	if (r < 0)
 		return r;
 	count = blm_golomb_count(part);
@@ -251,7 +251,7 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part, 
 	for (uint64_t i = 0; r == 0 && i < count; i++) {
 		r = c.numbers.next(&c.numbers, &number);
 		if (r == 0)
-			return blm_fail(-EUCLEAN, "%s: has fewer numbers than it says", shown);
+			return blm_fail(-EUCLEAN, "%s: has fewer numbers than it says", display);
 		r = r < 0 ? r : put_code(&out, number - last);
 		last = number;
 	}

@@ -18,14 +18,14 @@ enum { UPDATE_ALL = 1 };
 static const struct blm_wire_tail tail = { .probes = 4, .flags = true, .usual_flags = UPDATE_ALL };
 extern const struct blm_format blm_format_bip37;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	return blm_wire_parse(ret, &blm_format_bip37, &tail, head, count, shown);
+	return blm_wire_parse(ret, &blm_format_bip37, &tail, head, count, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
-	return blm_wire_lay_out(o, &tail, head, shown);
+	return blm_wire_lay_out(o, &tail, head, display);
 }
 
 /* By Bitcoin Core's own steps, which round down. */

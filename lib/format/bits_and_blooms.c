@@ -16,10 +16,10 @@ enum { HEAD = 24 };
 static const char *const families[] = { "murmur3-x64-128", NULL }, *const rules[] = { "four-words", NULL };
 extern const struct blm_format blm_format_bits_and_blooms;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .seed_count = 1, .offset = HEAD };
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
@@ -27,12 +27,12 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.probes = blm_get_big(head + 8, 8);
 	a.bytes = a.cells / 64 * 8 + (a.cells % 64 ? 8 : 0);
 	if (blm_get_big(head + 16, 8) != a.cells)
-		return blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", shown, (unsigned long long)a.cells,
+		return blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display, (unsigned long long)a.cells,
 				(unsigned long long)blm_get_big(head + 16, 8));
-	return blm_outline_set(ret, &blm_format_bits_and_blooms, &a, shown);
+	return blm_outline_set(ret, &blm_format_bits_and_blooms, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	uint64_t cells = le64toh(t->cells);

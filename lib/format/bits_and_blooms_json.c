@@ -82,17 +82,17 @@ static bool take_member(struct json *j)
 	     : *name == 'b' && !j->b && take_text(j, &j->b, &j->chars);
 }
 
-static int parse(struct json *ret, const uint8_t *bytes, size_t count, const char *shown)
+static int parse(struct json *ret, const uint8_t *bytes, size_t count, const char *display)
 {
 	struct json j = { .at = (const char *)bytes, .end = (const char *)bytes + count };
 	bool well = take(&j, '{') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, '}');
 
 	if (!well)
-		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of m, k and b, from byte %zu on%s", shown,
+		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of m, k and b, from byte %zu on%s", display,
 				(size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut" : "");
 	pass_space(&j);
 	if (j.at < j.end)
-		return blm_fail(-EBADMSG, "%s: goes on behind its object", shown);
+		return blm_fail(-EBADMSG, "%s: goes on behind its object", display);
 	*ret = j;
 	return 0;
 }
@@ -102,41 +102,41 @@ static uint64_t bytes_of_words(uint64_t cells)
 	return cells / 64 * 8 + (cells % 64 ? 8 : 0);
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .seed_count = 1 };
 	struct json j;
-	int r = parse(&j, bytes, count, shown);
+	int r = parse(&j, bytes, count, display);
 
 	if (r < 0)
 		return r;
 	a.cells = j.m;
 	a.probes = j.k;
-	r = blm_outline_set(ret, &blm_format_bits_and_blooms_json, &a, shown);
+	r = blm_outline_set(ret, &blm_format_bits_and_blooms_json, &a, display);
 	if (r == 0 && j.chars != (LENGTH + bytes_of_words(j.m) + 2) / 3 * 4)
-		r = blm_fail(-EBADMSG, "%s: b has %zu characters; for %llu bits it has %llu", shown, j.chars, (unsigned long long)j.m,
+		r = blm_fail(-EBADMSG, "%s: b has %zu characters; for %llu bits it has %llu", display, j.chars, (unsigned long long)j.m,
 			     (unsigned long long)((LENGTH + bytes_of_words(j.m) + 2) / 3 * 4));
 	ret->contents.constant.origin = htole32(blm_format_bits_and_blooms_json.id);
 	ret->end = count;
 	return r;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	size_t words = (size_t)bytes_of_words(part->shape.cells), n = 0;
 	uint8_t *b;
 	struct json j;
-	int r = parse(&j, bytes, count, shown);
+	int r = parse(&j, bytes, count, display);
 
 	if (r < 0)
 		return r;
 	b = malloc(LENGTH + words);
 	if (!b)
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	if (sodium_base642bin(b, LENGTH + words, j.b, j.chars, NULL, &n, NULL, sodium_base64_VARIANT_URLSAFE) != 0 || n != LENGTH + words)
-		r = blm_fail(-EBADMSG, "%s: b is not the base64 of bytes, in the alphabet for URLs", shown);
+		r = blm_fail(-EBADMSG, "%s: b is not the base64 of bytes, in the alphabet for URLs", display);
 	else if (blm_get_big(b, LENGTH) != part->shape.cells)
-		r = blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", shown, (unsigned long long)part->shape.cells,
+		r = blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display, (unsigned long long)part->shape.cells,
 			     (unsigned long long)blm_get_big(b, LENGTH));
 	else
 		memcpy(part->bytes, b + LENGTH, words);
@@ -175,7 +175,7 @@ static int write_bits(const struct blm_part *part, struct blm_writer *to)
 	return r;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
 {
 	char begin[64];
 	int n = snprintf(begin, sizeof(begin), "{\"m\":%llu,\"k\":%u,\"b\":\"", (unsigned long long)part->shape.cells, part->shape.probes);

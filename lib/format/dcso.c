@@ -35,15 +35,15 @@ static bool begins(const uint8_t *bytes, size_t count)
 	return rate > 0 && rate < 1 && fabs(cells_for((double)blm_get_little(bytes + CAPACITY, 8), rate) - (double)blm_get_little(bytes + CELLS, 8)) <= 1;
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .offset = HEAD };
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
 	if (head[0] != 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: version %u of DCSO's format; only 1 is known", shown, head[0]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: version %u of DCSO's format; only 1 is known", display, head[0]);
 	a.capacity = blm_get_little(head + CAPACITY, 8);
 	a.rate = blm_double_of(blm_get_little(head + RATE, 8));
 	a.probes = blm_get_little(head + PROBES, 8);
@@ -53,7 +53,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	ret->keys = blm_get_little(head + KEYS, 8);
 	if (ret->keys > BLM_CAPACITY_MAX)	/* nothing that anybody has counted */
 		ret->counted = false;
-	return blm_outline_set(ret, &blm_format_dcso, &a, shown);
+	return blm_outline_set(ret, &blm_format_dcso, &a, display);
 }
 
 static void recount(uint8_t *head, uint64_t keys)
@@ -61,7 +61,7 @@ static void recount(uint8_t *head, uint64_t keys)
 	blm_put_little(head + KEYS, keys, 8);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
 	const struct blm_template_fields *t = &c->template;

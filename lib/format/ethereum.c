@@ -8,18 +8,18 @@ enum { BYTES = 256, PROBES = 3 };
 static const char *const families[] = { "keccak256", NULL }, *const rules[] = { "slices-16", NULL };
 extern const struct blm_format blm_format_ethereum;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	return blm_outline_set(ret, &blm_format_ethereum, &(struct blm_array){ .family = families[0], .rule = rules[0], .cells = 8 * BYTES,
-									       .probes = PROBES, .bytes = BYTES }, shown);
+									       .probes = PROBES, .bytes = BYTES }, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 
 	if (le64toh(t->cells) != 8 * BYTES || le32toh(t->probes) != PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; there they are %d and %d", shown, (unsigned long long)le64toh(t->cells),
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; there they are %d and %d", display, (unsigned long long)le64toh(t->cells),
 				le32toh(t->probes), 8 * BYTES, PROBES);
 	blm_outline_place(o, 0, BYTES);
 	return 0;

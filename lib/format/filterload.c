@@ -10,20 +10,20 @@ static size_t bytes_of(const struct blm_wire_tail *tail)
 }
 
 /* Sets cells, offset and bytes of the array. The head is all of the file, and has a tail behind them. */
-static int read_length(struct blm_array *ret, const uint8_t *head, size_t count, size_t tail_bytes, const char *shown)
+static int read_length(struct blm_array *ret, const uint8_t *head, size_t count, size_t tail_bytes, const char *display)
 {
 	size_t size = !count || head[0] < 0xfd ? 1 : head[0] == 0xfd ? 3 : head[0] == 0xfe ? 5 : 9;
 	uint64_t bytes;
 
 	if (count < size)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its length: it was cut", shown, count);
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its length: it was cut", display, count);
 	bytes = size == 1 ? head[0] : blm_get_little(head + 1, (unsigned)size - 1);
 	if (size > 1 && bytes < (size == 3 ? 0xfd : size == 5 ? 0x10000 : UINT64_C(0x100000000)))
-		return blm_fail(-EBADMSG, "%s: its length, %llu, is not written in the shortest form", shown, (unsigned long long)bytes);
+		return blm_fail(-EBADMSG, "%s: its length, %llu, is not written in the shortest form", display, (unsigned long long)bytes);
 	if (bytes > BLM_WIRE_BYTES)
-		return blm_fail(-EBADMSG, "%s: has %llu bytes of bits by its length, not up to %d", shown, (unsigned long long)bytes, BLM_WIRE_BYTES);
+		return blm_fail(-EBADMSG, "%s: has %llu bytes of bits by its length, not up to %d", display, (unsigned long long)bytes, BLM_WIRE_BYTES);
 	if (count < size + bytes + tail_bytes)
-		return blm_fail(-ENODATA, "%s: %zu bytes; by its length it has %llu: it was cut", shown, count,
+		return blm_fail(-ENODATA, "%s: %zu bytes; by its length it has %llu: it was cut", display, count,
 				(unsigned long long)(size + bytes + tail_bytes));
 	ret->offset = size;
 	ret->bytes = bytes;
@@ -31,36 +31,36 @@ static int read_length(struct blm_array *ret, const uint8_t *head, size_t count,
 	return 0;
 }
 
-static int check(uint64_t cells, uint64_t probes, const char *shown)
+static int check(uint64_t cells, uint64_t probes, const char *display)
 {
 	if (cells % 8 || cells > 8 * BLM_WIRE_BYTES || probes < 1 || probes > BLM_WIRE_PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %llu; it can be sent with m a multiple of 8 up to %d and k 1 to %d", shown,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %llu; it can be sent with m a multiple of 8 up to %d and k 1 to %d", display,
 				(unsigned long long)cells, (unsigned long long)probes, 8 * BLM_WIRE_BYTES, BLM_WIRE_PROBES);
 	return 0;
 }
 
-static int set_outline(struct blm_outline *ret, const struct blm_format *format, struct blm_array *a, const char *shown)
+static int set_outline(struct blm_outline *ret, const struct blm_format *format, struct blm_array *a, const char *display)
 {
 	int r;
 
 	if (!a->cells || !a->probes) {
 		if (!ret->asked_everything)
 			return blm_fail(-EBADMSG, "%s: has no %s: to Bitcoin Core that is a filter of every key, to others one of none; blm_exchange.everything takes it as "
-					"the first", shown, a->cells ? "hash functions" : "bits");
+					"the first", display, a->cells ? "hash functions" : "bits");
 		ret->everything = true;
 		a->cells = a->cells ? a->cells : 8;
 		a->probes = a->probes ? a->probes : 1;
 	}
-	r = check(a->cells, a->probes, shown);
-	return r < 0 ? r : blm_outline_set(ret, format, a, shown);
+	r = check(a->cells, a->probes, display);
+	return r < 0 ? r : blm_outline_set(ret, format, a, display);
 }
 
 int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format, const struct blm_wire_tail *tail, const uint8_t *head, size_t count,
-		   const char *shown)
+		   const char *display)
 {
 	struct blm_array a = { .family = blm_wire_families[0] };
 	const uint8_t *at;
-	int r = read_length(&a, head, count, bytes_of(tail), shown);
+	int r = read_length(&a, head, count, bytes_of(tail), display);
 
 	if (r < 0)
 		return r;
@@ -70,7 +70,7 @@ int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format, con
 	if (tail->flags)
 		ret->memo[ret->memo_bytes++] = at[tail->probes + 4];
 	ret->tail_bytes = bytes_of(tail);
-	return set_outline(ret, format, &a, shown);
+	return set_outline(ret, format, &a, display);
 }
 
 static size_t put_length(uint8_t *head, uint64_t bytes)
@@ -83,11 +83,11 @@ static size_t put_length(uint8_t *head, uint64_t bytes)
 	return size;
 }
 
-int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head, const char *shown)
+int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head, const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	uint64_t cells = le64toh(t->cells);
-	int r = check(cells, le32toh(t->probes), shown);
+	int r = check(cells, le32toh(t->probes), display);
 
 	if (r < 0)
 		return r;

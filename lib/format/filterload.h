@@ -26,8 +26,8 @@ struct blm_wire_tail {
  * It is taken where the caller asks for that, as one of the same size (or of a byte) and functions (or one), with all bits set.
  */
 int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format, const struct blm_wire_tail *tail, const uint8_t *head, size_t count,
-		   const char *shown);
-int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head, const char *shown);
+		   const char *display);
+int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head, const char *display);
 
 extern const char *const blm_wire_families[];
 extern const struct blm_layer blm_wire_text[];

@@ -74,7 +74,7 @@ struct blm_piece {
 };
 
 /* A reader of that; piece and file must stay. */
-int blm_reader_piece(struct blm_reader **ret, struct blm_piece *piece, const struct blm_bytes_at *file, const char *shown);
+int blm_reader_piece(struct blm_reader **ret, struct blm_piece *piece, const struct blm_bytes_at *file, const char *display);
 
 /* A layer of a text form. */
 struct blm_layer {
@@ -119,19 +119,19 @@ struct blm_format {
 	bool (*within)(const uint8_t *bytes, size_t count);
 	bool (*within_by_end)(const struct blm_bytes_at *file);	/* does it end like this? Asked where all of it is at hand */
 	bool within_if_named;		/* however it begins and ends, it is such a file where how->record names one of its filters */
-	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown);
+	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
 
 	/* ---- Formats whose bits lie as ours do ---- */
 	/*
 	 * Untrusted bytes: fails with words that name the field. `count` is less than head_bytes where the file is shorter. All of
 	 * ret is zero before, but what is asked.
 	 */
-	int (*parse)(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown);
+	int (*parse)(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display);
 	/*
 	 * The first bytes of a file for this filter; its contents come in native terms, and leave with the offsets and the end of the
 	 * file that is to be written. Parts keep their order. -EOPNOTSUPP, with words, for a filter that the format cannot hold.
 	 */
-	int (*lay_out)(struct blm_outline *outline, uint8_t *head, const char *shown);
+	int (*lay_out)(struct blm_outline *outline, uint8_t *head, const char *display);
 	/* Brings the count of keys that the first bytes tell up to date; NULL: they tell none. */
 	void (*recount)(uint8_t *head, uint64_t keys);
 	/*
@@ -145,9 +145,9 @@ struct blm_format {
 	 * A whole file, untrusted, and what the caller knows of it: the outline of a filter; then its data, of the same file, into its first
 	 * part and those behind that, which are zeros. The other way round, all of the file.
 	 */
-	int (*outline)(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown);
-	int (*fill)(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown);
-	int (*write)(const struct blm_outline *outline, const struct blm_part *part, struct blm_writer *to, const char *shown);
+	int (*outline)(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display);
+	int (*fill)(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display);
+	int (*write)(const struct blm_outline *outline, const struct blm_part *part, struct blm_writer *to, const char *display);
 };
 
 enum { BLM_HEAD_MOST = 256 << 10 };
@@ -208,7 +208,7 @@ struct blm_array {
 };
 
 /* Sets an outline of it, after checking what is untrusted: cells, probes, and that they go with the rule. */
-int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *array, const char *shown);
+int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *array, const char *display);
 
 /* The entry of the one part whose bits begin there: for lay_out(), which has set the template already. */
 void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes);
@@ -217,7 +217,7 @@ void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes);
 unsigned blm_outline_stages(const struct blm_outline *o);
 
 /* Fails where a file is shorter than its header. */
-int blm_outline_long_enough(size_t count, size_t head_bytes, const char *shown);
+int blm_outline_long_enough(size_t count, size_t head_bytes, const char *display);
 
 /* m = -n ln p / (ln 2)^2, as most programs begin. */
 double blm_least_bits(uint64_t capacity, double rate);
@@ -229,7 +229,7 @@ const char *blm_format_families(const struct blm_format *format, char *buffer, s
  * What a file of this format says of itself, with its origin noted, and a family that it may have. head: its first bytes,
  * head_bytes of the format, or less if it is shorter.
  */
-int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown);
+int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *display);
 
 /* The template is of this family, whose seeds are those of the file, or zeros. */
 void blm_outline_set_family(struct blm_template_fields *t, const struct blm_family *family);

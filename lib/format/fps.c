@@ -54,7 +54,7 @@ static bool begins_with(const struct span *line, const char *text)
 	return line->count >= strlen(text) && !memcmp(line->at, text, strlen(text));
 }
 
-static int read_header(struct fps *ret, struct span *left, const char *shown)
+static int read_header(struct fps *ret, struct span *left, const char *display)
 {
 	struct span line, whole;
 
@@ -66,17 +66,17 @@ static int read_header(struct fps *ret, struct span *left, const char *shown)
 			continue;
 		for (const char *c = line.at + 10; c < line.at + line.count; c++) {
 			if (*c < '0' || *c > '9' || ret->bits > MOST_BITS)
-				return blm_fail(-EBADMSG, "%s: its num_bits is no number up to %d", shown, MOST_BITS);
+				return blm_fail(-EBADMSG, "%s: its num_bits is no number up to %d", display, MOST_BITS);
 			ret->bits = 10 * ret->bits + (uint64_t)(*c - '0');
 		}
 		if (!ret->bits)
-			return blm_fail(-EBADMSG, "%s: its num_bits is 0", shown);
+			return blm_fail(-EBADMSG, "%s: its num_bits is 0", display);
 	}
 	return 0;
 }
 
 /* The next fingerprint, and what is behind its tab in the line. number: from 1, for messages. 1, or 0 at the end. */
-static int next_print(struct fps *ret, struct span *ret_text, struct span *left, uint64_t number, const char *shown)
+static int next_print(struct fps *ret, struct span *ret_text, struct span *left, uint64_t number, const char *display)
 {
 	struct span line, whole;
 	const char *tab;
@@ -87,7 +87,7 @@ static int next_print(struct fps *ret, struct span *ret_text, struct span *left,
 	tab = memchr(line.at, '\t', line.count);
 	digits = tab ? (size_t)(tab - line.at) : 0;
 	if (!digits || *line.at == '#' || whole.count == digits + 1)	/* what is kept of a line is never nothing */
-		return blm_fail(-EBADMSG, "%s: fingerprint %llu is not digits, a tab and an id", shown, (unsigned long long)number);
+		return blm_fail(-EBADMSG, "%s: fingerprint %llu is not digits, a tab and an id", display, (unsigned long long)number);
 	ret->digits = (struct span){ line.at, digits };
 	ret->tail = (struct span){ tab + 1, whole.count - digits - 1 };
 	*ret_text = (struct span){ tab + 1, line.count - digits - 1 };
@@ -95,14 +95,14 @@ static int next_print(struct fps *ret, struct span *ret_text, struct span *left,
 }
 
 /* The fingerprint of that ID; or, of NULL, the only one that there is. */
-static int find(struct fps *ret, struct span *left, const char *id, const char *shown)
+static int find(struct fps *ret, struct span *left, const char *id, const char *display)
 {
 	struct fps one = *ret;
 	uint64_t all = 0, found = 0;
 	struct span text = { 0 };
 	int r;
 
-	while ((r = next_print(&one, &text, left, all + 1, shown)) > 0) {
+	while ((r = next_print(&one, &text, left, all + 1, display)) > 0) {
 		const char *more = memchr(text.at, '\t', text.count);
 		size_t chars = more ? (size_t)(more - text.at) : text.count;
 
@@ -115,12 +115,12 @@ static int find(struct fps *ret, struct span *left, const char *id, const char *
 	if (r < 0)
 		return r;
 	if (!all)
-		return blm_fail(-ENODATA, "%s: has no fingerprint", shown);
+		return blm_fail(-ENODATA, "%s: has no fingerprint", display);
 	if (!id && all > 1)
-		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the filter is to be (blm_exchange.record)", shown, (unsigned long long)all);
+		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the filter is to be (blm_exchange.record)", display, (unsigned long long)all);
 	if (!found)
-		return blm_fail(-ENOENT, "%s: none of its %llu fingerprints has the id \"%s\"", shown, (unsigned long long)all, id);
-	return found == 1 ? 0 : blm_fail(-ENOTUNIQ, "%s: %llu of its fingerprints have the id \"%s\"", shown, (unsigned long long)found, id);
+		return blm_fail(-ENOENT, "%s: none of its %llu fingerprints has the id \"%s\"", display, (unsigned long long)all, id);
+	return found == 1 ? 0 : blm_fail(-ENOTUNIQ, "%s: %llu of its fingerprints have the id \"%s\"", display, (unsigned long long)found, id);
 }
 
 /* A digit's value; 16: it is none. */
@@ -137,46 +137,46 @@ static uint8_t byte_at(const struct fps *f, size_t i)
 	return (uint8_t)(digit(f->digits.at[2 * i]) << 4 | digit(f->digits.at[2 * i + 1]));
 }
 
-static int check_digits(const struct fps *f, uint64_t cells, const char *shown)
+static int check_digits(const struct fps *f, uint64_t cells, const char *display)
 {
 	if (f->digits.count != (cells + 7) / 8 * 2)
-		return blm_fail(-EBADMSG, "%s: a fingerprint of %llu bits has %zu digits", shown, (unsigned long long)cells, f->digits.count);
+		return blm_fail(-EBADMSG, "%s: a fingerprint of %llu bits has %zu digits", display, (unsigned long long)cells, f->digits.count);
 	for (size_t i = 0; i < f->digits.count; i++)
 		if (digit(f->digits.at[i]) == 16)
-			return blm_fail(-EBADMSG, "%s: character %zu of the fingerprint is no hexadecimal digit", shown, i + 1);
+			return blm_fail(-EBADMSG, "%s: character %zu of the fingerprint is no hexadecimal digit", display, i + 1);
 	if (cells % 8 && byte_at(f, f->digits.count / 2 - 1) >> cells % 8)
-		return blm_fail(-EBADMSG, "%s: the fingerprint has bits past its last", shown);
+		return blm_fail(-EBADMSG, "%s: the fingerprint has bits past its last", display);
 	return 0;
 }
 
-static int parse(struct fps *ret, uint64_t *ret_cells, const uint8_t *bytes, size_t count, const char *id, const char *shown)
+static int parse(struct fps *ret, uint64_t *ret_cells, const uint8_t *bytes, size_t count, const char *id, const char *display)
 {
 	struct span left = { (const char *)bytes, count };
-	int r = read_header(ret, &left, shown);
+	int r = read_header(ret, &left, display);
 
 	if (r == 0)
-		r = find(ret, &left, id, shown);
+		r = find(ret, &left, id, display);
 	if (r < 0)
 		return r;
 	*ret_cells = ret->bits ? ret->bits : 4 * ret->digits.count;
 	if (*ret_cells > MOST_BITS)
-		return blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", shown, MOST_BITS);
-	return check_digits(ret, *ret_cells, shown);
+		return blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", display, MOST_BITS);
+	return check_digits(ret, *ret_cells, display);
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .kind = kinds[0], .family = families[0], .probes = 1 };
 	struct blm_constant *c = &ret->contents.constant;
 	struct fps f;
-	int r = parse(&f, &a.cells, bytes, count, how->record, shown);
+	int r = parse(&f, &a.cells, bytes, count, how->record, display);
 
 	if (r == 0 && f.header.count + f.tail.count > BLM_ORIGIN_BYTES)
-		r = blm_fail(-EFBIG, "%s: more than %d bytes before the first fingerprint and behind this one; take some off first", shown, BLM_ORIGIN_BYTES);
+		r = blm_fail(-EFBIG, "%s: more than %d bytes before the first fingerprint and behind this one; take some off first", display, BLM_ORIGIN_BYTES);
 	if (r < 0)
 		return r;
 	a.capacity = a.cells;
-	r = blm_outline_set(ret, &blm_format_fps, &a, shown);
+	r = blm_outline_set(ret, &blm_format_fps, &a, display);
 	c->origin = htole32(blm_format_fps.id);
 	c->origin_bytes = htole32((uint32_t)(f.header.count + f.tail.count));
 	memcpy(c->origin_head, f.header.at, f.header.count);
@@ -185,11 +185,11 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return r;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	uint64_t cells;
 	struct fps f;
-	int r = parse(&f, &cells, bytes, count, how->record, shown);
+	int r = parse(&f, &cells, bytes, count, how->record, display);
 
 	for (size_t i = 0; r == 0 && i < f.digits.count / 2; i++)
 		part->bytes[i] = byte_at(&f, i);
@@ -198,32 +198,32 @@ static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const
 
 /* ---- All of a file ---- */
 
-int blm_fps_begin(struct blm_fps *ret, const void *bytes, size_t count, const char *shown)
+int blm_fps_begin(struct blm_fps *ret, const void *bytes, size_t count, const char *display)
 {
 	struct span left = { bytes, count }, ahead, text;
 	struct fps f;
-	int r = read_header(&f, &left, shown);
+	int r = read_header(&f, &left, display);
 
 	if (r < 0)
 		return r;
 	ahead = left;
-	r = next_print(&f, &text, &ahead, 1, shown);
+	r = next_print(&f, &text, &ahead, 1, display);
 	if (r <= 0)
-		return r < 0 ? r : blm_fail(-ENODATA, "%s: has no fingerprint", shown);
+		return r < 0 ? r : blm_fail(-ENODATA, "%s: has no fingerprint", display);
 	*ret = (struct blm_fps){ .header = f.header.at, .header_bytes = f.header.count, .bits = f.bits ? f.bits : 4 * f.digits.count,
 				 .left = left.at, .left_bytes = left.count };
-	return ret->bits <= MOST_BITS ? 0 : blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", shown, MOST_BITS);
+	return ret->bits <= MOST_BITS ? 0 : blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", display, MOST_BITS);
 }
 
-int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count, const char *shown)
+int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count, const char *display)
 {
 	struct span left = { set->left, set->left_bytes }, text = { 0 };
 	struct fps f;
-	int r = next_print(&f, &text, &left, ++set->number, shown);
+	int r = next_print(&f, &text, &left, ++set->number, display);
 
 	if (r <= 0)
 		return r;
-	r = check_digits(&f, set->bits, shown);
+	r = check_digits(&f, set->bits, display);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < f.digits.count / 2; i++)
@@ -258,16 +258,16 @@ static int write_digits(const struct blm_part *part, struct blm_writer *to)
 }
 
 /* As it came; or its ID is the last part of the filter's name. */
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
-	const char *kept = (const char *)c->origin_head, *slash = strrchr(shown, '/'), *id = slash ? slash + 1 : shown;
+	const char *kept = (const char *)c->origin_head, *slash = strrchr(display, '/'), *id = slash ? slash + 1 : display;
 	size_t bytes = le32toh(c->origin_bytes) < BLM_ORIGIN_BYTES ? le32toh(c->origin_bytes) : BLM_ORIGIN_BYTES, head = bytes;
 	char header[64];
 	int r;
 
 	if (part->shape.cells > MOST_BITS)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; a fingerprint is one of up to %d bits", shown, (unsigned long long)part->shape.cells, MOST_BITS);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; a fingerprint is one of up to %d bits", display, (unsigned long long)part->shape.cells, MOST_BITS);
 	if (le32toh(c->origin) == blm_format_fps.id) {
 		while (head && (head == bytes || kept[head - 1] != '\n'))
 			head--;

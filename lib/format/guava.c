@@ -19,31 +19,31 @@ enum { HEAD = 6 };
 static const char *const families[] = { "murmur3-x64-128", NULL }, *const rules[] = { "guava-32", "guava-64", NULL };
 extern const struct blm_format blm_format_guava;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .seed_count = 1, .offset = HEAD };
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
 	if (head[0] > 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: its strategy is %u; known are 0 (MURMUR128_MITZ_32) and 1 (MURMUR128_MITZ_64)", shown, head[0]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: its strategy is %u; known are 0 (MURMUR128_MITZ_32) and 1 (MURMUR128_MITZ_64)", display, head[0]);
 	if (head[2] > 0x7f)
-		return blm_fail(-EBADMSG, "%s: says that it has %lld words", shown, (long long)(int32_t)blm_get_big(head + 2, 4));
+		return blm_fail(-EBADMSG, "%s: says that it has %lld words", display, (long long)(int32_t)blm_get_big(head + 2, 4));
 	a.rule = rules[head[0]];
 	a.probes = head[1];
 	a.bytes = 8 * blm_get_big(head + 2, 4);
 	a.cells = 8 * a.bytes;
-	return blm_outline_set(ret, &blm_format_guava, &a, shown);
+	return blm_outline_set(ret, &blm_format_guava, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 64 || cells / 64 > INT32_MAX || le32toh(t->probes) > 255)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; Guava has whole words of 64 bits, at most 2^31 - 1, and k up to 255", shown,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; Guava has whole words of 64 bits, at most 2^31 - 1, and k up to 255", display,
 				(unsigned long long)cells, le32toh(t->probes));
 	head[0] = le32toh(t->index_rule) == blm_rule_by_name(rules[1])->id;
 	head[1] = (uint8_t)le32toh(t->probes);

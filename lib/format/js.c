@@ -111,23 +111,23 @@ static bool take_member(struct js *j)
 	return named(j, "seeds\"") ? take_seeds(j) : named(j, "bits\"") && pass_words(j);
 }
 
-static int parse(struct js *ret, const uint8_t *bytes, size_t count, const char *shown)
+static int parse(struct js *ret, const uint8_t *bytes, size_t count, const char *display)
 {
 	struct js j = { .at = (const char *)bytes, .end = (const char *)bytes + count };
 	bool well = take(&j, '{') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, '}');
 
 	if (!well)
 		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of size (up to 2^27), seeds and an object of bits, from byte "
-				"%zu on%s", shown, (size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut" : "");
+				"%zu on%s", display, (size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut" : "");
 	take(&j, '}');
 	if (j.at < j.end)
-		return blm_fail(-EBADMSG, "%s: goes on behind its object", shown);
+		return blm_fail(-EBADMSG, "%s: goes on behind its object", display);
 	*ret = j;
 	return 0;
 }
 
 /* Each bit of a file that was parsed has its cell; with a part, sets them. */
-static int each_bit(const struct js *parsed, struct blm_part *part, const char *shown)
+static int each_bit(const struct js *parsed, struct blm_part *part, const char *display)
 {
 	struct js j = *parsed;
 	int64_t index, bit;
@@ -137,7 +137,7 @@ static int each_bit(const struct js *parsed, struct blm_part *part, const char *
 		for (; word; word &= word - 1) {
 			bit = 32 * index + __builtin_ctz(word);
 			if (bit <= -j.size || bit >= j.size)
-				return blm_fail(-EBADMSG, "%s: has bit %lld; of size %lld they are %lld to %lld", shown, (long long)bit,
+				return blm_fail(-EBADMSG, "%s: has bit %lld; of size %lld they are %lld to %lld", display, (long long)bit,
 						(long long)j.size, 1 - (long long)j.size, (long long)j.size - 1);
 			bit += j.size - 1;
 			if (part)
@@ -146,20 +146,20 @@ static int each_bit(const struct js *parsed, struct blm_part *part, const char *
 	return 0;
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .family = families[0] };
 	struct blm_template_fields *t = &ret->contents.constant.template;
 	struct js j;
-	int r = parse(&j, bytes, count, shown);
+	int r = parse(&j, bytes, count, display);
 
 	if (r == 0)
-		r = each_bit(&j, NULL, shown);
+		r = each_bit(&j, NULL, display);
 	if (r < 0)
 		return r;
 	a.cells = 2 * (uint64_t)j.size - 1;
 	a.probes = j.count;
-	r = blm_outline_set(ret, &blm_format_js, &a, shown);
+	r = blm_outline_set(ret, &blm_format_js, &a, display);
 	t->seed_count = htole32(j.count);
 	for (unsigned i = 0; i < j.count; i++)
 		t->seeds[i] = htole64(j.seeds[i]);
@@ -168,14 +168,14 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return r;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct js j;
-	int r = parse(&j, bytes, count, shown);
+	int r = parse(&j, bytes, count, display);
 
 	if (r == 0 && 2 * (uint64_t)j.size - 1 != part->shape.cells)	/* the file was another when its outline was taken */
-		r = blm_fail(-EBADMSG, "%s: its size is %lld by now", shown, (long long)j.size);
-	return r < 0 ? r : each_bit(&j, part, shown);
+		r = blm_fail(-EBADMSG, "%s: its size is %lld by now", display, (long long)j.size);
+	return r < 0 ? r : each_bit(&j, part, display);
 }
 
 /* ---- Writing ---- */
@@ -231,7 +231,7 @@ static int write_words(struct text *t, const struct blm_part *part, int64_t size
 	return r;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
 {
 	const struct blm_template_fields *template = &o->contents.constant.template;
 	uint64_t cells = part->shape.cells;
@@ -239,7 +239,7 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part, 
 	int r;
 
 	if (cells % 2 == 0 || cells / 2 >= SIZE_MOST)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is 2 size - 1, with a size up to 2^27", shown, (unsigned long long)cells);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is 2 size - 1, with a size up to 2^27", display, (unsigned long long)cells);
 	SAY(&t, "{\"size\":%llu,\"seeds\":[", (unsigned long long)cells / 2 + 1);
 	for (unsigned i = 0; i < part->shape.probes; i++)	/* 256 of up to 7 digits */
 		SAY(&t, "%s%llu", i ? "," : "", (unsigned long long)le64toh(template->seeds[i]));

@@ -12,31 +12,31 @@ enum { MOST_PROBES = 30 };
 static const char *const families[] = { "leveldb", NULL }, *const rules[] = { "double-32", NULL };
 extern const struct blm_format blm_format_leveldb;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0] };
 
 	if (count < 2)
-		return blm_fail(-ENODATA, "%s: %zu bytes; a filter has at least two", shown, count);
+		return blm_fail(-ENODATA, "%s: %zu bytes; a filter has at least two", display, count);
 	if (count == BLM_HEAD_MOST)
-		return blm_fail(-EFBIG, "%s: more than %d bytes, which no filter of a table has", shown, BLM_HEAD_MOST - 1);
+		return blm_fail(-EFBIG, "%s: more than %d bytes, which no filter of a table has", display, BLM_HEAD_MOST - 1);
 	a.bytes = count - 1;
 	a.cells = 8 * a.bytes;
 	a.probes = head[count - 1];
 	if (a.probes > MOST_PROBES)
-		return blm_fail(-EPROTONOSUPPORT, "%s: its last byte, k, is %u; LevelDB keeps what is above %d for filters to come", shown,
+		return blm_fail(-EPROTONOSUPPORT, "%s: its last byte, k, is %u; LevelDB keeps what is above %d for filters to come", display,
 				head[count - 1], MOST_PROBES);
 	ret->tail_bytes = 1;
-	return blm_outline_set(ret, &blm_format_leveldb, &a, shown);
+	return blm_outline_set(ret, &blm_format_leveldb, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 8 || cells / 8 > BLM_HEAD_MOST - 2 || le32toh(t->probes) > MOST_PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; LevelDB has whole bytes, here at most %d, and k up to %d", shown,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; LevelDB has whole bytes, here at most %d, and k up to %d", display,
 				(unsigned long long)cells, le32toh(t->probes), BLM_HEAD_MOST - 2, MOST_PROBES);
 	o->head_bytes = 0;
 	o->tail[0] = (uint8_t)le32toh(t->probes);

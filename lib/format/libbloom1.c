@@ -9,17 +9,17 @@
 static const char *const families[] = { "murmur2", NULL }, *const rules[] = { "double-32", NULL };
 extern const struct blm_format blm_format_libbloom1;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .cells = ret->asked_cells, .probes = ret->asked_probes,
 			       .bytes = ret->asked_cells / 8 + !!(ret->asked_cells % 8) };
 
 	if (!a.cells || !a.probes)
-		return blm_fail(-EINVAL, "%s: does not say how many bits and hash functions it has; say so (blm_exchange.cells, blm_exchange.probes)", shown);
-	return blm_outline_set(ret, &blm_format_libbloom1, &a, shown);
+		return blm_fail(-EINVAL, "%s: does not say how many bits and hash functions it has; say so (blm_exchange.cells, blm_exchange.probes)", display);
+	return blm_outline_set(ret, &blm_format_libbloom1, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	blm_outline_place(o, 0, (le64toh(o->contents.constant.template.cells) + 7) / 8);
 	return 0;

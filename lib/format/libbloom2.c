@@ -24,18 +24,18 @@ static bool begins(const uint8_t *bytes, size_t count)
 	return count >= sizeof(magic) - 1 && !memcmp(bytes, magic, sizeof(magic) - 1);
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .offset = HEAD };
 	int r;
 
 	if (!begins(head, count))
-		return blm_fail(-EBADMSG, "%s: not a file of libbloom: it does not begin with \"%s\"", shown, magic);
-	r = blm_outline_long_enough(count, HEAD, shown);
+		return blm_fail(-EBADMSG, "%s: not a file of libbloom: it does not begin with \"%s\"", display, magic);
+	r = blm_outline_long_enough(count, HEAD, display);
 	if (r < 0)
 		return r;
 	if (blm_get_little(head + 9, 2) != STRUCT_BYTES || head[MAJOR] != 2)
-		return blm_fail(-EPROTONOSUPPORT, "%s: a struct of %u bytes, version %u: known is version 2 with %d, as 64-bit machines write it", shown,
+		return blm_fail(-EPROTONOSUPPORT, "%s: a struct of %u bytes, version %u: known is version 2 with %d, as 64-bit machines write it", display,
 				(unsigned)blm_get_little(head + 9, 2), head[MAJOR], STRUCT_BYTES);
 	a.capacity = blm_get_little(head + ENTRIES, 4);
 	a.rate = blm_double_of(blm_get_little(head + ERROR, 8));
@@ -43,18 +43,18 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.probes = head[PROBES];
 	a.bytes = blm_get_little(head + BYTES, 8);
 	if (a.bytes != a.cells / 8 + !!(a.cells % 8))
-		return blm_fail(-EBADMSG, "%s: %llu bytes for %llu bits", shown, (unsigned long long)a.bytes, (unsigned long long)a.cells);
-	return blm_outline_set(ret, &blm_format_libbloom2, &a, shown);
+		return blm_fail(-EBADMSG, "%s: %llu bytes for %llu bits", display, (unsigned long long)a.bytes, (unsigned long long)a.cells);
+	return blm_outline_set(ret, &blm_format_libbloom2, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
 	const struct blm_template_fields *t = &c->template;
 	uint64_t capacity = le64toh(c->capacity), cells = le64toh(t->cells);
 
 	if (capacity > UINT32_MAX || le32toh(t->probes) > 255)
-		return blm_fail(-EOPNOTSUPP, "%s: made for %llu keys, k %u; libbloom has at most 2^32 - 1, and 255", shown,
+		return blm_fail(-EOPNOTSUPP, "%s: made for %llu keys, k %u; libbloom has at most 2^32 - 1, and 255", display,
 				(unsigned long long)capacity, le32toh(t->probes));
 	memcpy(head, magic, sizeof(magic) - 1);
 	blm_put_little(head + 9, STRUCT_BYTES, 2);

@@ -12,16 +12,16 @@ static bool text_begins(const uint8_t *bytes, size_t count)	/* RFC 8878, 3.1.1 *
 }
 
 /* The parts are read in their order, in one pass. */
-static int check_order(const struct blm_contents *c, const char *shown)
+static int check_order(const struct blm_contents *c, const char *display)
 {
 	for (unsigned i = 1; i < c->parts; i++)
 		if (le64toh(c->part[i].offset) < le64toh(c->part[i - 1].offset))
-			return blm_fail(-EBADMSG, "%s: part %u lies before part %u", shown, i, i - 1);
+			return blm_fail(-EBADMSG, "%s: part %u lies before part %u", display, i, i - 1);
 	return 0;
 }
 
 /* What opening the file would refuse: making a new one of it would hide that. */
-static int check_template(const struct blm_contents *c, const char *shown)
+static int check_template(const struct blm_contents *c, const char *display)
 {
 	const struct blm_template_fields *t = &c->constant.template;
 	const struct blm_part_entry *first = &c->part[0];
@@ -29,23 +29,23 @@ static int check_template(const struct blm_contents *c, const char *shown)
 	if (first->kind != t->kind)	/* a composite filter, or one that does not open */
 		return 0;
 	if (first->cells != t->cells || first->probes != t->probes || first->cell_bits != t->cell_bits)
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", shown);
+		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", display);
 	return 0;
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	const struct blm_header *header = (const struct blm_header *)head;
 	struct blm_contents *c = &ret->contents;
 	int r;
 
 	if (count < BLM_HEADER_BYTES)
-		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): it was cut", shown, count, BLM_HEADER_BYTES);
-	r = blm_header_check(header, INT64_MAX, shown, c);
+		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): it was cut", display, count, BLM_HEADER_BYTES);
+	r = blm_header_check(header, INT64_MAX, display, c);
 	if (r == 0)
-		r = check_template(c, shown);
+		r = check_template(c, display);
 	if (r == 0)
-		r = check_order(c, shown);
+		r = check_order(c, display);
 	if (r < 0)
 		return r;
 	ret->end = le64toh(c->part[c->parts - 1].offset) + le64toh(c->part[c->parts - 1].bytes);
@@ -60,7 +60,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	return 0;
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	struct blm_header *header = (struct blm_header *)head;
 	struct blm_contents *c = &o->contents;
@@ -68,7 +68,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
 
 	header->constant = c->constant;
 	if (!le32toh(c->constant.version))	/* another program's file, opened as it is: this makes it one of ours */
-		r = blm_constant_begin(&header->constant, shown);
+		r = blm_constant_begin(&header->constant, display);
 	if (r < 0)
 		return r;
 	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_SHADOW);	/* the records of its blocks stay behind, and the second image */

@@ -15,14 +15,14 @@
 static const struct blm_wire_tail tail = { .probes = 1 };
 extern const struct blm_format blm_format_neo;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	return blm_wire_parse(ret, &blm_format_neo, &tail, head, count, shown);
+	return blm_wire_parse(ret, &blm_format_neo, &tail, head, count, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
-	return blm_wire_lay_out(o, &tail, head, shown);
+	return blm_wire_lay_out(o, &tail, head, display);
 }
 
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])

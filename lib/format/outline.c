@@ -6,32 +6,32 @@
 #include <float.h>
 #include <math.h>
 
-static int check(const struct blm_array *a, const struct blm_format *format, const struct blm_rule *rule, const char *shown)
+static int check(const struct blm_array *a, const struct blm_format *format, const struct blm_rule *rule, const char *display)
 {
 	const struct blm_family *family = a->family ? blm_family_by_name(a->family) : NULL;
 	uint64_t flip;
 	const char *why;
 
 	if (a->cells < 1 || a->cells > BLM_CELLS_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, not 1 to 2^47", shown, (unsigned long long)a->cells);
+		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, not 1 to 2^47", display, (unsigned long long)a->cells);
 	if (a->probes < 1 || a->probes > BLM_PROBES_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu hash functions by its header, not 1 to %d", shown, (unsigned long long)a->probes,
+		return blm_fail(-EBADMSG, "%s: has %llu hash functions by its header, not 1 to %d", display, (unsigned long long)a->probes,
 				BLM_PROBES_MAX);
 	if (!blm_order_flip(format->bit_order, a->cells, &flip))
-		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2", shown, (unsigned long long)a->cells);
+		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2", display, (unsigned long long)a->cells);
 	why = family ? blm_rule_misfit(rule, family, a->cells, (uint32_t)a->probes) : NULL;
-	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: %s", shown, (unsigned long long)a->cells,
+	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: %s", display, (unsigned long long)a->cells,
 			      (unsigned long long)a->probes, family->name, why) : 0;
 }
 
-int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *a, const char *shown)
+int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *a, const char *display)
 {
 	const struct blm_rule *rule = blm_rule_by_name(a->rule ? a->rule : blm_rule_own.name);
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_template_fields *t = &c->template;
 	uint64_t capacity = a->capacity;
 	double rate = a->rate;
-	int r = check(a, format, rule, shown);
+	int r = check(a, format, rule, display);
 
 	if (r < 0)
 		return r;
@@ -71,9 +71,9 @@ void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes)
 	o->end = offset + bytes;
 }
 
-int blm_outline_long_enough(size_t count, size_t head_bytes, const char *shown)
+int blm_outline_long_enough(size_t count, size_t head_bytes, const char *display)
 {
-	return count >= head_bytes ? 0 : blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %zu: it was cut", shown, count, head_bytes);
+	return count >= head_bytes ? 0 : blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %zu: it was cut", display, count, head_bytes);
 }
 
 unsigned blm_outline_stages(const struct blm_outline *o)
@@ -124,24 +124,24 @@ void blm_outline_open_family(struct blm_outline *o, const struct blm_format *for
 }
 
 /* The template's own kind too: that of a composite filter is no part's. */
-static int check_kinds(const struct blm_contents *contents, const char *shown)
+static int check_kinds(const struct blm_contents *contents, const char *display)
 {
 	int r = 0;
 
-	blm_kind_known(le32toh(contents->constant.template.kind), shown, &r);
+	blm_kind_known(le32toh(contents->constant.template.kind), display, &r);
 	for (unsigned i = 0; r == 0 && i < contents->parts; i++)
-		blm_kind_known(le32toh(contents->part[i].kind), shown, &r);
+		blm_kind_known(le32toh(contents->part[i].kind), display, &r);
 	return r;
 }
 
-int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *shown)
+int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	int r;
 
 	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes = ret->asked_probes, .asked_everything = ret->asked_everything };
-	r = format->parse(ret, head, count, shown);
-	r = r < 0 ? r : check_kinds(&ret->contents, shown);
+	r = format->parse(ret, head, count, display);
+	r = r < 0 ? r : check_kinds(&ret->contents, display);
 	if (r < 0)
 		return r;
 	blm_outline_open_family(ret, format);

@@ -33,14 +33,14 @@ static int chosen(struct blm_thrift *t)
 	return id;
 }
 
-int blm_parquet_header(const uint8_t *bytes, size_t count, const char *shown, size_t *ret_header, uint64_t *ret_bits)
+int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, size_t *ret_header, uint64_t *ret_bits)
 {
 	struct blm_thrift_field field = { 0 };
 	int64_t size = INT64_MIN;		/* not said */
 	int choice[5] = { 0 };
 	struct blm_thrift t;
 
-	blm_thrift_memory(&t, bytes, count < PARQUET_HEADER_MOST ? count : PARQUET_HEADER_MOST, shown);
+	blm_thrift_memory(&t, bytes, count < PARQUET_HEADER_MOST ? count : PARQUET_HEADER_MOST, display);
 	while (blm_thrift_next(&t, &field)) {
 		if (blm_thrift_is(&field, 1, BLM_THRIFT_I32))
 			size = blm_thrift_number(&t);
@@ -52,13 +52,13 @@ int blm_parquet_header(const uint8_t *bytes, size_t count, const char *shown, si
 	if (t.failed)
 		return t.failed;
 	if (size == INT64_MIN)
-		return blm_fail(-EBADMSG, "%s: damaged header: its first field, numBytes, is missing", shown);
+		return blm_fail(-EBADMSG, "%s: damaged header: its first field, numBytes, is missing", display);
 	if (size < 32 || size % 32 || size > BYTES_MOST)
-		return blm_fail(-EBADMSG, "%s: damaged header: numBytes, of its bits, is %lld, no multiple of 32 from 32 to below 2^31", shown,
+		return blm_fail(-EBADMSG, "%s: damaged header: numBytes, of its bits, is %lld, no multiple of 32 from 32 to below 2^31", display,
 				(long long)size);
 	for (int i = 2; i <= 4; i++)
 		if (choice[i] != 1)
-			return blm_fail(-EPROTONOSUPPORT, "%s: its %s is number %d; known is 1 (%s)", shown,
+			return blm_fail(-EPROTONOSUPPORT, "%s: its %s is number %d; known is 1 (%s)", display,
 					i == 2 ? "algorithm" : i == 3 ? "hash" : "compression", choice[i],
 					i == 2 ? "split blocks" : i == 3 ? "XXH64" : "none");
 	*ret_header = (size_t)(t.next - bytes);
@@ -98,13 +98,13 @@ static bool begins(const uint8_t *bytes, size_t count)
 /* ---- The format ---- */
 
 /* How many keys it was made for it does not say: what the kind makes of its size. */
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .kind = kinds[0], .family = families[0], .probes = 8 };
 	const struct blm_kind *kind = blm_kind_by_name(a.kind);
 	struct blm_shape shape = { 0 };
 	size_t header;
-	int r = blm_parquet_header(head, count, shown, &header, &a.bytes);
+	int r = blm_parquet_header(head, count, display, &header, &a.bytes);
 
 	if (r < 0)
 		return r;
@@ -117,20 +117,20 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.rate = shape.rate;
 	memcpy(ret->memo, head, header);
 	ret->memo_bytes = header;
-	return blm_outline_set(ret, &blm_format_parquet, &a, shown);
+	return blm_outline_set(ret, &blm_format_parquet, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	uint64_t cells = le64toh(o->contents.constant.template.cells), blocks = cells / BLOCK_BITS, bits;
 	size_t header;
 
 	if (cells / 8 > BYTES_MOST)
-		return blm_fail(-EOPNOTSUPP, "%s: has %llu bytes of bits; Parquet has fewer than 2^31", shown, (unsigned long long)cells / 8);
+		return blm_fail(-EOPNOTSUPP, "%s: has %llu bytes of bits; Parquet has fewer than 2^31", display, (unsigned long long)cells / 8);
 	if (o->asked_power_of_two && blocks & (blocks - 1))
 		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; blm_params.format makes one that has, and "
-				"blm_fold() where %llu divides them", shown, (unsigned long long)blocks, (unsigned long long)(blocks >> __builtin_ctzll(blocks)));
-	if (blm_parquet_header(o->memo, o->memo_bytes, shown, &header, &bits) == 0 && header == o->memo_bytes && 8 * bits == cells)
+				"blm_fold() where %llu divides them", display, (unsigned long long)blocks, (unsigned long long)(blocks >> __builtin_ctzll(blocks)));
+	if (blm_parquet_header(o->memo, o->memo_bytes, display, &header, &bits) == 0 && header == o->memo_bytes && 8 * bits == cells)
 		memcpy(head, o->memo, header);
 	else
 		header = put_header(head, cells / 8);

@@ -7,10 +7,10 @@
 enum { PARQUET_HEADER_MOST = 64 };
 
 /* The header that stands before a filter's bits: how long it is, and how many bytes of bits follow. */
-int blm_parquet_header(const uint8_t *bytes, size_t count, const char *shown, size_t *ret_header, uint64_t *ret_bits);
+int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, size_t *ret_header, uint64_t *ret_bits);
 
 /* Is it a Parquet file? Where in it lies the filter of that column and row group, header and bits? */
 bool blm_parquet_within(const uint8_t *bytes, size_t count);
-int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown);
+int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
 
 #endif

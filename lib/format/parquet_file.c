@@ -154,45 +154,45 @@ static int read_footer(struct search *s)
 }
 
 /* Where it is, how long it is. */
-static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64_t *ret_bytes, const char *shown)
+static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64_t *ret_bytes, const char *display)
 {
 	uint8_t tail[TAIL];
 	int64_t n;
 
 	if (file->count < MAGIC + TAIL)
-		return blm_fail(-ENODATA, "%s: %llu bytes are no Parquet file: it was cut", shown, (unsigned long long)file->count);
+		return blm_fail(-ENODATA, "%s: %llu bytes are no Parquet file: it was cut", display, (unsigned long long)file->count);
 	n = file->read(file, tail, TAIL, file->count - TAIL);
 	if (n < TAIL)
-		return n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", shown, strerror((int)-n)) : blm_fail(-ENODATA, "%s: was cut while it was read", shown);
+		return n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n)) : blm_fail(-ENODATA, "%s: was cut while it was read", display);
 	if (!memcmp(tail + 4, "PARE", MAGIC))
-		return blm_fail(-EPROTONOSUPPORT, "%s: its metadata are encrypted", shown);
+		return blm_fail(-EPROTONOSUPPORT, "%s: its metadata are encrypted", display);
 	if (memcmp(tail + 4, "PAR1", MAGIC))
-		return blm_fail(-EBADMSG, "%s: begins like a Parquet file, but does not end like one: it was cut", shown);
+		return blm_fail(-EBADMSG, "%s: begins like a Parquet file, but does not end like one: it was cut", display);
 	*ret_bytes = blm_get_little(tail, 4);
 	if (*ret_bytes > file->count - MAGIC - TAIL)
-		return blm_fail(-EBADMSG, "%s: has %llu bytes of metadata by its end, more than there are", shown, (unsigned long long)*ret_bytes);
+		return blm_fail(-EBADMSG, "%s: has %llu bytes of metadata by its end, more than there are", display, (unsigned long long)*ret_bytes);
 	*ret_at = file->count - TAIL - *ret_bytes;
 	return 0;
 }
 
-static int check_matches(const struct search *s, const char *shown)
+static int check_matches(const struct search *s, const char *display)
 {
 	const char *more = !s->more ? "" : *s->names ? ", ..." : "...";
 
 	if (!s->filters)
-		return blm_fail(-ENOENT, "%s: a Parquet file without Bloom filters", shown);
+		return blm_fail(-ENOENT, "%s: a Parquet file without Bloom filters", display);
 	if (!s->matches)
-		return blm_fail(-ENOENT, "%s: has no such Bloom filter; there are some of the columns: %s%s; of the row groups up to %llu", shown, s->names, more,
+		return blm_fail(-ENOENT, "%s: has no such Bloom filter; there are some of the columns: %s%s; of the row groups up to %llu", display, s->names, more,
 				(unsigned long long)s->groups - 1);
 	if (s->matches > 1)
 		return blm_fail(-ENOTUNIQ, "%s: has %llu Bloom filters%s, of the columns: %s%s; of the row groups up to %llu: name one (blm_exchange.column, blm_exchange.row_group)",
-				shown, (unsigned long long)s->matches, s->column || s->row_group ? " of that name or number" : "", s->names, more,
+				display, (unsigned long long)s->matches, s->column || s->row_group ? " of that name or number" : "", s->names, more,
 				(unsigned long long)s->groups - 1);
 	return 0;
 }
 
 /* From its header, which says more than the metadata's bloom_filter_length: older files do not have that. */
-static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_bytes, const char *shown)
+static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_bytes, const char *display)
 {
 	uint8_t head[PARQUET_HEADER_MOST];
 	size_t header;
@@ -201,36 +201,36 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 	int r;
 
 	if (at < MAGIC || at > file->count)
-		return blm_fail(-EBADMSG, "%s: the Bloom filter begins at byte %llu by the metadata, which it has not", shown, (unsigned long long)at);
+		return blm_fail(-EBADMSG, "%s: the Bloom filter begins at byte %llu by the metadata, which it has not", display, (unsigned long long)at);
 	n = file->read(file, head, sizeof(head), at);
 	if (n < 0)
-		return blm_fail((int)n, "%s: cannot be read: %s", shown, strerror((int)-n));
-	r = blm_parquet_header(head, (size_t)n, shown, &header, &bits);
+		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));
+	r = blm_parquet_header(head, (size_t)n, display, &header, &bits);
 	if (r < 0)
 		return r;
 	if (bits > file->count - at || header > file->count - at - bits)
-		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, more than there are: it was cut", shown,
+		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, more than there are: it was cut", display,
 				(unsigned long long)(header + bits));
 	*ret_bytes = header + bits;
 	return 0;
 }
 
-int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown)
+int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	uint64_t footer = 0, bytes = 0;
-	int r = s ? find_footer(file, &footer, &bytes, shown) : blm_fail(-ENOMEM, "%s: out of memory", shown);
+	int r = s ? find_footer(file, &footer, &bytes, display) : blm_fail(-ENOMEM, "%s: out of memory", display);
 
 	if (r == 0) {
 		s->column = how->column;
 		s->row_group = how->row_group;
-		blm_thrift_file(&s->thrift, file, footer, bytes, shown);
+		blm_thrift_file(&s->thrift, file, footer, bytes, display);
 		r = read_footer(s);
 	}
 	if (r == 0)
-		r = check_matches(s, shown);
+		r = check_matches(s, display);
 	if (r == 0)
-		r = measure(file, ret->at = s->at, &ret->bytes, shown);
+		r = measure(file, ret->at = s->at, &ret->bytes, display);
 	free(s);
 	return r;
 }

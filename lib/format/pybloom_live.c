@@ -25,11 +25,11 @@ static const char *wide_family(uint64_t probes, uint64_t range)
 	return bits > 384 ? families[0] : bits > 256 ? families[1] : bits > 160 ? families[2] : bits > 128 ? families[3] : NULL;
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .rule = rules[0], .offset = HEAD };
 	uint64_t range;
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
@@ -38,7 +38,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	range = blm_get_little(head + RANGE, 8);
 	a.capacity = blm_get_little(head + CAPACITY, 8);
 	if (a.probes < 1 || a.probes > BLM_PROBES_MAX || range < 1 || range > BLM_CELLS_MAX / a.probes)
-		return blm_fail(-EBADMSG, "%s: %llu slices of %llu bits", shown, (unsigned long long)a.probes, (unsigned long long)range);
+		return blm_fail(-EBADMSG, "%s: %llu slices of %llu bits", display, (unsigned long long)a.probes, (unsigned long long)range);
 	a.cells = a.probes * range;
 	a.bytes = (a.cells + 7) / 8;
 	a.family = wide_family(a.probes, range);
@@ -49,7 +49,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	}
 	ret->keys = blm_get_little(head + KEYS, 8);
 	ret->counted = ret->keys <= BLM_CAPACITY_MAX;
-	return blm_outline_set(ret, &blm_format_pybloom_live, &a, shown);
+	return blm_outline_set(ret, &blm_format_pybloom_live, &a, display);
 }
 
 static void recount(uint8_t *head, uint64_t keys)
@@ -57,7 +57,7 @@ static void recount(uint8_t *head, uint64_t keys)
 	blm_put_little(head + KEYS, keys, 8);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
 	const struct blm_template_fields *t = &c->template;
@@ -65,7 +65,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
 	const char *family = blm_family_by_id(le32toh(t->family))->name, *wanted = wide_family(le32toh(t->probes), range);
 
 	if (wanted ? strcmp(family, wanted) : strcmp(family, "md5-digest") && strcmp(family, "xxh3"))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s; for m=%llu and k=%u pybloom_live takes %s", shown, family,
+		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s; for m=%llu and k=%u pybloom_live takes %s", display, family,
 				(unsigned long long)cells, le32toh(t->probes), wanted ? wanted : "md5-digest (2 and 3) or xxh3 (4)");
 	blm_put_little(head, le64toh(c->rate), 8);
 	blm_put_little(head + PROBES, le32toh(t->probes), 8);

@@ -40,11 +40,11 @@ static bool begins(const uint8_t *bytes, size_t count)
 	    && blm_get_little(bytes + CAPACITY, 8) - 1 < BLM_CAPACITY_MAX && blm_get_little(bytes + FILTERS, 4) - 1 < BLM_PARTS_MAX;
 }
 
-static int check_head(const uint8_t *bytes, size_t count, const char *shown)
+static int check_head(const uint8_t *bytes, size_t count, const char *display)
 {
 	uint64_t growth, filters;
 	double ratio;
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
@@ -52,14 +52,14 @@ static int check_head(const uint8_t *bytes, size_t count, const char *shown)
 	ratio = get_double(bytes + RATIO);
 	filters = blm_get_little(bytes + FILTERS, 4);
 	if (growth < 1 || growth > INT32_MAX || !(ratio > 0 && ratio < 1))
-		return blm_fail(-EBADMSG, "%s: each filter is for %llu times the keys of the one before by its header, at %g times its rate", shown,
+		return blm_fail(-EBADMSG, "%s: each filter is for %llu times the keys of the one before by its header, at %g times its rate", display,
 				(unsigned long long)growth, ratio);
 	if (!filters)
-		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an empty one instead: blm_params.format %s", shown,
+		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an empty one instead: blm_params.format %s", display,
 				blm_format_pybloom_live_scalable.name);
 	if (filters > BLM_PARTS_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu filters by its header, not 1 to %d", shown, (unsigned long long)filters, BLM_PARTS_MAX);
-	return blm_outline_long_enough(count, HEAD + SIZE * (size_t)filters, shown);
+		return blm_fail(-EBADMSG, "%s: has %llu filters by its header, not 1 to %d", display, (unsigned long long)filters, BLM_PARTS_MAX);
+	return blm_outline_long_enough(count, HEAD + SIZE * (size_t)filters, display);
 }
 
 static uint64_t size_of(const uint8_t *bytes, unsigned i)
@@ -68,20 +68,20 @@ static uint64_t size_of(const uint8_t *bytes, unsigned i)
 }
 
 /* One filter's head, all of which is among the bytes. */
-static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned i, const char *shown)
+static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned i, const char *display)
 {
 	uint64_t size = size_of(bytes, i), probes, range;
 
 	if (count - at < STAGE_HEAD || size > count - at)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes; filter %u of it has %llu from byte %llu on: it was cut", shown, count, i,
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes; filter %u of it has %llu from byte %llu on: it was cut", display, count, i,
 				(unsigned long long)size, (unsigned long long)at);
 	probes = blm_get_little(bytes + at + STAGE_PROBES, 8);
 	range = blm_get_little(bytes + at + STAGE_RANGE, 8);
 	if (probes < 1 || probes > BLM_PROBES_MAX || range < 1 || range > BLM_CELLS_MAX / probes)
-		return blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits", shown, i, (unsigned long long)probes,
+		return blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits", display, i, (unsigned long long)probes,
 				(unsigned long long)range);
 	return size == STAGE_HEAD + (probes * range + 7) / 8 ? 0
-	     : blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits in %llu bytes", shown, i, (unsigned long long)probes,
+	     : blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits in %llu bytes", display, i, (unsigned long long)probes,
 			(unsigned long long)range, (unsigned long long)size);
 }
 
@@ -108,13 +108,13 @@ static void make_scalable(struct blm_outline *o, const uint8_t *bytes, unsigned 
 }
 
 /* Of such filters the first one says how large the others are, and how seldom wrong. */
-static int check_stages(const struct blm_outline *o, const uint8_t *bytes, const char *shown)
+static int check_stages(const struct blm_outline *o, const uint8_t *bytes, const char *display)
 {
 	unsigned stages = blm_outline_stages(o);
 
 	return stages == o->contents.parts ? 0
 	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of it is for %llu keys at the error %g, so that there can be no filter %u, with a growth of "
-			"%llu and a ratio of %g", shown, (unsigned long long)le64toh(o->contents.constant.capacity),
+			"%llu and a ratio of %g", display, (unsigned long long)le64toh(o->contents.constant.capacity),
 			blm_double_of(le64toh(o->contents.part[0].rate)), stages, (unsigned long long)blm_get_little(bytes + GROWTH, 4),
 			get_double(bytes + RATIO));
 }
@@ -132,13 +132,13 @@ static void keep_heads(struct blm_outline *o, const uint8_t *bytes, unsigned sta
 	c->origin_bytes = htole32((uint32_t)kept);
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .rule = rules[0] };
 	uint64_t at = HEAD;
 	unsigned stages;
 	bool narrow = false;
-	int r = check_head(bytes, count, shown);
+	int r = check_head(bytes, count, display);
 
 	if (r < 0)
 		return r;
@@ -148,7 +148,7 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	for (unsigned i = 0; r == 0 && i < stages; i++) {
 		uint64_t keys;
 
-		r = check_stage(bytes, count, at, i, shown);
+		r = check_stage(bytes, count, at, i, display);
 		if (r < 0)
 			return r;
 		keys = blm_get_little(bytes + at + STAGE_KEYS, 8);
@@ -158,7 +158,7 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	}
 	ret->counted &= ret->keys <= BLM_CAPACITY_MAX;
 	if (at < count)
-		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", shown, (unsigned long long)at);
+		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", display, (unsigned long long)at);
 	for (unsigned i = stages; r == 0 && i-- > 0; ) {	/* the first one last: the template is its */
 		const uint8_t *stage = bytes + (at -= size_of(bytes, i));
 
@@ -171,7 +171,7 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 		narrow |= is_narrow(a.probes, a.cells / a.probes);
 		a.family = narrow ? NULL : families[1];
 		a.seed_count = narrow ? 0 : 1;
-		r = blm_outline_set(ret, &blm_format_pybloom_live_scalable, &a, shown);
+		r = blm_outline_set(ret, &blm_format_pybloom_live_scalable, &a, display);
 		ret->contents.part[i] = ret->contents.part[0];
 	}
 	if (r < 0)
@@ -184,10 +184,10 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	make_scalable(ret, bytes, stages);
 	keep_heads(ret, bytes, stages);
 	ret->end = count;
-	return check_stages(ret, bytes, shown);
+	return check_stages(ret, bytes, display);
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *shown)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
 	unsigned stages = (unsigned)blm_get_little(bytes + FILTERS, 4);
 	uint64_t at = HEAD + SIZE * stages;
@@ -268,25 +268,25 @@ static void make_heads(struct heads *h, const struct blm_outline *o, const struc
 	}
 }
 
-static int check_ranges(const struct blm_part *whole, const char *shown)
+static int check_ranges(const struct blm_part *whole, const char *display)
 {
 	for (unsigned i = 0; i < whole->subs; i++)
 		if (whole->sub[i].shape.cells % whole->sub[i].shape.probes)
-			return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; in pybloom_live m is a multiple of k", shown,
+			return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; in pybloom_live m is a multiple of k", display,
 					(unsigned long long)whole->sub[i].shape.cells, whole->sub[i].shape.probes);
 	return 0;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *whole, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *whole, struct blm_writer *to, const char *display)
 {
 	struct heads *h;
-	int r = check_ranges(whole, shown);
+	int r = check_ranges(whole, display);
 
 	if (r < 0)
 		return r;
 	h = malloc(sizeof(*h));
 	if (!h)
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	make_heads(h, o, whole);
 	r = to->write(to, h->file, HEAD + SIZE * whole->subs);
 	for (unsigned i = 0; r == 0 && i < whole->subs; i++) {

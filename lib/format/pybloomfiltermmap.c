@@ -220,21 +220,21 @@ static const struct layout *layout_of(uint32_t length)
 	return NULL;
 }
 
-static int check_fields(const struct numbers *x, const uint8_t *head, const struct layout *layout, const char *shown)
+static int check_fields(const struct numbers *x, const uint8_t *head, const struct layout *layout, const char *display)
 {
 	if (x->m < 1 || x->m > BLM_CELLS_MAX)
-		return blm_fail(-EBADMSG, "%s: num_bits is %llu, not 1 to 2^47", shown, (unsigned long long)x->m);
+		return blm_fail(-EBADMSG, "%s: num_bits is %llu, not 1 to 2^47", display, (unsigned long long)x->m);
 	if (x->k < 1 || x->k > SEEDS)
-		return blm_fail(-EBADMSG, "%s: num_hashes is %d, not 1 to %d", shown, (int32_t)x->k, SEEDS);
+		return blm_fail(-EBADMSG, "%s: num_hashes is %d, not 1 to %d", display, (int32_t)x->k, SEEDS);
 	if (!(x->p > 0 && x->p < 1))
-		return blm_fail(-EBADMSG, "%s: error_rate is %g, not between 0 and 1", shown, x->p);
+		return blm_fail(-EBADMSG, "%s: error_rate is %g, not between 0 and 1", display, x->p);
 	if (layout->version_at && head[layout->version_at] != 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: bf_version is %u; only 1 was ever written", shown, head[layout->version_at]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: bf_version is %u; only 1 was ever written", display, head[layout->version_at]);
 	return 0;
 }
 
 /* Sets the family that a file of ours names; 1: the file names none. */
-static int read_hash_name(struct blm_outline *o, const uint8_t *head, const struct layout *layout, const char *shown)
+static int read_hash_name(struct blm_outline *o, const uint8_t *head, const struct layout *layout, const char *display)
 {
 	const uint8_t *at = head + AT_RESERVED;
 	char name[NAME_BYTES + 1] = { 0 };
@@ -247,7 +247,7 @@ static int read_hash_name(struct blm_outline *o, const uint8_t *head, const stru
 			o->contents.constant.template.family = htole32(blm_family_by_name(name)->id);
 			return 0;
 		}
-	return blm_fail(-EPROTONOSUPPORT, "%s: names a hash that pybloomfiltermmap does not have", shown);
+	return blm_fail(-EPROTONOSUPPORT, "%s: names a hash that pybloomfiltermmap does not have", display);
 }
 
 static void set_part(struct blm_part_entry *e, const struct blm_constant *c)
@@ -259,7 +259,7 @@ static void set_part(struct blm_part_entry *e, const struct blm_constant *c)
 	};
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	const struct layout *layout;
@@ -268,17 +268,17 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	int r;
 
 	if (!begins(head, count))
-		return blm_fail(-EBADMSG, "%s: not a file of pybloomfiltermmap: it does not begin with \"%s\"", shown, magic);
+		return blm_fail(-EBADMSG, "%s: not a file of pybloomfiltermmap: it does not begin with \"%s\"", display, magic);
 	layout = count >= AT_STRUCT ? layout_of(u32(head + AT_LENGTH)) : NULL;
 	if (count >= AT_STRUCT && !layout)
-		return blm_fail(-EBADMSG, "%s: header_len is %d; it can be 1048, 1056, 1188, 1192, 1200", shown, (int32_t)u32(head + AT_LENGTH));
+		return blm_fail(-EBADMSG, "%s: header_len is %d; it can be 1048, 1056, 1188, 1192, 1200", display, (int32_t)u32(head + AT_LENGTH));
 	if (count < DATA)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %d: it was cut", shown, count, DATA);
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %d: it was cut", display, count, DATA);
 	capacity = u64(head + AT_CAPACITY);
 	x = (struct numbers){ (double)capacity, blm_double_of(u64(head + AT_RATE)), u32(head + AT_PROBES), u64(head + AT_BITS) };
-	r = check_fields(&x, head, layout, shown);
+	r = check_fields(&x, head, layout, display);
 	if (r == 0)
-		r = read_hash_name(ret, head, layout, shown);
+		r = read_hash_name(ret, head, layout, display);
 	if (r < 0)
 		return r;
 	if (r > 0)
@@ -326,14 +326,14 @@ static void write_hash_name(uint8_t *head, const struct blm_family *family)
 	memcpy(head + AT_RESERVED + sizeof(names_hash) - 1, family->name, strnlen(family->name, NAME_BYTES));
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
 	const struct blm_template_fields *t = &c->template;
 	uint32_t k = le32toh(t->probes);
 
 	if (le32toh(t->kind) != blm_kind_by_name(BLM_EXACT_KIND)->id)
-		return blm_fail(-EOPNOTSUPP, "%s: pybloomfiltermmap has only %s filters", shown, BLM_EXACT_KIND);
+		return blm_fail(-EOPNOTSUPP, "%s: pybloomfiltermmap has only %s filters", display, BLM_EXACT_KIND);
 	memcpy(head, magic, sizeof(magic) - 1);
 	put(head + AT_BITS, le64toh(t->cells), 8);
 	put(head + AT_LENGTH, LENGTH, 4);

@@ -22,7 +22,7 @@ enum { TYPE = 7, HEAD = 10, TAIL = 10, UNSIGNED = 2, DOUBLE = 4, STRING = 5, PAC
 struct dump {
 	const uint8_t *at;
 	size_t left;
-	const char *shown;
+	const char *display;
 	int failed;
 	uint8_t *out;			/* header and bits */
 	size_t count, room;
@@ -65,7 +65,7 @@ static uint64_t crc64(const uint8_t *bytes, size_t count)
 static uint64_t fail(struct dump *d, const char *why)
 {
 	if (!d->failed)
-		d->failed = blm_fail(-EBADMSG, "%s: as a dump of Redis, %s", d->shown, why);
+		d->failed = blm_fail(-EBADMSG, "%s: as a dump of Redis, %s", d->display, why);
 	d->left = 0;
 	return 0;
 }
@@ -137,7 +137,7 @@ static uint8_t *make_room(struct dump *d, uint64_t count)
 		uint8_t *more = realloc(d->out, room);
 
 		if (!more) {
-			d->failed = blm_fail(-ENOMEM, "%s: out of memory", d->shown);
+			d->failed = blm_fail(-ENOMEM, "%s: out of memory", d->display);
 			return NULL;
 		}
 		d->out = more;
@@ -205,7 +205,7 @@ static void get_string(struct dump *d, uint64_t bytes)
 		return;
 	}
 	if (whole > d->most || d->count > d->most - whole) {
-		d->failed = blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", d->shown,
+		d->failed = blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", d->display,
 				     (unsigned long long)d->most);
 		return;
 	}
@@ -305,26 +305,26 @@ struct content {
 	void (*convert)(struct dump *d);
 };
 
-static int check(const uint8_t *bytes, size_t *count, uint64_t module, const char *shown)
+static int check(const uint8_t *bytes, size_t *count, uint64_t module, const char *display)
 {
 	size_t n = *count;
 
 	if (n < HEAD + TAIL)
-		return blm_fail(-ENODATA, "%s: %zu bytes of a dump of Redis: it was cut", shown, n);
+		return blm_fail(-ENODATA, "%s: %zu bytes of a dump of Redis: it was cut", display, n);
 	if (blm_get_big(bytes + 2, 8) != module)
-		return blm_fail(-EPROTONOSUPPORT, "%s: a dump of Redis of version %u of RedisBloom's encoding; known is 4", shown,
+		return blm_fail(-EPROTONOSUPPORT, "%s: a dump of Redis of version %u of RedisBloom's encoding; known is 4", display,
 				(unsigned)blm_get_big(bytes + 2, 8) & 1023);
 	if (bytes[n - 1] == '\n' && crc64(bytes, n - 9) == blm_get_little(bytes + n - 9, 8))
 		n--;
 	else if (crc64(bytes, n - 8) != blm_get_little(bytes + n - 8, 8))
-		return blm_fail(-EBADMSG, "%s: the checksum of this dump of Redis is wrong: it was cut or damaged", shown);
+		return blm_fail(-EBADMSG, "%s: the checksum of this dump of Redis is wrong: it was cut or damaged", display);
 	*count = n - TAIL;
 	return 0;
 }
 
 static int unpack_all(struct dump *d, const struct content *content, uint8_t *bytes, size_t count)
 {
-	int r = check(bytes, &count, content->module, d->shown);
+	int r = check(bytes, &count, content->module, d->display);
 
 	if (r < 0)
 		return r;
@@ -335,22 +335,22 @@ static int unpack_all(struct dump *d, const struct content *content, uint8_t *by
 }
 
 static int unpack_file(struct blm_piece *ret, const struct content *content, const struct blm_bytes_at *file, const struct blm_exchange *how,
-		       const char *shown)
+		       const char *display)
 {
 	uint64_t most = how->max_bytes && how->max_bytes < FILE_MOST ? how->max_bytes : FILE_MOST;
-	struct dump d = { .shown = shown, .most = how->max_bytes ? how->max_bytes : file->count + MORE_MOST };
+	struct dump d = { .display = display, .most = how->max_bytes ? how->max_bytes : file->count + MORE_MOST };
 	uint8_t *bytes;
 	int64_t n;
 	int r;
 
 	if (file->count > most)
-		return blm_fail(-EFBIG, "%s: a dump of Redis of %llu bytes, more than the %llu that are allowed", shown, (unsigned long long)file->count,
+		return blm_fail(-EFBIG, "%s: a dump of Redis of %llu bytes, more than the %llu that are allowed", display, (unsigned long long)file->count,
 				(unsigned long long)most);
 	bytes = malloc((size_t)file->count + 1);
 	if (!bytes)
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	n = file->read(file, bytes, (size_t)file->count, 0);
-	r = n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", shown, strerror((int)-n)) : unpack_all(&d, content, bytes, (size_t)n);
+	r = n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n)) : unpack_all(&d, content, bytes, (size_t)n);
 	free(bytes);
 	if (r < 0) {
 		free(d.out);
@@ -360,12 +360,12 @@ static int unpack_file(struct blm_piece *ret, const struct content *content, con
 	return 0;
 }
 
-int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown)
+int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
 {
-	return unpack_file(ret, &(struct content){ MODULE, convert }, file, how, shown);
+	return unpack_file(ret, &(struct content){ MODULE, convert }, file, how, display);
 }
 
-int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown)
+int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
 {
-	return unpack_file(ret, &(struct content){ MODULE_CF, convert_cf }, file, how, shown);
+	return unpack_file(ret, &(struct content){ MODULE_CF, convert_cf }, file, how, display);
 }

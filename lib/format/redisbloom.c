@@ -70,40 +70,40 @@ static bool begins(const uint8_t *bytes, size_t count)
 	    && probes_for(bpe) == get(link, REDISBLOOM_LINK_HASHES, 4);
 }
 
-static int check_head(const uint8_t *head, size_t count, const char *shown)
+static int check_head(const uint8_t *head, size_t count, const char *display)
 {
 	uint64_t links, options;
 
 	if (count < REDISBLOOM_HEAD)
-		return blm_outline_long_enough(count, REDISBLOOM_HEAD, shown);
+		return blm_outline_long_enough(count, REDISBLOOM_HEAD, display);
 	links = get(head, REDISBLOOM_LINKS, 4);
 	options = get(head, REDISBLOOM_OPTIONS, 4);
 	if (links < 1 || links > REDISBLOOM_LINKS_MOST)
-		return blm_fail(-EBADMSG, "%s: a chain of %llu filters by its header, not 1 to %d", shown, (unsigned long long)links,
+		return blm_fail(-EBADMSG, "%s: a chain of %llu filters by its header, not 1 to %d", display, (unsigned long long)links,
 				REDISBLOOM_LINKS_MOST);
 	if (options & ~(uint64_t)(NO_ROUND | RAW | FORCE_64 | NO_SCALING))
-		return blm_fail(-EPROTONOSUPPORT, "%s: its options are %#llx, which are not all known", shown, (unsigned long long)options);
+		return blm_fail(-EPROTONOSUPPORT, "%s: its options are %#llx, which are not all known", display, (unsigned long long)options);
 	if (!(options & FORCE_64))
-		return blm_fail(-EPROTONOSUPPORT, "%s: made by an old RedisBloom, with a hash of 32 bits, which is not read", shown);
-	return blm_outline_long_enough(count, REDISBLOOM_HEAD + links * REDISBLOOM_LINK, shown);
+		return blm_fail(-EPROTONOSUPPORT, "%s: made by an old RedisBloom, with a hash of 32 bits, which is not read", display);
+	return blm_outline_long_enough(count, REDISBLOOM_HEAD + links * REDISBLOOM_LINK, display);
 }
 
-static int check_link(const uint8_t *link, unsigned i, const char *shown)
+static int check_link(const uint8_t *link, unsigned i, const char *display)
 {
 	uint64_t bits = get(link, REDISBLOOM_LINK_BITS, 8), bytes = get(link, REDISBLOOM_LINK_BYTES, 8);
 	uint64_t n2 = get(link, REDISBLOOM_LINK_N2, 1);
 	double error = get_double(link, REDISBLOOM_LINK_ERROR);
 
 	if (bytes < 1 || bytes > BLM_CELLS_MAX / 8 || bits != 8 * bytes)
-		return blm_fail(-EBADMSG, "%s: filter %u of its chain has %llu bits in %llu bytes", shown, i, (unsigned long long)bits,
+		return blm_fail(-EBADMSG, "%s: filter %u of its chain has %llu bits in %llu bytes", display, i, (unsigned long long)bits,
 				(unsigned long long)bytes);
 	if (n2 && (n2 > 63 || bits != UINT64_C(1) << n2))
-		return blm_fail(-EPROTONOSUPPORT, "%s: filter %u of its chain uses 2^%llu of its %llu bits, which is not read", shown, i,
+		return blm_fail(-EPROTONOSUPPORT, "%s: filter %u of its chain uses 2^%llu of its %llu bits, which is not read", display, i,
 				(unsigned long long)n2, (unsigned long long)bits);
 	if (!(error > 0 && error < 1))
-		return blm_fail(-EBADMSG, "%s: filter %u of its chain has the error %g, not one between 0 and 1", shown, i, error);
+		return blm_fail(-EBADMSG, "%s: filter %u of its chain has the error %g, not one between 0 and 1", display, i, error);
 	if (probes_for(get_double(link, REDISBLOOM_LINK_BPE)) != get(link, REDISBLOOM_LINK_HASHES, 4))
-		return blm_fail(-EBADMSG, "%s: filter %u of its chain has %llu hash functions for %g bits an entry", shown, i,
+		return blm_fail(-EBADMSG, "%s: filter %u of its chain has %llu hash functions for %g bits an entry", display, i,
 				(unsigned long long)get(link, REDISBLOOM_LINK_HASHES, 4), get_double(link, REDISBLOOM_LINK_BPE));
 	return 0;
 }
@@ -125,34 +125,34 @@ static void make_scalable(struct blm_outline *o, unsigned links, uint64_t growth
 }
 
 /* Of a chain that may grow its first filter says how large the others are, and how seldom wrong. */
-static int check_chain(const struct blm_outline *o, const uint8_t *head, unsigned links, const char *shown)
+static int check_chain(const struct blm_outline *o, const uint8_t *head, unsigned links, const char *display)
 {
 	unsigned stages = blm_outline_stages(o);
 
 	return stages == links ? 0
 	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of its chain is for %llu entries with the error %g, so that there can be no filter %u, "
-			"with a growth of %llu", shown, (unsigned long long)get(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ENTRIES, 8),
+			"with a growth of %llu", display, (unsigned long long)get(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ENTRIES, 8),
 			get_double(head + REDISBLOOM_HEAD, REDISBLOOM_LINK_ERROR), stages, (unsigned long long)get(head, REDISBLOOM_GROWTH, 4));
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0] };
 	uint64_t keys = 0, end;
 	unsigned links;
-	int r = check_head(head, count, shown);
+	int r = check_head(head, count, display);
 
 	if (r < 0)
 		return r;
 	links = (unsigned)get(head, REDISBLOOM_LINKS, 4);
 	end = REDISBLOOM_HEAD + links * REDISBLOOM_LINK;
 	for (unsigned i = 0; r == 0 && i < links; i++) {
-		r = check_link(head + REDISBLOOM_HEAD + i * REDISBLOOM_LINK, i, shown);
+		r = check_link(head + REDISBLOOM_HEAD + i * REDISBLOOM_LINK, i, display);
 		keys += get(head + REDISBLOOM_HEAD + i * REDISBLOOM_LINK, REDISBLOOM_LINK_SIZE, 8);
 		end += get(head + REDISBLOOM_HEAD + i * REDISBLOOM_LINK, REDISBLOOM_LINK_BYTES, 8);
 	}
 	if (r == 0 && keys != get(head, REDISBLOOM_SIZE, 8))
-		r = blm_fail(-EBADMSG, "%s: has %llu keys by its header, and its chain %llu", shown, (unsigned long long)get(head, REDISBLOOM_SIZE, 8),
+		r = blm_fail(-EBADMSG, "%s: has %llu keys by its header, and its chain %llu", display, (unsigned long long)get(head, REDISBLOOM_SIZE, 8),
 			     (unsigned long long)keys);
 	ret->keys = keys;
 	ret->counted = keys <= BLM_CAPACITY_MAX;
@@ -165,14 +165,14 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		a.capacity = get(link, REDISBLOOM_LINK_ENTRIES, 8);
 		a.rate = get_double(link, REDISBLOOM_LINK_ERROR);
 		a.offset -= a.bytes = a.cells / 8;
-		r = blm_outline_set(ret, &blm_format_redisbloom, &a, shown);
+		r = blm_outline_set(ret, &blm_format_redisbloom, &a, display);
 		ret->contents.part[i] = ret->contents.part[0];
 	}
 	if (r < 0)
 		return r;
 	if (links > 1 || !(get(head, REDISBLOOM_OPTIONS, 4) & NO_SCALING)) {
 		make_scalable(ret, links, get(head, REDISBLOOM_GROWTH, 4));
-		r = check_chain(ret, head, links, shown);
+		r = check_chain(ret, head, links, display);
 	}
 	if (r < 0)
 		return r;
@@ -275,19 +275,19 @@ int blm_redis_chunk(struct blm_writer *to, const char *command, const char *key,
 	return r == 0 && key ? to->write(to, "\r\n", 2) : r;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *whole, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *whole, struct blm_writer *to, const char *display)
 {
 	struct chain *c = malloc(sizeof(*c));
 	uint64_t iter = 1;
 	int r = 0;
 
 	if (!c)
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	c->part = whole->subs ? whole->sub : whole;
 	c->links = whole->subs ? whole->subs : 1;
 	for (unsigned i = 0; r == 0 && i < c->links; i++)
 		if (c->part[i].shape.cells % 8)
-			r = blm_fail(-EOPNOTSUPP, "%s: m is %llu; in RedisBloom it is a multiple of 8", shown,
+			r = blm_fail(-EOPNOTSUPP, "%s: m is %llu; in RedisBloom it is a multiple of 8", display,
 				     (unsigned long long)c->part[i].shape.cells);
 	if (r == 0) {
 		make_head(c, o);

@@ -42,8 +42,8 @@ int blm_redis_chunk(struct blm_writer *to, const char *command, const char *key,
 
 /* Is it what DUMP gives of such a key? That as what BF.SCANDUMP gives of it; and the same of a cuckoo filter. */
 bool blm_redis_dump_begins(const uint8_t *bytes, size_t count);
-int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown);
+int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
 bool blm_redis_dump_begins_cf(const uint8_t *bytes, size_t count);
-int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown);
+int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
 
 #endif

@@ -69,23 +69,23 @@ static bool begins(const uint8_t *bytes, size_t count)
 	return is_header(&h);
 }
 
-static int refuse(const struct header *h, const char *shown)
+static int refuse(const struct header *h, const char *display)
 {
 	if (h->tables < 1 || h->tables > REDIS_CUCKOO_TABLES_MOST)
-		return blm_fail(-EBADMSG, "%s: a chain of %llu tables by its header, not 1 to %d", shown, (unsigned long long)h->tables,
+		return blm_fail(-EBADMSG, "%s: a chain of %llu tables by its header, not 1 to %d", display, (unsigned long long)h->tables,
 				REDIS_CUCKOO_TABLES_MOST);
 	if (h->slots < 1 || h->slots > REDIS_CUCKOO_BUCKET_MOST || !h->iterations)
 		return blm_fail(-EBADMSG, "%s: by its header a bucket has %llu cells, not 1 to %d, or a key moves up to %llu fingerprints, not 1 to %d",
-				shown, (unsigned long long)h->slots, REDIS_CUCKOO_BUCKET_MOST, (unsigned long long)h->iterations,
+				display, (unsigned long long)h->slots, REDIS_CUCKOO_BUCKET_MOST, (unsigned long long)h->iterations,
 				REDIS_CUCKOO_ITERATIONS_MOST);
 	if (!h->cells || h->keys <= h->cells)
 		return blm_fail(-EBADMSG, "%s: by its header %llu tables, the first of %llu buckets of %llu cells, each with %llu times the buckets of the "
-				"one before: these are powers of 2, and no table has more than 2^32 cells", shown, (unsigned long long)h->tables,
+				"one before: these are powers of 2, and no table has more than 2^32 cells", display, (unsigned long long)h->tables,
 				(unsigned long long)h->buckets, (unsigned long long)h->slots, (unsigned long long)h->expansion);
-	return blm_fail(-EBADMSG, "%s: %llu keys by its header, in %llu cells", shown, (unsigned long long)h->keys, (unsigned long long)h->cells);
+	return blm_fail(-EBADMSG, "%s: %llu keys by its header, in %llu cells", display, (unsigned long long)h->keys, (unsigned long long)h->cells);
 }
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_template_fields *t = &c->template;
@@ -95,17 +95,17 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	int r;
 
 	if (count < REDISBLOOM_CF_HEAD)
-		return blm_outline_long_enough(count, REDISBLOOM_CF_HEAD, shown);
+		return blm_outline_long_enough(count, REDISBLOOM_CF_HEAD, display);
 	h = read_header(head);
 	if (h.deletes > DELETES_MOST)
-		return blm_fail(-EBADMSG, "%s: %llu keys were removed, by its header, which cannot be", shown, (unsigned long long)h.deletes);
+		return blm_fail(-EBADMSG, "%s: %llu keys were removed, by its header, which cannot be", display, (unsigned long long)h.deletes);
 	if (!is_header(&h))
-		return refuse(&h, shown);
+		return refuse(&h, display);
 	shape = shape_of(&h);
 	a.bytes = a.cells = a.capacity = h.cells;
 	a.probes = shape.probes;
 	a.rate = blm_kind_redis_cuckoo.rate_at(&shape, h.cells);
-	r = blm_outline_set(ret, &blm_format_redisbloom_cf, &a, shown);
+	r = blm_outline_set(ret, &blm_format_redisbloom_cf, &a, display);
 	if (r < 0)
 		return r;
 	t->cell_bits = htole32(8);
@@ -135,7 +135,7 @@ static void write_header(uint8_t *to, const struct blm_outline *o, const struct 
 }
 
 /* No chunk goes over the end of a table. */
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *shown)
+static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
 {
 	const struct blm_shape *s = &part->shape;
 	uint64_t iter = 1, table = blm_redis_cuckoo_buckets(s) * s->args[REDIS_CUCKOO_BUCKET], end = table, at = 0;

@@ -18,32 +18,32 @@ enum { HEAD = 45, PROBES = 9, SEEDS = 13 };
 static const char *const families[] = { "siphash13", NULL }, *const rules[] = { "rust-bloomfilter", NULL };
 extern const struct blm_format blm_format_rust_bloomfilter;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .seed_count = 4, .offset = HEAD };
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
 	if (head[0] != 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: version %u; only 1 is known", shown, head[0]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: version %u; only 1 is known", display, head[0]);
 	a.bytes = blm_get_little(head + 1, 8);
 	if (a.bytes > BLM_CELLS_MAX / 8)
-		return blm_fail(-EBADMSG, "%s: %llu bytes of bits by its header, more than 2^44", shown, (unsigned long long)a.bytes);
+		return blm_fail(-EBADMSG, "%s: %llu bytes of bits by its header, more than 2^44", display, (unsigned long long)a.bytes);
 	a.cells = 8 * a.bytes;
 	a.probes = blm_get_little(head + PROBES, 4);
 	for (unsigned i = 0; i < 4; i++)
 		a.seeds[i] = blm_get_little(head + SEEDS + 8 * i, 8);
-	return blm_outline_set(ret, &blm_format_rust_bloomfilter, &a, shown);
+	return blm_outline_set(ret, &blm_format_rust_bloomfilter, &a, display);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 8)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a multiple of 8", shown, (unsigned long long)cells);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a multiple of 8", display, (unsigned long long)cells);
 	head[0] = 1;
 	blm_put_little(head + 1, cells / 8, 8);
 	blm_put_little(head + PROBES, le32toh(t->probes), 4);

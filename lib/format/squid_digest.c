@@ -16,29 +16,29 @@ enum { HEAD = 128, VERSION = 5, REQUIRED = 3, PROBES = 4, CAPACITY = 4, KEYS = 8
 static const char *const families[] = { "squid", NULL }, *const rules[] = { "slices", NULL };
 extern const struct blm_format blm_format_squid_digest;
 
-static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *shown)
+static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_array a = { .family = families[0], .rule = rules[0], .offset = HEAD };
-	int r = blm_outline_long_enough(count, HEAD, shown);
+	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
 	if (blm_get_big(head + 2, 2) > VERSION)
-		return blm_fail(-EPROTONOSUPPORT, "%s: only version %u and later read it; known is %d", shown, (unsigned)blm_get_big(head + 2, 2), VERSION);
+		return blm_fail(-EPROTONOSUPPORT, "%s: only version %u and later read it; known is %d", display, (unsigned)blm_get_big(head + 2, 2), VERSION);
 	a.capacity = blm_get_big(head + CAPACITY, 4);
 	a.bytes = blm_get_big(head + BYTES, 4);
 	a.cells = 8 * a.bytes;
 	a.probes = head[AT_PROBES];
 	if (a.probes != PROBES)
-		return blm_fail(-EBADMSG, "%s: has %u hash functions by its header; a cache digest has %d", shown, head[AT_PROBES], PROBES);
+		return blm_fail(-EBADMSG, "%s: has %u hash functions by its header; a cache digest has %d", display, head[AT_PROBES], PROBES);
 	if (a.bytes != (a.capacity * head[BITS_EACH] + 7) / 8 || a.bytes > INT32_MAX)
-		return blm_fail(-EBADMSG, "%s: %llu bytes of bits for %llu entries of %u bits each", shown, (unsigned long long)a.bytes,
+		return blm_fail(-EBADMSG, "%s: %llu bytes of bits for %llu entries of %u bits each", display, (unsigned long long)a.bytes,
 				(unsigned long long)a.capacity, head[BITS_EACH]);
 	ret->keys = blm_get_big(head + KEYS, 4);
 	if (ret->keys > INT32_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu keys by its header, more than Squid counts", shown, (unsigned long long)ret->keys);
+		return blm_fail(-EBADMSG, "%s: has %llu keys by its header, more than Squid counts", display, (unsigned long long)ret->keys);
 	ret->counted = true;
-	return blm_outline_set(ret, &blm_format_squid_digest, &a, shown);
+	return blm_outline_set(ret, &blm_format_squid_digest, &a, display);
 }
 
 static void recount(uint8_t *head, uint64_t keys)
@@ -46,14 +46,14 @@ static void recount(uint8_t *head, uint64_t keys)
 	blm_put_big(head + KEYS, keys < INT32_MAX ? keys : INT32_MAX, 4);
 }
 
-static int lay_out(struct blm_outline *o, uint8_t *head, const char *shown)
+static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
 	const struct blm_template_fields *t = &c->template;
 	uint64_t cells = le64toh(t->cells), capacity = le64toh(c->capacity), each = cells / capacity;
 
 	if (cells % 8 || capacity > INT32_MAX || !each || each > 255 || (capacity * each + 7) / 8 * 8 != cells || le32toh(t->probes) != PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu for %llu keys and k %u; Squid has whole bits for each, rounded up to bytes, and k %d", shown,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu for %llu keys and k %u; Squid has whole bits for each, rounded up to bytes, and k %d", display,
 				(unsigned long long)cells, (unsigned long long)capacity, le32toh(t->probes), PROBES);
 	blm_put_big(head, VERSION, 2);
 	blm_put_big(head + 2, REQUIRED, 2);

@@ -44,8 +44,8 @@ static int64_t read_piece(void *context, void *room, size_t bytes)
 	return n;
 }
 
-int blm_reader_piece(struct blm_reader **ret, struct blm_piece *piece, const struct blm_bytes_at *file, const char *shown)
+int blm_reader_piece(struct blm_reader **ret, struct blm_piece *piece, const struct blm_bytes_at *file, const char *display)
 {
 	piece->file = file;
-	return blm_reader_calls(ret, read_piece, piece, shown);
+	return blm_reader_calls(ret, read_piece, piece, display);
 }

@@ -3,19 +3,19 @@
 
 enum { DEPTH_MOST = 32 };
 
-void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count, const char *shown)
+void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count, const char *display)
 {
 	t->file = NULL;
 	t->at = t->end = 0;
 	t->next = bytes;
 	t->left = count;
-	t->shown = shown;
+	t->display = display;
 	t->failed = 0;
 }
 
-void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint64_t at, uint64_t bytes, const char *shown)
+void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint64_t at, uint64_t bytes, const char *display)
 {
-	blm_thrift_memory(t, t->window, 0, shown);
+	blm_thrift_memory(t, t->window, 0, display);
 	t->file = file;
 	t->at = at;
 	t->end = at + bytes;
@@ -24,7 +24,7 @@ void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint
 static uint64_t fail(struct blm_thrift *t, int r, const char *why)
 {
 	if (!t->failed)
-		t->failed = blm_fail(r, "%s: its Thrift %s", t->shown, why);
+		t->failed = blm_fail(r, "%s: its Thrift %s", t->display, why);
 	t->left = 0;
 	t->at = t->end;
 	return 0;
@@ -42,7 +42,7 @@ static void fill(struct blm_thrift *t)
 	int64_t n = want ? t->file->read(t->file, t->window, want, t->at) : 0;
 
 	if (n < 0 && !t->failed)
-		t->failed = blm_fail((int)n, "%s: cannot be read: %s", t->shown, strerror((int)-n));
+		t->failed = blm_fail((int)n, "%s: cannot be read: %s", t->display, strerror((int)-n));
 	if (n <= 0) {
 		fail(t, -ENODATA, "message ends too early: it was cut");
 		return;

@@ -22,7 +22,7 @@ struct blm_thrift {
 	uint64_t at, end;			/* of the message, in the file: what is not in the window yet */
 	const uint8_t *next;			/* in the window */
 	size_t left;
-	const char *shown;
+	const char *display;
 	int failed;				/* a negative errno, with words */
 	uint8_t window[BLM_THRIFT_WINDOW];
 };
@@ -33,8 +33,8 @@ struct blm_thrift_field {
 	unsigned type;
 };
 
-void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count, const char *shown);
-void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint64_t at, uint64_t bytes, const char *shown);
+void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count, const char *display);
+void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint64_t at, uint64_t bytes, const char *display);
 
 /* The next field of a struct; false at its end. What is in it must be read or passed over before the one after it. */
 bool blm_thrift_next(struct blm_thrift *t, struct blm_thrift_field *field);

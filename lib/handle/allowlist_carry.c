@@ -100,7 +100,7 @@ int blm_carry_begin(struct blm_carry **ret, const struct blm_place *place)
 	if (!place->store)
 		return 0;
 	entry = malloc(sizeof(*entry));
-	r = entry ? blm_catalog_get(place->store->catalog, place->name, entry) : blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	r = entry ? blm_catalog_get(place->store->catalog, place->name, entry) : blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	if (r == 0)
 		r = make(ret, place->store->catalog, entry->constant.uuid);
 	free(entry);

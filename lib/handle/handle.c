@@ -107,7 +107,7 @@ int blm_handle_keep_secret(struct blm_filter *f, const uint8_t *secret)
 		return 0;
 	f->secret = blm_hidden_new(BLM_SECRET_BYTES);
 	if (!f->secret)
-		return blm_fail(-ENOMEM, "%s: no memory for its secret key", f->place.shown);
+		return blm_fail(-ENOMEM, "%s: no memory for its secret key", f->place.display);
 	blm_secret_copy(f->secret, secret);
 	return 0;
 }

@@ -36,9 +36,9 @@ int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 		live = state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE;
 		blm_unlock_exclusive(&view->lock, fd);
 		if (r == 0 && live)	/* nobody replaced ours, so looking again would find it again */
-			return blm_fail(-ESTALE, "%s: another file has this name by now: open it anew", f->place.shown);
+			return blm_fail(-ESTALE, "%s: another file has this name by now: open it anew", f->place.display);
 		if (r == -ENOENT)
-			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.shown);
+			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.display);
 		if (r < 0)
 			return r;
 		blm_view_renew(f, view);

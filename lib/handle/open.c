@@ -67,7 +67,7 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 
 		if (fd < 0)
 			return fd;
-		r = blm_view_make(&view, fd, f->place.shown, f->write);
+		r = blm_view_make(&view, fd, f->place.display, f->write);
 		if (r < 0)
 			return r;
 		view->holes |= f->place.memory != NULL;
@@ -87,14 +87,14 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 		if (r < 0)
 			return r;
 	}
-	return blm_fail(-EBUSY, "%s: replaced again and again while it was opened", f->place.shown);
+	return blm_fail(-EBUSY, "%s: replaced again and again while it was opened", f->place.display);
 }
 
 /*
  * A copy made while its original was synced can have the sync record of an epoch that its copied `epoch` has not reached;
  * then changes would not show as unsynced. Where no copying was in the way, epoch is above both.
  */
-static int mend_epoch(struct blm_view *view, const char *shown)
+static int mend_epoch(struct blm_view *view, const char *display)
 {
 	struct blm_live *live = live_of(view);
 	struct blm_sync_record last = { 0 };
@@ -104,7 +104,7 @@ static int mend_epoch(struct blm_view *view, const char *shown)
 	blm_last_sync(live, view->constant.uuid, &last);
 	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX || load_acquire(&live->written.word) > BLM_EPOCH_MAX
 	    || le64toh(last.epoch) > BLM_EPOCH_MAX)
-		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it can be read, not changed", shown);
+		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it can be read, not changed", display);
 	if (load_acquire(&live->epoch.word) > le64toh(last.epoch) && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
 		return 0;
 	r = blm_lock_syncing(view);
@@ -139,7 +139,7 @@ static bool was_cut(const struct blm_view *view)
 }
 
 /* Of kinds to which that matters, note it for good, on the disk, before the first change of this boot hides it; or for this view. */
-static int note_cut(struct blm_view *view, const char *shown, bool write)
+static int note_cut(struct blm_view *view, const char *display, bool write)
 {
 	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
 	int r;
@@ -157,7 +157,7 @@ static int note_cut(struct blm_view *view, const char *shown, bool write)
 		r = blm_flush(view, live_of(view), BLM_PAGE);
 	}
 	blm_unlock_syncing(view);
-	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", display, strerror(-r)) : 0;
 }
 
 /*
@@ -177,7 +177,7 @@ static int restore(struct blm_filter *f, struct blm_view *view)
 			enum blm_state state = state_of(load_acquire(&live_of(view)->state.word));
 
 			set_state(view, BLM_REPLACING);
-			r = blm_shadow_restore(view, f->place.shown);
+			r = blm_shadow_restore(view, f->place.display);
 			set_state(view, state);
 		}
 		set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER : load_acquire(&live_of(view)->state.word));
@@ -203,7 +203,7 @@ static int open_lent(struct blm_view **ret, const struct blm_filter *f)
 	const struct blm_view *now = atomic_load(&f->view);
 	struct blm_view *view;
 	int fd = fcntl(now->image.fd, F_DUPFD_CLOEXEC, 0);
-	int r = fd < 0 ? blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno)) : blm_view_make(&view, fd, f->place.shown, true);
+	int r = fd < 0 ? blm_fail(-errno, "%s: %s", f->place.display, strerror(errno)) : blm_view_make(&view, fd, f->place.display, true);
 
 	if (r < 0)
 		return r;
@@ -237,11 +237,11 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	if (r == 0 && f->write)
 		r = blm_check_boot(view->whole.kind, le64toh(view->constant.flags) & BLM_FLAG_SEALED, &f->place);
 	if (r == 0 && f->write)
-		r = mend_epoch(view, f->place.shown);
+		r = mend_epoch(view, f->place.display);
 	if (r == 0)
-		r = note_cut(view, f->place.shown, f->write);
+		r = note_cut(view, f->place.display, f->write);
 	if (r == 0 && blm_shadow_is_needed(view))
-		r = f->write ? restore(f, view) : blm_shadow_show(view, f->place.shown);
+		r = f->write ? restore(f, view) : blm_shadow_show(view, f->place.display);
 	if (!f->write && (r == -EAGAIN || (r == -EUCLEAN && !blm_shadow_is_needed(view)))) {	/* a writer does, or did, and syncs change the image again */
 		blm_view_free(view);
 		return blm_view_open(ret, f);

@@ -26,7 +26,7 @@ static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, 
 	}
 	if (r == -ENOENT || (r == 0 && state_of(state) == BLM_DROPPED)) {
 		set_seen(view, state);		/* for good: no need to look again at every call */
-		return blm_fail(-ESTALE, "%s: the filter was dropped", f->place.shown);
+		return blm_fail(-ESTALE, "%s: the filter was dropped", f->place.display);
 	}
 	*ret_changed = true;
 	return r < 0 ? r : 0;
@@ -80,9 +80,9 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 		if (fresh) {
 			replace_view(f, now, fresh);	/* the other threads go on while it is loaded, as far as that can be done */
 			if (f->load)
-				blm_view_load(now, 0, f->place.shown);
+				blm_view_load(now, 0, f->place.display);
 			if (f->load)
-				blm_view_load(fresh, f->load, f->place.shown);
+				blm_view_load(fresh, f->load, f->place.display);
 			now = fresh;
 		}
 		atomic_store(&f->status, r);

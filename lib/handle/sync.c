@@ -17,10 +17,10 @@ static int check_size(const struct blm_filter *f, const struct blm_view *view)
 	struct stat st;
 
 	if (fstat(view->image.fd, &st) < 0)
-		return blm_fail(-errno, "%s: %s", f->place.shown, strerror(errno));
+		return blm_fail(-errno, "%s: %s", f->place.display, strerror(errno));
 	if ((uint64_t)st.st_size < end)
 		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open, and keys are lost: put a copy in its place, or make it "
-				"anew from its keys", f->place.shown, (long long)st.st_size, (unsigned long long)end);
+				"anew from its keys", f->place.display, (long long)st.st_size, (unsigned long long)end);
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 	if (view->whole.kind->settle)
 		view->whole.kind->settle(&view->whole);
 	if (has_shadow(view) && !f->place.memory)
-		r = blm_shadow_take(view, epoch, f->place.shown);
+		r = blm_shadow_take(view, epoch, f->place.display);
 	if (r == 0) {
 		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
 		store_release(&live->flushing.word, 0);
@@ -104,9 +104,9 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	int r = check_size(f, view);
 
 	if (r == 0 && has_shadow(view) && !f->place.memory) {
-		r = blm_shadow_mend_copy(view, f->place.shown);
+		r = blm_shadow_mend_copy(view, f->place.display);
 		if (r == 0)
-			r = blm_shadow_finish_killed(view, f->place.shown);
+			r = blm_shadow_finish_killed(view, f->place.display);
 	}
 	epoch = load_acquire(&live->epoch.word);
 	record.epoch = htole64(epoch);
@@ -124,17 +124,17 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 			blm_guard_look_again(view, &seen);
 			if (has_shadow(view))
 				blm_shadow_again(view, epoch);
-			if (blm_check_struck(view, f->place.shown) == 0)
+			if (blm_check_struck(view, f->place.display) == 0)
 				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
-						"the next sync writes all of it again", f->place.shown, strerror(-r));
+						"the next sync writes all of it again", f->place.display, strerror(-r));
 		}
 	}
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_finish(view, f->place.shown);
+		r = blm_shadow_finish(view, f->place.display);
 	if (r == 0)
-		r = blm_check_struck(view, f->place.shown);
+		r = blm_check_struck(view, f->place.display);
 	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_is_whole(view, f->place.shown, true);
+		r = blm_shadow_is_whole(view, f->place.display, true);
 	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
 	blm_seen_free(&seen);
 	*ret = record;
@@ -160,7 +160,7 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 	if (seen->damaged > 1)
 		snprintf(more, sizeof(more), " (and %d more)", seen->damaged - 1);
 	return blm_fail(-EUCLEAN, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost bits, so keys may be denied: "
-			"repair it with blm_verify(), which sets all of a damaged block's bits", f->place.shown, d->part, (unsigned long long)d->block,
+			"repair it with blm_verify(), which sets all of a damaged block's bits", f->place.display, d->part, (unsigned long long)d->block,
 			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
 }
 
@@ -171,7 +171,7 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 	int fd, r, standing = 0;
 
 	if (!f->write)
-		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+		return blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
 	while ((fd = blm_view_fd(f, view)) == -ESTALE && current_view(f) != view)
 		view = current_view(f);
 	if (fd < 0)
@@ -226,9 +226,9 @@ static uint64_t ticks(void)
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 {
 	if (!(seconds >= 0 && seconds < 1e9))
-		return blm_fail(-EINVAL, "%s: %g seconds between syncs is not 0 to 10^9", f->place.shown, seconds);
+		return blm_fail(-EINVAL, "%s: %g seconds between syncs is not 0 to 10^9", f->place.display, seconds);
 	if (!f->write)
-		return blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+		return blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
 	atomic_store(&f->keys_since, 0);
 	atomic_store(&f->synced_at, ticks());
 	atomic_store(&f->sync_time, (uint64_t)(seconds * 1e9));

@@ -74,7 +74,7 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
 	r = blm_write_back(live, BLM_PAGE);
 	store_release(&live->announcing.word, r < 0 ? blm_failed_number() : before);
 	if (r < 0)
-		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.shown, strerror(-r));
+		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.display, strerror(-r));
 	store_release(&live->announced.word, epoch);
 	return 0;
 }
@@ -103,20 +103,20 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 /* Of the view, and of what came in its place, as far as the handle noticed. */
 static int known_status(const struct blm_filter *f)
 {
-	int status = blm_check_struck(atomic_load(&f->view), f->place.shown);
+	int status = blm_check_struck(atomic_load(&f->view), f->place.display);
 
 	if (status < 0)
 		return status;
 	status = atomic_load(&((struct blm_filter *)f)->status);
 	if (status == -ESTALE)
-		return blm_fail(status, "%s: the filter was dropped", f->place.shown);
-	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.shown,
+		return blm_fail(status, "%s: the filter was dropped", f->place.display);
+	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.display,
 				     blm_strerror(status)) : 0;
 }
 
 int blm_may_change(const struct blm_filter *f)
 {
-	return f->write ? known_status(f) : blm_fail(-EBADF, "%s: opened for reading only", f->place.shown);
+	return f->write ? known_status(f) : blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
 }
 
 static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
@@ -125,12 +125,12 @@ static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
 	case BLM_STANDS:
 		return 0;
 	case BLM_DELETED:
-		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys are lost; create it anew", f->place.shown);
+		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys are lost; create it anew", f->place.display);
 	case BLM_DISPLACED:
 		return blm_fail(-ESTALE, "%s: another file took its place while it was open, so keys added here are lost; open it again",
-				f->place.shown);
+				f->place.display);
 	case BLM_MOVED:
-		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, or open it where it is now", f->place.shown);
+		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, or open it where it is now", f->place.display);
 	}
 	return 0;
 }
@@ -167,7 +167,7 @@ static int begin(struct blm_filter *f, struct blm_view **ret)
 	if (!kind_takes_keys(view->whole.kind))
 		return blm_cannot(view, f, "change once they are built", BLM_CAN_ADD);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED)
-		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.shown);
+		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
 	blm_mark_written(live_of(view));
 	*ret = view;
 	return 0;
@@ -222,13 +222,13 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 
 	if (has_lone_writer(view)) {
 		blm_change_end_held(f, view);
-		return blm_check_struck(view, f->place.shown);
+		return blm_check_struck(view, f->place.display);
 	}
 	full_fence();
 	blm_mark_written(live_of(view));
 	state = load_acquire(&live_of(view)->state.word);
 	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed) && state_of(state) == BLM_LIVE)
-		return blm_check_struck(view, f->place.shown);
+		return blm_check_struck(view, f->place.display);
 	return settle(f, view);
 }
 
@@ -339,7 +339,7 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 	held |= has_lone_writer(view);
 	if (held)
 		blm_change_end_held(f, view);
-	r = held ? blm_check_struck(view, f->place.shown) : blm_change_end(f, view);
+	r = held ? blm_check_struck(view, f->place.display) : blm_change_end(f, view);
 	if (r == 0 && !held && blm_allow_is_stale(f, view, &asked))
 		r = -EAGAIN;
 	return r < 0 ? r : listed;
@@ -358,13 +358,13 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 
 		r = fd;
 		if (fd >= 0)
-			r = blm_view_make(&again, fd, f->place.shown, f->write);
+			r = blm_view_make(&again, fd, f->place.display, f->write);
 		if (fd >= 0 && r == 0) {
 			if (again->image.device == view->image.device && again->image.inode == view->image.inode) {
 				__atomic_store_n(&view->image.fd, again->image.fd, __ATOMIC_RELEASE);
 				again->image.fd = -1;
 			} else {
-				r = blm_fail(-ESTALE, "%s: was replaced before a forked process could open it", f->place.shown);
+				r = blm_fail(-ESTALE, "%s: was replaced before a forked process could open it", f->place.display);
 				atomic_store(&view->seen_state, UINT64_MAX);	/* whatever its state says: look the name up */
 			}
 			blm_view_free(again);
@@ -381,6 +381,6 @@ int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const ch
 							      : "; blm_build_begin() makes one from all keys";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s", f->place.shown, kind->name, what, instead,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s", f->place.display, kind->name, what, instead,
 			blm_kinds_that_can(can, names, sizeof(names)));
 }

@@ -9,14 +9,14 @@ static int check_place(const struct blm_filter *f)
 {
 	if (f->place.store)
 		return 0;
-	return blm_fail(-EOPNOTSUPP, "%s: belongs to no store; lists of false positives are kept in the catalog of one", f->place.shown);
+	return blm_fail(-EOPNOTSUPP, "%s: belongs to no store; lists of false positives are kept in the catalog of one", f->place.display);
 }
 
 static int check_lengths(const struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (keys[i].len > BLM_ALLOW_KEY_MAX)
-			return blm_fail(-E2BIG, "%s: a key of %zu bytes is too long for a list; the most is %d", f->place.shown, keys[i].len,
+			return blm_fail(-E2BIG, "%s: a key of %zu bytes is too long for a list; the most is %d", f->place.display, keys[i].len,
 					BLM_ALLOW_KEY_MAX);
 	return 0;
 }
@@ -115,7 +115,7 @@ BLM_API int64_t blm_allowed(const struct blm_filter *f, int (*each)(void *contex
 		return r;
 	bytes = malloc(BLM_ALLOW_KEY_MAX);
 	if (!bytes)
-		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	for (;;) {
 		struct blm_key key = { bytes, 0 };
 

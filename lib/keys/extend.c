@@ -25,7 +25,7 @@
 /* ---- Growing ---- */
 
 /* What a grower that died left behind, or anybody, would be keys that nobody added. */
-static int clear_rest(int fd, uint64_t from, const char *shown)
+static int clear_rest(int fd, uint64_t from, const char *display)
 {
 	static const uint8_t zeros[64 << 10];
 	struct stat st;
@@ -35,26 +35,26 @@ static int clear_rest(int fd, uint64_t from, const char *shown)
 	if (r == 0 && to > from && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) < 0)
 		for (; r == 0 && from < to; from += sizeof(zeros))
 			r = blm_write_at(fd, zeros, to - from < sizeof(zeros) ? (size_t)(to - from) : sizeof(zeros), from);
-	return r < 0 ? blm_fail(r, "%s: cannot clear the space for its next part: %s", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot clear the space for its next part: %s", display, strerror(-r)) : 0;
 }
 
 /* Sparse files, and those in memory, get a hole; the others their space, or nothing. */
-static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, const char *shown)
+static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, const char *display)
 {
 	struct stat st;
-	int fd = view->image.fd, r = clear_rest(fd, from, shown);
+	int fd = view->image.fd, r = clear_rest(fd, from, display);
 
 	if (r < 0)
 		return r;
 	if (view->holes)
-		return blm_extend(fd, to, shown);
+		return blm_extend(fd, to, display);
 	if (fstat(fd, &st) < 0)
-		return blm_fail(-errno, "%s: %s", shown, strerror(errno));
-	r = blm_allocate(fd, from, to - from, shown);
+		return blm_fail(-errno, "%s: %s", display, strerror(errno));
+	r = blm_allocate(fd, from, to - from, display);
 	return r < 0 && ftruncate(fd, st.st_size) < 0 ? -ENOSPC : r;	/* else it stays longer than it need be, which harms nobody */
 }
 
-static int plan_next(struct blm_component *ret, const struct blm_view *view, const char *shown)
+static int plan_next(struct blm_component *ret, const struct blm_view *view, const char *display)
 {
 	const struct blm_part *whole = &view->whole;
 	const struct blm_family *family = view->hasher.family;
@@ -63,7 +63,7 @@ static int plan_next(struct blm_component *ret, const struct blm_view *view, con
 
 	if (view->parts == BLM_PARTS_MAX || !whole->kind->next(whole, ret)
 	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
-		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", shown, view->parts);
+		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", display, view->parts);
 	cells = rule ? blm_rule_cells(rule, ret->shape.cells, ret->shape.probes) : ret->shape.cells;
 	return cells == ret->shape.cells ? 0
 	     : ret->kind->plan(&ret->shape, &(struct blm_params){ .capacity = ret->shape.capacity, .rate = ret->shape.rate, .cells = cells,
@@ -85,7 +85,7 @@ static uint64_t write_entry(struct blm_view *view, const struct blm_component *n
 }
 
 /* Under BLM_LOCK_SYNC, of this handle's threads and of all processes. */
-static int flush(struct blm_view *view, void *from, uint64_t bytes, const char *shown)
+static int flush(struct blm_view *view, void *from, uint64_t bytes, const char *display)
 {
 	int r = blm_lock_syncing(view);
 
@@ -93,21 +93,21 @@ static int flush(struct blm_view *view, void *from, uint64_t bytes, const char *
 		return r;
 	r = blm_flush(view, from, bytes);
 	blm_unlock_syncing(view);
-	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", display, strerror(-r)) : 0;
 }
 
 static int prepare_part(const struct blm_filter *f, struct blm_view *view)
 {
-	const char *shown = f->place.shown;
+	const char *display = f->place.display;
 	struct blm_component next;
 	uint64_t end;
-	int r = plan_next(&next, view, shown);
+	int r = plan_next(&next, view, display);
 
 	if (r < 0)
 		return r;
 	end = write_entry(view, &next);
-	r = take_space(view, blm_view_end(view), end, shown);
-	return r < 0 || f->lent ? r : flush(view, NULL, 0, shown);
+	r = take_space(view, blm_view_end(view), end, display);
+	return r < 0 || f->lent ? r : flush(view, NULL, 0, display);
 }
 
 static int show_part(struct blm_view *view)
@@ -160,7 +160,7 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
 static int turn(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_part *slot = &view->part[view->whole.kind->begin_slot(&view->whole)];
-	int r = flush(view, slot->bytes, slot->shape.bytes, f->place.shown);
+	int r = flush(view, slot->bytes, slot->shape.bytes, f->place.display);
 
 	if (r == 0)
 		r = make_it_so(f, view);

@@ -13,7 +13,7 @@ BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys
 	const struct blm_view *view = current_view(f);
 
 	if (wants_keys(&view->hasher))
-		return blm_cannot_hash(&view->hasher, f->place.shown);
+		return blm_cannot_hash(&view->hasher, f->place.display);
 	blm_hash_all(&view->hasher, keys, count, ret);
 	return 0;
 }
@@ -24,7 +24,7 @@ BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t 
 	const struct blm_view *view = current_view(f);
 
 	if (wants_keys(&view->hasher))
-		return blm_cannot_hash(&view->hasher, f->place.shown);
+		return blm_cannot_hash(&view->hasher, f->place.display);
 	blm_hash_all_fixed(&view->hasher, keys, width, count, ret);
 	return 0;
 }

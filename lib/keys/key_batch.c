@@ -8,9 +8,9 @@ int blm_input_check(const struct blm_filter *f, const struct blm_view *view, con
 	if (!in->hashes)
 		return 0;
 	if (wants_keys(&view->hasher))
-		return blm_cannot_hash(&view->hasher, f->place.shown);
+		return blm_cannot_hash(&view->hasher, f->place.display);
 	if (in->hash_id != view->hash_id)
-		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", f->place.shown);
+		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", f->place.display);
 	return 0;
 }
 

@@ -70,18 +70,18 @@ static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 {
 	if (r == -EXFULL)
 		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this one; nothing that was in it is lost; %s"
-				"blm_rebuild() makes a larger one from the keys", f->place.shown, (unsigned long long)blm_counted_keys(view),
+				"blm_rebuild() makes a larger one from the keys", f->place.display, (unsigned long long)blm_counted_keys(view),
 				view->whole.kind->grow ? "blm_grow() doubles it, or " : "");
 	if (r == -EMLINK)	/* of kinds that hold each key a few times: there is room for other keys */
-		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; add keys that come again by claim", f->place.shown,
+		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; add keys that come again by claim", f->place.display,
 			     view->whole.kind->name);
 	if (r == -EMSGSIZE)
-		r = blm_fail(r, "%s: %s", f->place.shown, strdupa(blm_why()));
+		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_why()));
 	if (r == -EUCLEAN)
 		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was copied during changes, or a union into it was cut short, "
-				"so some keys may be counted too low: it answers and takes keys, but gives none up until blm_rebuild() makes it anew from its keys", f->place.shown);
+				"so some keys may be counted too low: it answers and takes keys, but gives none up until blm_rebuild() makes it anew from its keys", f->place.display);
 	if (r == -EKEYREVOKED)
-		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was", f->place.shown, view->whole.kind->name);
+		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was", f->place.display, view->whole.kind->name);
 	return r;
 }
 
@@ -209,7 +209,7 @@ static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
 			"and takes keys, but gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew from its keys",
-			f->place.shown);
+			f->place.display);
 }
 
 static int run(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, bool listed, uint64_t *ret_bits,
@@ -243,13 +243,13 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 	if (r == 0)
 		r = check_can(f, view, what);
 	if (r == 0 && in->hashes && view->whole.kind->holds_keys)
-		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", f->place.shown, view->whole.kind->name);
+		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", f->place.display, view->whole.kind->name);
 	if (r == 0)
 		r = blm_allow_ask(f, view, ret_asked);
 	if (r == 0 && gives_keys(what) && f->carry)
 		note(f, in);
 	if (r == 0 && in->hashes && ret_asked->listed)
-		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys can go, not hashes", f->place.shown);
+		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys can go, not hashes", f->place.display);
 	if (r == 0)
 		r = run(f, view, in, what, ret_asked->listed, ret_bits, &changed);
 	blm_count_keys(view, what == BLM_REMOVE ? -(uint64_t)changed : (uint64_t)changed);
@@ -316,7 +316,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 			changed = (size_t)(changed + new) < some.count ? changed + new : (int64_t)some.count;
 		if (held)
 			blm_change_end_held(f, view);
-		r = held ? blm_check_struck(view, f->place.shown) : blm_change_end(f, view);
+		r = held ? blm_check_struck(view, f->place.display) : blm_change_end(f, view);
 		if (r == 0 && new < 0)
 			r = (int)new;
 		if (r == 0 && gives_keys(what) && room && !again && !held && !view->whole.kind->lone_writer && changed >= 0

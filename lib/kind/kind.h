@@ -367,7 +367,7 @@ static inline bool is_padding(const struct blm_part *part, uint64_t bit)
 const struct blm_kind *blm_kind_by_name(const char *name);
 const struct blm_kind *blm_kind_by_id(uint32_t id);
 /* The same, for a file: -EPROTONOSUPPORT, with words, goes to *ret_err where the kind is not known. */
-const struct blm_kind *blm_kind_known(uint32_t id, const char *shown, int *ret_err);
+const struct blm_kind *blm_kind_known(uint32_t id, const char *display, int *ret_err);
 const struct blm_kind *blm_kind_at(size_t i);	/* NULL past the last */
 unsigned blm_kind_can(const struct blm_kind *kind);
 

@@ -90,12 +90,12 @@ BLM_API int blm_kind_list(size_t i, struct blm_kind_info *ret)
 	return 0;
 }
 
-const struct blm_kind *blm_kind_known(uint32_t id, const char *shown, int *ret_err)
+const struct blm_kind *blm_kind_known(uint32_t id, const char *display, int *ret_err)
 {
 	const struct blm_kind *kind = blm_kind_by_id(id);
 
 	if (!kind)
 		*ret_err = blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not "
-				    "know; a later version may", shown, id);
+				    "know; a later version may", display, id);
 	return kind;
 }

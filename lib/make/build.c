@@ -68,16 +68,16 @@ static int check_way(struct blm_build *b)
 	b->gathers = kind->build || !is_sized(&b->choice.params);
 	b->wants_values = kind->build && kind->get;
 	if (!kind->add && !kind->build)
-		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by one, with values", b->place.shown, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by one, with values", b->place.display, kind->name);
 	if (b->gathers && kind->holds_keys)
 		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be "
-				"(blm_params.capacity)", b->place.shown, kind->name);
+				"(blm_params.capacity)", b->place.display, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
 		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so keys are not counted beforehand: say for how many the "
-				"filter is to be (blm_params.capacity)", b->place.shown, b->hasher.family->name);
+				"filter is to be (blm_params.capacity)", b->place.display, b->hasher.family->name);
 	if (b->gathers && kind->forgets && !kind->remove)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys are not put into another order to count them: "
-				"say for how many it is to be (blm_params.capacity)", b->place.shown, kind->name);
+				"say for how many it is to be (blm_params.capacity)", b->place.display, kind->name);
 	return blm_check_boot(kind, b->making.sealed, &b->place);	/* before the keys are read */
 }
 
@@ -90,13 +90,13 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 	if (!is_sized(&p))
 		p.capacity = 1;
 	b->secret = blm_hidden_new(BLM_SECRET_BYTES);
-	r = b->secret ? blm_making_choose(&b->making, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.shown);
+	r = b->secret ? blm_making_choose(&b->making, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
 	if (r < 0)
 		return r;
 	if (b->choice.format && !b->making.of->build && !is_sized(params))	/* its hash may be another for another size */
-		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (blm_params.capacity)", b->place.shown, params->format);
+		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (blm_params.capacity)", b->place.display, params->format);
 	b->choice.params.capacity = params->capacity;
-	r = blm_hasher_set(&b->hasher, b->seeds, &b->making.template, b->making.secret, b->place.shown);
+	r = blm_hasher_set(&b->hasher, b->seeds, &b->making.template, b->making.secret, b->place.display);
 	b->hash_id = blm_hash_id_of(&b->making.template);
 	b->making.sealed = b->options.sealed || b->making.of->build;
 	return r < 0 ? r : check_way(b);
@@ -113,7 +113,7 @@ static int make_file(struct blm_build *b)
 	}
 	if (r == 0)
 		blm_lanes_begin(&b->lanes, &b->unborn.view->whole, b->options.threads, b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
-				b->place.shown);
+				b->place.display);
 	return r;
 }
 
@@ -305,9 +305,9 @@ static int add(struct blm_build *b, const struct input *in)
 	char names[256];
 
 	if (b->wants_values && !in->values)
-		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one with each", b->place.shown, b->making.of->name);
+		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one with each", b->place.display, b->making.of->name);
 	if (in->values && !b->wants_values)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these kinds are: %s", b->place.shown, b->making.of->name,
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these kinds are: %s", b->place.display, b->making.of->name,
 				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names, sizeof(names)));
 	if (in->values) {
 		int r = b->making.of->check_values(b->choice.args, in->values, in->count);
@@ -349,11 +349,11 @@ BLM_API uint64_t blm_build_hash_id(const struct blm_build *b)
 BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id, const struct blm_hash *hashes, size_t count)
 {
 	if (wants_keys(&b->hasher))
-		return blm_cannot_hash(&b->hasher, b->place.shown);
+		return blm_cannot_hash(&b->hasher, b->place.display);
 	if (b->making.of->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", b->place.shown, b->making.of->name);
+		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", b->place.display, b->making.of->name);
 	if (hash_id != b->hash_id)
-		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", b->place.shown);
+		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", b->place.display);
 	return add(b, &(struct input){ .hashes = hashes, .count = count });
 }
 
@@ -449,7 +449,7 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 	if (r == 0) {
 		blm_count_keys(b->unborn.view, blm_lanes_empty(&b->lanes));
 		if (blm_sigbus_struck(b->unborn.view->image.map))
-			r = blm_fail(-EIO, "%s: pages of the new file could not be had", b->place.shown);
+			r = blm_fail(-EIO, "%s: pages of the new file could not be had", b->place.display);
 	}
 	if (r == 0)
 		r = b->replace ? put_over(b) : blm_unborn_publish(&b->unborn, &b->place, NULL);

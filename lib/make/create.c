@@ -312,10 +312,10 @@ static int set_parts(struct blm_making *making)
 	return 0;
 }
 
-int blm_check_empty(const struct blm_kind *kind, const char *shown)
+int blm_check_empty(const struct blm_kind *kind, const char *display)
 {
 	return kind_takes_keys(kind) ? 0 : blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by blm_build_begin(), and is never "
-						    "empty at first", shown, kind->name);
+						    "empty at first", display, kind->name);
 }
 
 int blm_making_size(struct blm_making *making, const struct blm_choice *choice)

@@ -3,7 +3,7 @@
 #include "make/new_filter.h"
 
 struct growing {
-	const char *shown;
+	const char *display;
 	bool force;
 	double rate;		/* of the result */
 };
@@ -23,7 +23,7 @@ static int make_double(struct blm_making *making, const struct blm_view *old, vo
 	g->rate = old->whole.kind->rate_at(shape, shape->capacity);
 	if (g->rate > making->rate && !g->force)
 		return blm_fail(-ERANGE, "%s: with twice the keys its false-positive rate would be %.3g, above %.3g; force it, or rebuild it from its keys",
-				g->shown, g->rate, making->rate);
+				g->display, g->rate, making->rate);
 	if (g->rate > making->rate)
 		making->rate = g->rate;
 	shape->rate = making->rate;
@@ -38,7 +38,7 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	int r = old->whole.kind->grow(&new->whole, &old->whole);
 
 	if (r == -EXFULL)
-		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: rebuild it from its keys", g->shown);
+		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: rebuild it from its keys", g->display);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(old));
 	live_of(new)->inexact.word = live_of(old)->inexact.word;
 	return r;
@@ -47,12 +47,12 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 {
 	BLM_INSIDE;
-	struct growing g = { .shown = f->place.shown, .force = flags & BLM_GROW_FORCE };
+	struct growing g = { .display = f->place.display, .force = flags & BLM_GROW_FORCE };
 	struct blm_view *view;
 	int r;
 
 	if (flags & ~(unsigned)BLM_GROW_FORCE)
-		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum blm_grow_flags", f->place.shown, flags);
+		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum blm_grow_flags", f->place.display, flags);
 	r = blm_change_begin(f, &view);		/* may it be changed at all? */
 	if (r == 0) {
 		if (!view->whole.kind->grown)

@@ -14,7 +14,7 @@
 
 /* ---- Several into one ---- */
 
-static int cannot_merge(const struct blm_view *view, const char *shown)
+static int cannot_merge(const struct blm_view *view, const char *display)
 {
 	const struct blm_kind *kind = view->whole.kind;
 	const char *instead = kind->unite ? "blm_combine_into() joins them, and blm_add_many() takes more keys"
@@ -22,7 +22,7 @@ static int cannot_merge(const struct blm_view *view, const char *shown)
 					  : "they do not say which keys they have, so blm_build_begin() makes one from all of those";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", shown, kind->name, instead,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", display, kind->name, instead,
 			blm_kinds_that_can(BLM_CAN_MERGE, names, sizeof(names)));
 }
 
@@ -32,20 +32,20 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (!view[i]->whole.kind->merge)
-			r = cannot_merge(view[i], from[i]->place.shown);
+			r = cannot_merge(view[i], from[i]->place.display);
 		else
-			r = blm_check_template(view[0], from[0]->place.shown, view[i], from[i]->place.shown);
+			r = blm_check_template(view[0], from[0]->place.display, view[i], from[i]->place.display);
 	}
 	return r;
 }
 
 /* What is made of one that lost bits would deny its keys, and say of itself that it is whole. */
-static int check_intact(const struct blm_view *view, const char *shown)
+static int check_intact(const struct blm_view *view, const char *display)
 {
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_guard_intact(view, i, 0, view->part[i].shape.bytes, shown);
+		r = blm_guard_intact(view, i, 0, view->part[i].shape.bytes, display);
 	return r;
 }
 
@@ -63,12 +63,12 @@ static int fill(struct blm_view *new, void *context)
 	return r;
 }
 
-static int size(struct blm_making *making, struct merged *m, const char *shown)
+static int size(struct blm_making *making, struct merged *m, const char *display)
 {
 	int r = making->of->merged(&making->whole, &m->of, &m->keys);
 
 	making->shape[0] = making->whole;
-	return r < 0 ? blm_fail(r, "%s: %s", shown, strdupa(blm_why())) : 0;
+	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_why())) : 0;
 }
 
 /* Filters that may be replaced at any time: what they are is looked up once. */
@@ -81,7 +81,7 @@ static int begin_merge(struct merged *m, const struct blm_view **view, const str
 		r = check_all(view, from, count);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		part[i] = &view[i]->whole;
-		r = check_intact(view[i], from[i]->place.shown);
+		r = check_intact(view[i], from[i]->place.display);
 	}
 	m->of = (struct blm_merging){ .from = part, .count = count };
 	return r;
@@ -99,7 +99,7 @@ static int fill_and_check(struct blm_view *new, void *context)
 	int r = fill(new, s->merged);
 
 	for (size_t i = 0; r == 0 && i < s->merged->of.count; i++)
-		r = blm_check_struck(s->view[i], s->from[i]->place.shown);
+		r = blm_check_struck(s->view[i], s->from[i]->place.display);
 	return r;
 }
 
@@ -117,7 +117,7 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 	if (r == 0) {
 		blm_making_like(making, view[0]);
 		making->mode = mode;
-		r = size(making, &m, from[0]->place.shown);
+		r = size(making, &m, from[0]->place.display);
 	}
 	if (r == 0)
 		r = blm_make(ret, store, name, making, fill_and_check, &(struct sources){ &m, view, from });
@@ -145,11 +145,11 @@ static int take_hasher(struct blm_update *u, const struct blm_view *view)
 	if (view->secret) {
 		u->secret = blm_hidden_new(BLM_SECRET_BYTES);
 		if (!u->secret)
-			return blm_fail(-ENOMEM, "%s: no memory for its secret key", u->place.shown);
+			return blm_fail(-ENOMEM, "%s: no memory for its secret key", u->place.display);
 		blm_secret_copy(u->secret, view->secret);
 	}
 	u->hash_id = view->hash_id;
-	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret, u->place.shown);
+	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret, u->place.display);
 }
 
 static bool counts_keys(const struct blm_view *view)
@@ -176,7 +176,7 @@ static int begin(struct blm_update *u, const struct blm_filter *f, const struct 
 	BLM_INSIDE;
 	static const struct blm_build_options by_default;
 	const struct blm_view *view = current_view(f);
-	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place) : cannot_merge(view, f->place.shown);
+	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place) : cannot_merge(view, f->place.display);
 
 	if (r == 0)
 		r = blm_carry_begin(&u->carry, &u->place);
@@ -252,10 +252,10 @@ static int change(struct blm_making *making, const struct blm_view *old, void *c
 	int r;
 
 	if (!old->whole.kind->merge || old->hash_id != u->hash_id || counts_keys(old) != u->add.keep_all)
-		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken its place meanwhile", u->place.shown);
+		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken its place meanwhile", u->place.display);
 	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted, .remove = &u->remove.sorted };
-	r = check_intact(old, u->place.shown);
-	return r < 0 ? r : size(making, &u->merged, u->place.shown);
+	r = check_intact(old, u->place.display);
+	return r < 0 ? r : size(making, &u->merged, u->place.display);
 }
 
 static int fill_changed(struct blm_view *new, const struct blm_view *old, void *context)

@@ -66,11 +66,11 @@ void blm_making_of(struct blm_making *ret, const struct blm_contents *from)
 	}
 }
 
-static int set_constant(struct blm_constant *c, const struct blm_making *making, const char *shown)
+static int set_constant(struct blm_constant *c, const struct blm_making *making, const char *display)
 {
 	const struct blm_shape *whole = &making->whole;
 	bool sealed = making->sealed || !kind_takes_keys(making->of);	/* what takes no keys never changes */
-	int r = blm_constant_begin(c, shown);
+	int r = blm_constant_begin(c, display);
 
 	if (r < 0)
 		return r;
@@ -107,33 +107,33 @@ static void set_header(struct blm_header *header, const struct blm_making *makin
 }
 
 /* A second image and its journal have space from the beginning, so that a sync on a full disk has all that it needs. */
-static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts, bool sparse, const char *shown)
+static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts, bool sparse, const char *display)
 {
 	uint64_t offset = le64toh(header->part[parts - 1].offset), bytes = le64toh(header->part[parts - 1].bytes);
 	struct blm_shadow_layout shadow = shadow_layout(offset, bytes);
 
 	if (!(le64toh(header->constant.flags) & BLM_FLAG_SHADOW))
-		return blm_new_file_size(file, offset + bytes, sparse, shown);
-	return blm_new_file_size(file, shadow.end, sparse, shown);
+		return blm_new_file_size(file, offset + bytes, sparse, display);
+	return blm_new_file_size(file, shadow.end, sparse, display);
 }
 
 static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_making *making, struct blm_header *header)
 {
-	int fd, r = set_constant(&header->constant, making, place->shown);
+	int fd, r = set_constant(&header->constant, making, place->display);
 
 	if (r < 0)
 		return r;
 	set_header(header, making, blm_place_name(place));
-	r = take_space(&unborn->file, header, making->parts, making->sparse || place->memory, place->shown);
+	r = take_space(&unborn->file, header, making->parts, making->sparse || place->memory, place->display);
 	if (r < 0)
 		return r;
 	r = blm_write_at(unborn->file.fd, header, sizeof(*header), 0);
 	if (r < 0)
-		return blm_fail(r, "%s: cannot write its header: %s", place->shown, strerror(-r));
+		return blm_fail(r, "%s: cannot write its header: %s", place->display, strerror(-r));
 	fd = fcntl(unborn->file.fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
-		return blm_fail(-errno, "%s: %s", place->shown, strerror(errno));
-	r = blm_view_make(&unborn->view, fd, place->shown, true);
+		return blm_fail(-errno, "%s: %s", place->display, strerror(errno));
+	r = blm_view_make(&unborn->view, fd, place->display, true);
 	if (r < 0)
 		return r;
 	unborn->view->holes |= place->memory != NULL;
@@ -153,7 +153,7 @@ int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const
 		return r;
 	header = calloc(1, sizeof(*header));
 	if (!header)
-		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	r = blm_place_new(place, making->mode, &unborn.file);
 	if (r == 0) {
 		r = make(&unborn, place, making, header);
@@ -175,7 +175,7 @@ static int publish(struct blm_unborn *unborn, const struct blm_place *place, con
 	if (r < 0)
 		return r;
 	if (blm_sigbus_struck(unborn->view->image.map))
-		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new file was cut or cannot be written", place->shown);
+		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new file was cut or cannot be written", place->display);
 	live_of(unborn->view)->written.word = 0;	/* all of it is synced before it has its name */
 	live_of(unborn->view)->boot.word = 0;
 	live_of(unborn->view)->announced.word = 0;
@@ -225,7 +225,7 @@ int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct
 	f = ret ? blm_handle_new(place, true) : NULL;
 	if (!f) {
 		blm_view_free(view);
-		return ret ? blm_fail(-ENOMEM, "%s: out of memory", place->shown) : 0;
+		return ret ? blm_fail(-ENOMEM, "%s: out of memory", place->display) : 0;
 	}
 	atomic_init(&f->view, view);
 	r = blm_handle_keep_secret(f, secret);
@@ -249,7 +249,7 @@ int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const st
 	f = blm_handle_new(&same, true);
 	if (!f) {
 		blm_place_clear(&same);
-		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	}
 	set_alone(unborn->view, false);	/* it may be filled by several threads */
 	atomic_init(&f->view, unborn->view);

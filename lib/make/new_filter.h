@@ -44,7 +44,7 @@ int blm_making_choose(struct blm_making *ret, struct blm_choice *ret_choice, con
 int blm_making_size(struct blm_making *making, const struct blm_choice *choice);
 int blm_making_fit(struct blm_making *making, const struct blm_sorted *keys);
 /* -EOPNOTSUPP, with words, for a kind of which there are no empty filters. */
-int blm_check_empty(const struct blm_kind *kind, const char *shown);
+int blm_check_empty(const struct blm_kind *kind, const char *display);
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_making_like(struct blm_making *ret, const struct blm_view *view);
 void blm_making_anew(struct blm_making *ret, const struct blm_view *view);

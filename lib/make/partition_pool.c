@@ -10,9 +10,9 @@ static uint64_t memory_for(const struct blm_part *part, unsigned threads, uint64
 	return part->shape.bytes < DEFAULT_MEMORY / 2 ? 2 * part->shape.bytes : DEFAULT_MEMORY;
 }
 
-void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads, uint64_t memory_bytes, const char *shown)
+void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads, uint64_t memory_bytes, const char *display)
 {
-	*ret = (struct blm_lanes){ .shown = shown, .threads = threads };
+	*ret = (struct blm_lanes){ .display = display, .threads = threads };
 	pthread_mutex_init(&ret->mutex, NULL);
 	pthread_cond_init(&ret->given_back, NULL);
 	blm_filling_begin(&ret->filling, part, memory_for(part, threads, memory_bytes));
@@ -51,7 +51,7 @@ struct blm_lane *blm_lanes_take(struct blm_lanes *l)
 	if (lane)
 		l->idle = lane->next;
 	else
-		blm_fail(-ENOMEM, "%s: no memory to sort its keys in", l->shown);
+		blm_fail(-ENOMEM, "%s: no memory to sort its keys in", l->display);
 	pthread_mutex_unlock(&l->mutex);
 	return lane;
 }

@@ -10,7 +10,7 @@
 
 struct blm_lanes {
 	struct blm_filling filling;
-	const char *shown;		/* for messages; the owner's */
+	const char *display;		/* for messages; the owner's */
 	unsigned threads;
 	pthread_mutex_t mutex;		/* of what follows */
 	pthread_cond_t given_back;
@@ -19,7 +19,7 @@ struct blm_lanes {
 };
 
 /* memory_bytes: of all of them; 0: for each twice the data, at most 256 MiB. */
-void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads, uint64_t memory_bytes, const char *shown);
+void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads, uint64_t memory_bytes, const char *display);
 struct blm_lane *blm_lanes_take(struct blm_lanes *lanes);	/* NULL: out of memory, with words */
 void blm_lanes_give_back(struct blm_lanes *lanes, struct blm_lane *lane);
 /* All that was added is in the part; all are idle. Return: how many keys changed it, of all. */

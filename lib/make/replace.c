@@ -65,7 +65,7 @@ static int flush_header(const struct blm_place *place, struct blm_view *view)
 	mend_name(place, view);
 	r = blm_flush(view, &header->live, sizeof(*header) - offsetof(struct blm_header, live));
 	blm_unlock_syncing(view);
-	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", place->shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", place->display, strerror(-r)) : 0;
 }
 
 /*
@@ -122,7 +122,7 @@ static bool keeps(const void *context, const struct blm_key *key)
 static int put(struct blm_filter *f, struct blm_view *old, struct blm_unborn *unborn, const struct blm_carry *carry)
 {
 	const struct keeping keeping = { carry, unborn->view };
-	int r = f->place.memory ? 0 : blm_new_file_take_rights(&unborn->file, old->image.fd, f->place.shown);
+	int r = f->place.memory ? 0 : blm_new_file_take_rights(&unborn->file, old->image.fd, f->place.display);
 
 	if (r == 0)
 		r = blm_announce(&f->place, old, BLM_YIELDING);
@@ -139,10 +139,10 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	int r = 0;
 
 	if (!with->making && kind_takes_keys(old->whole.kind) && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
-		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.shown);
+		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
 	making = malloc(sizeof(*making));
 	if (!making)
-		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	if (with->making) {
 		*making = *with->making;
 	} else {
@@ -159,7 +159,7 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	unborn.secret_is_kept = !with->making;
 	r = with->fill(unborn.view, old, with->context);
 	if (r == 0)
-		r = blm_check_struck(old, f->place.shown);
+		r = blm_check_struck(old, f->place.display);
 	if (r == 0)
 		r = put(f, old, &unborn, with->carry);
 	blm_unborn_end(&unborn);
@@ -263,7 +263,7 @@ static int publish_once(const struct blm_place *place, struct blm_source *source
 	int r;
 
 	if (!making)
-		return blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	source->view = current_view(source->f);
 	source->moved = false;
 	blm_making_like(making, source->view);
@@ -271,7 +271,7 @@ static int publish_once(const struct blm_place *place, struct blm_source *source
 	making->sealed = sealed;
 	r = blm_replace(place, NULL, making, NULL, fill_over, source);
 	if (r == -ENOENT)
-		r = blm_make(NULL, place->store, place->store ? place->name : place->shown, making, blm_fill_with_copy, source);
+		r = blm_make(NULL, place->store, place->store ? place->name : place->display, making, blm_fill_with_copy, source);
 	free(making);
 	return r;
 }
@@ -331,5 +331,5 @@ BLM_API int blm_seal(struct blm_filter *f)
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_carry_all, .fill = fill_over_old,
-						      .context = f->place.shown, .seal = true });
+						      .context = f->place.display, .seal = true });
 }

@@ -5,7 +5,7 @@
 #include "make/new_filter.h"
 
 /* All data, the count, and whether that is exact. shown: of what is copied. -EUCLEAN if that is damaged. */
-int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *shown);
+int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *display);
 
 /* Then: YIELDING or DROPPED; where a catalog decides it is on the disk when this returns, with the right name. Fails with words, and LIVE. */
 int blm_announce(const struct blm_place *place, struct blm_view *view, enum blm_state state);

@@ -9,7 +9,7 @@
 BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b)
 {
 	BLM_INSIDE;
-	return blm_check_template(current_view(a), a->place.shown, current_view(b), b->place.shown);
+	return blm_check_template(current_view(a), a->place.display, current_view(b), b->place.display);
 }
 
 /* ---- Empty twins ---- */
@@ -21,10 +21,10 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
 	int r;
 
 	if (!making)
-		return blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 	blm_making_anew(making, current_view(from));
 	making->mode = mode;
-	r = blm_check_empty(making->of, from->place.shown);
+	r = blm_check_empty(making->of, from->place.display);
 	if (r == 0)
 		r = blm_make(ret, store, name, making, NULL, NULL);
 	free(making);
@@ -35,7 +35,7 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
 
 struct copying {
 	struct blm_view *new;
-	const char *shown;		/* of what is copied */
+	const char *display;		/* of what is copied */
 };
 
 /* Of what others may change a copy is taken first: the kernel, too, must find it the same when it looks twice. */
@@ -48,16 +48,16 @@ static int copy_piece(const struct blm_pass *pass, struct blm_worker *worker, ui
 	for (size_t done = 0; r == 0 && done < bytes; done += BLM_BLOCK) {
 		size_t some = bytes - done < BLM_BLOCK ? bytes - done : BLM_BLOCK;
 
-		r = blm_guard_intact(from, pass->part, at + done, some, copying->shown);
+		r = blm_guard_intact(from, pass->part, at + done, some, copying->display);
 		memcpy(worker->room + done, from->part[pass->part].bytes + at + done, some);
 	}
 	return r < 0 ? r : blm_guard_put(copying->new, pass->part, at, worker->room, bytes);
 }
 
 /* The kind's own words first: what they say of the data is true of what is copied after them (window.c). */
-int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *shown)
+int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *display)
 {
-	struct copying copying = { .new = new, .shown = shown };
+	struct copying copying = { .new = new, .display = display };
 	uint64_t own[BLM_OWN];
 	int r = 0;
 
@@ -65,7 +65,7 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(new)->own[i].word, own[i]);
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
-		r = blm_guard_intact_holes(from, i, shown);
+		r = blm_guard_intact_holes(from, i, display);
 		if (r == 0)
 			r = blm_pass(&(struct blm_pass){ .views = &from, .count = 1, .part = i, .most = BLM_WRITTEN_PIECE,
 							 .piece = copy_piece, .context = &copying }, NULL);
@@ -106,10 +106,10 @@ int blm_fill_with_copy(struct blm_view *new, void *context)
 
 	if (r < 0)
 		return r;
-	r = blm_copy_into(new, from->view, from->f->place.shown);
+	r = blm_copy_into(new, from->view, from->f->place.display);
 	if (!blm_still_end(&still))
 		blm_tear(new);
-	return r < 0 ? r : blm_check_struck(from->view, from->f->place.shown);
+	return r < 0 ? r : blm_check_struck(from->view, from->f->place.display);
 }
 
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
@@ -120,7 +120,7 @@ BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const cha
 	int r;
 
 	if (!making)
-		return blm_fail(-ENOMEM, "%s: out of memory", from->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 	blm_making_like(making, source.view);
 	making->mode = mode;
 	r = blm_make(ret, store, name, making, blm_fill_with_copy, &source);

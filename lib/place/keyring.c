@@ -46,7 +46,7 @@ static int secret_file(const struct blm_place *place, const uint8_t key_id[8], c
 	}
 	*ret_folder = AT_FDCWD;
 	if ((size_t)snprintf(ret, bytes, "%s.key", place->name) >= bytes)
-		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", place->shown);
+		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", place->display);
 	return 0;
 }
 
@@ -128,12 +128,12 @@ static int check_secrecy(const struct blm_place *place, int fd, const char *in, 
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return blm_fail(-errno, "%s: its secret %s%s: %s", place->shown, in, name, strerror(errno));
+		return blm_fail(-errno, "%s: its secret %s%s: %s", place->display, in, name, strerror(errno));
 	if (st.st_uid != geteuid() || !(st.st_mode & (S_IROTH | S_IWOTH)))
 		return 0;
 	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may read or change it; chmod 600 it, or where others may "
 			"know it by now make the filter anew with another key; where the file system keeps no modes, give it with blm_open_keyed()",
-			place->shown, in, name, st.st_mode & 0777);
+			place->display, in, name, st.st_mode & 0777);
 }
 
 int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret)
@@ -154,7 +154,7 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (fd < 0 && place->store && place->store->keys < 0)
 		errno = place->store->keys_errno;
 	if (fd < 0)
-		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with blm_open_keyed()", place->shown,
+		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with blm_open_keyed()", place->display,
 				in, name, strerror(errno));
 	r = check_secrecy(place, fd, in, name);
 	if (r < 0) {
@@ -168,13 +168,13 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	blm_hidden_free(text.chars);
 	blm_wipe_stack();
 	if (r < 0)
-		return blm_fail(r == -EINVAL ? -ENOKEY : r, "%s: its secret %s%s cannot be read: %s", place->shown, in, name, strerror(-r));
+		return blm_fail(r == -EINVAL ? -ENOKEY : r, "%s: its secret %s%s cannot be read: %s", place->display, in, name, strerror(-r));
 	if (at >= 0)
 		return 0;
 	if (any)
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; what is in %s%s is another's secret", place->shown,
+		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; what is in %s%s is another's secret", place->display,
 				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5], key_id[6], key_id[7], in, name);
-	return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits", place->shown, in, name, DIGITS);
+	return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits", place->display, in, name, DIGITS);
 }
 
 /* ---- In a store ---- */
@@ -194,7 +194,7 @@ static int write_secret(const struct blm_place *place, int folder, const char *n
 {
 	char line[DIGITS + 2];
 	struct blm_new_file file;
-	int r = blm_new_file(&file, folder, place->shown, 0600);
+	int r = blm_new_file(&file, folder, place->display, 0600);
 
 	if (r < 0)
 		return r;
@@ -202,7 +202,7 @@ static int write_secret(const struct blm_place *place, int folder, const char *n
 	line[DIGITS] = '\n';
 	r = blm_write_at(file.fd, line, DIGITS + 1, 0);
 	if (r < 0)
-		r = blm_fail(r, "%s: cannot write its secret %s: %s", place->shown, name, strerror(-r));
+		r = blm_fail(r, "%s: cannot write its secret %s: %s", place->display, name, strerror(-r));
 	else
 		r = blm_new_file_publish(&file, name, BLM_NOT_OVER, name);
 	sodium_memzero(line, sizeof(line));
@@ -216,7 +216,7 @@ static int put_on_disk(const struct blm_place *place, const char *name)
 	int fd = openat(place->store->keys, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), r = 0;
 
 	if (fd < 0 || fsync(fd) < 0 || fsync(place->store->keys) < 0)
-		r = blm_fail(-errno, "%s: cannot write its secret %s: %s", place->shown, name, strerror(errno));
+		r = blm_fail(-errno, "%s: cannot write its secret %s: %s", place->display, name, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return r;
@@ -231,13 +231,13 @@ static int keep_in_store(const struct blm_place *place, const uint8_t key_id[8],
 
 	folder = fcntl(folder, F_DUPFD_CLOEXEC, 0);
 	if (folder < 0)
-		return blm_fail(-errno, "%s: keys/ cannot be written: %s", place->shown, strerror(errno));
+		return blm_fail(-errno, "%s: keys/ cannot be written: %s", place->display, strerror(errno));
 	r = write_secret(place, folder, name, secret);
 	if (r != -EEXIST)
 		return r < 0 ? r : 1;
 	r = blm_place_secret(place, key_id, there);
 	if (r == 0 && memcmp(there, secret, sizeof(there)))
-		r = blm_fail(-EKEYREJECTED, "%s: there is another secret in keys/%s; move it away first", place->shown, name);
+		r = blm_fail(-EKEYREJECTED, "%s: there is another secret in keys/%s; move it away first", place->display, name);
 	sodium_memzero(there, sizeof(there));
 	return r < 0 ? r : put_on_disk(place, name);
 }
@@ -325,8 +325,8 @@ static int cannot(const struct blm_place *place, const struct beside *b, int err
 {
 	if (err == -ELOOP)
 		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which is a symbolic link; "
-				"move the link away", place->shown, b->name);
-	return blm_fail(err, "%s: cannot write its secret %s: %s", place->shown, b->name, strerror(-err));
+				"move the link away", place->display, b->name);
+	return blm_fail(err, "%s: cannot write its secret %s: %s", place->display, b->name, strerror(-err));
 }
 
 /* Does its name still lead to the open file? */
@@ -352,7 +352,7 @@ static int check_owner(const struct blm_place *place, const struct beside *b)
 		fchmod(b->fd, 0600);	/* ours, and most likely made just now */
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which others may read or own; move that away, or chmod go= it",
-				place->shown, b->name);
+				place->display, b->name);
 	return 0;
 }
 
@@ -380,7 +380,7 @@ static int open_beside(struct beside *ret, const struct blm_place *place, bool m
 		return r;
 	ret->room = blm_hidden_new(BLM_SECRET_BYTES);
 	if (!ret->room)
-		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->shown);
+		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->display);
 	for (r = 0; r == 0; ) {		/* until it is still that of its name when it is locked */
 		if (ret->fd >= 0)
 			close(ret->fd);
@@ -434,7 +434,7 @@ static int keep_beside(const struct blm_place *place, const uint8_t key_id[8], c
 {
 	struct beside *b = calloc(1, sizeof(*b));
 	bool any;
-	int r = b ? open_beside(b, place, true) : blm_fail(-ENOMEM, "%s: out of memory", place->shown);
+	int r = b ? open_beside(b, place, true) : blm_fail(-ENOMEM, "%s: out of memory", place->display);
 
 	if (r == 0 && find_line(&b->text, key_id, b->room, &any) < 0)
 		r = add_line(place, b, secret);

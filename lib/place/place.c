@@ -15,15 +15,15 @@
 
 static int set_memory(struct blm_place *ret, struct blm_memory *memory)
 {
-	struct blm_place place = { .memory = memory, .shown = strdup("(memory)") };
+	struct blm_place place = { .memory = memory, .display = strdup("(memory)") };
 
-	if (memory && place.shown) {
+	if (memory && place.display) {
 		*ret = place;
 		return 0;
 	}
 	if (memory)
 		blm_memory_release(memory);
-	free(place.shown);
+	free(place.display);
 	return blm_fail(-ENOMEM, "out of memory");
 }
 
@@ -49,11 +49,11 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 	if (!*name)
 		return blm_fail(-EINVAL, "the empty path is no filter");
 	place.name = store ? strdup(name) : blm_absolute_path(name);
-	if (store ? asprintf(&place.shown, "%s (%s)", name, store->dir) < 0 : !(place.shown = strdup(name)))
-		place.shown = NULL;
-	if (!place.name || !place.shown) {
+	if (store ? asprintf(&place.display, "%s (%s)", name, store->dir) < 0 : !(place.display = strdup(name)))
+		place.display = NULL;
+	if (!place.name || !place.display) {
 		free(place.name);
-		free(place.shown);
+		free(place.display);
 		return blm_fail(-ENOMEM, "%s: out of memory", name);
 	}
 	if (store)
@@ -65,7 +65,7 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 /* A file is replaced where it is, not where a link to it is: others come to it by other paths. */
 int blm_place_follow(struct blm_place *ret, const struct blm_place *from)
 {
-	char *path, *shown;
+	char *path, *display;
 	int r;
 
 	if (from->memory)
@@ -74,13 +74,13 @@ int blm_place_follow(struct blm_place *ret, const struct blm_place *from)
 		return blm_place_set(ret, from->store, from->name);
 	path = realpath(from->name, NULL);
 	if (!path && errno != ENOENT)
-		return blm_fail(-errno, "%s: %s", from->shown, strerror(errno));
+		return blm_fail(-errno, "%s: %s", from->display, strerror(errno));
 	r = blm_place_set(ret, NULL, path ? path : from->name);
 	free(path);
-	shown = r < 0 ? NULL : strdup(from->shown);	/* messages have the path that was given */
-	if (shown) {
-		free(ret->shown);
-		ret->shown = shown;
+	display = r < 0 ? NULL : strdup(from->display);	/* messages have the path that was given */
+	if (display) {
+		free(ret->display);
+		ret->display = display;
 	}
 	return r;
 }
@@ -92,7 +92,7 @@ void blm_place_clear(struct blm_place *place)
 	if (place->memory)
 		blm_memory_release(place->memory);
 	free(place->name);
-	free(place->shown);
+	free(place->display);
 	*place = (struct blm_place){ 0 };
 }
 
@@ -107,7 +107,7 @@ void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char 
 
 	if (place->store)
 		blm_store_path(place->store, uuid, path);
-	snprintf(ret, bytes, "%s", place->store ? path : place->memory ? "" : place->shown);
+	snprintf(ret, bytes, "%s", place->store ? path : place->memory ? "" : place->display);
 }
 
 /* ---- Paths ---- */
@@ -134,7 +134,7 @@ int blm_folder_of(const char *path, const char **ret_last)
 /* O_NONBLOCK: a FIFO must not make us wait; for regular files it means nothing. */
 static int open_path(const struct blm_place *place, bool write)
 {
-	const char *path = place->shown;
+	const char *path = place->display;
 	int fd = open(place->name, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd >= 0)
@@ -151,7 +151,7 @@ static int path_is(const struct blm_place *place, dev_t device, ino_t inode)
 	struct stat st;
 
 	if (stat(place->name, &st) < 0)
-		return blm_fail(-errno, "%s: %s", place->shown, errno == ENOENT ? "no such filter any more" : strerror(errno));
+		return blm_fail(-errno, "%s: %s", place->display, errno == ENOENT ? "no such filter any more" : strerror(errno));
 	return st.st_dev == device && st.st_ino == inode;
 }
 
@@ -203,8 +203,8 @@ int blm_place_is_taken(const struct blm_place *place)
 	if (r == -ENOENT)
 		return place->store ? blm_check_new_name(place->name) : 0;
 	if (r >= 0 || r == -EUCLEAN)
-		return blm_fail(-EEXIST, "%s: exists already", place->shown);
-	return place->store ? r : blm_fail(r, "%s: %s", place->shown, strerror(-r));
+		return blm_fail(-EEXIST, "%s: exists already", place->display);
+	return place->store ? r : blm_fail(r, "%s: %s", place->display, strerror(-r));
 }
 
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret)
@@ -217,7 +217,7 @@ int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_f
 	if (place->store)
 		return blm_store_new(place->store, place->name, mode, ret);
 	folder = blm_folder_of(place->name, &last);
-	return folder < 0 ? folder : blm_new_file(ret, folder, place->shown, mode);
+	return folder < 0 ? folder : blm_new_file(ret, folder, place->display, mode);
 }
 
 int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over)
@@ -227,7 +227,7 @@ int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, 
 	if (place->store)
 		return blm_store_put(place->store, place->name, file, header, over);
 	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1 : place->name,
-				    over ? BLM_OVER_LOCKED : BLM_NOT_OVER, place->shown);
+				    over ? BLM_OVER_LOCKED : BLM_NOT_OVER, place->display);
 }
 
 /* As far as we may look at the folder; and where there is nothing any more there is nothing to do. */
@@ -241,7 +241,7 @@ int blm_place_flush(const struct blm_place *place)
 		return 0;
 	folder = blm_folder_of(final.name, &last);
 	if (folder >= 0 && fsync(folder) < 0 && errno != EINVAL)
-		r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s", place->shown, strerror(errno));
+		r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s", place->display, strerror(errno));
 	if (folder >= 0)
 		close(folder);
 	blm_place_clear(&final);

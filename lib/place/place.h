@@ -21,7 +21,7 @@ struct blm_place {
 	struct blm_store *store;	/* a reference; NULL: name is a path */
 	struct blm_memory *memory;	/* a reference; then there is neither store nor name */
 	char *name;			/* a path is absolute, wherever that can be told */
-	char *shown;			/* for messages: the path as it was given, NAME (STORE), or (memory) */
+	char *display;			/* for messages: the path as it was given, NAME (STORE), or (memory) */
 };
 
 /* store and name NULL: a new place in memory. */

@@ -154,7 +154,7 @@ int blm_store_stat(const struct blm_store *s, const uint8_t uuid[16], struct sta
 
 int blm_store_new(struct blm_store *s, const char *name, unsigned mode, struct blm_new_file *ret)
 {
-	char shown[512];
+	char display[512];
 	int folder, r = check_file_mode(s, name, mode);
 
 	if (r < 0)
@@ -164,8 +164,8 @@ int blm_store_new(struct blm_store *s, const char *name, unsigned mode, struct b
 	folder = fcntl(s->filters, F_DUPFD_CLOEXEC, 0);
 	if (folder < 0)
 		return blm_fail(-errno, "%s: %s", s->dir, strerror(errno));
-	snprintf(shown, sizeof(shown), "%.256s (%.200s)", name, s->dir);
-	return blm_new_file(ret, folder, shown, mode);
+	snprintf(display, sizeof(display), "%.256s (%.200s)", name, s->dir);
+	return blm_new_file(ret, folder, display, mode);
 }
 
 void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes)

@@ -83,7 +83,7 @@ int blm_sort_begin(struct blm_sort *ret, const struct blm_place *place, const st
 	if (s.sorted.memory_bytes < BLM_RUNS_MEMORY)
 		s.sorted.memory_bytes = BLM_RUNS_MEMORY;
 	if (!map_records(&s))
-		return blm_fail(-ENOMEM, "%s: no memory to sort its keys in", place->shown);
+		return blm_fail(-ENOMEM, "%s: no memory to sort its keys in", place->display);
 	pthread_mutex_init(&s.mutex, NULL);
 	pthread_mutex_init(&s.telling, NULL);
 	pthread_cond_init(&s.changed, NULL);
@@ -110,7 +110,7 @@ void blm_sort_end(struct blm_sort *s)
 
 static int two_values(const struct blm_sort *s)
 {
-	return blm_fail(-ENOTUNIQ, "%s: %s", s->place->shown, strdupa(blm_why()));
+	return blm_fail(-ENOTUNIQ, "%s: %s", s->place->display, strdupa(blm_why()));
 }
 
 /* Put what is there into order, each key once. Nobody else is at work. */

@@ -18,7 +18,7 @@ static size_t record_bytes(const struct blm_runs *runs)
 
 int blm_runs_begin(struct blm_runs *ret, const struct blm_place *place, unsigned words, bool keep_all)
 {
-	*ret = (struct blm_runs){ .file = { .fd = -1, .folder = -1 }, .shown = place->shown, .words = words, .keep_all = keep_all };
+	*ret = (struct blm_runs){ .file = { .fd = -1, .folder = -1 }, .display = place->display, .words = words, .keep_all = keep_all };
 	return blm_place_new(place, 0600, &ret->file);
 }
 
@@ -32,12 +32,12 @@ void blm_runs_end(struct blm_runs *runs)
 /* A file in memory takes its space as it is written. */
 static int write_at(const struct blm_runs *runs, const void *from, size_t bytes, uint64_t at)
 {
-	int r = runs->file.folder < 0 ? 0 : blm_allocate(runs->file.fd, at, bytes, runs->shown);
+	int r = runs->file.folder < 0 ? 0 : blm_allocate(runs->file.fd, at, bytes, runs->display);
 
 	if (r < 0)
 		return r;
 	r = blm_write_at(runs->file.fd, from, bytes, at);
-	return r < 0 ? blm_fail(r, "%s: cannot write a temporary file in its folder: %s", runs->shown, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot write a temporary file in its folder: %s", runs->display, strerror(-r)) : 0;
 }
 
 static int read_at(const struct blm_runs *runs, void *room, size_t bytes, uint64_t at)
@@ -45,8 +45,8 @@ static int read_at(const struct blm_runs *runs, void *room, size_t bytes, uint64
 	int64_t n = blm_read_at(runs->file.fd, room, bytes, at);
 
 	if (n < 0)
-		return blm_fail((int)n, "%s: cannot read a temporary file in its folder: %s", runs->shown, strerror((int)-n));
-	return (size_t)n < bytes ? blm_fail(-EIO, "%s: a temporary file in its folder was cut", runs->shown) : 0;
+		return blm_fail((int)n, "%s: cannot read a temporary file in its folder: %s", runs->display, strerror((int)-n));
+	return (size_t)n < bytes ? blm_fail(-EIO, "%s: a temporary file in its folder was cut", runs->display) : 0;
 }
 
 static struct blm_run *new_run(struct blm_runs *runs)
@@ -70,7 +70,7 @@ int blm_runs_append(struct blm_runs *runs, const uint64_t *records, size_t count
 	int r;
 
 	if (!run)
-		return blm_fail(-ENOMEM, "%s: out of memory", runs->shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", runs->display);
 	r = count ? write_at(runs, records, count * record_bytes(runs), runs->end) : 0;
 	if (r < 0)
 		return r;

@@ -15,7 +15,7 @@
 
 struct blm_runs {
 	struct blm_new_file file;
-	const char *shown;		/* the filter that they are for; the owner's */
+	const char *display;		/* the filter that they are for; the owner's */
 	unsigned words;			/* of a record */
 	bool keep_all;			/* also those of one key */
 	uint64_t end;			/* of what is in the file */

@@ -40,7 +40,7 @@ BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *
 	if (r < 0)
 		return r;
 	if (view[0]->part[0].kind->differ) {
-		r = blm_check_template(view[0], a->place.shown, view[1], b->place.shown);
+		r = blm_check_template(view[0], a->place.display, view[1], b->place.display);
 		return r < 0 ? r : count_difference(view, ret);
 	}
 	r = blm_compare(a, b, &c);
@@ -126,12 +126,12 @@ static int too_many(const struct blm_filter *const f[2], const struct blm_view *
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < 2; i++)
-		r = blm_guard_intact(view[i], 0, 0, shape->bytes, f[i]->place.shown);
+		r = blm_guard_intact(view[i], 0, 0, shape->bytes, f[i]->place.display);
 	if (r == 0)
 		r = count_difference(view, &keys);
 
 	return r < 0 ? r : blm_fail(-EXFULL, "%s and %s: about %.0f keys differ, ± %.0f, more than tables of %llu cells can list; ones for %.0f keys would, "
-				    "or a key was added twice to one of them", f[0]->place.shown, f[1]->place.shown, keys.value, keys.error,
+				    "or a key was added twice to one of them", f[0]->place.display, f[1]->place.display, keys.value, keys.error,
 				    (unsigned long long)shape->cells, ceil(fmax(keys.value + 3 * keys.error, 1.25 * (double)shape->capacity)));
 }
 
@@ -146,12 +146,12 @@ static int find(struct keys *ret, const struct blm_filter *const f[2], const str
 	if (r == -EXFULL)
 		r = too_many(f, view);
 	if (r == -ENOMEM)
-		r = blm_fail(r, "%s: out of memory", f[0]->place.shown);
+		r = blm_fail(r, "%s: out of memory", f[0]->place.display);
 	for (int i = 0; i < 2; i++)
 		if (held[i])
 			blm_still_end(&still[i]);
 	for (int i = 0; r == 0 && i < 2; i++)
-		r = blm_check_struck(view[i], f[i]->place.shown);
+		r = blm_check_struck(view[i], f[i]->place.display);
 	return r;
 }
 
@@ -165,7 +165,7 @@ BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter 
 	int r = blm_views_at_once(view, f, 2);
 
 	if (r == 0)
-		r = blm_check_template(view[0], a->place.shown, view[1], b->place.shown);
+		r = blm_check_template(view[0], a->place.display, view[1], b->place.display);
 	if (r == 0 && !view[0]->part[0].kind->differences)
 		r = blm_cannot(view[0], a, "list the keys that differ", BLM_CAN_LIST);
 	if (r == 0)

@@ -131,7 +131,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 	int r = 0;
 
 	if (!census)
-		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
 		const struct blm_part *part = &view->part[i];
 
@@ -147,7 +147,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 		}
 	}
 	if (r == 0)
-		r = blm_check_struck(view, f->place.shown);
+		r = blm_check_struck(view, f->place.display);
 	if (r == 0) {
 		e.keys.value = fmax(e.keys.value, 0);
 		if (cells > 0) {	/* none: all parts of it are past */
@@ -196,10 +196,10 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 	int r = blm_views_at_once(view, f, 2);
 
 	if (r == 0)
-		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a->place.shown, view[1], b->place.shown)
+		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a->place.display, view[1], b->place.display)
 						  : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
 	if (r == 0 && !(census = malloc(3 * sizeof(*census))))
-		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.shown);
+		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.display);
 	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++) {
 		const struct blm_view *one = i < view[0]->parts ? view[0] : view[1];
 
@@ -221,9 +221,9 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &census[2], &c.difference.error);
 	}
 	if (r == 0)
-		r = blm_check_struck(view[0], a->place.shown);
+		r = blm_check_struck(view[0], a->place.display);
 	if (r == 0)
-		r = blm_check_struck(view[1], b->place.shown);
+		r = blm_check_struck(view[1], b->place.display);
 	free(census);
 	if (r < 0)
 		return r;

@@ -95,7 +95,7 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 	if (!estimated)
 		*ret = blm_counted_keys(view);
 	else if (!ret_estimated && !view->whole.kind->exact)
-		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their number is only an estimate", f->place.shown);
+		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their number is only an estimate", f->place.display);
 	else
 		r = blm_keys_of_bits(view, ret);
 	if (r == 0 && ret_estimated)
@@ -150,7 +150,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	int r, fd;
 
 	if (!entry)
-		return blm_fail(-ENOMEM, "%s: out of memory", f->place.shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	blm_entry_of(entry, view->image.header, view->image.bytes);
 	entry->constant = view->constant;
 	if (view->shows_image)
@@ -197,6 +197,6 @@ BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
 
 	*ret = (struct blm_fact){ 0 };
 	if (!view->whole.kind->describe || i > UINT_MAX || !view->whole.kind->describe(&view->whole, (unsigned)i, ret))
-		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter", f->place.shown, view->whole.kind->name);
+		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter", f->place.display, view->whole.kind->name);
 	return 0;
 }

@@ -40,7 +40,7 @@ static int drop_opened(struct blm_filter *f)
 static int drop_locked_up(const struct blm_place *place)
 {
 	struct blm_view *view;
-	int fd = blm_place_open(place, true, NULL), r = fd < 0 ? fd : blm_view_make(&view, fd, place->shown, true);
+	int fd = blm_place_open(place, true, NULL), r = fd < 0 ? fd : blm_view_make(&view, fd, place->display, true);
 
 	if (r < 0)
 		return r;
@@ -50,7 +50,7 @@ static int drop_locked_up(const struct blm_place *place)
 		if (r >= 0)
 			r = r ? drop(place, view) : 1;
 		else if (r == -ENOENT)
-			r = blm_fail(r, "%s: no such filter any more", place->shown);
+			r = blm_fail(r, "%s: no such filter any more", place->display);
 		blm_unlock_exclusive(&view->lock, view->image.fd);
 	}
 	blm_view_free(view);

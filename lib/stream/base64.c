@@ -77,26 +77,26 @@ static void sift(struct decoder *d, struct blm_in *in)
 }
 
 /* Decodes the whole groups, at the end of all also the one that is left. */
-static int decode_text(struct decoder *d, const char *shown)
+static int decode_text(struct decoder *d, const char *display)
 {
 	size_t left = d->count % 4, missing = d->ended && left ? 4 - left : 0, chars = d->count - left, bytes;
 
 	if (missing == 3)
-		return blm_fail(-EBADMSG, "%s: base64 ends in the middle of a group; it was cut", shown);
+		return blm_fail(-EBADMSG, "%s: base64 ends in the middle of a group; it was cut", display);
 	if (missing) {
 		memset(d->text + d->count, 'A', missing);	/* zeros, whose bytes are not given */
 		chars = d->count += missing;
 		left = 0;
 	}
 	if (sodium_base642bin(d->bytes, BYTES, d->text, chars, NULL, &bytes, NULL, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
-		return blm_fail(-EBADMSG, "%s: base64 is damaged", shown);
+		return blm_fail(-EBADMSG, "%s: base64 is damaged", display);
 	d->decoded = (struct blm_in){ d->bytes, bytes - missing };
 	memmove(d->text, d->text + chars, left);
 	d->count = left;
 	return 0;
 }
 
-static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	struct decoder *d = state;
 	int r = 0;
@@ -104,7 +104,7 @@ static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	if (!d->decoded.count && !d->ended) {
 		sift(d, in);
 		d->ended = d->ended || (last && !in->count && d->count < 4);
-		r = decode_text(d, shown);
+		r = decode_text(d, display);
 	}
 	blm_give(out, &d->decoded);
 	if (r < 0)
@@ -122,7 +122,7 @@ struct encoder {
 	struct blm_in encoded;	/* of the text, not yet given */
 };
 
-static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	struct encoder *e = state;
 

@@ -103,7 +103,7 @@ struct calls_reader {
 	struct blm_reader reader;
 	int64_t (*call)(void *context, void *room, size_t bytes);
 	void *context;
-	char *shown;
+	char *display;
 	struct blm_trouble trouble;
 	bool ended;
 };
@@ -122,7 +122,7 @@ static int64_t calls_read(struct blm_reader *reader, void *room, size_t bytes)
 	if (r >= 0 && (uint64_t)r <= bytes)
 		return r;
 	r = r < 0 && r >= -ERRNO_MOST ? r : -EIO;
-	return blm_trouble(&c->trouble, blm_fail((int)r, "%s: cannot read: %s", c->shown, strerror((int)-r)));
+	return blm_trouble(&c->trouble, blm_fail((int)r, "%s: cannot read: %s", c->display, strerror((int)-r)));
 }
 
 static void calls_reader_close(struct blm_reader *reader)
@@ -130,21 +130,21 @@ static void calls_reader_close(struct blm_reader *reader)
 	struct calls_reader *c = (struct calls_reader *)reader;
 
 	free(c->trouble.words);
-	free(c->shown);
+	free(c->display);
 	free(c);
 }
 
-int blm_reader_calls(struct blm_reader **ret, int64_t (*read)(void *context, void *room, size_t bytes), void *context, const char *shown)
+int blm_reader_calls(struct blm_reader **ret, int64_t (*read)(void *context, void *room, size_t bytes), void *context, const char *display)
 {
 	struct calls_reader *c = make(sizeof(*c));
 
 	*ret = NULL;
 	if (!c)
 		return -ENOMEM;
-	*c = (struct calls_reader){ { calls_read, calls_reader_close }, read, context, strdup(shown) };
-	if (!c->shown) {
+	*c = (struct calls_reader){ { calls_read, calls_reader_close }, read, context, strdup(display) };
+	if (!c->display) {
 		calls_reader_close(&c->reader);
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	}
 	*ret = &c->reader;
 	return 0;
@@ -154,7 +154,7 @@ struct calls_writer {
 	struct blm_writer writer;
 	int (*call)(void *context, const void *bytes, size_t count);
 	void *context;
-	char *shown;
+	char *display;
 	struct blm_trouble trouble;
 };
 
@@ -169,7 +169,7 @@ static int calls_write(struct blm_writer *writer, const void *bytes, size_t coun
 	if (r >= 0)
 		return 0;
 	r = r >= -ERRNO_MOST ? r : -EIO;
-	return blm_trouble(&c->trouble, blm_fail(r, "%s: cannot write: %s", c->shown, strerror(-r)));
+	return blm_trouble(&c->trouble, blm_fail(r, "%s: cannot write: %s", c->display, strerror(-r)));
 }
 
 static int calls_finish(struct blm_writer *writer)
@@ -184,21 +184,21 @@ static void calls_writer_close(struct blm_writer *writer)
 	struct calls_writer *c = (struct calls_writer *)writer;
 
 	free(c->trouble.words);
-	free(c->shown);
+	free(c->display);
 	free(c);
 }
 
-int blm_writer_calls(struct blm_writer **ret, int (*write)(void *context, const void *bytes, size_t count), void *context, const char *shown)
+int blm_writer_calls(struct blm_writer **ret, int (*write)(void *context, const void *bytes, size_t count), void *context, const char *display)
 {
 	struct calls_writer *c = make(sizeof(*c));
 
 	*ret = NULL;
 	if (!c)
 		return -ENOMEM;
-	*c = (struct calls_writer){ { calls_write, calls_finish, calls_writer_close }, write, context, strdup(shown) };
-	if (!c->shown) {
+	*c = (struct calls_writer){ { calls_write, calls_finish, calls_writer_close }, write, context, strdup(display) };
+	if (!c->display) {
 		calls_writer_close(&c->writer);
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	}
 	*ret = &c->writer;
 	return 0;

@@ -53,7 +53,7 @@ struct stage_reader {
 	struct blm_reader *from;
 	const struct blm_stage *stage;
 	void *state;
-	char *shown;
+	char *display;
 	struct blm_trouble trouble;
 	bool dry, ended;	/* nothing more comes from below; nothing more goes up */
 	struct blm_in in;
@@ -66,9 +66,9 @@ static int refill(struct stage_reader *s)
 	int64_t r;
 
 	if (s->in.count)
-		return blm_fail(-EBADMSG, "%s: the %s data is damaged", s->shown, s->stage->name);
+		return blm_fail(-EBADMSG, "%s: the %s data is damaged", s->display, s->stage->name);
 	if (s->dry)
-		return blm_fail(-EBADMSG, "%s: the %s data ends before its end; it was cut", s->shown, s->stage->name);
+		return blm_fail(-EBADMSG, "%s: the %s data ends before its end; it was cut", s->display, s->stage->name);
 	r = s->from->read(s->from, s->block, BLOCK);
 	if (r < 0)
 		return (int)r;
@@ -88,7 +88,7 @@ static int64_t stage_read(struct blm_reader *reader, void *room, size_t bytes)
 	while (r == 0 && bytes && out.count == bytes && !s->ended) {
 		size_t before = s->in.count;
 
-		r = s->stage->decode.step(s->state, &s->in, &out, s->dry, s->shown);
+		r = s->stage->decode.step(s->state, &s->in, &out, s->dry, s->display);
 		s->ended = r == BLM_STREAM_ENDED;
 		if (r == 0 && s->in.count == before && out.count == bytes)
 			r = refill(s);
@@ -105,27 +105,27 @@ static void stage_reader_close(struct blm_reader *reader)
 	blm_reader_close(s->from);
 	end(&s->stage->decode, s->state);
 	free(s->trouble.words);
-	free(s->shown);
+	free(s->display);
 	free(s);
 }
 
-int blm_reader_stage(struct blm_reader **top, const struct blm_stage *stage, const char *shown)
+int blm_reader_stage(struct blm_reader **top, const struct blm_stage *stage, const char *display)
 {
 	struct stage_reader *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s) {
 		*top = blm_reader_close(*top);
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	}
 	s->reader = (struct blm_reader){ stage_read, stage_reader_close };
 	s->from = *top;
 	s->stage = stage;
 	s->in.at = s->block;
-	s->shown = strdup(shown);
+	s->display = strdup(display);
 	s->state = begin(&stage->decode, 0, &r);
-	if (r == 0 && !s->shown)
-		r = blm_fail(-ENOMEM, "%s: out of memory", shown);
+	if (r == 0 && !s->display)
+		r = blm_fail(-ENOMEM, "%s: out of memory", display);
 	*top = r < 0 ? blm_reader_close(&s->reader) : &s->reader;
 	return r;
 }

@@ -70,7 +70,7 @@ struct blm_codec {
 	 * take the beginning of what follows its own end. 0: go on. BLM_STREAM_ENDED: all is given. A negative errno with
 	 * words, which begin with `shown`. To do nothing while there is input, or after the last of it, means failure.
 	 */
-	int (*step)(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown);
+	int (*step)(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display);
 	void (*stop)(void *state);	/* also after a start that failed; NULL: nothing to do */
 };
 
@@ -87,7 +87,7 @@ extern const struct blm_stage blm_stage_gzip;	/* only to be read */
  * Decodes what *top reads; `shown` is the file's name in messages. -EBADMSG: damaged or cut. Ends where the stage's data does:
  * what follows is not asked for (a block of it may have been read), except for zstd and gzip, which are many frames, or members, up to the end.
  */
-int blm_reader_stage(struct blm_reader **top, const struct blm_stage *stage, const char *shown);
+int blm_reader_stage(struct blm_reader **top, const struct blm_stage *stage, const char *display);
 
 /*
  * Encodes for *top. The level is the library's own (zlib: 0 to 9, -1 its default; zstd: 1 to 22, 0 its default, or less
@@ -107,7 +107,7 @@ int blm_reader_memory(struct blm_reader **ret, const void *bytes, size_t count);
  * A caller's function, asked as blm_reader.read is (it fails with a negative errno and need not have words). After a failure
  * or the end it is not called again.
  */
-int blm_reader_calls(struct blm_reader **ret, int64_t (*read)(void *context, void *room, size_t bytes), void *context, const char *shown);
+int blm_reader_calls(struct blm_reader **ret, int64_t (*read)(void *context, void *room, size_t bytes), void *context, const char *display);
 
 /* Memory that doubles when it is full; also after closing the writer, the caller's to free. It begins as zeros. */
 struct blm_buffer {
@@ -118,7 +118,7 @@ struct blm_buffer {
 int blm_writer_memory(struct blm_writer **ret, struct blm_buffer *into);
 
 /* A caller's function: 0 when it took all the bytes, or a negative errno, after which it is not called again. */
-int blm_writer_calls(struct blm_writer **ret, int (*write)(void *context, const void *bytes, size_t count), void *context, const char *shown);
+int blm_writer_calls(struct blm_writer **ret, int (*write)(void *context, const void *bytes, size_t count), void *context, const char *display);
 
 /* ---- Looking ahead ---- */
 

@@ -31,7 +31,7 @@ static int start_decoding(void *state, int level)
 	return blm_zlib.inflateInit_(state, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
 }
 
-static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	z_stream *z = state;
 	int r;
@@ -46,11 +46,11 @@ static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	case Z_STREAM_END:
 		return BLM_STREAM_ENDED;
 	case Z_NEED_DICT:
-		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary; it cannot be read without", shown);
+		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary; it cannot be read without", display);
 	case Z_MEM_ERROR:
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	default:
-		return blm_fail(-EBADMSG, "%s: the zlib data is damaged: %s", shown, z->msg ? z->msg : blm_zlib.zError(r));
+		return blm_fail(-EBADMSG, "%s: the zlib data is damaged: %s", display, z->msg ? z->msg : blm_zlib.zError(r));
 	}
 }
 
@@ -81,38 +81,38 @@ static int start_gunzip(void *state, int level)
 }
 
 /* After a member comes another, or zeros that fill a tape's last block. 0: neither yet. */
-static int next_member(struct gunzip *g, struct blm_in *in, bool last, const char *shown)
+static int next_member(struct gunzip *g, struct blm_in *in, bool last, const char *display)
 {
 	for (; in->count && !*in->at; in->count--)
 		in->at++;
 	if (!in->count)
 		return last ? BLM_STREAM_ENDED : 0;
 	if (*in->at != 0x1f)
-		return blm_fail(-EBADMSG, "%s: something else follows the gzip data", shown);
+		return blm_fail(-EBADMSG, "%s: something else follows the gzip data", display);
 	g->between = false;
 	blm_zlib.inflateReset(&g->z);	/* which has all that it needs */
 	return 0;
 }
 
-static int unpack(struct gunzip *g, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int unpack(struct gunzip *g, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
-	int r = g->between ? next_member(g, in, last, shown) : 0;
+	int r = g->between ? next_member(g, in, last, display) : 0;
 
 	if (r || g->between)
 		return r;
-	r = decode(&g->z, in, out, last, shown);
+	r = decode(&g->z, in, out, last, display);
 	g->between = r == BLM_STREAM_ENDED;
 	return g->between ? 0 : r;
 }
 
-static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	struct gunzip *g = state;
 	size_t given = in->count, room = out->count;
-	int r = unpack(g, in, out, last, shown);
+	int r = unpack(g, in, out, last, display);
 
 	g->idle = out->count < room ? 0 : g->idle + (given - in->count);
-	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip data has nothing in it", shown) : r;
+	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip data has nothing in it", display) : r;
 }
 
 /* ---- Encoding ---- */
@@ -133,7 +133,7 @@ static int start_encoding(void *state, int level)
 	}
 }
 
-static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	z_stream *z = state;
 	int r;
@@ -143,7 +143,7 @@ static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	leave(z, in, out);
 	if (r == Z_STREAM_END)
 		return BLM_STREAM_ENDED;
-	return r == Z_OK || r == Z_BUF_ERROR ? 0 : blm_fail(-EIO, "%s: %s", shown, z->msg ? z->msg : blm_zlib.zError(r));
+	return r == Z_OK || r == Z_BUF_ERROR ? 0 : blm_fail(-EIO, "%s: %s", display, z->msg ? z->msg : blm_zlib.zError(r));
 }
 
 static void stop_encoding(void *state)

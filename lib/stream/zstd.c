@@ -40,28 +40,28 @@ static bool is_frame(const struct decoder *d)
 		(first == skippable[0] && (!more || !memcmp(d->magic + 1, skippable + 1, d->known - 1)));
 }
 
-static int check_magic(struct decoder *d, const struct blm_in *in, const char *shown)
+static int check_magic(struct decoder *d, const struct blm_in *in, const char *display)
 {
 	for (size_t i = 0; i < in->count && d->known < sizeof(d->magic); i++)
 		d->magic[d->known++] = in->at[i];
 	if (is_frame(d))
 		return 0;
-	return blm_fail(-EBADMSG, d->later ? "%s: something else follows the zstd data" : "%s: not zstd data", shown);
+	return blm_fail(-EBADMSG, d->later ? "%s: something else follows the zstd data" : "%s: not zstd data", display);
 }
 
-static int failure(size_t r, const char *shown)
+static int failure(size_t r, const char *display)
 {
 	switch (blm_zstd.ZSTD_getErrorCode(r)) {
 	case ZSTD_error_memory_allocation:
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	case ZSTD_error_frameParameter_windowTooLarge:
-		return blm_fail(-EBADMSG, "%s: the zstd data needs a window of more than 8 MiB", shown);
+		return blm_fail(-EBADMSG, "%s: the zstd data needs a window of more than 8 MiB", display);
 	default:
-		return blm_fail(-EBADMSG, "%s: the zstd data is damaged: %s", shown, blm_zstd.ZSTD_getErrorName(r));
+		return blm_fail(-EBADMSG, "%s: the zstd data is damaged: %s", display, blm_zstd.ZSTD_getErrorName(r));
 	}
 }
 
-static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	struct decoder *d = state;
 	ZSTD_inBuffer from = { in->at, in->count, 0 };
@@ -70,13 +70,13 @@ static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last
 
 	if (d->between && !in->count)
 		return last ? BLM_STREAM_ENDED : 0;
-	if (check_magic(d, in, shown) < 0)
+	if (check_magic(d, in, display) < 0)
 		return -EBADMSG;
 	r = blm_zstd.ZSTD_decompressStream(d->ctx, &to, &from);
 	*in = (struct blm_in){ in->at + from.pos, in->count - from.pos };
 	*out = (struct blm_out){ out->at + to.pos, out->count - to.pos };
 	if (blm_zstd.ZSTD_isError(r))
-		return failure(r, shown);
+		return failure(r, display);
 	d->between = r == 0;
 	if (d->between) {
 		d->later = true;
@@ -121,7 +121,7 @@ static int start_encoding(void *state, int level)
 	return 0;
 }
 
-static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *shown)
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
 {
 	struct encoder *e = state;
 	ZSTD_inBuffer from = { in->at, in->count, 0 };
@@ -131,7 +131,7 @@ static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	*in = (struct blm_in){ in->at + from.pos, in->count - from.pos };
 	*out = (struct blm_out){ out->at + to.pos, out->count - to.pos };
 	if (blm_zstd.ZSTD_isError(r))
-		return blm_fail(blm_zstd.ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? -ENOMEM : -EIO, "%s: %s", shown, blm_zstd.ZSTD_getErrorName(r));
+		return blm_fail(blm_zstd.ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? -ENOMEM : -EIO, "%s: %s", display, blm_zstd.ZSTD_getErrorName(r));
 	return last && r == 0 ? BLM_STREAM_ENDED : 0;
 }
 

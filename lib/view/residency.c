@@ -36,16 +36,16 @@ static bool huge_pages(const struct blm_view *view, unsigned flags)
 }
 
 /* What lies before the first part has small pages in any case. */
-static int bring(const struct blm_view *view, const char *shown)
+static int bring(const struct blm_view *view, const char *display)
 {
 	const struct blm_image image = image_of(view);
 	uint64_t small = view->huge && !view->shows_image ? (uint64_t)(view->part[0].bytes - image.map) : image.bytes;
-	int r = blm_pages_bring(image.map, small, true, shown);
+	int r = blm_pages_bring(image.map, small, true, display);
 
-	return r < 0 ? r : blm_pages_bring(image.map + small, image.bytes - small, false, shown);
+	return r < 0 ? r : blm_pages_bring(image.map + small, image.bytes - small, false, display);
 }
 
-int blm_view_load(struct blm_view *view, unsigned flags, const char *shown)
+int blm_view_load(struct blm_view *view, unsigned flags, const char *display)
 {
 	const struct blm_image image = image_of(view);
 	bool locked = view->load & BLM_LOCK;
@@ -55,9 +55,9 @@ int blm_view_load(struct blm_view *view, unsigned flags, const char *shown)
 	if (locked && !(flags & BLM_LOCK))
 		blm_pages_unlock(&image);
 	if (flags & (BLM_PREFAULT | BLM_LOCK))
-		r = bring(view, shown);
+		r = bring(view, display);
 	if (r == 0 && flags & BLM_LOCK && !locked)
-		r = blm_pages_lock(&image, shown);
+		r = blm_pages_lock(&image, display);
 	view->load = r == 0 ? flags : flags & ~(unsigned)BLM_LOCK;
 	return r;
 }

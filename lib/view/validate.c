@@ -4,22 +4,22 @@
 #include "kind/common/options.h"
 
 /* A filter of one part is that part; what is composed of several says what each must be. */
-static int check_parts(struct blm_view *view, const struct blm_contents *contents, const char *shown)
+static int check_parts(struct blm_view *view, const struct blm_contents *contents, const char *display)
 {
 	struct blm_part *whole = &view->whole;
 	unsigned first = whole->kind->parts(&whole->shape);
 
 	if (view->parts < first)
-		return blm_fail(-EBADMSG, "%s: %u parts; such a %s filter has %u", shown, view->parts, whole->kind->name, first);
+		return blm_fail(-EBADMSG, "%s: %u parts; such a %s filter has %u", display, view->parts, whole->kind->name, first);
 	for (unsigned i = 0; i < view->parts; i++) {
 		struct blm_part *part = &view->part[i];
 		struct blm_component c;
 
 		if (!whole->kind->compose(&whole->shape, i, &c) || c.kind != part->kind || c.role != le32toh(contents->part[i].role))
-			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has none of this kind and role", shown, i, whole->kind->name);
+			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has none of this kind and role", display, i, whole->kind->name);
 		if (i < first && (c.shape.cells != part->shape.cells || c.shape.probes != part->shape.probes
 				  || c.shape.cell_bits != part->shape.cell_bits || c.shape.bytes != part->shape.bytes))
-			return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the size of part %u", shown, i);
+			return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the size of part %u", display, i);
 		memcpy(part->shape.args, c.shape.args, sizeof(part->shape.args));
 	}
 	whole->sub = view->part;
@@ -28,19 +28,19 @@ static int check_parts(struct blm_view *view, const struct blm_contents *content
 	return 0;
 }
 
-int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents, const char *shown)
+int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents, const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
 	struct blm_shape *s = &view->whole.shape;
 	int err = 0;
 
 	view->whole = view->part[0];
-	view->whole.kind = blm_kind_known(le32toh(t->kind), shown, &err);
+	view->whole.kind = blm_kind_known(le32toh(t->kind), display, &err);
 	if (err)
 		return err;
 	if (!view->whole.kind->compose) {
 		if (view->parts > 1)
-			return blm_fail(-EBADMSG, "%s: %u parts; %s filters have one", shown, view->parts, view->whole.kind->name);
+			return blm_fail(-EBADMSG, "%s: %u parts; %s filters have one", display, view->parts, view->whole.kind->name);
 		return 0;
 	}
 	*s = (struct blm_shape){
@@ -52,12 +52,12 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 	for (unsigned i = 0; i < view->parts; i++)
 		s->bytes += view->part[i].shape.bytes;
 	if (!blm_options_valid(view->whole.kind, s->args) || !view->whole.kind->valid(s))
-		return blm_fail(-EBADMSG, "%s: no %s filter for %llu keys has m=%llu, k=%u, %u-bit cells and these options", shown,
+		return blm_fail(-EBADMSG, "%s: no %s filter for %llu keys has m=%llu, k=%u, %u-bit cells and these options", display,
 				view->whole.kind->name, (unsigned long long)s->capacity, (unsigned long long)s->cells, s->probes, s->cell_bits);
-	return check_parts(view, contents, shown);
+	return check_parts(view, contents, display);
 }
 
-int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *shown)
+int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *display)
 {
 	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));
 	const char *why;
@@ -65,20 +65,20 @@ int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_field
 
 	if (!rule)
 		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, which this program does not know; "
-				"a later version may", shown, le32toh(t->index_rule));
+				"a later version may", display, le32toh(t->index_rule));
 	if (!blm_order_name(le32toh(t->bit_order)))
 		return blm_fail(-EPROTONOSUPPORT, "%s: bit order %u, which this program does not know; "
-				"a later version may", shown, le32toh(t->bit_order));
+				"a later version may", display, le32toh(t->bit_order));
 	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
-		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", shown, (unsigned long long)le64toh(t->cells),
+		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display, (unsigned long long)le64toh(t->cells),
 				blm_order_name(le32toh(t->bit_order)));
 	if (rule->need && (why = rule->need()))
-		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", shown, rule->name, why);
+		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, rule->name, why);
 	blm_hasher_set_rule(by, rule, flip);
 	return 0;
 }
 
-int blm_view_check_template(const struct blm_view *view, const char *shown)
+int blm_view_check_template(const struct blm_view *view, const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
 	const struct blm_part *whole = &view->whole;
@@ -87,31 +87,31 @@ int blm_view_check_template(const struct blm_view *view, const char *shown)
 	const char *misfit;
 
 	if (view->part[0].kind->id != le32toh(t->kind) && !whole->kind->compose)
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the kind", shown);
+		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the kind", display);
 	if (whole->shape.cells != le64toh(t->cells) || whole->shape.probes != le32toh(t->probes)
 	    || whole->shape.cell_bits != le32toh(t->cell_bits))
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", shown);
+		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", display);
 	if (!blm_options_valid(whole->kind, whole->shape.args))
-		return blm_fail(-EBADMSG, "%s: the options of a %s filter are out of their range", shown, whole->kind->name);
+		return blm_fail(-EBADMSG, "%s: the options of a %s filter are out of their range", display, whole->kind->name);
 	for (unsigned i = 0; i < view->parts; i++)
 		if (family->bits < 64 && view->part[i].shape.cells > UINT64_C(1) << family->bits)
-			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu", shown, family->name, family->bits,
+			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu", display, family->name, family->bits,
 					(unsigned long long)view->part[i].shape.cells);
 	misfit = kind_misfit(whole->kind, rule, le32toh(t->bit_order), family, whole->shape.cells, whole->shape.probes);
 	if (misfit)
-		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: %s", shown, whole->kind->name, rule->name,
+		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: %s", display, whole->kind->name, rule->name,
 				le32toh(t->bit_order), family->name, misfit);
 	if (!kind_takes(whole->kind, family))
-		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", shown, whole->kind->name, family->name);
+		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", display, whole->kind->name, family->name);
 	if (view->hasher.seed_count != family_seeds(family, whole->shape.probes))
-		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", shown, view->hasher.seed_count, family->name,
+		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", display, view->hasher.seed_count, family->name,
 				family_seeds(family, whole->shape.probes));
 	for (uint32_t i = 0; i < view->hasher.seed_count; i++)
 		if (view->seeds[i] > family_seed_max(family))
-			return blm_fail(-EBADMSG, "%s: seed %llu has more than the %u bits of %s", shown,
+			return blm_fail(-EBADMSG, "%s: seed %llu has more than the %u bits of %s", display,
 					(unsigned long long)view->seeds[i], family->seed_bits, family->name);
 	if (view->hasher.tweak > (family->tweaked ? UINT32_MAX : 0))
-		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", shown, (unsigned long long)view->hasher.tweak, family->name);
+		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", display, (unsigned long long)view->hasher.tweak, family->name);
 	return 0;
 }
 

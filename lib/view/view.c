@@ -8,13 +8,13 @@
 
 /* ---- Making a view of a file ---- */
 
-static int set_part(struct blm_view *view, unsigned i, const struct blm_part_entry *e, const char *shown)
+static int set_part(struct blm_view *view, unsigned i, const struct blm_part_entry *e, const char *display)
 {
 	struct blm_part *part = &view->part[i];
 	int err = 0;
 
 	*part = (struct blm_part){
-		.kind = blm_kind_known(le32toh(e->kind), shown, &err),
+		.kind = blm_kind_known(le32toh(e->kind), display, &err),
 		.simd = blm_simd_best(),
 		.bytes = view->image.map + le64toh(e->offset),
 		.shape = {
@@ -34,51 +34,51 @@ static int set_part(struct blm_view *view, unsigned i, const struct blm_part_ent
 	if (err)
 		return err;
 	if (!part->kind->valid(&part->shape))
-		return blm_fail(-EBADMSG, "%s: part %u: no %s filter has m=%llu, k=%u, %u-bit cells in %llu bytes", shown, i,
+		return blm_fail(-EBADMSG, "%s: part %u: no %s filter has m=%llu, k=%u, %u-bit cells in %llu bytes", display, i,
 				part->kind->name, (unsigned long long)part->shape.cells, part->shape.probes, part->shape.cell_bits,
 				(unsigned long long)part->shape.bytes);
 	return 0;
 }
 
-static int set_hasher(struct blm_view *view, const char *shown)
+static int set_hasher(struct blm_view *view, const char *display)
 {
-	return blm_hasher_set(&view->hasher, view->seeds, &view->constant.template, view->secret, shown);
+	return blm_hasher_set(&view->hasher, view->seeds, &view->constant.template, view->secret, display);
 }
 
-static int fill_with(struct blm_view *view, const struct blm_contents *contents, const char *shown)
+static int fill_with(struct blm_view *view, const struct blm_contents *contents, const char *display)
 {
 	int r;
 
 	view->constant = contents->constant;
 	view->parts = contents->parts;
 	view->holes = le64toh(view->constant.flags) & BLM_FLAG_SPARSE;
-	r = set_hasher(view, shown);
+	r = set_hasher(view, display);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = set_part(view, i, &contents->part[i], shown);
+		r = set_part(view, i, &contents->part[i], display);
 	if (r == 0)
-		r = blm_view_set_whole(view, contents, shown);
+		r = blm_view_set_whole(view, contents, display);
 	if (r == 0)
-		r = blm_view_check_template(view, shown);
+		r = blm_view_check_template(view, display);
 	view->shadow = shadow_layout(le64toh(contents->part[0].offset), le64toh(contents->part[0].bytes));
 	view->hash_id = blm_hash_id_of(&view->constant.template);
-	return r < 0 ? r : blm_view_load(view, 0, shown);
+	return r < 0 ? r : blm_view_load(view, 0, display);
 }
 
-static int fill_view(struct blm_view *view, const char *shown)
+static int fill_view(struct blm_view *view, const char *display)
 {
 	struct blm_contents *contents = malloc(sizeof(*contents));
 	int r;
 
 	if (!contents)
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
-	r = blm_image_check(&view->image, shown, contents);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
+	r = blm_image_check(&view->image, display, contents);
 	if (r == 0)
-		r = fill_with(view, contents, shown);
+		r = fill_with(view, contents, display);
 	free(contents);
 	return r;
 }
 
-int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *shown)
+int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *display)
 {
 	struct blm_constant *c = &view->constant;
 	int r;
@@ -89,8 +89,8 @@ int blm_view_set_constant(struct blm_view *view, const struct blm_constant *cons
 	view->image.header->constant = *c;
 	view->holes |= le64toh(c->flags) & BLM_FLAG_SPARSE;
 	view->hash_id = blm_hash_id_of(&c->template);
-	r = set_hasher(view, shown);
-	return r < 0 ? r : blm_view_check_template(view, shown);
+	r = set_hasher(view, display);
+	return r < 0 ? r : blm_view_check_template(view, display);
 }
 
 /* ---- Secrets ---- */
@@ -106,7 +106,7 @@ int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const 
 		return 0;
 	view->secret = blm_hidden_new(BLM_SECRET_BYTES);
 	if (!view->secret)
-		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->shown);
+		return blm_fail(-ENOMEM, "%s: no memory for its secret key", place->display);
 	if (given)
 		blm_secret_copy(view->secret, given);
 	else
@@ -115,7 +115,7 @@ int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const 
 		return r;
 	blm_key_id(view->secret, id);
 	if (memcmp(id, key_id, 8))
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; the secret at hand is another's", place->shown,
+		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; the secret at hand is another's", place->display,
 				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5], key_id[6], key_id[7]);
 	view->hasher.secret = view->secret;
 	return 0;
@@ -134,25 +134,25 @@ void blm_view_free(struct blm_view *view)
 	free(view);
 }
 
-int blm_view_make(struct blm_view **ret, int fd, const char *shown, bool write)
+int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write)
 {
 	struct blm_view *view = calloc(1, sizeof(*view));
 	int r;
 
 	if (!view) {
 		close(fd);
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	}
 	blm_lock_init(&view->lock);
 	pthread_mutex_init(&view->syncing, NULL);
 	pthread_mutex_init(&view->writing, NULL);
 	pthread_mutex_init(&view->growing, NULL);
-	r = blm_image_map(&view->image, fd, shown, write);
+	r = blm_image_map(&view->image, fd, display, write);
 	if (r == 0)
-		r = fill_view(view, shown);
+		r = fill_view(view, display);
 	if (r == 0 && write && view->constant.may_ignore)
 		r = blm_fail(-EPROTONOSUPPORT, "%s: has features %#llx that this program does not know: it can be read, not changed",
-			     shown, (unsigned long long)le64toh(view->constant.may_ignore));
+			     display, (unsigned long long)le64toh(view->constant.may_ignore));
 	if (r < 0) {
 		blm_view_free(view);
 		return r;
@@ -163,7 +163,7 @@ int blm_view_make(struct blm_view **ret, int fd, const char *shown, bool write)
 	return 0;
 }
 
-int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *shown)
+int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *display)
 {
 	struct blm_view *view = calloc(1, sizeof(*view));
 	struct blm_header *header = calloc(1, sizeof(*header));
@@ -173,7 +173,7 @@ int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const 
 		free(view);
 		free(header);
 		blm_image_unmap(image);
-		return blm_fail(-ENOMEM, "%s: out of memory", shown);
+		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	}
 	header->constant = contents->constant;
 	memcpy(header->part, contents->part, sizeof(header->part));
@@ -186,7 +186,7 @@ int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const 
 	pthread_mutex_init(&view->syncing, NULL);
 	pthread_mutex_init(&view->writing, NULL);
 	pthread_mutex_init(&view->growing, NULL);
-	r = fill_with(view, contents, shown);
+	r = fill_with(view, contents, display);
 	if (r < 0) {
 		blm_view_free(view);
 		return r;
@@ -221,8 +221,8 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 		ret[BLM_OWN_CUT] = 1;
 }
 
-int blm_check_struck(const struct blm_view *view, const char *shown)
+int blm_check_struck(const struct blm_view *view, const char *display)
 {
 	return blm_sigbus_struck(view->image.map)
-		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", shown) : 0;
+		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", display) : 0;
 }

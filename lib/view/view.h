@@ -105,14 +105,14 @@ static inline void set_state(struct blm_view *view, enum blm_state state)
 }
 
 /* A view of the file behind fd, which then belongs to it; for keyed families then unlock it. */
-int blm_view_make(struct blm_view **ret, int fd, const char *shown, bool write);
+int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write);
 int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const uint8_t *given);
 void blm_view_free(struct blm_view *view);
 
 /* A hasher from template fields, and seeds[] for it to point to; what its hashes depend on, as a number. */
-int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *shown);
+int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *display);
 uint64_t blm_hash_id_of(const struct blm_template_fields *t);
-int blm_cannot_hash(const struct blm_hasher *by, const char *shown);	/* -EOPNOTSUPP, with words: where wants_keys() */
+int blm_cannot_hash(const struct blm_hasher *by, const char *display);	/* -EOPNOTSUPP, with words: where wants_keys() */
 
 /* What a part of it says of its keys: as counts() of a composite kind; else 1. */
 static inline int blm_part_counts(const struct blm_view *view, unsigned i)
@@ -124,22 +124,22 @@ static inline int blm_part_counts(const struct blm_view *view, unsigned i)
  * view.c makes the parts of a view, view_hasher.c its hasher; validate.c the hasher's rule and what the parts are together, and checks it against the
  * template. All fail as blm_open() does.
  */
-int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents, const char *shown);
-int blm_view_check_template(const struct blm_view *view, const char *shown);
-int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *shown);
+int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents, const char *display);
+int blm_view_check_template(const struct blm_view *view, const char *display);
+int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *display);
 
 /* Where the last of its parts ends in the file. */
 uint64_t blm_view_end(const struct blm_view *view);
 
 /* How the view lies in memory: as blm_load() says, as far as it goes. */
-int blm_view_load(struct blm_view *view, unsigned flags, const char *shown);
+int blm_view_load(struct blm_view *view, unsigned flags, const char *display);
 void blm_view_choose_pages(struct blm_view *view, bool huge);
 
 /* A view of another program's file: contents are what its header comes to. The image then belongs to it. */
-int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *shown);
+int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *display);
 
 /* Give a view, which nobody else has, another constant page: its checksum and ids are made, its hasher is made anew. */
-int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *shown);
+int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *display);
 
 static inline bool has_all_parts(const struct blm_view *view)
 {
@@ -169,7 +169,7 @@ void blm_count_keys(struct blm_view *view, uint64_t n);
 uint64_t blm_counted_keys(const struct blm_view *view);
 
 /* -EIO where pages of the view's file were missing (blm_survive_truncation()). */
-int blm_check_struck(const struct blm_view *view, const char *shown);
+int blm_check_struck(const struct blm_view *view, const char *display);
 
 /* The entry of a part in the table, but for its place and its checksum. */
 void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role, const struct blm_shape *shape);

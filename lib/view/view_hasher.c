@@ -3,22 +3,22 @@
 
 /* ---- From a template ---- */
 
-int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *shown)
+int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *display)
 {
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
 	const char *why;
 
 	if (!family)
 		return blm_fail(-EPROTONOSUPPORT, "%s: hash family %u, which this program does not know; "
-				"a later version may", shown, le32toh(t->family));
+				"a later version may", display, le32toh(t->family));
 	if (family->need && (why = family->need()))
-		return blm_fail(-ELIBACC, "%s: the hash %s: %s", shown, family->name, why);
+		return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name, why);
 	*ret = (struct blm_hasher){
 		.family = family, .seeds = seeds, .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak), .secret = secret,
 	};
 	for (uint32_t i = 0; i < ret->seed_count; i++)
 		seeds[i] = le64toh(t->seeds[i]);
-	return blm_hasher_set_scheme(ret, t, shown);
+	return blm_hasher_set_scheme(ret, t, display);
 }
 
 /* What hashes depend on, as a number: the template with what only cells depend on taken out. */
@@ -35,7 +35,7 @@ uint64_t blm_hash_id_of(const struct blm_template_fields *template)
 	return le64toh(word);
 }
 
-int blm_cannot_hash(const struct blm_hasher *by, const char *shown)
+int blm_cannot_hash(const struct blm_hasher *by, const char *display)
 {
-	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key cannot be hashed beforehand", shown, by->family->name);
+	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key cannot be hashed beforehand", display, by->family->name);
 }

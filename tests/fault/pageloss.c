@@ -687,7 +687,7 @@ static struct cut cut_at_random(struct history *h, const char *path, size_t unit
 
 struct tally {
 	uint64_t states, twice, keys, lost, denied, false_damage, refused, clean, torn;
-	unsigned shown;
+	unsigned display;
 };
 
 static void tell(void *context, const struct blm_finding *found)
@@ -695,7 +695,7 @@ static void tell(void *context, const struct blm_finding *found)
 	struct tally *t = context;
 
 	t->false_damage++;
-	if (!flushes_are_ignored && t->shown++ < PROBLEMS_SHOWN)
+	if (!flushes_are_ignored && t->display++ < PROBLEMS_SHOWN)
 		printf("# damage where there is none: %s: %s\n", found->file, found->what);
 }
 
@@ -784,7 +784,7 @@ static uint64_t come_back(const struct blm_filter *f, const struct cut *cut, con
 
 static void complain(struct tally *t, const char *what, uint64_t count, const struct life *life)
 {
-	if (count && !flushes_are_ignored && t->shown++ < PROBLEMS_SHOWN)
+	if (count && !flushes_are_ignored && t->display++ < PROBLEMS_SHOWN)
 		printf("# %s: %s: %llu (%s)\n", life->name, what, (unsigned long long)count, blm_why());
 }
 

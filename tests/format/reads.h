@@ -23,7 +23,7 @@ static inline int64_t read_while_it_works(const struct blm_bytes_at *file, void 
 
 /* Whichever of its reads is the first that fails, that is told, and nothing is found. Return: how many there are. */
 static inline int each_read_may_fail(int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how,
-						   const char *shown), const uint8_t *bytes, size_t count, const struct blm_exchange *how)
+						   const char *display), const uint8_t *bytes, size_t count, const struct blm_exchange *how)
 {
 	const struct blm_bytes_at file = { .read = read_while_it_works, .memory = bytes, .count = count };
 	struct blm_piece piece = { 0 };

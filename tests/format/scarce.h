@@ -58,7 +58,7 @@ static inline int each_piece_may_lack(int (*call)(void *context), void *context)
 
 /* For formats whose files lie in others. */
 struct lookup {
-	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *shown);
+	int (*locate)(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
 	struct blm_bytes_at file;
 	struct blm_exchange how;
 };

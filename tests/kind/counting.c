@@ -395,7 +395,7 @@ static struct blm_filter *cut_and_open(struct blm_filter *f)
 {
 	char path[600];
 
-	snprintf(path, sizeof(path), "%s", f->place.shown);
+	snprintf(path, sizeof(path), "%s", f->place.display);
 	live_of(current_view(f))->boot.word ^= htole64(2);
 	blm_close(f);
 	OK(blm_open(&f, NULL, path, true));
@@ -434,7 +434,7 @@ START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_
 	FAILS(blm_remove(both, "b", 1), -EUCLEAN);
 	OK(blm_combine_into(twin, BLM_UNION, (const struct blm_filter *[]){ f }, 1, 0, NULL));
 	FAILS(blm_remove(twin, "b", 1), -EUCLEAN);
-	OK(blm_rebuild(NULL, f->place.shown, &(struct blm_params){ 0 }, keep_two, NULL));
+	OK(blm_rebuild(NULL, f->place.display, &(struct blm_params){ 0 }, keep_two, NULL));
 	ck_assert_int_eq(blm_remove(f, "b", 1), 1);
 	ck_assert_double_eq(fact(f, "removal"), -1);
 	blm_close(f), blm_close(copy), blm_close(both), blm_close(twin);
@@ -509,7 +509,7 @@ static void all_made_of_it_refuse_to_remove(const struct blm_filter *f)
 START_TEST(who_only_reads_it_after_a_power_cut_knows_of_that_too)
 {
 	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N });
-	char *path = strdup(f->place.shown);
+	char *path = strdup(f->place.display);
 
 	OK(blm_add(f, "a", 1));
 	live_of(current_view(f))->boot.word ^= htole64(2);
@@ -529,7 +529,7 @@ START_TEST(what_is_made_of_it_while_it_is_changed_gives_no_key_up)
 	struct blm_view *view;
 
 	OK(blm_add(f, "a", 1));
-	OK(blm_open(&other, NULL, f->place.shown, false));
+	OK(blm_open(&other, NULL, f->place.display, false));
 	OK(blm_change_begin_held(f, &view));
 	all_made_of_it_refuse_to_remove(_i ? other : f);
 	blm_change_end_held(f, view);
@@ -551,7 +551,7 @@ START_TEST(who_takes_its_bytes_can_change_it_meanwhile)
 {
 	struct blm_filter *f = create((struct blm_params){ .kind = _i ? "cuckoo" : "counting", .capacity = N }), *other;
 
-	OK(blm_open(&other, NULL, f->place.shown, true));
+	OK(blm_open(&other, NULL, f->place.display, true));
 	OK(blm_export(f, &(struct blm_exchange){ .format = "bloomery" }, change_meanwhile, other));
 	blm_close(f), blm_close(other);
 }
@@ -591,7 +591,7 @@ static int sync_it(void *context)
 START_TEST(a_sync_during_a_change_does_not_make_the_file_look_clean)
 {
 	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N });
-	char *path = strdup(f->place.shown);
+	char *path = strdup(f->place.display);
 	struct blm_view *view;
 
 	OK(blm_add(f, "a", 1));
@@ -632,7 +632,7 @@ START_TEST(a_change_is_announced_in_the_epoch_in_which_it_is_made)
 	pthread_t thread;
 
 	OK(blm_add(f, "a", 1));
-	OK(blm_open(&other, NULL, f->place.shown, true));
+	OK(blm_open(&other, NULL, f->place.display, true));
 	view = current_view(other);
 	OK(blm_lock_exclusive(&view->lock, view->image.fd));
 	ck_assert_int_eq(pthread_create(&thread, NULL, begin_a_change, f), 0);

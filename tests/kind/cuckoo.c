@@ -236,7 +236,7 @@ START_TEST(writers_that_are_killed_again_and_again_lose_no_key_and_leave_no_more
 {
 	struct blm_filter *f = make(20000, 1e-8, 5);
 	struct shared *s = share();
-	const char *path = f->place.shown;
+	const char *path = f->place.display;
 	uint64_t cells = 0, keys = 0;
 	unsigned kills = 0;
 	pid_t pid[4];
@@ -319,7 +319,7 @@ START_TEST(what_is_copied_or_written_out_while_others_move_keys_has_them_all)
 		OK(blm_add(f, &i, 8));
 	pid = fork();
 	if (pid == 0)
-		replace_keys(f->place.shown);
+		replace_keys(f->place.display);
 	for (int i = 0; i < 10; i++) {
 		OK(blm_export_bytes(f, &how, &bytes, &len));
 		OK(blm_import_bytes(&made, NULL, a_path(), &how, bytes, len));
@@ -349,14 +349,14 @@ START_TEST(readers_miss_no_key_while_others_move_it)
 		OK(blm_add(f, &i, 8));
 	pid[0] = fork();
 	if (pid[0] == 0)
-		replace_keys(f->place.shown);
+		replace_keys(f->place.display);
 	for (int r = 1; r < 3; r++) {
 		pid[r] = fork();
 		if (pid[r] == 0) {
 			struct blm_filter *again;
 			uint64_t numbers[2000];
 
-			MUST(blm_open(&again, NULL, f->place.shown, false) == 0);
+			MUST(blm_open(&again, NULL, f->place.display, false) == 0);
 			for (uint64_t i = 0; i < 2000; i++)
 				numbers[i] = i;
 			while (!s->end)
@@ -454,7 +454,7 @@ static void cut(const char *path, const struct blm_filter *like)
 START_TEST(after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_writers)
 {
 	struct blm_filter *f = make(50000, 1e-6, 7), *reader, *writer;
-	const char *path = f->place.shown;
+	const char *path = f->place.display;
 
 	for (uint64_t i = 0; i < 40000; i++)
 		OK(blm_add(f, &i, 8));
@@ -574,7 +574,7 @@ static int go_to_a_lock(pid_t pid)
 START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_others_add)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *reader, *writer;
-	char *path = f->place.shown;
+	char *path = f->place.display;
 	pid_t pid;
 
 	for (uint64_t i = 0; i < 400; i++)
@@ -637,7 +637,7 @@ START_TEST(who_opens_it_for_reading_while_a_writer_goes_back_to_the_image_and_on
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
 	OK(blm_add(f, "lost", 4));
-	what_is_written = f->place.shown;
+	what_is_written = f->place.display;
 	cut(what_is_written, f);
 	looks = 2;			/* is the image needed; and in it */
 	OK(blm_open(&reader, NULL, what_is_written, false));
@@ -675,12 +675,12 @@ START_TEST(the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_th
 	epoch = synced_epoch(f);
 	ck_assert_uint_eq(image_epoch(f), epoch);
 	OK(blm_add(f, "two", 3));
-	pid[0] = spawn(sync_traced, f->place.shown);
+	pid[0] = spawn(sync_traced, f->place.display);
 	if (go_to_a_write_back(pid[0], BLM_PAGE, false)) {
 		kill(pid[0], SIGKILL);
 		ck_assert_int_eq(join(pid[0]), 1000 + SIGKILL);
 		ck_assert_uint_eq(synced_epoch(f), epoch + 1);
-		pid[1] = spawn(sync_traced, f->place.shown);
+		pid[1] = spawn(sync_traced, f->place.display);
 		ck_assert_int_eq(go_to_a_write_back(pid[1], 0, false), 1);
 		ck_assert_uint_eq(image_epoch(f), epoch);
 		ck_assert_int_eq((int)ptrace(PTRACE_DETACH, pid[1], NULL, NULL), 0);
@@ -691,7 +691,7 @@ START_TEST(the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_th
 	OK(blm_sync(f));
 	ck_assert_uint_gt(image_epoch(f), epoch);
 	ck_assert(blm_contains(f, "one", 3) && blm_contains(f, "two", 3));
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -700,7 +700,7 @@ END_TEST
 START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_the_data)
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *reader, *made;
-	const char *path = f->place.shown;
+	const char *path = f->place.display;
 	struct blm_exchange how = { .format = "bloomery" };
 	uint64_t cell = 0;
 	void *bytes;
@@ -738,13 +738,13 @@ START_TEST(a_new_one_and_a_copy_that_were_never_synced_are_after_a_power_cut_as_
 	OK(blm_copy(&copy, NULL, a_path(), f, 0));
 	for (uint64_t i = 0; i < 1000; i++)
 		ck_assert_int_eq(blm_remove(copy, &i, 8), 1);
-	cut(copy->place.shown, copy);
-	OK(blm_open(&reader, NULL, copy->place.shown, false));
+	cut(copy->place.display, copy);
+	OK(blm_open(&reader, NULL, copy->place.display, false));
 	ck_assert_uint_eq(found(reader, 0, 4000), 4000);
 	ck_assert_uint_eq(info(reader).keys, 4000);
-	cut(f->place.shown, f);
+	cut(f->place.display, f);
 	blm_close(reader);
-	OK(blm_open(&reader, NULL, f->place.shown, true));
+	OK(blm_open(&reader, NULL, f->place.display, true));
 	ck_assert_uint_eq(found(reader, 0, 4000), 0);
 	ck_assert_uint_eq(info(reader).keys, 0);
 	blm_close(f), blm_close(copy), blm_close(reader);
@@ -781,13 +781,13 @@ START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
 		OK(blm_add(f, &i, 8));
 	pid = fork();
 	if (pid == 0)
-		die_in_sync(f->place.shown, _i);
+		die_in_sync(f->place.display, _i);
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
 	if (_i) {	/* what it recorded counts */
 		OK(blm_add(f, "x", 1));
-		cut(f->place.shown, f);
-		OK(blm_open(&reader, NULL, f->place.shown, false));
+		cut(f->place.display, f);
+		OK(blm_open(&reader, NULL, f->place.display, false));
 		ck_assert_uint_eq(found(reader, 0, 20000), 20000);
 		blm_close(reader);
 	} else {
@@ -796,8 +796,8 @@ START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
 		OK(blm_add(f, &key, 8));
 		OK(blm_sync(f));
 		OK(blm_remove(f, &key, 8));
-		cut(f->place.shown, f);
-		OK(blm_open(&reader, NULL, f->place.shown, true));
+		cut(f->place.display, f);
+		OK(blm_open(&reader, NULL, f->place.display, true));
 		ck_assert_uint_eq(found(reader, 0, 20001), 20001);
 		blm_close(reader);
 	}
@@ -819,7 +819,7 @@ START_TEST(a_child_does_not_copy_a_file_that_has_no_name_any_more)
 	struct blm_filter *f = make(500, 1e-6, 7), *copy;
 
 	OK(blm_add(f, "key", 3));
-	ck_assert_int_eq(unlink(f->place.shown), 0);
+	ck_assert_int_eq(unlink(f->place.display), 0);
 	ck_assert_int_eq(join(spawn(copy_in_a_child, f)), 0);
 	OK(blm_copy(&copy, NULL, NULL, f, 0));
 	ck_assert(blm_contains(copy, "key", 3));
@@ -833,14 +833,14 @@ static void die_in_sync_of(const struct blm_filter *f, bool recorded)
 	int status;
 
 	if (pid == 0)
-		die_in_sync(f->place.shown, recorded);
+		die_in_sync(f->place.display, recorded);
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
 }
 
 static void put_damage(const struct blm_filter *f, uint64_t at)
 {
-	int fd = open(f->place.shown, O_RDWR);
+	int fd = open(f->place.display, O_RDWR);
 
 	ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)at), 6);
 	close(fd);
@@ -850,9 +850,9 @@ static void is_refused_after_a_power_cut(const struct blm_filter *f)
 {
 	struct blm_filter *again;
 
-	cut(f->place.shown, f);
-	FAILS(blm_open(&again, NULL, f->place.shown, false), -EUCLEAN);
-	FAILS(blm_open(&again, NULL, f->place.shown, true), -EUCLEAN);
+	cut(f->place.display, f);
+	FAILS(blm_open(&again, NULL, f->place.display, false), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, f->place.display, true), -EUCLEAN);
 }
 
 START_TEST(a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut)
@@ -898,9 +898,9 @@ START_TEST(a_damaged_block_of_a_journal_is_noted_again_by_the_next_sync)
 	put_damage(f, current_view(f)->shadow.blocks[BLM_JOURNAL] + 100);
 	OK(blm_sync(f));
 	OK(blm_add(f, "x", 1));
-	cut(f->place.shown, f);
+	cut(f->place.display, f);
 	for (int write = 0; write < 2; write++) {
-		OK(blm_open(&again, NULL, f->place.shown, write));
+		OK(blm_open(&again, NULL, f->place.display, write));
 		ck_assert_uint_eq(found(again, 0, 40000), 40000);
 		blm_close(again);
 	}
@@ -936,7 +936,7 @@ START_TEST(a_damaged_record_of_the_image_is_found_by_verify_and_refused_after_a_
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
 	put_damage(f, current_view(f)->shadow.records[BLM_IMAGE]);
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 1);
 	OK(blm_add(f, "new", 3));
 	is_refused_after_a_power_cut(f);
 	blm_close(f);
@@ -965,9 +965,9 @@ START_TEST(the_image_serves_after_a_power_cut_also_where_its_sync_record_is_dama
 	}
 	OK(blm_add(f, "new", 3));
 	damage_last_sync(f);
-	cut(f->place.shown, f);
+	cut(f->place.display, f);
 	for (int write = 0; write < 2; write++) {
-		OK(blm_open(&again, NULL, f->place.shown, write));
+		OK(blm_open(&again, NULL, f->place.display, write));
 		ck_assert_uint_eq(found(again, 0, 20000), 20000);
 		if (write)
 			ck_assert_int_eq(blm_remove(again, &(uint64_t){ 1 }, 8), 1);
@@ -1009,14 +1009,14 @@ START_TEST(a_sync_whose_sequence_comes_round_to_1_keeps_its_keys)
 			OK(blm_add(f, &(uint64_t){ keys + i }, 8));
 		OK(blm_sync(f));
 		OK(blm_add(f, "new", 3));
-		cut(f->place.shown, f);
+		cut(f->place.display, f);
 		for (int write = 0; write < 2; write++) {
-			OK(blm_open(&again, NULL, f->place.shown, write));
+			OK(blm_open(&again, NULL, f->place.display, write));
 			ck_assert_uint_eq(found(again, 0, keys + 1000), keys + 1000);
 			blm_close(again);
 		}
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -1037,8 +1037,8 @@ START_TEST(a_torn_sync_record_leaves_the_one_before_it)
 	damage_last_sync(f);
 	ck_assert_int_eq(blm_syncs_lost(live_of(view), view->constant.uuid), 0);
 	OK(blm_add(f, "new", 3));
-	cut(f->place.shown, f);
-	OK(blm_open(&again, NULL, f->place.shown, false));
+	cut(f->place.display, f);
+	OK(blm_open(&again, NULL, f->place.display, false));
 	ck_assert_uint_eq(found(again, 0, 5000), 5000);
 	blm_close(again);
 	blm_close(f);
@@ -1054,8 +1054,8 @@ START_TEST(a_word_announced_of_later_epochs_announces_nothing)
 	store_release(&live_of(current_view(f))->announced.word, UINT64_MAX);
 	OK(blm_add(f, "new", 3));
 	ck_assert_uint_eq(load_acquire(&live_of(current_view(f))->announced.word), load_acquire(&live_of(current_view(f))->epoch.word));
-	cut(f->place.shown, f);
-	OK(blm_open(&again, NULL, f->place.shown, false));
+	cut(f->place.display, f);
+	OK(blm_open(&again, NULL, f->place.display, false));
 	ck_assert_int_eq(blm_contains(again, "synced", 6), 1);
 	blm_close(again);
 	blm_close(f);
@@ -1074,7 +1074,7 @@ START_TEST(a_damaged_sync_record_keeps_no_key_in_the_filter)
 		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
 		OK(blm_sync(f));
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -1124,7 +1124,7 @@ START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives
 	}
 	store_release(&live_of(view)->original.word, 2);	/* another file */
 	for (int write = same_boot; write < 2; write++) {
-		OK(blm_open(&copy, NULL, f->place.shown, write));
+		OK(blm_open(&copy, NULL, f->place.display, write));
 		ck_assert_uint_eq(found(copy, 0, 40000), 40000);
 		ck_assert(same_boot || !(info(copy).can & BLM_CAN_REMOVE));
 		if (write) {
@@ -1135,10 +1135,10 @@ START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives
 		}
 		blm_close(copy);
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 1);
 	OK(blm_add(f, "newer", 5));
-	cut(f->place.shown, f);			/* the image is whole now */
-	OK(blm_open(&copy, NULL, f->place.shown, true));
+	cut(f->place.display, f);			/* the image is whole now */
+	OK(blm_open(&copy, NULL, f->place.display, true));
 	ck_assert_uint_eq(found(copy, 0, 40000), 40000);
 	FAILS(blm_remove(copy, &(uint64_t){ 1 }, 8), -EUCLEAN);
 	blm_close(copy), blm_close(f);
@@ -1162,13 +1162,13 @@ START_TEST(epochs_may_go_round_in_the_records_of_blocks)
 		OK(blm_sync(f));
 	}
 	ck_assert_int_eq(blm_remove(f, "first", 5), 1);
-	cut(f->place.shown, f);
-	OK(blm_open(&again, NULL, f->place.shown, true));
+	cut(f->place.display, f);
+	OK(blm_open(&again, NULL, f->place.display, true));
 	ck_assert_uint_eq(found(again, 0, 1000), 1000);
 	ck_assert(blm_contains(again, "first", 5));
 	ck_assert_int_eq(blm_remove(again, "first", 5), 1);
 	OK(blm_sync(again));
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	blm_close(f), blm_close(again);
 }
 END_TEST
@@ -1221,7 +1221,7 @@ END_TEST
 START_TEST(a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut)
 {
 	struct blm_filter *f = make(50000, 1e-6, 10), *again;
-	const char *path = f->place.shown;
+	const char *path = f->place.display;
 	int fd = open(path, O_RDWR);
 
 	for (uint64_t i = 0; i < 40000; i++)

@@ -118,7 +118,7 @@ START_TEST(it_doubles_without_its_keys_and_loses_none_of_them)
 	uint64_t keys = 30000;
 	struct blm_info before = info(f);
 
-	OK(blm_open(&reader, NULL, f->place.shown, false));
+	OK(blm_open(&reader, NULL, f->place.display, false));
 	add(f, 0, keys);
 	OK(blm_add(f, "twice", 5));
 	OK(blm_add(f, "twice", 5));
@@ -245,7 +245,7 @@ START_TEST(it_grows_under_writers_that_are_killed_and_no_key_is_lost)
 	for (unsigned round = 0; round < 5; round++) {
 		for (unsigned w = 0; w < 4; w++)
 			if ((pid[w] = fork()) == 0)
-				write_on(f->place.shown, w, &added[w]);
+				write_on(f->place.display, w, &added[w]);
 		usleep(20000);
 		OK(blm_grow(f, 0));
 		usleep(5000);

@@ -296,7 +296,7 @@ START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
 			ck_assert_uint_eq(info.keys, 7000);
 		else
 			ck_assert(info.keys <= 6000 && info.keys > 5900);
-		FAILS(blm_merge(&whole, NULL, a->place.shown, from, 3, 0), -EEXIST);
+		FAILS(blm_merge(&whole, NULL, a->place.display, from, 3, 0), -EEXIST);
 		blm_close(a), blm_close(b), blm_close(c), blm_close(all), blm_close(merged), blm_close(whole);
 	}
 }

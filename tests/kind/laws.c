@@ -171,7 +171,7 @@ static struct blm_filter *reopen(const struct blm_filter *f, bool write)
 {
 	struct blm_filter *again;
 
-	ck_assert_msg(blm_open(&again, NULL, f->place.shown, write) == 0, "%s", blm_why());
+	ck_assert_msg(blm_open(&again, NULL, f->place.display, write) == 0, "%s", blm_why());
 	return again;
 }
 
@@ -1102,7 +1102,7 @@ START_TEST(a_reopened_filter_answers_the_same)
 	fill(a, 0, N);
 	yes = found(a, 0, 20 * N);
 	x = info(a);
-	snprintf(path, sizeof(path), "%s", a->place.shown);
+	snprintf(path, sizeof(path), "%s", a->place.display);
 	blm_close(a);
 	ck_assert_int_eq(blm_open(&b, NULL, path, false), 0);
 	y = info(b);
@@ -1287,7 +1287,7 @@ START_TEST(what_does_not_divide_the_blocks_cannot_be_folded_by)
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		ck_assert_int_eq(blm_fold(&folded, NULL, a_path(), f, none[i], 0), -EINVAL);
-	ck_assert_int_eq(blm_fold(&folded, NULL, f->place.shown, f, 2, 0), -EEXIST);
+	ck_assert_int_eq(blm_fold(&folded, NULL, f->place.display, f, 2, 0), -EEXIST);
 	ck_assert_ptr_null(folded);
 	ck_assert_int_eq(blm_fold(&folded, NULL, a_path(), f, 12, 0600), 0);
 	ck_assert_uint_eq(info(folded).capacity, 1);	/* never none */

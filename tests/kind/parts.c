@@ -33,7 +33,7 @@ static struct blm_filter *reopen(const struct blm_filter *f, bool write)
 {
 	struct blm_filter *again;
 
-	OK(blm_open(&again, NULL, f->place.shown, write));
+	OK(blm_open(&again, NULL, f->place.display, write));
 	return again;
 }
 
@@ -168,7 +168,7 @@ START_TEST(who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs)
 
 	for (uint64_t i = 0; stages(writer) < 2; i++)
 		OK(blm_add(writer, &i, 8));
-	OK(unlink(f->place.shown));
+	OK(unlink(f->place.display));
 	FAILS(blm_sync(f), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(blm_why(), "does not open as it is now"));
 	FAILS(blm_sync(writer), -ESTALE);	/* it has all stages open, and learns that the file is gone */
@@ -205,8 +205,8 @@ START_TEST(a_grown_filter_can_be_copied_sent_synced_sealed_and_verified)
 		ck_assert_uint_gt(stages(one), stages(f));
 	}
 	OK(blm_seal(copy));
-	ck_assert_int_eq(blm_verify(NULL, copy->place.shown, false, NULL, NULL), 0);
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, copy->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	OK(blm_clear(sent));
 	ck_assert_uint_eq(stages(sent), 1);
 	ck_assert_uint_eq(found_in_range(sent, 0, 8000), 0);
@@ -218,7 +218,7 @@ END_TEST
 START_TEST(damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied)
 {
 	struct blm_filter *f = scalable(a_path(), 1000);
-	const char *path = strdup(f->place.shown);
+	const char *path = strdup(f->place.display);
 	unsigned last;
 
 	add_range(f, 0, 20000);
@@ -307,7 +307,7 @@ static void has_grown_for(struct blm_filter *f, uint64_t keys)
 	ck_assert_uint_ge(stages(f), 4);
 	ck_assert_uint_eq(found_in_range(f, 0, keys), keys);
 	ck_assert_double_le(rate_of(f), 0.01);
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	add_range(f, keys, 3 * keys);
 	ck_assert_uint_eq(found_in_range(f, 0, 3 * keys), 3 * keys);
 }
@@ -332,7 +332,7 @@ START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 	has_grown_for(f, many);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(stages(f), 1);
-	OK(blm_rebuild(NULL, f->place.shown, &(struct blm_params){ .seeds = &seed, .seed_count = !_i }, add_many, &many));
+	OK(blm_rebuild(NULL, f->place.display, &(struct blm_params){ .seeds = &seed, .seed_count = !_i }, add_many, &many));
 	has_grown_for(f, many);
 	OK(blm_build_begin(&b, NULL, a_path(), &params, NULL));
 	OK(blm_build_add_fixed(b, keys, 8, many));
@@ -369,7 +369,7 @@ END_TEST
 START_TEST(what_lies_behind_the_last_stage_does_not_get_into_the_next)
 {
 	struct blm_filter *f = scalable(a_path(), 100);
-	const char *path = strdup(f->place.shown);
+	const char *path = strdup(f->place.display);
 	uint8_t junk[8192];
 	int fd = open(path, O_WRONLY | O_APPEND);
 
@@ -439,7 +439,7 @@ START_TEST(one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatev
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
 		struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01,
 									     .options = lies[i].options });
-		const char *path = strdup(f->place.shown);
+		const char *path = strdup(f->place.display);
 		struct blm_header *header = current_view(f)->image.header;
 		struct stat st;
 
@@ -471,7 +471,7 @@ START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_
 
 	header->constant.capacity = htole64(UINT64_C(1) << 40);
 	header->constant.check = blm_check_constant(&header->constant);
-	FAILS(blm_open(&again, NULL, f->place.shown, true), -EBADMSG);
+	FAILS(blm_open(&again, NULL, f->place.display, true), -EBADMSG);
 	ck_assert_msg(strstr(blm_why(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_why());
 	blm_close(f);
 	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01 }), -EINVAL);
@@ -502,7 +502,7 @@ START_TEST(where_there_is_no_room_to_grow_the_key_is_refused_and_nothing_is_lost
 {
 	struct blm_filter *f = scalable(a_path(), 100);
 
-	ck_assert_int_eq(join(spawn(grow_beyond_the_limit, (void *)(uintptr_t)f->place.shown)), 0);
+	ck_assert_int_eq(join(spawn(grow_beyond_the_limit, (void *)(uintptr_t)f->place.display)), 0);
 	ck_assert_uint_eq(found_in_range(f, 0, 100), 100);
 	ck_assert_uint_eq(stages(f), 1);
 	add_range(f, 0, 300);
@@ -541,12 +541,12 @@ START_TEST(growers_that_are_killed_anywhere_leave_a_good_filter)
 			f = scalable(a_path(), 1);
 			*acknowledged = 0;
 		}
-		pid = spawn(add_for_ever, (void *)(uintptr_t)f->place.shown);
+		pid = spawn(add_for_ever, (void *)(uintptr_t)f->place.display);
 		usleep((useconds_t)(next_random(&random) % 4000));
 		kill(pid, SIGKILL);
 		ck_assert_int_eq(join(pid), 1000 + SIGKILL);
 		ck_assert_uint_eq(found_in_range(f, 0, *acknowledged), *acknowledged);
-		ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 		ck_assert_uint_le(found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1000), 40);
 	}
 	blm_close(f);
@@ -599,10 +599,10 @@ START_TEST(who_opens_it_while_it_grows_has_all_of_it)
 	struct blm_contents *contents = malloc(sizeof(*contents));
 	struct blm_image image;
 
-	OK(blm_image_map(&image, open(f->place.shown, O_RDONLY | O_CLOEXEC), f->place.shown, false));
+	OK(blm_image_map(&image, open(f->place.display, O_RDONLY | O_CLOEXEC), f->place.display, false));
 	add_range(f, 0, 1000);
 	ck_assert_uint_lt(image.bytes, current_view(f)->image.bytes);
-	OK(blm_image_check(&image, f->place.shown, contents));
+	OK(blm_image_check(&image, f->place.display, contents));
 	ck_assert_uint_eq(contents->parts, stages(f));
 	ck_assert_uint_eq(image.bytes, current_view(f)->image.bytes);
 	blm_image_unmap(&image);
@@ -628,7 +628,7 @@ START_TEST(growing_a_file_that_was_unlinked_fails_and_one_that_another_was_moved
 	uint64_t key = 0;
 	int r = 0;
 
-	OK(_i ? rename(other->place.shown, f->place.shown) : unlink(f->place.shown));
+	OK(_i ? rename(other->place.display, f->place.display) : unlink(f->place.display));
 	for (; key < 1000 && r >= 0; key++)
 		r = blm_add(f, &key, sizeof(key));
 	ck_assert(blm_contains(f, &(uint64_t){ 0 }, sizeof(key)) || _i);
@@ -669,7 +669,7 @@ START_TEST(of_several_who_want_to_grow_it_one_does)
 	pid_t pid[4];
 
 	for (int i = 0; i < 4; i++)
-		pid[i] = spawn(grow_at_once, (void *)(uintptr_t)f->place.shown);
+		pid[i] = spawn(grow_at_once, (void *)(uintptr_t)f->place.display);
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(join(pid[i]), 0);
 	add_range(alone, 0, 20000);
@@ -696,8 +696,8 @@ START_TEST(part_tables_that_do_not_add_up_are_refused)
 			memcpy((uint8_t *)e + lies[i].at, &lies[i].word, lies[i].at < 24 ? 8 : 4);
 			e->check = blm_check_part(e, entry, current_view(f)->constant.uuid);
 			if (entry == 0 || lies[i].at >= 32 || lies[i].at == 8 || lies[i].at == 28) {
-				FAILS(blm_open(&again, NULL, f->place.shown, false), -EBADMSG);
-			} else if (blm_open(&again, NULL, f->place.shown, false) == 0) {	/* other sizes than ours would be are as good */
+				FAILS(blm_open(&again, NULL, f->place.display, false), -EBADMSG);
+			} else if (blm_open(&again, NULL, f->place.display, false) == 0) {	/* other sizes than ours would be are as good */
 				found_in_range(again, 0, 300);
 				blm_close(again);
 			}
@@ -820,7 +820,7 @@ END_TEST
 START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
 {
 	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 10000, .rate = 1e-4 });
-	const char *path = strdup(f->place.shown);
+	const char *path = strdup(f->place.display);
 
 	add_range(f, 0, 10000);
 	for (uint64_t i = 0; i < 5000; i++)

@@ -276,13 +276,13 @@ START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
 {
 	struct blm_filter *f = make_of_bloom(), *reader;
 	uint64_t boot = 12345;
-	int fd = open(f->place.shown, O_RDWR);
+	int fd = open(f->place.display, O_RDWR);
 
 	OK(blm_sync(f));
 	OK(blm_add(f, "other", 5));
 	*own_word(&current_view(f)->whole, 1) = BLOOM_HERE + 1;
 	ck_assert_int_eq(pwrite(fd, &boot, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
-	OK(blm_open(&reader, NULL, f->place.shown, false));
+	OK(blm_open(&reader, NULL, f->place.display, false));
 	ck_assert_uint_eq(info(reader).keys, 1);
 	ck_assert_uint_eq(copies_of_bloom(reader), 1);
 	close(fd);

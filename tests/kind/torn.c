@@ -76,8 +76,8 @@ static void make_two(struct blm_filter **ret_into, struct blm_filter **ret_from)
 	OK(blm_template(ret_from, NULL, a_path(), *ret_into, 0));
 	add_numbers(*ret_into, 0, N / 2);
 	add_numbers(*ret_from, N / 2, N);
-	task.into = (*ret_into)->place.shown;
-	task.from = (*ret_from)->place.shown;
+	task.into = (*ret_into)->place.display;
+	task.from = (*ret_from)->place.display;
 }
 
 static void refuses_to_remove(struct blm_filter *f)
@@ -159,7 +159,7 @@ START_TEST(who_removes_or_copies_in_the_middle_of_a_union_waits_for_its_end_and_
 	ck_assert(blm_ofd_busy(current_view(into)->image.fd, BLM_LOCK_WRITE));
 	ck_assert(is_cut(&current_view(into)->whole));
 	OK(blm_add(into, "meanwhile", 9));		/* adders do not wait */
-	waiting = spawn(_i & 2 ? copy_it : take_out_one, into->place.shown);
+	waiting = spawn(_i & 2 ? copy_it : take_out_one, into->place.display);
 	kill(pid, SIGCONT);
 	ck_assert_int_eq(join(pid), 0);
 	ck_assert_int_eq(join(waiting), 0);

@@ -100,7 +100,7 @@ START_TEST(a_key_is_found_for_the_whole_window_and_gone_one_slot_later)
 {
 	struct blm_filter *f = create(a_path(), "slots=4,span=40", 1000), *reader;
 
-	OK(blm_open(&reader, NULL, f->place.shown, false));
+	OK(blm_open(&reader, NULL, f->place.display, false));
 	for (int tenth = 0; tenth < 100; tenth += 7) {	/* wherever in its slot it is added, and whether or not others are */
 		for (int busy = 0; busy < 2; busy++) {
 			uint64_t key = (uint64_t)(1000 + 10 * tenth + busy), added;
@@ -232,7 +232,7 @@ START_TEST(each_rotation_forgets_the_oldest_slot)
 {
 	struct blm_filter *f = create(a_path(), "slots=3", 3000), *other;
 
-	OK(blm_open(&other, NULL, f->place.shown, true));
+	OK(blm_open(&other, NULL, f->place.display, true));
 	for (uint64_t i = 0; i < 30; i++) {
 		add(i % 2 ? f : other, i);
 		ck_assert_uint_eq(found(f, 0, i + 1), i < 4 ? i + 1 : 4);
@@ -284,7 +284,7 @@ START_TEST(copies_of_every_sort_are_in_the_same_slot)
 	add(twin, 5);
 	ck_assert_uint_eq(found(twin, 0, 7), 1);
 	OK(blm_sync(f));
-	ck_assert_int_eq(blm_verify(NULL, f->place.shown, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(found(f, 0, 7), 0);
 	blm_free(bytes);
@@ -617,7 +617,7 @@ START_TEST(who_has_a_file_open_that_was_unlinked_goes_on_with_its_slots)
 	struct blm_filter *f = create(a_path(), "slots=3,span=30", 100);
 
 	add(f, 1);
-	OK(unlink(f->place.shown));
+	OK(unlink(f->place.display));
 	OK(blm_rotate(f));
 	add(f, 2);
 	ck_assert(has(f, 1) && has(f, 2));
