@@ -93,9 +93,9 @@ static size_t having(const struct combining *c, unsigned part)
 }
 
 /* The rate of the result; -ERANGE if it is above what the caller wants. */
-static int judge(const struct combining *c, const struct blm_view *parts_of, const struct blm_census *census)
+static int judge(const struct combining *c, const struct blm_view *parts_of, const struct blm_tally *tally)
 {
-	double rate = blm_rate_of_parts(parts_of, census);
+	double rate = blm_rate_of_parts(parts_of, tally);
 
 	if (c->ret_rate)
 		*c->ret_rate = rate;
@@ -234,7 +234,7 @@ static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker,
 
 		r = check_pieces(c, 0, pass->part, at + done, some);
 		blm_combine_bytes(c->op, c->view, having(c, pass->part), pass->part, at + done, some, worker->room + done);
-		part->kind->census(part, worker->room + done, some, &worker->census[0]);
+		part->kind->tally(part, worker->room + done, some, &worker->tally[0]);
 	}
 	return r < 0 ? r : blm_guard_put(result->new, pass->part, at, worker->room, bytes);
 }
@@ -243,28 +243,28 @@ static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker,
 static int fill_with_held(struct blm_view *new, const struct combining *c)
 {
 	struct result result = { .of = c, .new = new };
-	struct blm_census *census = calloc(new->parts, sizeof(*census));
+	struct blm_tally *tally = calloc(new->parts, sizeof(*tally));
 	int r = 0;
 
-	if (!census)
+	if (!tally)
 		return blm_fail(-ENOMEM, "%s: out of memory", c->display);
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = check_holes(c, 0, i);
 		if (r == 0)
-			r = blm_pass(&(struct blm_pass){ .views = c->view, .count = c->op == BLM_UNION ? having(c, i) : 1, .part = i, .censuses = 1,
-							 .most = BLM_WRITTEN_PIECE, .piece = combine_piece, .context = &result }, &census[i]);
+			r = blm_pass(&(struct blm_pass){ .views = c->view, .count = c->op == BLM_UNION ? having(c, i) : 1, .part = i, .tallies = 1,
+							 .most = BLM_WRITTEN_PIECE, .piece = combine_piece, .context = &result }, &tally[i]);
 	}
 	if (!let_go(c))
 		blm_tear(new);
 	if (r == 0)
 		r = check_struck(c, 0);
 	if (r == 0)
-		r = judge(c, new, census);
+		r = judge(c, new, tally);
 	if (r == 0) {
-		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, census));
+		new->image.header->stripe[0].keys = htole64(blm_keys_of_parts(new, tally));
 		live_of(new)->inexact.word = htole64(!new->whole.kind->exact);
 	}
-	free(census);
+	free(tally);
 	return r;
 }
 
@@ -306,7 +306,7 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 }
 
 /* What the OR will be is judged first, where there is something to judge; bits that others set in the meantime are not in that. */
-static int judge_union(const struct combining *c, struct blm_census *census)
+static int judge_union(const struct combining *c, struct blm_tally *tally)
 {
 	const struct blm_view *first = c->view[0];
 	int r = 0;
@@ -314,12 +314,12 @@ static int judge_union(const struct combining *c, struct blm_census *census)
 	if (!c->max_rate)
 		return 0;
 	for (unsigned i = 0; r == 0 && i < first->parts; i++)
-		r = blm_union_census(c->view, having(c, i), i, &census[i]);
+		r = blm_union_tally(c->view, having(c, i), i, &tally[i]);
 	if (r == 0)
 		r = check_struck(c, 0);
 	if (r == 0)
-		r = judge(c, first, census);
-	memset(census, 0, first->parts * sizeof(*census));
+		r = judge(c, first, tally);
+	memset(tally, 0, first->parts * sizeof(*tally));
 	return r;
 }
 
@@ -344,16 +344,16 @@ static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, u
 		if (r == 0)
 			dst->kind->unite(dst, dst->bytes + at + done, worker->room, some);
 	}
-	dst->kind->census(dst, dst->bytes + at, bytes, &worker->census[0]);
+	dst->kind->tally(dst, dst->bytes + at, bytes, &worker->tally[0]);
 	return r;
 }
 
 static int unite_all(struct blm_view *view, const struct combining *c)
 {
-	struct blm_census *census = calloc(view->parts, sizeof(*census));
+	struct blm_tally *tally = calloc(view->parts, sizeof(*tally));
 	uint64_t keys, counted;
 	bool held = false, begun, was_torn = false, whole;
-	int r = census ? judge_union(c, census) : blm_fail(-ENOMEM, "%s: out of memory", c->display);
+	int r = tally ? judge_union(c, tally) : blm_fail(-ENOMEM, "%s: out of memory", c->display);
 
 	if (r == 0) {
 		store_release(&live_of(view)->inexact.word, 1);
@@ -366,21 +366,21 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	if (begun)
 		was_torn = blm_tear(view);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_pass(&(struct blm_pass){ .views = c->view, .count = having(c, i), .part = i, .censuses = 1,
-						 .most = BLM_PIECE, .piece = unite_piece, .context = (void *)c }, &census[i]);
+		r = blm_pass(&(struct blm_pass){ .views = c->view, .count = having(c, i), .part = i, .tallies = 1,
+						 .most = BLM_PIECE, .piece = unite_piece, .context = (void *)c }, &tally[i]);
 	whole = held && let_go(c) && r == 0;
 	if (whole && !was_torn)
 		blm_mend(view);
 	if (held)
 		let_go_of_into(c);
 	if (r == 0) {
-		keys = blm_keys_of_parts(view, census);
+		keys = blm_keys_of_parts(view, tally);
 		counted = blm_counted_keys(view);
 		blm_count_keys(view, keys > counted ? keys - counted : 0);
 		if (c->ret_rate)
-			*c->ret_rate = blm_rate_of_parts(view, census);
+			*c->ret_rate = blm_rate_of_parts(view, tally);
 	}
-	free(census);
+	free(tally);
 	return r;
 }
 

@@ -143,19 +143,19 @@ static int tell_image(void *context, const struct blm_damage *d)
 /* What the false-positive rate comes to with blocks full of ones; no finding, for it is no damage any more. */
 static int tell_rate(const struct blocks *b)
 {
-	struct blm_census *census = calloc(b->view->parts, sizeof(*census));
+	struct blm_tally *tally = calloc(b->view->parts, sizeof(*tally));
 	const struct blm_view *view = b->view;
-	int r = census ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->file);
+	int r = tally ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->file);
 
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_union_census(&view, 1, i, &census[i]);
+		r = blm_union_tally(&view, 1, i, &tally[i]);
 	if (r == 0 && view->whole.kind->exact)
 		blm_found(b->to, b->file, true, "%u damaged %s full of ones: numbers that were never added are in it now", b->filled,
 			  b->filled == 1 ? "block is" : "blocks are");
 	else if (r == 0)
 		blm_found(b->to, b->file, true, "%u damaged %s full of ones: the false-positive rate is %.3g now", b->filled,
-			  b->filled == 1 ? "block is" : "blocks are", blm_rate_of_parts(view, census));
-	free(census);
+			  b->filled == 1 ? "block is" : "blocks are", blm_rate_of_parts(view, tally));
+	free(tally);
 	return r;
 }
 

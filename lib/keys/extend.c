@@ -189,7 +189,7 @@ static bool mend_count(struct blm_view *view)
 {
 	const struct blm_part *last = &view->part[view->parts - 1];
 	uint64_t counted = blm_counted_keys(view), before = 0, keys, most;
-	struct blm_census census = { 0 };
+	struct blm_tally tally = { 0 };
 	double fill, error;
 
 	for (unsigned i = 0; i < view->parts - 1; i++)
@@ -197,8 +197,8 @@ static bool mend_count(struct blm_view *view)
 	keys = before + view->whole.kind->fits(&view->whole, view->parts - 1);
 	if (counted / TIMES_FAR <= keys || counted - keys <= KEYS_FAR)
 		return false;
-	last->kind->census(last, last->bytes, last->shape.bytes, &census);
-	fill = (double)census.ones / (double)last->shape.cells;
+	last->kind->tally(last, last->bytes, last->shape.bytes, &tally);
+	fill = (double)tally.ones / (double)last->shape.cells;
 	if (fill > 0.1)		/* a full one has about 0.5 */
 		return false;
 	most = before + (uint64_t)last->kind->keys_of(&last->shape, fill, &error);

@@ -168,7 +168,7 @@ const struct blm_kind blm_kind_approximator = {
 	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = contains, .rate_at = blm_cells_rate_at,
 	.put = put, .get = get,
 	.unite = unite,
-	.census = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
+	.tally = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
 	.becomes = "classic", .become = blm_cells_become_bits,
 	.foretell = foretell,
 	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe, .contains_many = contains_many,

@@ -95,13 +95,13 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 	return i == 0 && is_cell(part, &key->hash) ? word_of(part, &key->hash) : NULL;
 }
 
-static void census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to)
+static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
 	to->bytes += bytes;
 	to->ones += part->simd->count_ones(data, bytes);
 }
 
-static double rate_of(const struct blm_shape *s, const struct blm_census *c)
+static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
 	return 0;
 }
@@ -121,7 +121,7 @@ const struct blm_kind blm_kind_bitmap = {
 	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains, .rate_at = rate_at,
 	.add = add, .claim = add,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
-	.census = census, .rate_of = rate_of, .keys_of = keys_of,
+	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe,
 	.only_sets = true,
 	.exact = true,

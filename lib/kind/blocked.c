@@ -225,7 +225,7 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 
 static const struct blm_fill filling = { .entry_bytes = sizeof(struct blm_hash), .sort = sort, .apply = apply };
 
-static void census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to)
+static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
 	uint64_t histogram[BLOCK_BITS + 1] = { 0 };
 
@@ -237,7 +237,7 @@ static void census(const struct blm_part *part, const void *data, size_t bytes, 
 	}
 }
 
-static double rate_of(const struct blm_shape *s, const struct blm_census *c)
+static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
 	double sum = 0;
 
@@ -270,7 +270,7 @@ const struct blm_kind blm_kind_blocked = {
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.fold_bits = BLOCK_BITS,
-	.census = census, .rate_of = rate_of, .keys_of = keys_of,
+	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
 	.fill = &filling,
 	.batch = 128,

@@ -307,13 +307,13 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 
 static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .by_probe = true, .sort = sort, .apply = apply };
 
-static void census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to)
+static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
 	to->bytes += bytes;
 	to->ones += part->simd->count_ones(data, bytes);
 }
 
-static double rate_of(const struct blm_shape *s, const struct blm_census *c)
+static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
 	double cells = fmin((double)c->bytes * 8, (double)s->cells);
 
@@ -347,7 +347,7 @@ const struct blm_kind blm_kind_classic = {
 	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains, .rate_at = rate_at,
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
-	.census = census, .rate_of = rate_of, .keys_of = keys_of,
+	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
 	.fill = &filling,
 	.batch = BLM_BATCH_LARGE,

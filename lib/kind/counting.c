@@ -137,7 +137,7 @@ static void unite(const struct blm_part *part, void *dst, const void *src, size_
 
 /* ---- Two of them ---- */
 
-static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_census *to)
+static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_tally *to)
 {
 	const uint64_t *x = (const uint64_t *)(a->bytes + at), *y = (const uint64_t *)(b->bytes + at);
 	unsigned bits = a->shape.cell_bits;
@@ -155,7 +155,7 @@ static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t 
 	}
 }
 
-static double difference_of(const struct blm_shape *s, const struct blm_census *c, double *ret_error)
+static double difference_of(const struct blm_shape *s, const struct blm_tally *c, double *ret_error)
 {
 	double cells = (double)s->cells;
 
@@ -241,7 +241,7 @@ const struct blm_kind blm_kind_counting = {
 	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = blm_cells_contain, .rate_at = blm_cells_rate_at,
 	.add = add, .remove = take_out, .claim = claim, .get = get,
 	.unite = unite, .differ = differ, .difference_of = difference_of,
-	.census = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
+	.tally = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
 	.becomes = "classic", .become = blm_cells_become_bits,
 	.describe = describe, .foretell = foretell,
 	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe, .contains_many = blm_cells_contain_many,

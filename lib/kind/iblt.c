@@ -224,7 +224,7 @@ static int take_out(struct blm_part *part, const struct blm_hashed *key)
 
 /* ---- Two of them ---- */
 
-static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_census *to)
+static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_tally *to)
 {
 	uint64_t first = iblt_journal_bytes(&a->shape), each = 8 * iblt_words(&a->shape);
 
@@ -236,7 +236,7 @@ static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t 
 	}
 }
 
-static double difference_of(const struct blm_shape *s, const struct blm_census *c, double *ret_error)
+static double difference_of(const struct blm_shape *s, const struct blm_tally *c, double *ret_error)
 {
 	return blm_keys_that_differ((double)s->cells, IBLT_PROBES, c->sum, c->squares, ret_error);
 }

@@ -107,7 +107,7 @@ struct blm_component {
 };
 
 /* What a pass over (some of) the data counted. Kinds add to it; zero it first. */
-struct blm_census {
+struct blm_tally {
 	uint64_t bytes;			/* read */
 	uint64_t ones;			/* cells that are set: not 0 */
 	uint64_t blocks[513];		/* of blocked kinds: how many blocks have so many 512ths of ones */
@@ -212,8 +212,8 @@ struct blm_kind {
 	int (*grow)(struct blm_part *to, const struct blm_part *from);
 
 	/* ---- Kinds whose data tells how many keys are in it; none of their cells lies in two words ---- */
-	void (*census)(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to);
-	double (*rate_of)(const struct blm_shape *shape, const struct blm_census *census);	/* the rate with these bits */
+	void (*tally)(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to);
+	double (*rate_of)(const struct blm_shape *shape, const struct blm_tally *tally);	/* the rate with these bits */
 	/* Distinct keys for this share of ones; *ret_error: the standard error of that, were all the data read. */
 	double (*keys_of)(const struct blm_shape *shape, double fill, double *ret_error);
 
@@ -222,8 +222,8 @@ struct blm_kind {
 	 * differ(): to the sum and the squares, over a range of the data, in pieces of 64 bytes, of a less b. difference_of(): the keys that are in one
 	 * of them alone; *ret_error: the standard error of that.
 	 */
-	void (*differ)(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_census *to);
-	double (*difference_of)(const struct blm_shape *shape, const struct blm_census *census, double *ret_error);
+	void (*differ)(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_tally *to);
+	double (*difference_of)(const struct blm_shape *shape, const struct blm_tally *tally, double *ret_error);
 	/*
 	 * ... and which. Each of them once, in any order, key by key, until each() does not return 0, and then that. -EXFULL, without words: there
 	 * are more than the size is for; those that were given until then are not all. -ENOMEM.

@@ -117,15 +117,15 @@ static int counts(const struct blm_part *whole, unsigned i)
 static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
 {
 	static const char *const names[PARTS] = { "added", "removed" };
-	struct blm_census census = { 0 };
+	struct blm_tally tally = { 0 };
 	const struct blm_part *part;
 	double rate;
 
 	if (i >= PARTS)
 		return false;
 	part = &whole->sub[i];
-	part->kind->census(part, part->bytes, part->shape.bytes, &census);
-	rate = part->kind->rate_of(&part->shape, &census);
+	part->kind->tally(part, part->bytes, part->shape.bytes, &tally);
+	rate = part->kind->rate_of(&part->shape, &tally);
 	*ret = (struct blm_fact){ .name = names[i], .value = rate };
 	snprintf(ret->text, sizeof(ret->text), i == ADDED ? "false positives at a rate of %.3g, of which some are denied as removed"
 		 : "keys denied that were not removed, at a rate of %.3g", rate);

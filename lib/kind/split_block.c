@@ -230,7 +230,7 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 
 static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .sort = sort, .apply = apply };
 
-static void census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to)
+static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
 	to->bytes += bytes;
 	to->ones += part->simd->count_ones(data, bytes);
@@ -238,7 +238,7 @@ static void census(const struct blm_part *part, const void *data, size_t bytes, 
 }
 
 /* The mean, over the blocks, of the product of their lanes' shares: padding, which counts as an empty block, is none. */
-static double rate_of(const struct blm_shape *s, const struct blm_census *c)
+static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
 	double blocks = fmin((double)c->bytes / SPLIT_BYTES, (double)(s->cells / SPLIT_BITS));
 
@@ -272,7 +272,7 @@ const struct blm_kind blm_kind_split_block = {
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.fold_bits = SPLIT_BITS,
-	.census = census, .rate_of = rate_of, .keys_of = keys_of,
+	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
 	.fill = &filling,
 	.only_sets = true,

@@ -12,20 +12,20 @@ static int count_piece(const struct blm_pass *pass, struct blm_worker *worker, u
 {
 	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
 
-	a->kind->differ(a, b, at, bytes, &worker->census[0]);
+	a->kind->differ(a, b, at, bytes, &worker->tally[0]);
 	return 0;
 }
 
 static int count_difference(const struct blm_view *const view[2], struct blm_value *ret)
 {
 	const struct blm_part *part = &view[0]->part[0];
-	struct blm_census *census = calloc(1, sizeof(*census));
-	int r = census ? blm_pass(&(struct blm_pass){ .views = view, .count = 2, .censuses = 1, .most = BLM_PIECE, .piece = count_piece }, census)
+	struct blm_tally *tally = calloc(1, sizeof(*tally));
+	int r = tally ? blm_pass(&(struct blm_pass){ .views = view, .count = 2, .tallies = 1, .most = BLM_PIECE, .piece = count_piece }, tally)
 		       : blm_fail(-ENOMEM, "out of memory");
 
 	if (r == 0)
-		ret->value = part->kind->difference_of(&part->shape, census, &ret->error);
-	free(census);
+		ret->value = part->kind->difference_of(&part->shape, tally, &ret->error);
+	free(tally);
 	return r;
 }
 

@@ -13,12 +13,12 @@
 enum { SAMPLE_BYTES = 16 << 20, SAMPLE_PIECE = 64 << 10 };
 
 /* Cells among the data that were read, those past the last one with them: a cell lies in one word of 64 bits. */
-static double cells_read(const struct blm_part *part, const struct blm_census *c)
+static double cells_read(const struct blm_part *part, const struct blm_tally *c)
 {
 	return (double)(c->bytes / 8) * (64 / part->shape.cell_bits);
 }
 
-struct blm_value blm_keys_of_census(const struct blm_part *part, const struct blm_census *c, bool *ret_saturated)
+struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm_tally *c, bool *ret_saturated)
 {
 	double cells = fmin(cells_read(part, c), (double)part->shape.cells);
 	struct blm_value keys = { 0 };
@@ -31,29 +31,29 @@ struct blm_value blm_keys_of_census(const struct blm_part *part, const struct bl
 	return keys;
 }
 
-double blm_rate_of_parts(const struct blm_view *view, const struct blm_census *census)
+double blm_rate_of_parts(const struct blm_view *view, const struct blm_tally *tally)
 {
 	double no = 1, kept = 1;
 
 	for (unsigned i = 0; i < view->parts; i++) {
-		double rate = view->part[i].kind->rate_of(&view->part[i].shape, &census[i]);
+		double rate = view->part[i].kind->rate_of(&view->part[i].shape, &tally[i]);
 		int counts = blm_part_counts(view, i);
 
 		no *= counts > 0 ? 1 - rate : 1;
 		kept *= counts < 0 ? 1 - rate : 1;
 	}
-	return view->parts == 1 ? view->part[0].kind->rate_of(&view->part[0].shape, &census[0]) : (1 - no) * kept;
+	return view->parts == 1 ? view->part[0].kind->rate_of(&view->part[0].shape, &tally[0]) : (1 - no) * kept;
 }
 
 /* A sample: pieces at even distances, from the first to the last, as many as make SAMPLE_BYTES. */
-static void sample(const struct blm_part *part, struct blm_census *to)
+static void sample(const struct blm_part *part, struct blm_tally *to)
 {
 	uint64_t pieces = SAMPLE_BYTES / SAMPLE_PIECE, last = part->shape.bytes - SAMPLE_PIECE;
 
 	for (uint64_t i = 0; i < pieces; i++) {
 		uint64_t at = (uint64_t)((double)last * (double)i / (double)(pieces - 1)) / 64 * 64;
 
-		part->kind->census(part, part->bytes + at, SAMPLE_PIECE, to);
+		part->kind->tally(part, part->bytes + at, SAMPLE_PIECE, to);
 	}
 }
 
@@ -61,7 +61,7 @@ static void sample(const struct blm_part *part, struct blm_census *to)
  * The standard error of a mean that was counted in a sample, drawn without putting back. The cells of a classic filter are about
  * independent; in blocks the keys come in lumps, so there the variance is that between the blocks, of f(share of ones).
  */
-static double sample_error(const struct blm_part *part, const struct blm_census *c, double share, double power)
+static double sample_error(const struct blm_part *part, const struct blm_tally *c, double share, double power)
 {
 	double left = 1 - (double)c->bytes / (double)part->shape.bytes, blocks = 0, sum = 0, squares = 0, cells;
 
@@ -85,7 +85,7 @@ static double sample_error(const struct blm_part *part, const struct blm_census 
  * The rule of three, where a sample has not a single one: what is three times as rare as one in all that was looked at is missed with a
  * probability of 5 %. In blocks what is looked at is blocks, where a key has all its ones in one; else cells.
  */
-static void add_bounds(const struct blm_part *part, const struct blm_census *c, struct blm_estimate *to)
+static void add_bounds(const struct blm_part *part, const struct blm_tally *c, struct blm_estimate *to)
 {
 	double probes = part->shape.probes, all = (double)part->shape.bytes / (double)c->bytes, cells = (double)c->bytes * 8 / part->shape.cell_bits;
 	double keys = c->blocks[0] ? 3 * all : 3 * all / probes;
@@ -96,14 +96,14 @@ static void add_bounds(const struct blm_part *part, const struct blm_census *c, 
 	to->rate.error = hypot(to->rate.error, rate);
 }
 
-static void add_part(const struct blm_view *view, unsigned i, const struct blm_census *c, struct blm_estimate *to)
+static void add_part(const struct blm_view *view, unsigned i, const struct blm_tally *c, struct blm_estimate *to)
 {
 	const struct blm_part *part = &view->part[i];
 	int counts = blm_part_counts(view, i);
 	double cells = (double)part->shape.cells, read = fmin(cells_read(part, c), cells);
 	double fill = (double)c->ones / read, fill_error = sample_error(part, c, fill, 1), aside, ignored;
 	bool saturated;
-	struct blm_value keys = blm_keys_of_census(part, c, &saturated);
+	struct blm_value keys = blm_keys_of_tally(part, c, &saturated);
 
 	/* the sample's own error on top: how far the answer moves when the fill does */
 	aside = fill_error > 0 && fill + fill_error < 1 ? part->kind->keys_of(&part->shape, fill + fill_error, &ignored) - keys.value : 0;
@@ -126,23 +126,23 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
 	struct blm_estimate e = { 0 };
-	struct blm_census *census = calloc(view->parts, sizeof(*census));
+	struct blm_tally *tally = calloc(view->parts, sizeof(*tally));
 	double cells = 0;
 	int r = 0;
 
-	if (!census)
+	if (!tally)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++) {
 		const struct blm_part *part = &view->part[i];
 
-		if (!part->kind->census)
+		if (!part->kind->tally)
 			r = blm_cannot(view, f, "tell how many keys they hold", BLM_CAN_ESTIMATE);
 		else if (exact || part->kind->exact || part->shape.bytes <= SAMPLE_BYTES)
-			r = blm_union_census(&view, 1, i, &census[i]);
+			r = blm_union_tally(&view, 1, i, &tally[i]);
 		else
-			sample(part, &census[i]);
+			sample(part, &tally[i]);
 		if (r == 0) {
-			add_part(view, i, &census[i], &e);
+			add_part(view, i, &tally[i], &e);
 			cells += blm_part_counts(view, i) ? (double)part->shape.cells : 0;
 		}
 	}
@@ -154,10 +154,10 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 			e.fill.value /= cells;
 			e.fill.error /= cells;
 		}
-		e.rate.value = blm_rate_of_parts(view, census);
+		e.rate.value = blm_rate_of_parts(view, tally);
 		*ret = e;
 	}
-	free(census);
+	free(tally);
 	return r;
 }
 
@@ -173,13 +173,13 @@ static struct blm_value ratio(struct blm_value a, struct blm_value b)
 }
 
 /* Of a part that only one of them has come to have, that one alone. */
-static int count_pair(const struct blm_view *const view[2], unsigned i, struct blm_census to[3])
+static int count_pair(const struct blm_view *const view[2], unsigned i, struct blm_tally to[3])
 {
 	int r, which = i >= view[0]->parts;
 
 	if (i < view[0]->parts && i < view[1]->parts)
-		return blm_pair_census(view, i, to);
-	r = blm_union_census(&view[which], 1, i, &to[which]);
+		return blm_pair_tally(view, i, to);
+	r = blm_union_tally(&view[which], 1, i, &to[which]);
 	to[2] = to[which];
 	return r;
 }
@@ -191,40 +191,40 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 	const struct blm_view *view[2];
 	struct blm_comparison c = { 0 };
 	struct blm_value *sizes[3] = { &c.a, &c.b, &c.both };
-	struct blm_census *census = NULL;
+	struct blm_tally *tally = NULL;
 	double ones[3] = { 0 };
 	int r = blm_views_at_once(view, f, 2);
 
 	if (r == 0)
-		r = view[0]->part[0].kind->census ? blm_check_template(view[0], a->place.display, view[1], b->place.display)
+		r = view[0]->part[0].kind->tally ? blm_check_template(view[0], a->place.display, view[1], b->place.display)
 						  : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
-	if (r == 0 && !(census = malloc(3 * sizeof(*census))))
+	if (r == 0 && !(tally = malloc(3 * sizeof(*tally))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.display);
 	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++) {
 		const struct blm_view *one = i < view[0]->parts ? view[0] : view[1];
 
-		memset(census, 0, 3 * sizeof(*census));
-		r = count_pair(view, i, census);
+		memset(tally, 0, 3 * sizeof(*tally));
+		r = count_pair(view, i, tally);
 		for (int which = 0; r == 0 && which < 3; which++) {
 			bool saturated;
 			struct blm_value keys;
 
-			if (!census[which].bytes || !blm_part_counts(one, i))
+			if (!tally[which].bytes || !blm_part_counts(one, i))
 				continue;
-			keys = blm_keys_of_census(&one->part[i], &census[which], &saturated);
+			keys = blm_keys_of_tally(&one->part[i], &tally[which], &saturated);
 			sizes[which]->value += blm_part_counts(one, i) * keys.value;
 			sizes[which]->error = hypot(sizes[which]->error, keys.error);
-			ones[which] += (double)census[which].ones;
+			ones[which] += (double)tally[which].ones;
 			c.saturated |= saturated;
 		}
 		if (r == 0 && one->part[i].kind->difference_of)
-			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &census[2], &c.difference.error);
+			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &tally[2], &c.difference.error);
 	}
 	if (r == 0)
 		r = blm_check_struck(view[0], a->place.display);
 	if (r == 0)
 		r = blm_check_struck(view[1], b->place.display);
-	free(census);
+	free(tally);
 	if (r < 0)
 		return r;
 	/* the three errors are alike and far from independent; added up as if they were, they bound the truth from above */

@@ -9,7 +9,7 @@ static int count_one(const struct blm_pass *pass, struct blm_worker *worker, uin
 {
 	const struct blm_part *part = &pass->views[0]->part[pass->part];
 
-	part->kind->census(part, part->bytes + at, bytes, &worker->census[0]);
+	part->kind->tally(part, part->bytes + at, bytes, &worker->tally[0]);
 	return 0;
 }
 
@@ -33,13 +33,13 @@ static int count_or(const struct blm_pass *pass, struct blm_worker *worker, uint
 	const struct blm_part *part = &pass->views[0]->part[pass->part];
 
 	blm_combine_bytes(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
-	part->kind->census(part, worker->room, bytes, &worker->census[0]);
+	part->kind->tally(part, worker->room, bytes, &worker->tally[0]);
 	return 0;
 }
 
-int blm_union_census(const struct blm_view *const *views, size_t count, unsigned i, struct blm_census *to)
+int blm_union_tally(const struct blm_view *const *views, size_t count, unsigned i, struct blm_tally *to)
 {
-	return blm_pass(&(struct blm_pass){ .views = views, .count = count, .part = i, .censuses = 1, .most = BLM_PIECE,
+	return blm_pass(&(struct blm_pass){ .views = views, .count = count, .part = i, .tallies = 1, .most = BLM_PIECE,
 					    .piece = count == 1 ? count_one : count_or }, to);
 }
 
@@ -47,44 +47,44 @@ static int count_both(const struct blm_pass *pass, struct blm_worker *worker, ui
 {
 	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
 
-	a->kind->census(a, a->bytes + at, bytes, &worker->census[0]);
-	b->kind->census(b, b->bytes + at, bytes, &worker->census[1]);
+	a->kind->tally(a, a->bytes + at, bytes, &worker->tally[0]);
+	b->kind->tally(b, b->bytes + at, bytes, &worker->tally[1]);
 	if (a->kind->differ)
-		a->kind->differ(a, b, at, bytes, &worker->census[2]);
+		a->kind->differ(a, b, at, bytes, &worker->tally[2]);
 	blm_combine_bytes(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
-	a->kind->census(a, worker->room, bytes, &worker->census[2]);
+	a->kind->tally(a, worker->room, bytes, &worker->tally[2]);
 	return 0;
 }
 
-int blm_pair_census(const struct blm_view *const views[2], unsigned i, struct blm_census to[3])
+int blm_pair_tally(const struct blm_view *const views[2], unsigned i, struct blm_tally to[3])
 {
-	return blm_pass(&(struct blm_pass){ .views = views, .count = 2, .part = i, .censuses = 3, .most = BLM_PIECE, .piece = count_both }, to);
+	return blm_pass(&(struct blm_pass){ .views = views, .count = 2, .part = i, .tallies = 3, .most = BLM_PIECE, .piece = count_both }, to);
 }
 
-uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_census *census)
+uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *tally)
 {
 	double keys = 0;
 	bool saturated;
 
 	for (unsigned i = 0; i < view->parts; i++)
-		keys += blm_part_counts(view, i) * blm_keys_of_census(&view->part[i], &census[i], &saturated).value;
+		keys += blm_part_counts(view, i) * blm_keys_of_tally(&view->part[i], &tally[i], &saturated).value;
 	return (uint64_t)llround(fmax(keys, 0));
 }
 
 int blm_keys_of_bits(const struct blm_view *view, uint64_t *ret)
 {
-	struct blm_census *census;
+	struct blm_tally *tally;
 	int r = 0;
 
-	if (!view->part[0].kind->census)
+	if (!view->part[0].kind->tally)
 		return -EOPNOTSUPP;
-	census = calloc(view->parts, sizeof(*census));
-	if (!census)
+	tally = calloc(view->parts, sizeof(*tally));
+	if (!tally)
 		return blm_fail(-ENOMEM, "out of memory");
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_union_census(&view, 1, i, &census[i]);
+		r = blm_union_tally(&view, 1, i, &tally[i]);
 	if (r == 0)
-		*ret = blm_keys_of_parts(view, census);
-	free(census);
+		*ret = blm_keys_of_parts(view, tally);
+	free(tally);
 	return r;
 }

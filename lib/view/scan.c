@@ -162,29 +162,29 @@ static void *work(void *context)
 
 static void free_worker(struct blm_worker *worker)
 {
-	free(worker->census);
+	free(worker->tally);
 	free(worker->room);
 }
 
 static bool make_worker(struct blm_worker *worker, const struct blm_pass *pass)
 {
-	worker->census = calloc(pass->censuses + 1, sizeof(*worker->census));
+	worker->tally = calloc(pass->tallies + 1, sizeof(*worker->tally));
 	worker->room = aligned_alloc(64, pass->most);
-	if (worker->census && worker->room)
+	if (worker->tally && worker->room)
 		return true;
 	free_worker(worker);
 	return false;
 }
 
-static void count_zeros(const struct blm_pass *pass, uint64_t bytes, struct blm_census *to)
+static void count_zeros(const struct blm_pass *pass, uint64_t bytes, struct blm_tally *to)
 {
-	for (unsigned c = 0; c < pass->censuses; c++) {
+	for (unsigned c = 0; c < pass->tallies; c++) {
 		to[c].bytes += bytes;
 		to[c].blocks[0] += bytes / 64;
 	}
 }
 
-static void add_census(struct blm_census *to, const struct blm_census *from)
+static void add_census(struct blm_tally *to, const struct blm_tally *from)
 {
 	to->bytes += from->bytes;
 	to->ones += from->ones;
@@ -196,7 +196,7 @@ static void add_census(struct blm_census *to, const struct blm_census *from)
 }
 
 /* The caller works too; a helper that cannot be had is done without. */
-int blm_pass(const struct blm_pass *pass, struct blm_census *to)
+int blm_pass(const struct blm_pass *pass, struct blm_tally *to)
 {
 	struct run run = { .pass = pass, .bytes = pass->views[0]->part[pass->part].shape.bytes,
 			   .mutex = PTHREAD_MUTEX_INITIALIZER };
@@ -222,8 +222,8 @@ int blm_pass(const struct blm_pass *pass, struct blm_census *to)
 	for (unsigned i = 0; i < count; i++) {
 		if (i)
 			pthread_join(thread[i].id, NULL);
-		for (unsigned c = 0; c < pass->censuses; c++)
-			add_census(&to[c], &thread[i].worker.census[c]);
+		for (unsigned c = 0; c < pass->tallies; c++)
+			add_census(&to[c], &thread[i].worker.tally[c]);
 		free_worker(&thread[i].worker);
 	}
 	count_zeros(pass, run.zeros, to);

@@ -16,7 +16,7 @@ enum {
 
 /* What one thread has to itself. */
 struct blm_worker {
-	struct blm_census *census;	/* blm_pass.censuses of them, zero at first; added up over the threads at the end */
+	struct blm_tally *tally;	/* blm_pass.censuses of them, zero at first; added up over the threads at the end */
 	uint8_t *room;			/* blm_pass.most bytes, aligned to 64 */
 };
 
@@ -28,7 +28,7 @@ struct blm_pass {
 	const struct blm_view *const *views;
 	size_t count;
 	unsigned part;			/* which of their parts */
-	unsigned censuses;
+	unsigned tallies;
 	size_t most;			/* bytes of a piece: BLM_PIECE or BLM_WRITTEN_PIECE */
 	/*
 	 * Do the work of [at, at + bytes): whole blocks of BLM_BLOCK bytes, but the last. Several threads at once, never of the same
@@ -42,7 +42,7 @@ struct blm_pass {
  * Go over all of the part; adds to to[0 .. censuses - 1]. At most blm_use_threads() threads, and fewer where the data is small or
  * the system gives none. 0, -ENOMEM, or what piece() failed with.
  */
-int blm_pass(const struct blm_pass *pass, struct blm_census *to);
+int blm_pass(const struct blm_pass *pass, struct blm_tally *to);
 
 /* Where part i of a view has data that is not a hole, from `at` on: [*ret_from, *ret_to), multiples of 64. False: none. */
 bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);

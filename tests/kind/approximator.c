@@ -95,7 +95,7 @@ START_TEST(cells_of_more_than_half_a_word_are_counted_too)
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 		struct blm_filter *f = make("approximator", options[i], 1000, 4);
 		const struct blm_part *part = &current_view(f)->part[0];
-		struct blm_census census = { 0 };
+		struct blm_tally tally = { 0 };
 		uint64_t set = 0;
 
 		for (uint64_t key = 0; key < 50; key++)
@@ -105,9 +105,9 @@ START_TEST(cells_of_more_than_half_a_word_are_counted_too)
 
 			set += at[0] != 0;	/* the values are below 2^8, and little-endian */
 		}
-		part->kind->census(part, part->bytes, part->shape.bytes, &census);
+		part->kind->tally(part, part->bytes, part->shape.bytes, &tally);
 		ck_assert_uint_gt(set, 0);
-		ck_assert_uint_eq(census.ones, set);
+		ck_assert_uint_eq(tally.ones, set);
 		blm_close(f);
 	}
 }

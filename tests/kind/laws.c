@@ -1183,7 +1183,7 @@ static int try_intersection(struct blm_filter *f)
 START_TEST(what_a_kind_cannot_do_it_refuses)
 {
 	/* composite kinds leave the census to their parts */
-	size_t counting = kind_of(_i)->counts ? offsetof(struct blm_kind, counts) : offsetof(struct blm_kind, census);
+	size_t counting = kind_of(_i)->counts ? offsetof(struct blm_kind, counts) : offsetof(struct blm_kind, tally);
 
 	robbed(kind_of(_i), offsetof(struct blm_kind, add), BLM_CAN_ADD, try_add);
 	robbed(kind_of(_i), offsetof(struct blm_kind, remove), BLM_CAN_REMOVE, try_remove);

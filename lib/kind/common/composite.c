@@ -21,12 +21,12 @@ double blm_rate_of_any(double rate, double parts)
 
 double blm_keys_in(const struct blm_part *part, double *ret_rate)
 {
-	struct blm_census census = { 0 };
+	struct blm_tally tally = { 0 };
 	double cells = (double)part->shape.cells, error;
 
-	part->kind->census(part, part->bytes, part->shape.bytes, &census);
-	*ret_rate = part->kind->rate_of(&part->shape, &census);
-	return part->kind->keys_of(&part->shape, fmin((double)census.ones, cells - 1) / cells, &error);
+	part->kind->tally(part, part->bytes, part->shape.bytes, &tally);
+	*ret_rate = part->kind->rate_of(&part->shape, &tally);
+	return part->kind->keys_of(&part->shape, fmin((double)tally.ones, cells - 1) / cells, &error);
 }
 
 bool blm_in_any(const struct blm_part *part, unsigned parts, const struct blm_hashed *key)

@@ -157,7 +157,7 @@ static uint64_t cells_set(uint64_t word, unsigned bits, uint64_t low)
 	return word & low;
 }
 
-void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to)
+void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
 	unsigned bits = part->shape.cell_bits;
 	const uint64_t *words = data;
@@ -172,7 +172,7 @@ void blm_cells_census(const struct blm_part *part, const void *data, size_t byte
 	}
 }
 
-double blm_cells_rate_of(const struct blm_shape *s, const struct blm_census *c)
+double blm_cells_rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
 	double cells = fmin((double)(c->bytes / 8) * cells_a_word(s->cell_bits), (double)s->cells);
 

@@ -71,8 +71,8 @@ unsigned blm_cells_padding_bits(const struct blm_shape *shape);
 
 /* A cell is set if it is not 0: then the formulas are those of classic. */
 bool blm_cells_contain(const struct blm_part *part, const struct blm_hashed *key);
-void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes, struct blm_census *to);
-double blm_cells_rate_of(const struct blm_shape *shape, const struct blm_census *census);
+void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to);
+double blm_cells_rate_of(const struct blm_shape *shape, const struct blm_tally *tally);
 double blm_cells_keys_of(const struct blm_shape *shape, double fill, double *ret_error);
 void blm_cells_become_bits(const struct blm_part *part, uint64_t first, uint64_t *ret, size_t count);
 
