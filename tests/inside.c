@@ -598,8 +598,8 @@ struct blm_view *__wrap_blm_view_renew(const struct blm_filter *f, struct blm_vi
 	return __real_blm_view_renew(f, view);
 }
 
-int __real_blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display);
-int __wrap_blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display);
+int __real_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display);
+int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display);
 
 static const char *replaced_meanwhile;
 
@@ -616,14 +616,14 @@ static void build_golomb(const char *path, uint32_t from, uint32_t to, uint64_t 
 }
 
 /* A merge asks for this when it has looked at its sources, and before it makes anything of them. */
-int __wrap_blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
+int __wrap_blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
 {
 	const char *path = replaced_meanwhile;
 
 	replaced_meanwhile = NULL;
 	if (path)
 		build_golomb(path, 5000, 9000, 40000);
-	return __real_blm_guard_intact(view, i, at, bytes, display);
+	return __real_blm_blocksum_intact(view, i, at, bytes, display);
 }
 
 /* Each is the first that sees it. */

@@ -110,7 +110,7 @@ static int check_pieces(const struct combining *c, size_t from, unsigned i, uint
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < having(c, i); v++)
-		r = blm_guard_intact(c->view[v], i, at, bytes, c->from[v]->place.display);
+		r = blm_blocksum_intact(c->view[v], i, at, bytes, c->from[v]->place.display);
 	return r;
 }
 
@@ -129,7 +129,7 @@ static int check_holes(const struct combining *c, size_t from, unsigned i)
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < having(c, i); v++)
-		r = blm_guard_intact_holes(c->view[v], i, c->from[v]->place.display);
+		r = blm_blocksum_intact_holes(c->view[v], i, c->from[v]->place.display);
 	return r;
 }
 
@@ -236,7 +236,7 @@ static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker,
 		blm_combine_bytes(c->op, c->view, having(c, pass->part), pass->part, at + done, some, worker->room + done);
 		part->kind->tally(part, worker->room + done, some, &worker->tally[0]);
 	}
-	return r < 0 ? r : blm_guard_put(result->new, pass->part, at, worker->room, bytes);
+	return r < 0 ? r : blm_blocksum_put(result->new, pass->part, at, worker->room, bytes);
 }
 
 /* Into a new file, judged before another process sees it. An AND has data only where the first has. The caller did hold_still(). */

@@ -56,7 +56,7 @@ static int fill(struct blm_view *new, void *context)
 		size_t count = bytes - at < BLM_BLOCK ? (size_t)(bytes - at) : BLM_BLOCK;
 
 		part->kind->become(part, at / 8, words, count / 8);
-		r = blm_guard_put(new, 0, at, words, count);
+		r = blm_blocksum_put(new, 0, at, words, count);
 	}
 	free(words);
 	if (r == 0) {

@@ -49,7 +49,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 			continue;
 		memset(room, 0, BLM_PIECE);
 		fold_blocks(f, block_bytes / 8, first, count, room);
-		r = blm_guard_put(new, 0, first * block_bytes, room, count * block_bytes);
+		r = blm_blocksum_put(new, 0, first * block_bytes, room, count * block_bytes);
 	}
 	free(room);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));

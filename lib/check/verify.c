@@ -121,7 +121,7 @@ static int tell_block(void *context, const struct blm_damage *d)
 	snprintf(what, sizeof(what), d->ones < d->recorded ? "of %llu bits only %llu are left" : sealed ? "not as it was sealed"
 		 : "as many bits as recorded, but others", (unsigned long long)d->recorded, (unsigned long long)d->ones);
 	if (fill)
-		blm_guard_fill(b->view, d);
+		blm_blocksum_fill(b->view, d);
 	b->filled += fill;
 	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s", d->part, (unsigned long long)d->block,
 		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill ? "; all are set now, so that no key is denied"
@@ -193,7 +193,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	for (unsigned i = 0; i < view->parts; i++)
 		verify_padding(&view->part[i], i, file, to);
 	verify_words(view, file, to);
-	known = blm_guard_check(view, tell_block, &blocks);
+	known = blm_blocksum_check(view, tell_block, &blocks);
 	if (known < 0)
 		return (int)known;
 	verify_all_known(view, (uint64_t)known, file, to);
@@ -207,7 +207,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (blocks.filled)
 		r = write_back(view, file);
 	if (r == 0 && blocks.filled && to->found - to->repaired == left)	/* what is left was told of already */
-		r = (int)blm_guard_check(view, tell_block, &(struct blocks){ .view = view, .file = file, .to = to }) < 0 ? -ENOMEM : 0;
+		r = (int)blm_blocksum_check(view, tell_block, &(struct blocks){ .view = view, .file = file, .to = to }) < 0 ? -ENOMEM : 0;
 	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
 }
 

@@ -127,7 +127,7 @@ static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, 
 	return 0;
 }
 
-int blm_guard_look(struct blm_view *view, struct blm_seen *ret)
+int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret)
 {
 	uint8_t *copy = malloc(BLM_BLOCK);
 	int r = copy ? 0 : blm_fail(-ENOMEM, "out of memory");
@@ -148,14 +148,14 @@ static void write_record(struct blm_view *view, const struct blm_seen_block *s, 
 	records_of(&view->part[s->part])[s->block] = r;
 }
 
-bool blm_guard_record(struct blm_view *view, const struct blm_seen *seen, uint64_t epoch)
+bool blm_blocksum_record(struct blm_view *view, const struct blm_seen *seen, uint64_t epoch)
 {
 	for (size_t i = 0; i < seen->count; i++)
 		write_record(view, &seen->block[i], epoch);
 	return seen->count > 0;
 }
 
-void blm_guard_look_again(struct blm_view *view, const struct blm_seen *seen)
+void blm_blocksum_look_again(struct blm_view *view, const struct blm_seen *seen)
 {
 	for (size_t i = 0; i < seen->count; i++)
 		mark(&view->part[seen->block[i].part], view->part[seen->block[i].part].bytes + seen->block[i].block * BLM_BLOCK);
@@ -167,7 +167,7 @@ void blm_seen_free(struct blm_seen *seen)
 	*seen = (struct blm_seen){ 0 };
 }
 
-int blm_guard_put(struct blm_view *new, unsigned i, uint64_t at, const void *bytes, size_t count)
+int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *bytes, size_t count)
 {
 	const struct blm_part *part = &new->part[i];
 	struct blm_pages pages = { 0 };
@@ -202,7 +202,7 @@ static int record_piece(const struct blm_pass *pass, struct blm_worker *worker, 
 	return 0;
 }
 
-int blm_guard_new(struct blm_view *view)
+int blm_blocksum_new(struct blm_view *view)
 {
 	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED, holes = view->holes;
 	int r = 0;
@@ -244,7 +244,7 @@ static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, in
 	return 0;
 }
 
-int64_t blm_guard_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
+int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
 {
 	uint8_t *copy;
 	int64_t known = 0;
@@ -299,12 +299,12 @@ static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, 
 	return r < 0 ? r : 0;
 }
 
-int blm_guard_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
+int blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
 {
 	return is_foreign(view) ? 0 : check_blocks(view, i, at / BLM_BLOCK, (at + bytes + BLM_BLOCK - 1) / BLM_BLOCK, display);
 }
 
-int blm_guard_intact_holes(const struct blm_view *view, unsigned i, const char *display)
+int blm_blocksum_intact_holes(const struct blm_view *view, unsigned i, const char *display)
 {
 	uint64_t end = view->part[i].shape.bytes, from, to;
 	int r = 0;
@@ -317,7 +317,7 @@ int blm_guard_intact_holes(const struct blm_view *view, unsigned i, const char *
 	return r;
 }
 
-void blm_guard_fill(struct blm_view *view, const struct blm_damage *damage)
+void blm_blocksum_fill(struct blm_view *view, const struct blm_damage *damage)
 {
 	struct blm_part *part = &view->part[damage->part];
 	uint64_t *words = (uint64_t *)(part->bytes + damage->block * BLM_BLOCK), first = damage->block * BLM_BLOCK * 8;

@@ -33,7 +33,7 @@ bool blm_shadow_is_needed(const struct blm_view *view);
 int blm_shadow_restore(struct blm_view *view, const char *display);
 int blm_shadow_show(struct blm_view *view, const char *display);
 
-/* Compare the image with its records; as blm_guard_check(). */
+/* Compare the image with its records; as blm_blocksum_check(). */
 int blm_shadow_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context);
 
 #endif

@@ -39,7 +39,7 @@ void blm_make_dirty(struct blm_view *view)
 	for (unsigned i = 0; i < view->parts; i++) {
 		uint8_t *bytes = view->part[i].bytes;
 
-		touch_pages(bytes - guard_bytes(view->part[i].shape.bytes), bytes);
+		touch_pages(bytes - blocksum_bytes(view->part[i].shape.bytes), bytes);
 		for (uint64_t at = 0; blm_next_data(view, i, at, &from, &to); at = to)
 			touch_pages(bytes + from, bytes + to);
 	}

@@ -179,7 +179,7 @@ static int give_zeros(struct exporting *out, uint64_t to)
 /* Damage would go out as what a new filter is, with records that agree. */
 static int give_intact(struct exporting *out, unsigned i, uint64_t at, size_t bytes)
 {
-	int r = blm_guard_intact(out->data, i, at, bytes, out->f->place.display);
+	int r = blm_blocksum_intact(out->data, i, at, bytes, out->f->place.display);
 
 	return r < 0 ? r : give(out, out->data->part[i].bytes + at, bytes);
 }
@@ -188,7 +188,7 @@ static int give_part(struct exporting *out, unsigned i)
 {
 	const struct blm_part *part = &out->data->part[i];
 	uint64_t offset = le64toh(out->outline->contents.part[i].offset), bytes = out->outline->end - offset, at = 0, from, to;
-	int r = blm_guard_intact_holes(out->data, i, out->f->place.display);
+	int r = blm_blocksum_intact_holes(out->data, i, out->f->place.display);
 
 	if (r == 0)
 		r = give_zeros(out, offset);
@@ -231,7 +231,7 @@ static int write_file(struct exporting *out)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < out->data->parts; i++)
-		r = blm_guard_intact(out->data, i, 0, out->data->part[i].shape.bytes, out->f->place.display);
+		r = blm_blocksum_intact(out->data, i, 0, out->data->part[i].shape.bytes, out->f->place.display);
 	return r < 0 ? r : out->format->write(out->outline, &out->data->whole, out->to, name ? name : out->f->place.display);
 }
 

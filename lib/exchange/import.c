@@ -161,7 +161,7 @@ static int count_keys(const struct importing *in, struct blm_view *view)
 /* What is written through the map must have its space, or a full disk would kill. It is little, beside the data that come. */
 static int take_guard(const struct importing *in, const struct blm_view *view, unsigned i)
 {
-	uint64_t bytes = guard_bytes(view->part[i].shape.bytes);
+	uint64_t bytes = blocksum_bytes(view->part[i].shape.bytes);
 
 	return blm_allocate(view->image.fd, (uint64_t)(view->part[i].bytes - view->image.map) - bytes, bytes, in->made);
 }

@@ -262,7 +262,7 @@ static inline uint64_t blocks_of_part(uint64_t bytes)
 }
 
 /* How many bytes lie before a part of so many. */
-static inline uint64_t guard_bytes(uint64_t bytes)
+static inline uint64_t blocksum_bytes(uint64_t bytes)
 {
 	return round_up(blocks_of_part(bytes) * (sizeof(struct blm_block_record) + 1), BLM_PART_ALIGN);
 }
@@ -300,7 +300,7 @@ static inline struct blm_shadow_layout shadow_layout(uint64_t part_offset, uint6
 /* Where a part may begin that comes after what ends there, with its guard before it. */
 static inline uint64_t blm_part_at(uint64_t end, uint64_t bytes)
 {
-	return round_up(end + guard_bytes(bytes), bytes > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN);
+	return round_up(end + blocksum_bytes(bytes), bytes > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN);
 }
 
 #endif

@@ -257,7 +257,7 @@ static int check_part(const struct blm_part_entry *e, unsigned i, const struct b
 	if (e->check != blm_check_part(e, i, c->uuid))
 		return blm_fail(-EBADMSG, "%s: entry %u of the part table is damaged (its checksum is wrong)", path, i);
 	if (offset < BLM_HEADER_BYTES || offset % BLM_PART_ALIGN || bytes % BLM_PART_ALIGN || !bytes
-	    || bytes > INT64_MAX || offset - BLM_HEADER_BYTES < guard_bytes(bytes))
+	    || bytes > INT64_MAX || offset - BLM_HEADER_BYTES < blocksum_bytes(bytes))
 		return blm_fail(-EBADMSG, "%s: part %u: offset %llu, %llu bytes: not aligned, empty, or in the header", path, i,
 				(unsigned long long)offset, (unsigned long long)bytes);
 	if (offset > file_bytes || bytes > file_bytes - offset)
@@ -286,7 +286,7 @@ static int check_shadow(const struct blm_contents *c, uint64_t file_bytes, const
 
 static uint64_t begin_of(const struct blm_part_entry *e)
 {
-	return le64toh(e->offset) - guard_bytes(le64toh(e->bytes));
+	return le64toh(e->offset) - blocksum_bytes(le64toh(e->bytes));
 }
 
 static uint64_t end_of(const struct blm_part_entry *e)

@@ -33,9 +33,9 @@ static int write_records(struct blm_filter *f, struct blm_view *view, const stru
 	struct blm_live *live = live_of(view);
 	int r = 0;
 
-	if (blm_guard_record(view, seen, le64toh(record->epoch)))
+	if (blm_blocksum_record(view, seen, le64toh(record->epoch)))
 		for (unsigned i = 0; r == 0 && i < view->parts; i++)
-			r = blm_write_back(records_of(&view->part[i]), guard_bytes(view->part[i].shape.bytes));
+			r = blm_write_back(records_of(&view->part[i]), blocksum_bytes(view->part[i].shape.bytes));
 	if (r < 0)
 		return r;
 	store_release(&live->flushing.word, blm_boot_number());
@@ -111,17 +111,17 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	epoch = load_acquire(&live->epoch.word);
 	record.epoch = htole64(epoch);
 	if (r == 0)
-		r = blm_guard_look(view, &seen);
+		r = blm_blocksum_look(view, &seen);
 	if (r == 0) {
 		blm_last_sync(live, view->constant.uuid, &last);
 		r = begin_epoch(f, view, &record, le64toh(last.epoch));
 	}
 	if (r < 0)
-		blm_guard_look_again(view, &seen);
+		blm_blocksum_look_again(view, &seen);
 	if (r == 0) {
 		r = write_all(f, view, &seen, &record);
 		if (r < 0) {
-			blm_guard_look_again(view, &seen);
+			blm_blocksum_look_again(view, &seen);
 			if (has_shadow(view))
 				blm_shadow_again(view, epoch);
 			if (blm_check_struck(view, f->place.display) == 0)

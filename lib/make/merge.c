@@ -45,7 +45,7 @@ static int check_intact(const struct blm_view *view, const char *display)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_guard_intact(view, i, 0, view->part[i].shape.bytes, display);
+		r = blm_blocksum_intact(view, i, 0, view->part[i].shape.bytes, display);
 	return r;
 }
 

@@ -168,7 +168,7 @@ int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const
 
 static int publish(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_yielding *over)
 {
-	int r = blm_guard_new(unborn->view);
+	int r = blm_blocksum_new(unborn->view);
 
 	if (r == 0 && has_shadow(unborn->view) && !place->memory)	/* memory has no power cuts but its last */
 		r = blm_shadow_new(unborn->view);

@@ -48,10 +48,10 @@ static int copy_piece(const struct blm_pass *pass, struct blm_worker *worker, ui
 	for (size_t done = 0; r == 0 && done < bytes; done += BLM_BLOCK) {
 		size_t some = bytes - done < BLM_BLOCK ? bytes - done : BLM_BLOCK;
 
-		r = blm_guard_intact(from, pass->part, at + done, some, copying->display);
+		r = blm_blocksum_intact(from, pass->part, at + done, some, copying->display);
 		memcpy(worker->room + done, from->part[pass->part].bytes + at + done, some);
 	}
-	return r < 0 ? r : blm_guard_put(copying->new, pass->part, at, worker->room, bytes);
+	return r < 0 ? r : blm_blocksum_put(copying->new, pass->part, at, worker->room, bytes);
 }
 
 /* The kind's own words first: what they say of the data is true of what is copied after them (window.c). */
@@ -65,7 +65,7 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(new)->own[i].word, own[i]);
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
-		r = blm_guard_intact_holes(from, i, display);
+		r = blm_blocksum_intact_holes(from, i, display);
 		if (r == 0)
 			r = blm_pass(&(struct blm_pass){ .views = &from, .count = 1, .part = i, .most = BLM_WRITTEN_PIECE,
 							 .piece = copy_piece, .context = &copying }, NULL);

@@ -126,7 +126,7 @@ static int too_many(const struct blm_filter *const f[2], const struct blm_view *
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < 2; i++)
-		r = blm_guard_intact(view[i], 0, 0, shape->bytes, f[i]->place.display);
+		r = blm_blocksum_intact(view[i], 0, 0, shape->bytes, f[i]->place.display);
 	if (r == 0)
 		r = count_difference(view, &keys);
 

@@ -64,7 +64,7 @@ static inline bool is_foreign(const struct blm_view *view)
 /* The guard of a part of one of our own files (format.h): its records, its marks. */
 static inline struct blm_block_record *records_of(const struct blm_part *part)
 {
-	return (struct blm_block_record *)(part->bytes - guard_bytes(part->shape.bytes));
+	return (struct blm_block_record *)(part->bytes - blocksum_bytes(part->shape.bytes));
 }
 
 static inline uint8_t *marks_of(const struct blm_part *part)

@@ -39,8 +39,8 @@ START_TEST(parts_are_laid_out_one_behind_the_other_aligned_with_room_for_their_r
 		uint64_t at = le64toh(header->part[i].offset), unit = sizes[i] > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN;
 
 		ck_assert_uint_eq(at % unit, 0);
-		ck_assert_uint_ge(at, end + guard_bytes(sizes[i]));
-		ck_assert_uint_lt(at, end + guard_bytes(sizes[i]) + unit);
+		ck_assert_uint_ge(at, end + blocksum_bytes(sizes[i]));
+		ck_assert_uint_lt(at, end + blocksum_bytes(sizes[i]) + unit);
 		end = at + sizes[i];
 	}
 	OK(blm_header_check(header, end, "a", contents));

@@ -193,9 +193,9 @@ static void mend_records(struct blm_header *h, size_t bytes, unsigned choices)
 	uint8_t *start = (uint8_t *)h;
 	struct blm_shadow_layout shadow;
 
-	if (at % BLM_PART_ALIGN || at > bytes || data > bytes - at || guard_bytes(data) > at || !data)
+	if (at % BLM_PART_ALIGN || at > bytes || data > bytes - at || blocksum_bytes(data) > at || !data)
 		return;
-	mend_record((struct blm_block_record *)(start + at - guard_bytes(data)), 0, start + at, first, choices & MEND_BLOCK, h->constant.uuid);
+	mend_record((struct blm_block_record *)(start + at - blocksum_bytes(data)), 0, start + at, first, choices & MEND_BLOCK, h->constant.uuid);
 	shadow = shadow_layout(at, data);
 	for (unsigned i = 0; i < 2 && shadow.end <= bytes; i++)
 		mend_record((struct blm_block_record *)(start + shadow.records[i]), BLM_PARTS_MAX + i, start + shadow.blocks[i], first,

@@ -1238,7 +1238,7 @@ def blocks_of(size):
 	return (size + BLOCK - 1) // BLOCK
 
 
-def guard_bytes(size):
+def blocksum_bytes(size):
 	return (17 * blocks_of(size) + 63) // 64 * 64
 
 
@@ -1272,7 +1272,7 @@ def check_entries(image):
 	parts = []
 	for i in range(count):
 		p = Fields(image, 8192 + 64 * i, ENTRY)
-		p.begin, p.end = p.offset - guard_bytes(p.bytes), p.offset + p.bytes
+		p.begin, p.end = p.offset - blocksum_bytes(p.bytes), p.offset + p.bytes
 		demand(p.check == entry_check(image, i), 'EBADMSG', 'the checksum of part %d is wrong', i)
 		demand(p.offset % 64 == 0 and p.bytes % 64 == 0 and 0 < p.bytes < 1 << 63 and p.begin >= HEADER_BYTES, 'EBADMSG',
 			'part %d: offset %d, %d bytes', i, p.offset, p.bytes)

@@ -10,7 +10,7 @@ import bloomery_reader as reader
 def make(kind, family, cells, probes, keys=(), seeds=(), tweak=0, secret=None, capacity=1, rate=0.5, sealed=False, rule=0, order=0):
 	"""The bytes of a filter that holds `keys`."""
 	size = (cells + 511) // 512 * 64
-	guard = reader.guard_bytes(size)
+	guard = reader.blocksum_bytes(size)
 	offset = 20480 + guard if size <= 2097152 else (20480 + guard + 2097151) // 2097152 * 2097152
 	image = bytearray(offset + size)
 

@@ -299,7 +299,7 @@ def file_agrees(g):
 	same('inexact', number(image, 'Page 1: live words', 4096, 'inexact') != 0, said['keys_estimated'] == '1')
 	same('keys', sum(number(image, 'Page 4: count of keys', 16384 + 64 * i, 'keys') for i in range(64)), int(said['keys']))
 	part = g.open().parts[0]
-	same('guard', part.offset - 20480, reader.guard_bytes(part.bytes))
+	same('guard', part.offset - 20480, reader.blocksum_bytes(part.bytes))
 	same('suspect', g.open().suspect(), False)
 	same('dirty', g.open().dirty(), said['dirty'] == '1')
 	same('synced', getattr(g.open().last_sync(), 'time', 0), int(said['synced']))

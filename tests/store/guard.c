@@ -445,7 +445,7 @@ START_TEST(any_bit_flipped_in_a_sealed_file_is_found)
 	}
 	finds_nothing("a.blm");
 	for (uint64_t bit = 0; bit < i.blocks * 16 * 8; bit += 37) {
-		uint64_t at = i.at - guard_bytes(i.end - i.at) + bit / 8;
+		uint64_t at = i.at - blocksum_bytes(i.end - i.at) + bit / 8;
 		uint8_t byte = i.bytes[at] ^ (uint8_t)(1 << bit % 8);
 
 		put("a.blm", at, &byte, 1);
@@ -1344,7 +1344,7 @@ START_TEST(after_a_sync_that_failed_the_next_one_makes_every_page_dirty)
 	FAILS(blm_sync(f), -EIO);
 	count = pages_touched(f, &pages);
 	e = &current_view(f)->image.header->part[0];
-	gap = (le64toh(e->offset) - guard_bytes(le64toh(e->bytes))) / BLM_PAGE - BLM_HEADER_BYTES / BLM_PAGE;	/* nobody's */
+	gap = (le64toh(e->offset) - blocksum_bytes(le64toh(e->bytes))) / BLM_PAGE - BLM_HEADER_BYTES / BLM_PAGE;	/* nobody's */
 	ck_assert_msg(count == pages - gap, "%zu of %zu pages, %zu of them between header and guard", count, pages, gap);
 	count = pages_touched(f, &pages);
 	ck_assert_uint_le(count, 2);
