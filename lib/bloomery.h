@@ -239,7 +239,7 @@ struct blm_params {
 	bool replace;		/* put it in the place of a filter that has the name, if there is one, in one step */
 	bool sparse;		/* do not allocate the data's space now: a full disk then kills the writer later (SIGBUS), or with
 				   blm_survive_truncation() fails its adds with -EIO */
-	bool no_shadow;		/* kinds with a second image of their data do without: half the file, and -EUCLEAN after a power cut
+	bool no_checkpoint;		/* kinds with a second image of their data do without: half the file, and -EUCLEAN after a power cut
 				   that came before the last changes were synced */
 };
 
@@ -633,7 +633,7 @@ BLM_API int blm_seal(struct blm_filter *f);
 
 /**
  * blm_rebuild() - make a filter anew from its keys, and put it in the place of the old one in one step
- * @params: as for blm_create(), zeros of kind, hash, capacity, rate and mode meaning those of the old one; also sparse and no_shadow stay. Options
+ * @params: as for blm_create(), zeros of kind, hash, capacity, rate and mode meaning those of the old one; also sparse and no_checkpoint stay. Options
  *          that are not named keep their values, but those that follow from the rate are found anew where that or other options change.
  *          With a format of another program kind, hash and options are what that says
  * @fill:   adds or puts the keys to `fresh`, which only it sees, from one thread or many; what it returns below 0 ends the rebuild, and the

@@ -19,7 +19,7 @@ static const struct opt own_options[] = {
 static const struct opt kept_options[] = {
 	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those that it has)", set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now, also if it was: adding fails on a full disk", set_flag, &params.sparse },
-	{ 0, "no-shadow", NULL, "no second image, also if it had one: a third of the space, but unusable after some power cuts", set_flag, &params.no_shadow },
+	{ 0, "no-shadow", NULL, "no second image, also if it had one: a third of the space, but unusable after some power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };
 

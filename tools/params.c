@@ -35,7 +35,7 @@ const struct opt make_options[] = {
 const struct opt file_options[] = {
 	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it replaces, else 0644 less the umask)", set_mode, &params.mode },
 	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag, &params.sparse },
-	{ 0, "no-shadow", NULL, "no second image: a third of the space, but unusable after some power cuts", set_flag, &params.no_shadow },
+	{ 0, "no-shadow", NULL, "no second image: a third of the space, but unusable after some power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };
 const struct opt create_options[] = {
@@ -58,7 +58,7 @@ const struct opt hash_key_options[] = {
 bool params_given(void)
 {
 	return params.capacity || params.rate > 0 || params.cells || probes || params.kind || params.scheme || with.text[0] || params.hash || untrusted ||
-	       seeds.count || params.tweak || params.mode || params.sparse || params.no_shadow;
+	       seeds.count || params.tweak || params.mode || params.sparse || params.no_checkpoint;
 }
 
 bool params_untrusted(void)

@@ -197,9 +197,9 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (known < 0)
 		return (int)known;
 	verify_all_known(view, (uint64_t)known, file, to);
-	if (has_shadow(view))
-		blm_shadow_check(view, tell_image, &blocks);
-	if (view->whole.kind->shadow && is_cut(&view->whole))
+	if (has_checkpoint(view))
+		blm_checkpoint_check(view, tell_image, &blocks);
+	if (view->whole.kind->checkpoint && is_cut(&view->whole))
 		blm_found(to, file, false, "is a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
 			  "and gives none up; blm_rebuild() makes it anew from its keys");
 	if (blm_sigbus_struck(view->image.map))

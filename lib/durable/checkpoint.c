@@ -24,17 +24,17 @@
 #include <time.h>
 #include <unistd.h>
 
-int blm_shadow_new(struct blm_view *view)
+int blm_checkpoint_new(struct blm_view *view)
 {
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	struct blm_sync_record record = { .keys = htole64(blm_counted_keys(view)) };
 
 	for (uint64_t b = 0; b < s.count; b++)
 		if (s.part->marks[b]) {
 			s.part->marks[b] = 0;
-			blm_shadow_copy(&s, BLM_IMAGE, b, s.part->bytes + b * BLM_BLOCK, 0);
+			blm_checkpoint_copy(&s, BLM_IMAGE, b, s.part->bytes + b * BLM_BLOCK, 0);
 		}
-	blm_shadow_is_whole(view, "", false);
+	blm_checkpoint_is_whole(view, "", false);
 	blm_next_sync(live_of(view), view->constant.uuid, &record);
 	return 0;
 }
@@ -42,18 +42,18 @@ int blm_shadow_new(struct blm_view *view)
 /* ---- Syncing ---- */
 
 /* Does the record say that the journal has something of the block, or nothing that can be read? */
-static bool is_noted(const struct blm_shadow *s, uint64_t block)
+static bool is_noted(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
 
-	return !blm_shadow_is_none(s, BLM_JOURNAL, block) && (!blm_shadow_record(s, BLM_JOURNAL, block, &r) || r.epoch);
+	return !blm_checkpoint_is_none(s, BLM_JOURNAL, block) && (!blm_checkpoint_record(s, BLM_JOURNAL, block, &r) || r.epoch);
 }
 
-static bool is_of(const struct blm_shadow *s, int which, uint64_t block, uint64_t epoch)
+static bool is_of(const struct blm_checkpoint *s, int which, uint64_t block, uint64_t epoch)
 {
 	struct blm_block_record r;
 
-	return blm_shadow_record(s, which, block, &r) && le32toh(r.epoch) == (uint32_t)epoch;
+	return blm_checkpoint_record(s, which, block, &r) && le32toh(r.epoch) == (uint32_t)epoch;
 }
 
 static bool is_old(uint32_t home, uint64_t epoch)
@@ -65,21 +65,21 @@ static bool is_old(uint32_t home, uint64_t epoch)
  * What a sync noted that was killed before its record was written is still to be noted: it took away the mark. And its epoch is to come. What
  * is damaged is noted again, too; until then nothing is said to be in the image that is not.
  */
-static bool forget_block(const struct blm_shadow *s, uint64_t b)
+static bool forget_block(const struct blm_checkpoint *s, uint64_t b)
 {
 	struct blm_block_record r;
-	bool other = blm_shadow_record(s, BLM_JOURNAL, b, &r) && !is_of(s, BLM_JOURNAL, b, s->epoch);
+	bool other = blm_checkpoint_record(s, BLM_JOURNAL, b, &r) && !is_of(s, BLM_JOURNAL, b, s->epoch);
 	bool home = is_of(s, BLM_JOURNAL, b, s->epoch) && is_of(s, BLM_IMAGE, b, s->epoch);
 
 	if (!home)
 		mark(s->part, s->part->bytes + b * BLM_BLOCK);
 	if (home || other)
-		blm_shadow_empty(s, BLM_JOURNAL, b, blm_shadow_home(s, b));
+		blm_checkpoint_empty(s, BLM_JOURNAL, b, blm_checkpoint_home(s, b));
 	return home || other;
 }
 
 /* The image has it all. Of a sparse file the journal's space is given back; any other file keeps it for the next sync. */
-static void forget_journal(const struct blm_view *view, const struct blm_shadow *s)
+static void forget_journal(const struct blm_view *view, const struct blm_checkpoint *s)
 {
 	bool any = false, all = true;
 
@@ -87,29 +87,29 @@ static void forget_journal(const struct blm_view *view, const struct blm_shadow 
 		if (is_noted(s, b)) {
 			all &= forget_block(s, b);
 			any = true;
-		} else if (is_old(blm_shadow_home(s, b), s->epoch)) {
-			blm_shadow_empty(s, BLM_JOURNAL, b, 0);
+		} else if (is_old(blm_checkpoint_home(s, b), s->epoch)) {
+			blm_checkpoint_empty(s, BLM_JOURNAL, b, 0);
 		}
 	if (any && all && le64toh(view->constant.flags) & BLM_FLAG_SPARSE)
 		fallocate(view->image.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->blocks[BLM_JOURNAL] - view->image.map,
 			  (off_t)round_up(s->part->shape.bytes, BLM_PAGE));
 }
 
-static int bring_block_home(const struct blm_view *view, const struct blm_shadow *s, uint64_t b, const char *display)
+static int bring_block_home(const struct blm_view *view, const struct blm_checkpoint *s, uint64_t b, const char *display)
 {
 	uint64_t at = (uint64_t)(s->blocks[BLM_IMAGE] + b * BLM_BLOCK - view->image.map);
 	off_t hole = lseek(view->image.fd, (off_t)at, SEEK_HOLE);	/* a copy can have some, and sparse files */
-	int r = hole >= (off_t)(at + blm_shadow_bytes(s, b)) ? 0 : blm_allocate(view->image.fd, at, blm_shadow_bytes(s, b), display);
+	int r = hole >= (off_t)(at + blm_checkpoint_bytes(s, b)) ? 0 : blm_allocate(view->image.fd, at, blm_checkpoint_bytes(s, b), display);
 
 	if (r < 0)
 		return r;
 	__atomic_store_n(&s->records[BLM_JOURNAL][b].ones, htole32((uint32_t)s->epoch), __ATOMIC_SEQ_CST);
-	blm_shadow_copy(s, BLM_IMAGE, b, s->blocks[BLM_JOURNAL] + b * BLM_BLOCK, s->epoch);
+	blm_checkpoint_copy(s, BLM_IMAGE, b, s->blocks[BLM_JOURNAL] + b * BLM_BLOCK, s->epoch);
 	return 0;
 }
 
 /* What the guard put in the place of a page that could not be had (file/sigbus.c) is no page of the file, and no flush tells. */
-static int flush_image(struct blm_view *view, const struct blm_shadow *s, const char *display)
+static int flush_image(struct blm_view *view, const struct blm_checkpoint *s, const char *display)
 {
 	uint64_t bytes = (uint64_t)(s->records[BLM_JOURNAL] - s->records[BLM_IMAGE]) * sizeof(*s->records[0]);
 	int r = blm_flush_among_others(view, s->records[BLM_IMAGE], bytes);
@@ -117,9 +117,9 @@ static int flush_image(struct blm_view *view, const struct blm_shadow *s, const 
 	return r < 0 ? blm_fail(r, "%s: writing its second image failed (%s): the next sync does it again", display, strerror(-r)) : 0;
 }
 
-int blm_shadow_finish(struct blm_view *view, const char *display)
+int blm_checkpoint_finish(struct blm_view *view, const char *display)
 {
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	bool any = false;
 	int r = 0;
 
@@ -138,48 +138,48 @@ int blm_shadow_finish(struct blm_view *view, const char *display)
 	return r;
 }
 
-bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
+bool blm_checkpoint_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
 {
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	uint64_t first = (uint64_t)(s.blocks[BLM_JOURNAL] - view->image.map);
 
 	for (uint64_t b = at > first ? (at - first + BLM_BLOCK - 1) / BLM_BLOCK : 0; b < s.count; b++)
 		if (is_noted(&s, b)) {
 			*ret_from = first + b * BLM_BLOCK;
-			*ret_to = *ret_from + blm_shadow_bytes(&s, b);
+			*ret_to = *ret_from + blm_checkpoint_bytes(&s, b);
 			return true;
 		}
 	return false;
 }
 
-int blm_shadow_finish_killed(struct blm_view *view, const char *display)
+int blm_checkpoint_finish_killed(struct blm_view *view, const char *display)
 {
 	uint64_t from, to;
 	int r = 0;
 
-	if (!blm_shadow_next_noted(view, 0, &from, &to))
+	if (!blm_checkpoint_next_noted(view, 0, &from, &to))
 		return 0;
 	r = blm_flush_among_others(view, live_of(view), BLM_PAGE);
 	if (r < 0)
 		return blm_fail(r, "%s: writing back the record of its last sync failed: %s", display, strerror(-r));
-	return blm_shadow_finish(view, display);
+	return blm_checkpoint_finish(view, display);
 }
 
-static int take_block(const struct blm_view *view, const struct blm_shadow *s, uint64_t block, uint64_t epoch, const char *display)
+static int take_block(const struct blm_view *view, const struct blm_checkpoint *s, uint64_t block, uint64_t epoch, const char *display)
 {
 	uint8_t *to = s->blocks[BLM_JOURNAL] + block * BLM_BLOCK;
-	int r = blm_allocate(view->image.fd, (uint64_t)(to - view->image.map), blm_shadow_bytes(s, block), display);
+	int r = blm_allocate(view->image.fd, (uint64_t)(to - view->image.map), blm_checkpoint_bytes(s, block), display);
 
 	if (r < 0)
 		return r;
-	blm_shadow_copy(s, BLM_JOURNAL, block, s->part->bytes + block * BLM_BLOCK, epoch);
+	blm_checkpoint_copy(s, BLM_JOURNAL, block, s->part->bytes + block * BLM_BLOCK, epoch);
 	__atomic_store_n(&s->part->marks[block], 0, __ATOMIC_RELAXED);
 	return 0;
 }
 
-int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *display)
+int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *display)
 {
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	int r = 0;
 
 	for (uint64_t b = 0; r == 0 && b < s.count; b++)
@@ -188,17 +188,17 @@ int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *display)
 	if (r == 0)
 		r = blm_check_struck(view, display);	/* what was taken is not what is in the file */
 	if (r < 0)
-		blm_shadow_again(view, epoch);
+		blm_checkpoint_again(view, epoch);
 	return r;
 }
 
-void blm_shadow_again(struct blm_view *view, uint64_t epoch)
+void blm_checkpoint_again(struct blm_view *view, uint64_t epoch)
 {
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	struct blm_block_record r;
 
 	for (uint64_t b = 0; s.epoch < epoch && b < s.count; b++)
-		if (blm_shadow_record(&s, BLM_JOURNAL, b, &r) && le32toh(r.epoch) == (uint32_t)epoch)
+		if (blm_checkpoint_record(&s, BLM_JOURNAL, b, &r) && le32toh(r.epoch) == (uint32_t)epoch)
 			mark(s.part, s.part->bytes + b * BLM_BLOCK);
 }
 
@@ -208,17 +208,17 @@ void blm_shadow_again(struct blm_view *view, uint64_t epoch)
 static bool stays_bad(const struct blm_view *view, uint64_t block)
 {
 	const struct timespec moment = { .tv_nsec = 2000000 };
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	struct blm_block_record before = s.records[BLM_IMAGE][block], r;
 
 	nanosleep(&moment, NULL);
-	s = blm_shadow_of(view);
-	return !blm_shadow_record(&s, BLM_IMAGE, block, &r) && !memcmp(&r, &before, sizeof(r)) && !blm_in_journal(&s, block);
+	s = blm_checkpoint_of(view);
+	return !blm_checkpoint_record(&s, BLM_IMAGE, block, &r) && !memcmp(&r, &before, sizeof(r)) && !blm_in_journal(&s, block);
 }
 
-int blm_shadow_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
+int blm_checkpoint_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
 {
-	struct blm_shadow s = blm_shadow_of(view);
+	struct blm_checkpoint s = blm_checkpoint_of(view);
 	int r = 0;
 
 	for (uint64_t b = 0; r >= 0 && b < s.count && !view->shows_image; b++) {
@@ -227,19 +227,19 @@ int blm_shadow_check(const struct blm_view *view, int (*tell)(void *context, con
 		uint64_t at = (uint64_t)(block - view->image.map);
 		uint32_t hash;
 
-		if (blm_in_journal(&s, b) || blm_shadow_is_none(&s, BLM_IMAGE, b) || is_later(blm_shadow_home(&s, b), (uint32_t)s.epoch)
+		if (blm_in_journal(&s, b) || blm_checkpoint_is_none(&s, BLM_IMAGE, b) || is_later(blm_checkpoint_home(&s, b), (uint32_t)s.epoch)
 		    || blm_is_stale(&s, b))	/* of a copy, or synced at this moment */
 			continue;
-		if (!blm_shadow_record(&s, BLM_IMAGE, b, &before)) {
+		if (!blm_checkpoint_record(&s, BLM_IMAGE, b, &before)) {
 			if (stays_bad(view, b))
-				r = tell(context, &(struct blm_damage){ .block = b, .from = at, .to = at + blm_shadow_bytes(&s, b) });
+				r = tell(context, &(struct blm_damage){ .block = b, .from = at, .to = at + blm_checkpoint_bytes(&s, b) });
 			continue;
 		}
-		hash = blm_shadow_hash(&s, block, b);
+		hash = blm_checkpoint_hash(&s, block, b);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (hash == le32toh(before.hash) || !blm_shadow_record(&s, BLM_IMAGE, b, &after) || memcmp(&before, &after, sizeof(after)))
+		if (hash == le32toh(before.hash) || !blm_checkpoint_record(&s, BLM_IMAGE, b, &after) || memcmp(&before, &after, sizeof(after)))
 			continue;
-		r = tell(context, &(struct blm_damage){ .block = b, .from = at, .to = at + blm_shadow_bytes(&s, b) });
+		r = tell(context, &(struct blm_damage){ .block = b, .from = at, .to = at + blm_checkpoint_bytes(&s, b) });
 	}
 	return r;
 }

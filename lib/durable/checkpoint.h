@@ -1,11 +1,11 @@
 /* checkpoint.h - the second image of a filter's data, for kinds whose changes must reach the disk all or not at all (checkpoint.c) */
-#ifndef BLM_SHADOW_H
-#define BLM_SHADOW_H
+#ifndef BLM_CHECKPOINT_H
+#define BLM_CHECKPOINT_H
 
 #include "durable/blocksum.h"
 
 /* For a file that nobody else has, before it is synced: the image of what is in it. */
-int blm_shadow_new(struct blm_view *view);
+int blm_checkpoint_new(struct blm_view *view);
 
 /*
  * sync.c, with BLM_LOCK_SYNC: take() notes what changed, in the journal, which is empty; the caller holds BLM_LOCK_WRITE, too. When the sync record of
@@ -13,27 +13,27 @@ int blm_shadow_new(struct blm_view *view);
  * finish_killed() goes before all that: of a sync that was killed the record may be in memory only, or be taken back there only, so it is
  * written back before journal and image change. Fail with words.
  */
-int blm_shadow_take(struct blm_view *view, uint64_t epoch, const char *display);
-int blm_shadow_finish(struct blm_view *view, const char *display);
-int blm_shadow_finish_killed(struct blm_view *view, const char *display);
-void blm_shadow_again(struct blm_view *view, uint64_t epoch);
+int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *display);
+int blm_checkpoint_finish(struct blm_view *view, const char *display);
+int blm_checkpoint_finish_killed(struct blm_view *view, const char *display);
+void blm_checkpoint_again(struct blm_view *view, uint64_t epoch);
 /*
  * copies.c: before all of these, where this is a copy, have all of its image made anew, in an epoch after all that it is of; after them the
  * image is this file's own.
  */
-int blm_shadow_mend_copy(struct blm_view *view, const char *display);
-int blm_shadow_is_whole(struct blm_view *view, const char *display, bool flush);	/* flush: not of a new file, which is flushed later */
+int blm_checkpoint_mend_copy(struct blm_view *view, const char *display);
+int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flush);	/* flush: not of a new file, which is flushed later */
 
 /* The first block that the journal has, from the offset `at` of the file on: from where to where it lies. */
-bool blm_shadow_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);
+bool blm_checkpoint_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);
 
 /* recovery.c: did a power cut come between the last sync and now, and is the data therefore nothing to go by? */
-bool blm_shadow_is_needed(const struct blm_view *view);
+bool blm_checkpoint_is_needed(const struct blm_view *view);
 /* Then: the data as of the last sync, for everyone; the caller holds all locks. Or only in this view, which cannot write. Fail with words. */
-int blm_shadow_restore(struct blm_view *view, const char *display);
-int blm_shadow_show(struct blm_view *view, const char *display);
+int blm_checkpoint_restore(struct blm_view *view, const char *display);
+int blm_checkpoint_show(struct blm_view *view, const char *display);
 
 /* Compare the image with its records; as blm_blocksum_check(). */
-int blm_shadow_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context);
+int blm_checkpoint_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context);
 
 #endif

@@ -1,11 +1,11 @@
 /* checkpoint_blocks.h - a second image from the inside: what checkpoint.c, recovery.c and copies.c share */
-#ifndef BLM_SHADOW_BLOCKS_H
-#define BLM_SHADOW_BLOCKS_H
+#ifndef BLM_CHECKPOINT_BLOCKS_H
+#define BLM_CHECKPOINT_BLOCKS_H
 
 #include "durable/checkpoint.h"
 
 /* The image and the journal of a view: which = BLM_IMAGE, BLM_JOURNAL. Good for as long as the view, and until the next sync record. */
-struct blm_shadow {
+struct blm_checkpoint {
 	const struct blm_part *part;
 	struct blm_block_record *records[2];
 	uint8_t *blocks[2];
@@ -13,9 +13,9 @@ struct blm_shadow {
 	const uint8_t *uuid;
 };
 
-struct blm_shadow blm_shadow_of(const struct blm_view *view);
+struct blm_checkpoint blm_checkpoint_of(const struct blm_view *view);
 
-static inline size_t blm_shadow_bytes(const struct blm_shadow *s, uint64_t block)
+static inline size_t blm_checkpoint_bytes(const struct blm_checkpoint *s, uint64_t block)
 {
 	uint64_t left = s->part->shape.bytes - block * BLM_BLOCK;
 
@@ -30,31 +30,31 @@ static inline bool is_later(uint32_t a, uint32_t b)	/* of epochs, of which recor
 /* ---- checkpoint_blocks.c ---- */
 
 /* What a record says of a block that has `number`, wherever it lies. */
-uint32_t blm_shadow_hash(const struct blm_shadow *s, const uint8_t *block, uint64_t number);
+uint32_t blm_checkpoint_hash(const struct blm_checkpoint *s, const uint8_t *block, uint64_t number);
 
 /* The record of a block; false where its own check says that it is none. */
-bool blm_shadow_record(const struct blm_shadow *s, int which, uint64_t block, struct blm_block_record *ret);
+bool blm_checkpoint_record(const struct blm_checkpoint *s, int which, uint64_t block, struct blm_block_record *ret);
 
 /* It is zeros: nothing was ever written there. */
-bool blm_shadow_is_none(const struct blm_shadow *s, int which, uint64_t block);
+bool blm_checkpoint_is_none(const struct blm_checkpoint *s, int which, uint64_t block);
 
 /* The last epoch whose sync began to bring the block to the image; 0: none is known. */
-uint32_t blm_shadow_home(const struct blm_shadow *s, uint64_t block);
+uint32_t blm_checkpoint_home(const struct blm_checkpoint *s, uint64_t block);
 
 /* It has nothing of the block any more; home: what is to be known of that still. */
-void blm_shadow_empty(const struct blm_shadow *s, int which, uint64_t block, uint32_t home);
+void blm_checkpoint_empty(const struct blm_checkpoint *s, int which, uint64_t block, uint32_t home);
 
 /* The block and its record, in three steps, of which one who compares sees at least one. */
-void blm_shadow_copy(const struct blm_shadow *s, int which, uint64_t block, const uint8_t *from, uint64_t epoch);
+void blm_checkpoint_copy(const struct blm_checkpoint *s, int which, uint64_t block, const uint8_t *from, uint64_t epoch);
 
 /* Does the journal have this block as of the last sync? One that was in the image already can be gone in part. */
-bool blm_in_journal(const struct blm_shadow *s, uint64_t block);
+bool blm_in_journal(const struct blm_checkpoint *s, uint64_t block);
 
 /* Zeros, in the data and in the image, and no record. */
-bool blm_was_never_used(const struct blm_shadow *s, uint64_t block);
+bool blm_was_never_used(const struct blm_checkpoint *s, uint64_t block);
 
 /* Where the block is as of the last sync; NULL: damaged. */
-const uint8_t *blm_synced_block(const struct blm_shadow *s, uint64_t block);
+const uint8_t *blm_synced_block(const struct blm_checkpoint *s, uint64_t block);
 
 /* ---- copies.c ---- */
 
@@ -68,16 +68,16 @@ bool blm_is_copy(const struct blm_view *view);
 bool blm_copy_was_changed(const struct blm_view *view);
 
 /* Is the image's block of before its home, and the journal's gone? Then the file is a copy, or a sync is at it at this moment. */
-bool blm_is_stale(const struct blm_shadow *s, uint64_t block);
+bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block);
 
 /*
  * Is this a copy whose image and journal are of no one moment? Else they are as of s->epoch, which this sets right where the sync record is
  * damaged, but for what is damaged otherwise.
  */
-bool blm_look_for_copy(const struct blm_view *view, struct blm_shadow *s);
+bool blm_look_for_copy(const struct blm_view *view, struct blm_checkpoint *s);
 
 /* Of an original, the same; a copy has its epoch already. */
-void blm_look_at_epochs(const struct blm_view *view, struct blm_shadow *s);
+void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s);
 
 /* Such a copy goes on with the data that were copied: no image is to be looked for before a sync has made one, and nothing is removed. */
 void blm_say_torn(struct blm_view *view);

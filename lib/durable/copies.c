@@ -35,7 +35,7 @@ bool blm_is_copy(const struct blm_view *view)
 	return !number || load_acquire(&live_of(view)->original.word) != number;
 }
 
-int blm_shadow_is_whole(struct blm_view *view, const char *display, bool flush)
+int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flush)
 {
 	struct blm_live *live = live_of(view);
 	int r = 0;
@@ -48,24 +48,24 @@ int blm_shadow_is_whole(struct blm_view *view, const char *display, bool flush)
 }
 
 /* Of what the image has the block, or 0: of nothing that changed, or nobody knows. */
-static uint32_t image_epoch(const struct blm_shadow *s, uint64_t block)
+static uint32_t image_epoch(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
 
-	return blm_shadow_record(s, BLM_IMAGE, block, &r) ? le32toh(r.epoch) : 0;
+	return blm_checkpoint_record(s, BLM_IMAGE, block, &r) ? le32toh(r.epoch) : 0;
 }
 
 /*
  * The latest epoch that the records tell of, in full; where there is none later, that of the last sync. Records have the low half: more than a
  * few million later is long before.
  */
-static uint64_t latest_epoch(const struct blm_shadow *s)
+static uint64_t latest_epoch(const struct blm_checkpoint *s)
 {
 	enum { LATER = 1 << 24 };
 	uint64_t latest = s->epoch;
 
 	for (uint64_t b = 0; b < s->count; b++) {
-		uint32_t told[2] = { blm_shadow_home(s, b), image_epoch(s, b) };
+		uint32_t told[2] = { blm_checkpoint_home(s, b), image_epoch(s, b) };
 
 		for (int i = 0; i < 2; i++)
 			if (told[i] && (uint32_t)(told[i] - (uint32_t)latest) < LATER)
@@ -74,27 +74,27 @@ static uint64_t latest_epoch(const struct blm_shadow *s)
 	return latest;
 }
 
-bool blm_is_stale(const struct blm_shadow *s, uint64_t block)
+bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block)
 {
-	uint32_t home = blm_shadow_home(s, block);
+	uint32_t home = blm_checkpoint_home(s, block);
 	struct blm_block_record r;
 
 	if (!home || blm_in_journal(s, block))
 		return false;
-	if (blm_shadow_is_none(s, BLM_IMAGE, block))
+	if (blm_checkpoint_is_none(s, BLM_IMAGE, block))
 		return true;
-	return blm_shadow_record(s, BLM_IMAGE, block, &r) && is_later(home, le32toh(r.epoch));
+	return blm_checkpoint_record(s, BLM_IMAGE, block, &r) && is_later(home, le32toh(r.epoch));
 }
 
 /* The copier came when the journal's record was being written: it could have told of a home. */
-static bool is_half_read(const struct blm_shadow *s, uint64_t block)
+static bool is_half_read(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
 
-	return !blm_shadow_is_none(s, BLM_JOURNAL, block) && !blm_shadow_record(s, BLM_JOURNAL, block, &r);
+	return !blm_checkpoint_is_none(s, BLM_JOURNAL, block) && !blm_checkpoint_record(s, BLM_JOURNAL, block, &r);
 }
 
-static bool is_torn(const struct blm_view *view, const struct blm_shadow *s)
+static bool is_torn(const struct blm_view *view, const struct blm_checkpoint *s)
 {
 	if (load_acquire(&live_of(view)->original.word) == BLM_TORN || latest_epoch(s) > s->epoch)
 		return true;
@@ -107,21 +107,21 @@ static bool is_torn(const struct blm_view *view, const struct blm_shadow *s)
 bool blm_copy_was_changed(const struct blm_view *view)
 {
 	uint64_t original = load_acquire(&live_of(view)->original.word);
-	struct blm_shadow s;
+	struct blm_checkpoint s;
 
 	if (!original || original == BLM_TORN || !blm_is_copy(view))	/* 0: in memory, or before it has its first image */
 		return false;
-	s = blm_shadow_of(view);
+	s = blm_checkpoint_of(view);
 	for (uint64_t b = 0; b < s.count && !view->shows_image; b++) {
 		const uint8_t *synced = blm_synced_block(&s, b);
 
-		if (synced && memcmp(synced, s.part->bytes + b * BLM_BLOCK, blm_shadow_bytes(&s, b)))
+		if (synced && memcmp(synced, s.part->bytes + b * BLM_BLOCK, blm_checkpoint_bytes(&s, b)))
 			return true;
 	}
 	return view->shows_image;	/* until a writer has gone back to it, and goes on */
 }
 
-void blm_look_at_epochs(const struct blm_view *view, struct blm_shadow *s)
+void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s)
 {
 	if (!blm_is_copy(view))
 		s->epoch = latest_epoch(s);
@@ -133,7 +133,7 @@ void blm_say_torn(struct blm_view *view)
 	store_release(&live_of(view)->original.word, BLM_TORN);
 }
 
-bool blm_look_for_copy(const struct blm_view *view, struct blm_shadow *s)
+bool blm_look_for_copy(const struct blm_view *view, struct blm_checkpoint *s)
 {
 	if (blm_is_copy(view))
 		return is_torn(view, s);
@@ -141,16 +141,16 @@ bool blm_look_for_copy(const struct blm_view *view, struct blm_shadow *s)
 	return false;
 }
 
-int blm_shadow_mend_copy(struct blm_view *view, const char *display)
+int blm_checkpoint_mend_copy(struct blm_view *view, const char *display)
 {
 	struct blm_live *live = live_of(view);
-	struct blm_shadow s;
+	struct blm_checkpoint s;
 	uint64_t latest;
 	int r = 0;
 
 	if (!blm_is_copy(view))
 		return 0;
-	s = blm_shadow_of(view);
+	s = blm_checkpoint_of(view);
 	latest = latest_epoch(&s);
 	for (uint64_t b = 0; b < s.count; b++)
 		if (!blm_was_never_used(&s, b))

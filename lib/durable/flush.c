@@ -31,9 +31,9 @@ void blm_make_dirty(struct blm_view *view)
 	uint64_t from, to;
 
 	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
-	if (has_shadow(view)) {
-		touch_pages(view->image.map + view->shadow.records[BLM_IMAGE], view->image.map + view->shadow.blocks[BLM_JOURNAL]);
-		for (uint64_t at = 0; blm_shadow_next_noted(view, at, &from, &to); at = to)
+	if (has_checkpoint(view)) {
+		touch_pages(view->image.map + view->checkpoint.records[BLM_IMAGE], view->image.map + view->checkpoint.blocks[BLM_JOURNAL]);
+		for (uint64_t at = 0; blm_checkpoint_next_noted(view, at, &from, &to); at = to)
 			touch_pages(view->image.map + from, view->image.map + to);
 	}
 	for (unsigned i = 0; i < view->parts; i++) {

@@ -7,17 +7,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-bool blm_shadow_is_needed(const struct blm_view *view)
+bool blm_checkpoint_is_needed(const struct blm_view *view)
 {
 	struct blm_live *live = live_of(view);
 	struct blm_sync_record last = { 0 };
 
-	if (!view->whole.kind->shadow || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+	if (!view->whole.kind->checkpoint || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return false;
 	blm_last_sync(live, view->constant.uuid, &last);
 	if (load_acquire(&live->written.word) > le64toh(last.epoch))
 		return load_acquire(&live->boot.word) != blm_boot_number();
-	return has_shadow(view) && blm_copy_was_changed(view);
+	return has_checkpoint(view) && blm_copy_was_changed(view);
 }
 
 static int damaged(const char *display, uint64_t block)
@@ -56,7 +56,7 @@ static int cannot_read(const char *display)
 }
 
 /* Image and journal stay as they are: the next sync ends what one that was killed began. */
-static int take_back(struct blm_view *view, const struct blm_shadow *s, const char *display)
+static int take_back(struct blm_view *view, const struct blm_checkpoint *s, const char *display)
 {
 	for (uint64_t b = 0; b < s->count; b++) {
 		const uint8_t *from = blm_synced_block(s, b);
@@ -64,21 +64,21 @@ static int take_back(struct blm_view *view, const struct blm_shadow *s, const ch
 
 		if (!from)
 			return damaged(display, b);
-		if (memcmp(to, from, blm_shadow_bytes(s, b)))
-			memcpy(to, from, blm_shadow_bytes(s, b));
+		if (memcmp(to, from, blm_checkpoint_bytes(s, b)))
+			memcpy(to, from, blm_checkpoint_bytes(s, b));
 		s->part->marks[b] = 0;
 	}
 	return blm_sigbus_struck(view->image.map) ? cannot_read(display) : 0;
 }
 
-int blm_shadow_restore(struct blm_view *view, const char *display)
+int blm_checkpoint_restore(struct blm_view *view, const char *display)
 {
-	struct blm_shadow s;
+	struct blm_checkpoint s;
 	int r;
 
-	if (!has_shadow(view))
+	if (!has_checkpoint(view))
 		return no_image(display);
-	s = blm_shadow_of(view);
+	s = blm_checkpoint_of(view);
 	if (blm_look_for_copy(view, &s)) {
 		if (blm_sigbus_struck(view->image.map))
 			return cannot_read(display);
@@ -95,16 +95,16 @@ int blm_shadow_restore(struct blm_view *view, const char *display)
 }
 
 /* For this process only, a block of the journal in the place of the image's. -EAGAIN: who writes went back, and syncs at this moment. */
-static int show_block(const struct blm_view *view, const struct blm_shadow *s, uint64_t b, const uint8_t *from)
+static int show_block(const struct blm_view *view, const struct blm_checkpoint *s, uint64_t b, const uint8_t *from)
 {
 	uint8_t *to = s->blocks[BLM_IMAGE] + b * BLM_BLOCK;
 
-	memcpy(to, from, blm_shadow_bytes(s, b));
+	memcpy(to, from, blm_checkpoint_bytes(s, b));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return blm_in_journal(s, b) && !memcmp(to, from, blm_shadow_bytes(s, b)) ? 0 : -EAGAIN;
+	return blm_in_journal(s, b) && !memcmp(to, from, blm_checkpoint_bytes(s, b)) ? 0 : -EAGAIN;
 }
 
-static int own_pages(const struct blm_view *view, const struct blm_shadow *s, const char *display)
+static int own_pages(const struct blm_view *view, const struct blm_checkpoint *s, const char *display)
 {
 	size_t above = (uintptr_t)s->blocks[BLM_IMAGE] % (size_t)getpagesize();		/* of the system's pages, which can be larger than ours */
 	uint8_t *from = s->blocks[BLM_IMAGE] - above;
@@ -118,7 +118,7 @@ static int own_pages(const struct blm_view *view, const struct blm_shadow *s, co
 	return 0;
 }
 
-static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, const char *display)
+static int show_blocks(const struct blm_view *view, const struct blm_checkpoint *s, const char *display)
 {
 	bool own = false;
 	int r = 0;
@@ -140,21 +140,21 @@ static int show_blocks(const struct blm_view *view, const struct blm_shadow *s, 
 }
 
 /* The image in the place of the data, and over it what the journal has. The kind's own words are of later data. -EAGAIN: it is not needed now. */
-int blm_shadow_show(struct blm_view *view, const char *display)
+int blm_checkpoint_show(struct blm_view *view, const char *display)
 {
 	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
 	struct blm_sync_record last = { 0 };
-	struct blm_shadow s;
+	struct blm_checkpoint s;
 	int r;
 
-	if (!has_shadow(view))
+	if (!has_checkpoint(view))
 		return no_image(display);
-	s = blm_shadow_of(view);
+	s = blm_checkpoint_of(view);
 	if (blm_look_for_copy(view, &s)) {		/* or a writer did meanwhile what the caller looks for */
 		if (blm_sigbus_struck(view->image.map))
 			return cannot_read(display);
 		view->part[0].cut = view->whole.cut = true;
-		return blm_shadow_is_needed(view) ? 0 : -EUCLEAN;
+		return blm_checkpoint_is_needed(view) ? 0 : -EUCLEAN;
 	}
 	r = show_blocks(view, &s, display);
 	if (r < 0)
@@ -169,5 +169,5 @@ int blm_shadow_show(struct blm_view *view, const char *display)
 	view->shows_image = true;
 	/* A copy's data can differ because somebody adds to them at this moment: who does has raised `written` before, and it is no more needed. */
 	full_fence();
-	return blm_shadow_is_needed(view) ? 0 : -EAGAIN;
+	return blm_checkpoint_is_needed(view) ? 0 : -EAGAIN;
 }

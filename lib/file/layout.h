@@ -51,7 +51,7 @@ static inline uint64_t blm_epoch_after(uint64_t epoch)
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,
 	BLM_FLAG_SEALED = 1 << 1,
-	BLM_FLAG_SHADOW = 1 << 2,	/* behind its only part lies a second image of it, struct blm_shadow_layout */
+	BLM_FLAG_CHECKPOINT = 1 << 2,	/* behind its only part lies a second image of it, struct blm_checkpoint_layout */
 };
 
 /* What makes two filters combinable: all of it, and the template id is a hash of it (up to the last seed in use). */
@@ -268,7 +268,7 @@ static inline uint64_t blocksum_bytes(uint64_t bytes)
 }
 
 /*
- * BLM_FLAG_SHADOW: behind the part lies its image, and behind that the journal: for each a record for each block, then the blocks,
+ * BLM_FLAG_CHECKPOINT: behind the part lies its image, and behind that the journal: for each a record for each block, then the blocks,
  * all four beginning at multiples of a page. Offsets in the file.
  *
  *   image    the data as of the sync record before the last, or of the last. A block that was never changed is zeros and has no record.
@@ -280,14 +280,14 @@ static inline uint64_t blocksum_bytes(uint64_t bytes)
  */
 enum { BLM_IMAGE, BLM_JOURNAL };
 
-struct blm_shadow_layout {
+struct blm_checkpoint_layout {
 	uint64_t data, data_end, records[2], blocks[2], end;
 };
 
-static inline struct blm_shadow_layout shadow_layout(uint64_t part_offset, uint64_t bytes)
+static inline struct blm_checkpoint_layout checkpoint_layout(uint64_t part_offset, uint64_t bytes)
 {
 	uint64_t records = round_up(blocks_of_part(bytes) * sizeof(struct blm_block_record), BLM_PAGE);
-	struct blm_shadow_layout at = { .data = part_offset, .data_end = part_offset + bytes, .end = round_up(part_offset + bytes, BLM_PAGE) };
+	struct blm_checkpoint_layout at = { .data = part_offset, .data_end = part_offset + bytes, .end = round_up(part_offset + bytes, BLM_PAGE) };
 
 	for (int i = 0; i < 2; i++) {
 		at.records[i] = at.end;

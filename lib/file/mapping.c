@@ -273,11 +273,11 @@ static int check_shadow(const struct blm_contents *c, uint64_t file_bytes, const
 	const struct blm_part_entry *e = &c->part[0];
 	uint64_t bytes = le64toh(e->bytes);
 
-	if (!(le64toh(c->constant.flags) & BLM_FLAG_SHADOW))
+	if (!(le64toh(c->constant.flags) & BLM_FLAG_CHECKPOINT))
 		return 0;
 	if (c->parts > 1)
 		return blm_fail(-EBADMSG, "%s: %u parts, and a second image, which only a filter of one part has", path, c->parts);
-	if (bytes > file_bytes || shadow_layout(le64toh(e->offset), bytes).end > file_bytes)	/* offset and bytes are each at most that */
+	if (bytes > file_bytes || checkpoint_layout(le64toh(e->offset), bytes).end > file_bytes)	/* offset and bytes are each at most that */
 		return blm_fail(-ENODATA, "%s: the second image of its data ends behind byte %llu, the file there: it was cut: put a copy in its place, or "
 				"make it anew from its keys", path,
 				(unsigned long long)file_bytes);

@@ -49,8 +49,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	ret->end = le64toh(c->part[c->parts - 1].offset) + le64toh(c->part[c->parts - 1].bytes);
-	if (le64toh(c->constant.flags) & BLM_FLAG_SHADOW)	/* it has one part */
-		ret->behind = shadow_layout(le64toh(c->part[0].offset), le64toh(c->part[0].bytes)).end;
+	if (le64toh(c->constant.flags) & BLM_FLAG_CHECKPOINT)	/* it has one part */
+		ret->behind = checkpoint_layout(le64toh(c->part[0].offset), le64toh(c->part[0].bytes)).end;
 	ret->counted = true;
 	ret->keys_estimated = header->live.inexact.word != 0;
 	for (int i = 0; i < BLM_OWN; i++)
@@ -71,7 +71,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 		r = blm_constant_begin(&header->constant, display);
 	if (r < 0)
 		return r;
-	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_SHADOW);	/* the records of its blocks stay behind, and the second image */
+	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_CHECKPOINT);	/* the records of its blocks stay behind, and the second image */
 	blm_template_id(&header->constant.template, header->constant.template_id);
 	memcpy(header->part, c->part, c->parts * sizeof(*c->part));
 	blm_header_finish(header, c->parts);

@@ -173,11 +173,11 @@ static int restore(struct blm_filter *f, struct blm_view *view)
 	r = blm_lock_syncing(view);
 	if (r == 0) {
 		r = blm_ofd_lock(fd, BLM_LOCK_WRITE, true);
-		if (r == 0 && blm_shadow_is_needed(view)) {
+		if (r == 0 && blm_checkpoint_is_needed(view)) {
 			enum blm_state state = state_of(load_acquire(&live_of(view)->state.word));
 
 			set_state(view, BLM_REPLACING);
-			r = blm_shadow_restore(view, f->place.display);
+			r = blm_checkpoint_restore(view, f->place.display);
 			set_state(view, state);
 		}
 		set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER : load_acquire(&live_of(view)->state.word));
@@ -240,9 +240,9 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 		r = mend_epoch(view, f->place.display);
 	if (r == 0)
 		r = note_cut(view, f->place.display, f->write);
-	if (r == 0 && blm_shadow_is_needed(view))
-		r = f->write ? restore(f, view) : blm_shadow_show(view, f->place.display);
-	if (!f->write && (r == -EAGAIN || (r == -EUCLEAN && !blm_shadow_is_needed(view)))) {	/* a writer does, or did, and syncs change the image again */
+	if (r == 0 && blm_checkpoint_is_needed(view))
+		r = f->write ? restore(f, view) : blm_checkpoint_show(view, f->place.display);
+	if (!f->write && (r == -EAGAIN || (r == -EUCLEAN && !blm_checkpoint_is_needed(view)))) {	/* a writer does, or did, and syncs change the image again */
 		blm_view_free(view);
 		return blm_view_open(ret, f);
 	}

@@ -18,7 +18,7 @@ static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, 
 		&& (view->image.fd < 0 || blm_ofd_held(view->image.fd, BLM_LOCK_REPLACE));
 	int r = state == seen && !behind ? 1 : blm_is_at_place(f, view);
 
-	if (r == 1 && !behind && !(view->shows_image && !blm_shadow_is_needed(view)) && load_acquire(&live_of(view)->parts.word) == view->parts) {
+	if (r == 1 && !behind && !(view->shows_image && !blm_checkpoint_is_needed(view)) && load_acquire(&live_of(view)->parts.word) == view->parts) {
 		if (!under_way)
 			set_seen(view, state);
 		*ret_changed = false;

@@ -13,7 +13,7 @@
 /* Space that is gone from under the map, data and all, is not to be found out by writing back. */
 static int check_size(const struct blm_filter *f, const struct blm_view *view)
 {
-	uint64_t end = has_shadow(view) ? view->image.bytes : blm_view_end(view);	/* behind that lies what somebody began to append */
+	uint64_t end = has_checkpoint(view) ? view->image.bytes : blm_view_end(view);	/* behind that lies what somebody began to append */
 	struct stat st;
 
 	if (fstat(view->image.fd, &st) < 0)
@@ -63,8 +63,8 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 		blm_make_dirty(view);
 	if (view->whole.kind->settle)
 		view->whole.kind->settle(&view->whole);
-	if (has_shadow(view) && !f->place.memory)
-		r = blm_shadow_take(view, epoch, f->place.display);
+	if (has_checkpoint(view) && !f->place.memory)
+		r = blm_checkpoint_take(view, epoch, f->place.display);
 	if (r == 0) {
 		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
 		store_release(&live->flushing.word, 0);
@@ -103,10 +103,10 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	struct blm_seen seen = { 0 };
 	int r = check_size(f, view);
 
-	if (r == 0 && has_shadow(view) && !f->place.memory) {
-		r = blm_shadow_mend_copy(view, f->place.display);
+	if (r == 0 && has_checkpoint(view) && !f->place.memory) {
+		r = blm_checkpoint_mend_copy(view, f->place.display);
 		if (r == 0)
-			r = blm_shadow_finish_killed(view, f->place.display);
+			r = blm_checkpoint_finish_killed(view, f->place.display);
 	}
 	epoch = load_acquire(&live->epoch.word);
 	record.epoch = htole64(epoch);
@@ -122,19 +122,19 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 		r = write_all(f, view, &seen, &record);
 		if (r < 0) {
 			blm_blocksum_look_again(view, &seen);
-			if (has_shadow(view))
-				blm_shadow_again(view, epoch);
+			if (has_checkpoint(view))
+				blm_checkpoint_again(view, epoch);
 			if (blm_check_struck(view, f->place.display) == 0)
 				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
 						"the next sync writes all of it again", f->place.display, strerror(-r));
 		}
 	}
-	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_finish(view, f->place.display);
+	if (r == 0 && has_checkpoint(view) && !f->place.memory)
+		r = blm_checkpoint_finish(view, f->place.display);
 	if (r == 0)
 		r = blm_check_struck(view, f->place.display);
-	if (r == 0 && has_shadow(view) && !f->place.memory)
-		r = blm_shadow_is_whole(view, f->place.display, true);
+	if (r == 0 && has_checkpoint(view) && !f->place.memory)
+		r = blm_checkpoint_is_whole(view, f->place.display, true);
 	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
 	blm_seen_free(&seen);
 	*ret = record;

@@ -240,7 +240,7 @@ static int become_writer(struct blm_filter *f, struct blm_view *view)
 	const struct blm_kind *kind = view->whole.kind;
 	int r = kind->lone_writer ? blm_lock_writing(view, true) : 0;
 
-	if (r == 0 && kind->shadow && !f->place.memory) {
+	if (r == 0 && kind->checkpoint && !f->place.memory) {
 		r = announce(f, view);
 		if (r < 0)
 			blm_unlock_writing(view);

@@ -205,7 +205,7 @@ static int run_listed(struct blm_filter *f, struct blm_view *view, const struct 
 /* A fingerprint could be another key's, which was moved. */
 static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 {
-	if (!view->whole.kind->shadow || !is_cut(&view->whole))
+	if (!view->whole.kind->checkpoint || !is_cut(&view->whole))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
 			"and takes keys, but gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew from its keys",

@@ -383,5 +383,5 @@ const struct blm_kind blm_kind_cuckoo = {
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .contains_many = contains_many, .describe = describe,
-	.fills = true, .lone_writer = true, .shadow = true,
+	.fills = true, .lone_writer = true, .checkpoint = true,
 };

@@ -271,5 +271,5 @@ const struct blm_kind blm_kind_iblt = {
 	.differ = differ, .difference_of = difference_of, .differences = blm_iblt_differences,
 	.describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe,
-	.holds_keys = true, .lone_writer = true, .shadow = true,
+	.holds_keys = true, .lone_writer = true, .checkpoint = true,
 };

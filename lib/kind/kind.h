@@ -306,7 +306,7 @@ struct blm_kind {
 	 * A file with some pages of now and some of then may lack keys that are in both: so its file has an image of the data as the last
 	 * sync found them (checkpoint.c). Its own words say nothing that is needed after a power cut, and changes are marked before they are made.
 	 */
-	bool shadow;
+	bool checkpoint;
 };
 
 /* The bits of each word that are left over by cells_in_words. */

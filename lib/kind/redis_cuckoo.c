@@ -537,5 +537,5 @@ const struct blm_kind blm_kind_redis_cuckoo = {
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle, .get = get,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .describe = describe,
-	.hash_bits = 64, .fills = true, .lone_writer = true, .shadow = true,
+	.hash_bits = 64, .fills = true, .lone_writer = true, .checkpoint = true,
 };

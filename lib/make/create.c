@@ -199,7 +199,7 @@ static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params 
 	for (unsigned i = 0; i < (kind->parts ? kind->parts(whole) : 1); i++)
 		if (!kind->compose || kind->compose(whole, i, &part))
 			end = blm_part_at(end, part.shape.bytes) + part.shape.bytes;
-	return kind->shadow && !p->no_shadow ? shadow_layout(end - whole->bytes, whole->bytes).end : end;
+	return kind->checkpoint && !p->no_checkpoint ? checkpoint_layout(end - whole->bytes, whole->bytes).end : end;
 }
 
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params)
@@ -345,7 +345,7 @@ int blm_making_choose(struct blm_making *ret, struct blm_choice *ret_choice, con
 
 	if (r < 0)
 		return r;
-	*ret = (struct blm_making){ .of = ret_choice->kind, .mode = params->mode, .sparse = params->sparse, .no_shadow = params->no_shadow };
+	*ret = (struct blm_making){ .of = ret_choice->kind, .mode = params->mode, .sparse = params->sparse, .no_checkpoint = params->no_checkpoint };
 	r = blm_making_size(ret, ret_choice);
 	if (r == 0)
 		r = set_family(ret, ret_choice->family, &ret_choice->params, secret);

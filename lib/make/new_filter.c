@@ -18,7 +18,7 @@ void blm_making_like(struct blm_making *ret, const struct blm_view *view)
 		.capacity = le64toh(view->constant.capacity),
 		.rate = blm_double_of(le64toh(view->constant.rate)),
 		.sparse = le64toh(view->constant.flags) & BLM_FLAG_SPARSE,
-		.no_shadow = !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED)),
+		.no_checkpoint = !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED)),
 		.origin = le32toh(view->constant.origin), .origin_bytes = le32toh(view->constant.origin_bytes),
 		.secret = view->hasher.secret,
 	};
@@ -77,7 +77,7 @@ static int set_constant(struct blm_constant *c, const struct blm_making *making,
 	c->capacity = htole64(making->capacity);
 	c->rate = htole64(blm_bits_of(making->rate));
 	c->flags = htole64((making->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
-			   | (making->of->shadow && !sealed && !making->no_shadow ? BLM_FLAG_SHADOW : 0));
+			   | (making->of->checkpoint && !sealed && !making->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
 	c->template = making->template;
 	c->template.kind = htole32(making->of->id);
 	c->template.cells = htole64(whole->cells);
@@ -110,11 +110,11 @@ static void set_header(struct blm_header *header, const struct blm_making *makin
 static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts, bool sparse, const char *display)
 {
 	uint64_t offset = le64toh(header->part[parts - 1].offset), bytes = le64toh(header->part[parts - 1].bytes);
-	struct blm_shadow_layout shadow = shadow_layout(offset, bytes);
+	struct blm_checkpoint_layout checkpoint = checkpoint_layout(offset, bytes);
 
-	if (!(le64toh(header->constant.flags) & BLM_FLAG_SHADOW))
+	if (!(le64toh(header->constant.flags) & BLM_FLAG_CHECKPOINT))
 		return blm_new_file_size(file, offset + bytes, sparse, display);
-	return blm_new_file_size(file, shadow.end, sparse, display);
+	return blm_new_file_size(file, checkpoint.end, sparse, display);
 }
 
 static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_making *making, struct blm_header *header)
@@ -170,8 +170,8 @@ static int publish(struct blm_unborn *unborn, const struct blm_place *place, con
 {
 	int r = blm_blocksum_new(unborn->view);
 
-	if (r == 0 && has_shadow(unborn->view) && !place->memory)	/* memory has no power cuts but its last */
-		r = blm_shadow_new(unborn->view);
+	if (r == 0 && has_checkpoint(unborn->view) && !place->memory)	/* memory has no power cuts but its last */
+		r = blm_checkpoint_new(unborn->view);
 	if (r < 0)
 		return r;
 	if (blm_sigbus_struck(unborn->view->image.map))

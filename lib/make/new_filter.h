@@ -18,7 +18,7 @@ struct blm_making {
 	unsigned parts;
 	uint64_t capacity;
 	double rate;
-	bool sparse, sealed, no_shadow;
+	bool sparse, sealed, no_checkpoint;
 	uint32_t origin, origin_bytes;	/* as in struct blm_constant */
 	uint8_t origin_head[BLM_ORIGIN_BYTES];
 	unsigned mode;

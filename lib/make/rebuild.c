@@ -11,7 +11,7 @@ struct old {
 	struct blm_info info;
 	uint8_t *secret;
 	char *options;		/* all that were told, the last one of a name counts */
-	bool no_shadow;		/* though its kind has one */
+	bool no_checkpoint;		/* though its kind has one */
 };
 
 /* Theirs, in memory that is not dumped. */
@@ -34,7 +34,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	view = current_view(f);
 	if (view->secret)
 		blm_secret_copy(ret->secret, view->secret);
-	ret->no_shadow = view->whole.kind->shadow && !(le64toh(view->constant.flags) & (BLM_FLAG_SHADOW | BLM_FLAG_SEALED));
+	ret->no_checkpoint = view->whole.kind->checkpoint && !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;
 }
@@ -103,7 +103,7 @@ static void with_old(struct blm_params *p, const struct old *old)
 	if (!(p->rate > 0) && !p->cells)
 		p->rate = rate_of(old);
 	p->sparse |= info->sparse;
-	p->no_shadow |= old->no_shadow;
+	p->no_checkpoint |= old->no_checkpoint;
 	if (is_planned_whole(p->format))
 		return;
 	/* so that the other program takes the new one, too; with its options, if it can */

@@ -15,7 +15,7 @@ int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_pl
 {
 	int r = place->memory ? 0 : blm_know_boot_at(place);
 
-	if (r < 0 || (!kind->shadow && !kind->minds_cuts) || sealed || place->memory || blm_boot_number() != BLM_NO_BOOT)
+	if (r < 0 || (!kind->checkpoint && !kind->minds_cuts) || sealed || place->memory || blm_boot_number() != BLM_NO_BOOT)
 		return r;
 	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by which a power cut is noticed, and "
 			"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here; till then it can be read, or be made sealed",

@@ -64,7 +64,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		.keys = entry->keys, .keys_estimated = entry->keys_estimated,
 		.created = le64toh(c->created), .synced = entry->synced,
 		.bytes = entry->file_bytes, .data_bytes = entry->data_bytes,
-		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_SHADOW ? entry->data_bytes : 0,
+		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_CHECKPOINT ? entry->data_bytes : 0,
 		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE, .sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
 		.unchecked = !kind->only_sets && !(le64toh(c->flags) & BLM_FLAG_SEALED),
 		.can = blm_kind_can(kind),
@@ -164,7 +164,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
-		if (view->whole.kind->shadow && is_cut(&view->whole)) {
+		if (view->whole.kind->checkpoint && is_cut(&view->whole)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
 			ret->caution = "a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
 				       "and gives none up; blm_rebuild() makes it anew from its keys";

@@ -43,7 +43,7 @@ static int read_header(const struct blm_store *s, const struct blm_info *info, s
 /* After a power cut the second image is the filter, with its count, until a writer restored it. */
 static bool is_as_synced(const struct blm_header *header, const struct blm_sync_record *last)
 {
-	return le64toh(header->constant.flags) & BLM_FLAG_SHADOW
+	return le64toh(header->constant.flags) & BLM_FLAG_CHECKPOINT
 	    && load_acquire(&header->live.written.word) > le64toh(last->epoch)
 	    && load_acquire(&header->live.boot.word) != blm_boot_number();
 }

@@ -17,8 +17,8 @@ static struct blm_image image_of(const struct blm_view *view)
 {
 	struct blm_image image = view->image;
 
-	if (has_shadow(view))
-		image.bytes = view->shadow.data_end;
+	if (has_checkpoint(view))
+		image.bytes = view->checkpoint.data_end;
 	return image;
 }
 

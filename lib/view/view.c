@@ -59,7 +59,7 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 		r = blm_view_set_whole(view, contents, display);
 	if (r == 0)
 		r = blm_view_check_template(view, display);
-	view->shadow = shadow_layout(le64toh(contents->part[0].offset), le64toh(contents->part[0].bytes));
+	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset), le64toh(contents->part[0].bytes));
 	view->hash_id = blm_hash_id_of(&view->constant.template);
 	return r < 0 ? r : blm_view_load(view, 0, display);
 }

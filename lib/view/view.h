@@ -32,7 +32,7 @@ struct blm_view {
 	_Atomic uint64_t waits;		/* for that, as far as they were counted */
 	struct blm_part part[BLM_PARTS_MAX];
 	unsigned parts;
-	struct blm_shadow_layout shadow;	/* of a file with BLM_FLAG_SHADOW */
+	struct blm_checkpoint_layout checkpoint;	/* of a file with BLM_FLAG_CHECKPOINT */
 	struct blm_part whole;		/* the filter: its only part, or what its parts are together; ask and change this */
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
 	pthread_mutex_t syncing;	/* BLM_LOCK_SYNC of this file, among this handle's threads */
@@ -72,9 +72,9 @@ static inline uint8_t *marks_of(const struct blm_part *part)
 	return (uint8_t *)(records_of(part) + blocks_of_part(part->shape.bytes));
 }
 
-static inline bool has_shadow(const struct blm_view *view)
+static inline bool has_checkpoint(const struct blm_view *view)
 {
-	return le64toh(view->constant.flags) & BLM_FLAG_SHADOW;
+	return le64toh(view->constant.flags) & BLM_FLAG_CHECKPOINT;
 }
 
 static inline struct blm_live *live_of(const struct blm_view *view)

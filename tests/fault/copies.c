@@ -145,7 +145,7 @@ END_TEST
 START_TEST(what_a_copy_was_found_to_have_when_it_was_synced_it_has_after_a_power_cut_whatever_its_marks_said)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false);
-	uint64_t data = current_view(f)->shadow.data;
+	uint64_t data = current_view(f)->checkpoint.data;
 
 	add_all(f, 0, 380000);
 	OK(blm_sync(f));
@@ -163,7 +163,7 @@ START_TEST(a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synce
 {
 	struct blm_filter *f = make_cuckoo(400000, 0.001, false), *reader, *writer;
 	const struct blm_view *view = current_view(f);
-	uint64_t quarter = view->shadow.data + view->part[0].shape.bytes / 4;
+	uint64_t quarter = view->checkpoint.data + view->part[0].shape.bytes / 4;
 	uint64_t number = 363000;
 
 	add_all(f, 0, 360000);
@@ -195,7 +195,7 @@ static uint64_t stands_at;
 /* The copier goes on when the image is about to be written back. */
 static void copy_the_rest(const void *at, size_t bytes)
 {
-	if (at != seen->image.map + seen->shadow.records[BLM_IMAGE])
+	if (at != seen->image.map + seen->checkpoint.records[BLM_IMAGE])
 		return;
 	copy_part("a", "copy", stands_at, UINT64_MAX);
 	on_write_back = NULL;
@@ -206,7 +206,7 @@ START_TEST(a_copier_who_waits_between_two_pages_of_the_journals_records_gets_no_
 	struct blm_filter *f = make_cuckoo(4700000, 2e-9, true);
 
 	seen = current_view(f);
-	stands_at = seen->shadow.records[BLM_JOURNAL] + BLM_PAGE;
+	stands_at = seen->checkpoint.records[BLM_JOURNAL] + BLM_PAGE;
 	ck_assert_uint_gt(blocks_of_part(seen->whole.shape.bytes), BLM_PAGE / sizeof(struct blm_block_record));
 	add_all(f, 0, 20000);
 	OK(blm_sync(f));
@@ -244,7 +244,7 @@ START_TEST(a_copy_whose_journal_had_its_blocks_no_more_opens_and_lacks_nothing)
 	struct blm_filter *f = make_cuckoo(50000, 1e-6, true);
 
 	seen = current_view(f);
-	stands_at = seen->shadow.blocks[BLM_JOURNAL];
+	stands_at = seen->checkpoint.blocks[BLM_JOURNAL];
 	add_all(f, 0, 30000);
 	OK(blm_sync(f));
 	add_all(f, 30000, 40000);
@@ -264,7 +264,7 @@ END_TEST
 START_TEST(a_copy_of_a_copy_that_is_made_while_that_is_opened_after_a_start_of_the_machine_lacks_nothing)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false), *copy;
-	uint64_t image = current_view(f)->shadow.blocks[BLM_IMAGE] + BLM_BLOCK, journal = current_view(f)->shadow.records[BLM_JOURNAL];
+	uint64_t image = current_view(f)->checkpoint.blocks[BLM_IMAGE] + BLM_BLOCK, journal = current_view(f)->checkpoint.records[BLM_JOURNAL];
 
 	add_all(f, 0, 380000);
 	OK(blm_sync(f));
@@ -297,7 +297,7 @@ static void copy_as_the_power_leaves_it(const void *at, size_t bytes)
 START_TEST(a_torn_copy_whose_power_fails_in_its_first_sync_is_still_one)
 {
 	struct blm_filter *f = make_cuckoo(400000, 1e-6, false), *copy;
-	uint64_t half = current_view(f)->shadow.blocks[BLM_IMAGE] + 9 * BLM_BLOCK;
+	uint64_t half = current_view(f)->checkpoint.blocks[BLM_IMAGE] + 9 * BLM_BLOCK;
 
 	add_all(f, 0, 380000);
 	OK(blm_sync(f));

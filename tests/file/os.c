@@ -301,7 +301,7 @@ END_TEST
 /* Its data are good, but for what a power cut may have done. */
 START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost)
 {
-	const struct blm_params params = { .kind = "cuckoo", .capacity = 100, .no_shadow = true };
+	const struct blm_params params = { .kind = "cuckoo", .capacity = 100, .no_checkpoint = true };
 	const char *path = a_path();
 	struct blm_filter *f;
 

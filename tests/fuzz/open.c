@@ -53,10 +53,10 @@ static const struct blm_params bases[] = {
 	{ .kind = "approximator", .capacity = 50, .rate = 0.05 },
 	{ .kind = "approximator", .cells = 100, .probes = 3, .options = "bits=21,lattice=min" },
 	{ .kind = "cuckoo", .cells = 200, .rate = 0.01 },
-	{ .kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_shadow = true },
+	{ .kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true },
 	{ .kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1" },
 	{ .kind = "iblt", .capacity = 10, .options = "key-bytes=40" },
-	{ .kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_shadow = true },
+	{ .kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_checkpoint = true },
 	{ .kind = "stable", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2" },
 	{ .kind = "scalable", .capacity = 10, .rate = 0.05 },
 	{ .kind = "removable", .capacity = 50, .rate = 0.05 },
@@ -64,7 +64,7 @@ static const struct blm_params bases[] = {
 	{ .kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=2,span=60" },
 	{ .kind = "attenuated", .capacity = 50, .rate = 0.1, .options = "depth=3" },
 	{ .kind = "redis-cuckoo", .cells = 96, .options = "bucket-size=3,expansion=2" },
-	{ .kind = "redis-cuckoo", .capacity = 100, .rate = 0.05, .no_shadow = true },
+	{ .kind = "redis-cuckoo", .capacity = 100, .rate = 0.05, .no_checkpoint = true },
 };
 static const uint8_t secret[BLM_SECRET_BYTES] = "a fuzzer's own";
 static uint8_t *base[BASES_MAX];
@@ -191,14 +191,14 @@ static void mend_records(struct blm_header *h, size_t bytes, unsigned choices)
 {
 	uint64_t at = le64toh(h->part[0].offset), data = le64toh(h->part[0].bytes), first = data < BLM_BLOCK ? data : BLM_BLOCK;
 	uint8_t *start = (uint8_t *)h;
-	struct blm_shadow_layout shadow;
+	struct blm_checkpoint_layout checkpoint;
 
 	if (at % BLM_PART_ALIGN || at > bytes || data > bytes - at || blocksum_bytes(data) > at || !data)
 		return;
 	mend_record((struct blm_block_record *)(start + at - blocksum_bytes(data)), 0, start + at, first, choices & MEND_BLOCK, h->constant.uuid);
-	shadow = shadow_layout(at, data);
-	for (unsigned i = 0; i < 2 && shadow.end <= bytes; i++)
-		mend_record((struct blm_block_record *)(start + shadow.records[i]), BLM_PARTS_MAX + i, start + shadow.blocks[i], first,
+	checkpoint = checkpoint_layout(at, data);
+	for (unsigned i = 0; i < 2 && checkpoint.end <= bytes; i++)
+		mend_record((struct blm_block_record *)(start + checkpoint.records[i]), BLM_PARTS_MAX + i, start + checkpoint.blocks[i], first,
 			    choices & MEND_BLOCK, h->constant.uuid);
 }
 

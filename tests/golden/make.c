@@ -84,7 +84,7 @@ static const struct golden goldens[] = {
 	{ "fuse-siphash", { .kind = "fuse", .hash = "siphash", .rate = 0.05, .secret = secret }, .more = 40 },
 	{ "bloomier-xxh3", { .kind = "bloomier", .hash = "xxh3" }, .seed = 25, .more = 300 },
 	{ "bloomier-wide", { .kind = "bloomier", .hash = "xxh3", .probes = 4, .options = "check-bits=5,value-bits=64" }, .seed = 41, .more = 1 },	/* by the seed 2 */
-	{ "iblt-xxh3", { .kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_shadow = true }, .seed = 26, .longest = 33, .synced = true },
+	{ "iblt-xxh3", { .kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_checkpoint = true }, .seed = 26, .longest = 33, .synced = true },
 	{ "iblt-siphash", { .kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65" }, .longest = 65, .more = 1, .sealed = true },
 	{ "attenuated", { .kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4" },
 	  .more = 90, .levels = 4 },

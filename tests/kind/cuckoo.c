@@ -624,7 +624,7 @@ bool __wrap_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], s
 		OK(blm_open(&who_writes, NULL, what_is_written, true));
 		OK(blm_add(who_writes, "new", 3));
 		view = current_view(who_writes);
-		memset(view->image.map + view->shadow.blocks[BLM_IMAGE], 'x', 64);
+		memset(view->image.map + view->checkpoint.blocks[BLM_IMAGE], 'x', 64);
 	}
 	return found;
 }
@@ -660,7 +660,7 @@ static uint64_t image_epoch(const struct blm_filter *f)
 {
 	const struct blm_view *view = current_view(f);
 
-	return le32toh(((const struct blm_block_record *)(view->image.map + view->shadow.records[BLM_IMAGE]))->epoch);
+	return le32toh(((const struct blm_block_record *)(view->image.map + view->checkpoint.records[BLM_IMAGE]))->epoch);
 }
 
 /* Its record is in memory only. After a power cut the disk would have that of the sync before, and must have its image. */
@@ -761,7 +761,7 @@ static void die_in_sync(const char *path, bool recorded)
 	MUST(blm_open(&f, NULL, path, true) == 0);
 	view = current_view(f);
 	epoch = load_acquire(&live_of(view)->epoch.word);
-	MUST(blm_shadow_take(view, epoch, path) == 0);
+	MUST(blm_checkpoint_take(view, epoch, path) == 0);
 	if (recorded) {
 		struct blm_sync_record record = { .epoch = htole64(epoch), .keys = htole64(blm_counted_keys(view)) };
 
@@ -862,7 +862,7 @@ START_TEST(a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut)
 	for (uint64_t i = 0; i < 20000; i++)
 		OK(blm_add(f, &i, 8));
 	die_in_sync_of(f, true);
-	put_damage(f, current_view(f)->shadow.blocks[BLM_JOURNAL] + 100);
+	put_damage(f, current_view(f)->checkpoint.blocks[BLM_JOURNAL] + 100);
 	OK(blm_add(f, "x", 1));
 	is_refused_after_a_power_cut(f);
 	blm_close(f);
@@ -876,7 +876,7 @@ START_TEST(a_damaged_record_in_a_journal_is_forgotten_by_the_next_sync)
 	for (uint64_t i = 0; i < 20000; i++)
 		OK(blm_add(f, &i, 8));
 	die_in_sync_of(f, false);
-	put_damage(f, current_view(f)->shadow.records[BLM_JOURNAL]);
+	put_damage(f, current_view(f)->checkpoint.records[BLM_JOURNAL]);
 	OK(blm_sync(f));
 	ck_assert_uint_eq(found(f, 0, 20000), 20000);
 	OK(blm_add(f, "x", 1));
@@ -895,7 +895,7 @@ START_TEST(a_damaged_block_of_a_journal_is_noted_again_by_the_next_sync)
 	for (uint64_t i = 20000; i < 40000; i++)
 		OK(blm_add(f, &i, 8));
 	die_in_sync_of(f, true);
-	put_damage(f, current_view(f)->shadow.blocks[BLM_JOURNAL] + 100);
+	put_damage(f, current_view(f)->checkpoint.blocks[BLM_JOURNAL] + 100);
 	OK(blm_sync(f));
 	OK(blm_add(f, "x", 1));
 	cut(f->place.display, f);
@@ -921,8 +921,8 @@ START_TEST(a_block_of_the_image_without_a_record_is_believed_only_if_it_was_neve
 		OK(blm_add(f, &i, 8));
 	die_in_sync_of(f, true);
 	OK(blm_add(f, "x", 1));
-	memset(view->image.map + view->shadow.records[BLM_IMAGE], 0, sizeof(struct blm_block_record));
-	put_damage(f, view->shadow.records[BLM_JOURNAL]);
+	memset(view->image.map + view->checkpoint.records[BLM_IMAGE], 0, sizeof(struct blm_block_record));
+	put_damage(f, view->checkpoint.records[BLM_JOURNAL]);
 	is_refused_after_a_power_cut(f);
 	blm_close(f);
 }
@@ -935,7 +935,7 @@ START_TEST(a_damaged_record_of_the_image_is_found_by_verify_and_refused_after_a_
 	for (uint64_t i = 0; i < 40000; i++)
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
-	put_damage(f, current_view(f)->shadow.records[BLM_IMAGE]);
+	put_damage(f, current_view(f)->checkpoint.records[BLM_IMAGE]);
 	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 1);
 	OK(blm_add(f, "new", 3));
 	is_refused_after_a_power_cut(f);
@@ -1087,12 +1087,12 @@ enum { OLDER, NO_RECORD, OF_BOTH, TEARINGS };
 
 static void tear_image(struct blm_view *view, const uint8_t *block, const struct blm_block_record *record, int how)
 {
-	struct blm_block_record *to = (struct blm_block_record *)(view->image.map + view->shadow.records[BLM_IMAGE]);
+	struct blm_block_record *to = (struct blm_block_record *)(view->image.map + view->checkpoint.records[BLM_IMAGE]);
 
 	if (how != OF_BOTH)
-		memcpy(view->image.map + view->shadow.blocks[BLM_IMAGE], block, BLM_BLOCK);
+		memcpy(view->image.map + view->checkpoint.blocks[BLM_IMAGE], block, BLM_BLOCK);
 	else
-		memcpy(view->image.map + view->shadow.blocks[BLM_IMAGE], "damage", 6);
+		memcpy(view->image.map + view->checkpoint.blocks[BLM_IMAGE], "damage", 6);
 	if (how == NO_RECORD)
 		memset(to, 0, sizeof(*to));
 	else if (how == OLDER)
@@ -1110,8 +1110,8 @@ START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives
 
 	for (int sync = 0; sync < 2; sync++) {
 		memcpy(&before, live_of(view), sizeof(before));
-		memcpy(block, view->image.map + view->shadow.blocks[BLM_IMAGE], BLM_BLOCK);
-		memcpy(&record, view->image.map + view->shadow.records[BLM_IMAGE], sizeof(record));
+		memcpy(block, view->image.map + view->checkpoint.blocks[BLM_IMAGE], BLM_BLOCK);
+		memcpy(&record, view->image.map + view->checkpoint.records[BLM_IMAGE], sizeof(record));
 		for (uint64_t i = 0; i < 20000; i++)
 			OK(blm_add(f, &(uint64_t){ 20000u * (unsigned)sync + i }, 8));
 		OK(blm_sync(f));
@@ -1199,7 +1199,7 @@ START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_
 	struct blm_filter *f, *again, *with = make(50000, 1e-6, 9);
 	const char *path = a_path();
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "cuckoo", .capacity = 50000, .rate = 1e-6, .no_shadow = true }));
+	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "cuckoo", .capacity = 50000, .rate = 1e-6, .no_checkpoint = true }));
 	ck_assert_uint_eq(info(f).shadow_bytes, 0);
 	ck_assert_uint_eq(info(with).shadow_bytes, info(with).data_bytes);
 	ck_assert_uint_gt(info(with).bytes, info(f).bytes + info(f).data_bytes);
@@ -1227,7 +1227,7 @@ START_TEST(a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut)
 	for (uint64_t i = 0; i < 40000; i++)
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
-	ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)current_view(f)->shadow.blocks[BLM_IMAGE] + 70000), 6);
+	ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)current_view(f)->checkpoint.blocks[BLM_IMAGE] + 70000), 6);
 	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 1);
 	OK(blm_add(f, "new", 3));
 	cut(path, f);

@@ -386,12 +386,12 @@ START_TEST(a_rebuilt_filter_has_a_second_image_if_the_old_one_had)
 	bool without = _i % 2, seal = _i / 2 == 1, other = _i / 2 == 2;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = other ? "blocked" : "cuckoo", .capacity = 100, .no_shadow = without }));
+	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = other ? "blocked" : "cuckoo", .capacity = 100, .no_checkpoint = without }));
 	if (seal)
 		OK(blm_seal(f));
 	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .kind = other ? "cuckoo" : NULL }, fill, &(struct keys){ .key = fresh }));
 	ck_assert_int_eq(info_of(f).shadow_bytes > 0, !without || seal || other);
-	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .no_shadow = true }, fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .no_checkpoint = true }, fill, &(struct keys){ .key = fresh }));
 	ck_assert_int_eq(info_of(f).shadow_bytes, 0);
 	blm_close(f);
 }

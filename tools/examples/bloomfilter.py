@@ -16,7 +16,7 @@ def struct(**fields):
 	return type('struct', (ctypes.Structure,), {'_fields_': list(fields.items())})
 
 Params = struct(kind=s, options=s, hash=s, scheme=s, format=s, capacity=u64, rate=d, cells=u64, probes=u32, seed_count=u32,
-	seeds=ctypes.POINTER(u64), tweak=u64, secret=p, mode=u32, replace=b, sparse=b, no_shadow=b)
+	seeds=ctypes.POINTER(u64), tweak=u64, secret=p, mode=u32, replace=b, sparse=b, no_checkpoint=b)
 Info = struct(format=s, origin=s, name=c * 256, path=c * 4096, kind=s, hash=s, scheme=s, bit_order=s, options=c * 512,
 	caveat=s, cells=u64, probes=u32, cell_bits=u32, parts=u32, version=u32, seed_count=u32, seeds=u64 * 256, tweak=u64,
 	keyed=b, key_id=c * 8, capacity=u64, rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64, keys_estimated=b, template_id=c
