@@ -449,7 +449,7 @@ END_TEST
 /* Its name was taken when it was to appear, and is free, or leads to another, when it is to appear again. */
 START_TEST(what_could_not_be_published_can_be_later)
 {
-	struct blm_making *making = calloc(1, sizeof(*making));
+	struct blm_spec *spec = calloc(1, sizeof(*spec));
 	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
 	uint8_t secret[BLM_SECRET_BYTES];
 	struct blm_unborn unborn;
@@ -462,8 +462,8 @@ START_TEST(what_could_not_be_published_can_be_later)
 	snprintf(filters, sizeof(filters), "%s/filters", dir);
 	OK(blm_store_open(&store, dir, BLM_STORE_CREATE));
 	OK(blm_place_set(&place, store, "name"));
-	OK(blm_making_from(making, &p, secret));
-	OK(blm_unborn_make(&unborn, &place, making));
+	OK(blm_spec_from(spec, &p, secret));
+	OK(blm_unborn_make(&unborn, &place, spec));
 	unborn.view->image.header->stripe[0].keys = htole64(7);
 	OK(blm_create(NULL, store, "name", &p));
 	FAILS(blm_unborn_publish(&unborn, &place, NULL), -EEXIST);
@@ -481,7 +481,7 @@ START_TEST(what_could_not_be_published_can_be_later)
 	ck_assert_int_eq(entries_of(filters), 1);
 	blm_place_clear(&place);
 	blm_store_close(store);
-	free(making);
+	free(spec);
 }
 END_TEST
 

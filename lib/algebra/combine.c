@@ -284,16 +284,16 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 	BLM_INSIDE;
 	struct combining c = { .op = op, .given = from, .count = count, .display = name ? name : "(memory)",
 			       .max_rate = max_rate, .ret_rate = ret_rate };
-	struct blm_making *making = malloc(sizeof(*making));
-	int r = making ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.display);
+	struct blm_spec *spec = malloc(sizeof(*spec));
+	int r = spec ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.display);
 
 	for (int tries = 0; r == 0 && tries < BLM_TRIES; tries++) {
 		c.moved = false;
 		r = look_up(&c, 0);
 		if (r < 0)
 			break;
-		blm_making_like(making, c.view[0]);
-		r = blm_make(ret, store, name, making, fill_with_result, &c);
+		blm_spec_like(spec, c.view[0]);
+		r = blm_make(ret, store, name, spec, fill_with_result, &c);
 		if (!c.moved)
 			break;
 		r = tries + 1 < BLM_TRIES ? 0 : blm_keep_moving(c.from[0]);
@@ -301,7 +301,7 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 	free(c.held);
 	free(c.view);
 	free(c.from);
-	free(making);
+	free(spec);
 	return r;
 }
 

@@ -70,19 +70,19 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
 			unsigned mode)
 {
 	BLM_INSIDE;
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct blm_view *view = current_view(from);
-	int r = making ? can_become(from, view, kind) : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
+	int r = spec ? can_become(from, view, kind) : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
 	if (r == 0) {
-		blm_making_like(making, view);
-		making->mode = mode;
-		making->of = making->kind[0] = blm_kind_by_name(view->whole.kind->becomes);
-		r = shape_of(&making->shape[0], making->of, &view->part[0].shape);
-		making->whole = making->shape[0];
+		blm_spec_like(spec, view);
+		spec->mode = mode;
+		spec->of = spec->kind[0] = blm_kind_by_name(view->whole.kind->becomes);
+		r = shape_of(&spec->shape[0], spec->of, &view->part[0].shape);
+		spec->whole = spec->shape[0];
 	}
 	if (r == 0)
-		r = blm_make(ret, store, name, making, fill, &(struct converting){ from, view });
-	free(making);
+		r = blm_make(ret, store, name, spec, fill, &(struct converting){ from, view });
+	free(spec);
 	return r;
 }

@@ -58,7 +58,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 }
 
 /* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */
-static int make_smaller(struct blm_making *ret, const struct blm_view *view, uint64_t by, const char *display)
+static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint64_t by, const char *display)
 {
 	const struct blm_kind *kind = view->whole.kind;
 	const struct blm_shape *old = &view->whole.shape;
@@ -71,7 +71,7 @@ static int make_smaller(struct blm_making *ret, const struct blm_view *view, uin
 				(unsigned long long)by);
 	params.cells = old->cells / by;
 	params.capacity = old->capacity > by ? old->capacity / by : 1;
-	blm_making_like(ret, view);
+	blm_spec_like(ret, view);
 	r = kind->plan(&ret->shape[0], &params);	/* with the arguments that are there already */
 	ret->whole = ret->shape[0];
 	ret->capacity = ret->whole.capacity;
@@ -84,17 +84,17 @@ BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const cha
 {
 	BLM_INSIDE;
 	struct folding folding = { .f = from, .from = current_view(from), .by = by };
-	struct blm_making *making = malloc(sizeof(*making));
-	int r = making ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
+	struct blm_spec *spec = malloc(sizeof(*spec));
+	int r = spec ? 0 : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
 	if (r == 0 && !folding.from->whole.kind->fold_bits)
 		r = blm_cannot(folding.from, from, "fold", BLM_CAN_FOLD);
 	if (r == 0)
-		r = make_smaller(making, folding.from, by, from->place.display);
+		r = make_smaller(spec, folding.from, by, from->place.display);
 	if (r == 0) {
-		making->mode = mode;
-		r = blm_make(ret, store, name, making, fill_with_fold, &folding);
+		spec->mode = mode;
+		r = blm_make(ret, store, name, spec, fill_with_fold, &folding);
 	}
-	free(making);
+	free(spec);
 	return r;
 }

@@ -255,18 +255,18 @@ static int export(struct exporting *out)
 static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	struct blm_making *making;
+	struct blm_spec *spec;
 	int r;
 
 	*ret = NULL;
 	if (!(kind->lone_writer || kind->lone_remover) || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return 0;
-	making = malloc(sizeof(*making));
-	if (!making)
+	spec = malloc(sizeof(*spec));
+	if (!spec)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
-	blm_making_like(making, view);
-	r = blm_make(ret, NULL, NULL, making, blm_fill_with_copy, &(struct blm_source){ f, view });
-	free(making);
+	blm_spec_like(spec, view);
+	r = blm_make(ret, NULL, NULL, spec, blm_fill_with_copy, &(struct blm_source){ f, view });
+	free(spec);
 	return r;
 }
 

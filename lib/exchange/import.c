@@ -224,19 +224,19 @@ static int fill_of_whole(struct blm_view *view, void *context)
 
 static int import(struct blm_filter **ret, struct blm_store *store, const char *name, struct importing *in)
 {
-	struct blm_making *making = malloc(sizeof(*making));
-	int r = making ? blm_format_check_given(in->from.format, in->from.how, in->from.display) : blm_fail(-ENOMEM, "%s: out of memory", in->from.display);
+	struct blm_spec *spec = malloc(sizeof(*spec));
+	int r = spec ? blm_format_check_given(in->from.format, in->from.how, in->from.display) : blm_fail(-ENOMEM, "%s: out of memory", in->from.display);
 
 	if (r == 0)
 		r = in->from.format->outline ? outline_of_whole(in) : read_outline(in);
 	if (r == 0) {
-		blm_making_of(making, &in->outline->contents);
-		making->sparse = !in->from.format->fill;
-		making->mode = in->from.how->mode;
-		making->secret = in->from.how->secret;
-		r = blm_make(ret, store, name, making, in->from.format->fill ? fill_of_whole : fill, in);
+		blm_spec_of(spec, &in->outline->contents);
+		spec->sparse = !in->from.format->fill;
+		spec->mode = in->from.how->mode;
+		spec->secret = in->from.how->secret;
+		r = blm_make(ret, store, name, spec, in->from.format->fill ? fill_of_whole : fill, in);
 	}
-	free(making);
+	free(spec);
 	return r;
 }
 

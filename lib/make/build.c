@@ -21,7 +21,7 @@ struct blm_build {
 	struct blm_build_options options;
 	bool replace;
 	struct blm_carry *carry;	/* then: for the list of what is replaced */
-	struct blm_making making;
+	struct blm_spec spec;
 	struct blm_choice choice;
 	uint8_t *secret;		/* in memory that is not dumped */
 	struct blm_hasher hasher;
@@ -63,7 +63,7 @@ static bool is_sized(const struct blm_params *params)
 /* Which of the two ways, and can it be gone? */
 static int check_way(struct blm_build *b)
 {
-	const struct blm_kind *kind = b->making.of;
+	const struct blm_kind *kind = b->spec.of;
 
 	b->gathers = kind->build || !is_sized(&b->choice.params);
 	b->wants_values = kind->build && kind->get;
@@ -78,7 +78,7 @@ static int check_way(struct blm_build *b)
 	if (b->gathers && kind->forgets && !kind->remove)
 		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys are not put into another order to count them: "
 				"say for how many it is to be (blm_params.capacity)", b->place.display, kind->name);
-	return blm_check_boot(kind, b->making.sealed, &b->place);	/* before the keys are read */
+	return blm_check_boot(kind, b->spec.sealed, &b->place);	/* before the keys are read */
 }
 
 /* With a size that stands for the one that is not known yet, so that all else about the parameters is found out now. */
@@ -90,23 +90,23 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 	if (!is_sized(&p))
 		p.capacity = 1;
 	b->secret = blm_hidden_new(BLM_SECRET_BYTES);
-	r = b->secret ? blm_making_choose(&b->making, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
+	r = b->secret ? blm_spec_choose(&b->spec, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
 	if (r < 0)
 		return r;
-	if (b->choice.format && !b->making.of->build && !is_sized(params))	/* its hash may be another for another size */
+	if (b->choice.format && !b->spec.of->build && !is_sized(params))	/* its hash may be another for another size */
 		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (blm_params.capacity)", b->place.display, params->format);
 	b->choice.params.capacity = params->capacity;
-	r = blm_hasher_set(&b->hasher, b->seeds, &b->making.template, b->making.secret, b->place.display);
-	b->hash_id = blm_hash_id_of(&b->making.template);
-	b->making.sealed = b->options.sealed || b->making.of->build;
+	r = blm_hasher_set(&b->hasher, b->seeds, &b->spec.template, b->spec.secret, b->place.display);
+	b->hash_id = blm_hash_id_of(&b->spec.template);
+	b->spec.sealed = b->options.sealed || b->spec.of->build;
 	return r < 0 ? r : check_way(b);
 }
 
 static int make_file(struct blm_build *b)
 {
-	int r = blm_unborn_make(&b->unborn, &b->place, &b->making);
+	int r = blm_unborn_make(&b->unborn, &b->place, &b->spec);
 
-	if (r == 0 && b->making.of->room && !b->gathers) {
+	if (r == 0 && b->spec.of->room && !b->gathers) {
 		r = blm_unborn_lend(&b->growing, &b->unborn, &b->place);
 		if (r < 0)
 			blm_unborn_end(&b->unborn);
@@ -125,7 +125,7 @@ static uint64_t kept_free(uint64_t memory_bytes)
 
 static int gather(struct blm_build *b)
 {
-	const struct blm_kind *kind = b->making.of;
+	const struct blm_kind *kind = b->spec.of;
 	const uint64_t memory = b->options.memory_bytes ? b->options.memory_bytes : BLM_SORT_MEMORY;
 	const struct blm_sort_options options = {
 		.values = b->wants_values, .keep_all = kind->counts_keys && kind->counts_keys(b->choice.args), .threads = b->options.threads,
@@ -229,7 +229,7 @@ static struct blm_batch batch_of(const struct blm_build *b, const struct input *
 		batch.hashes = hashes;
 		hashed = true;
 	}
-	if (in->fixed && (!hashed || b->making.of->holds_keys)) {
+	if (in->fixed && (!hashed || b->spec.of->holds_keys)) {
 		for (size_t i = 0; i < batch.count; i++)
 			keys[i] = (struct blm_key){ in->fixed + (at + i) * in->width, in->width };
 		batch.keys = keys;
@@ -259,7 +259,7 @@ static int check_numbers(const struct blm_build *b, const struct blm_batch *batc
 			const struct blm_key *key = batch->keys ? &batch->keys[i] : &(struct blm_key){ "a key", 5 };
 
 			return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits, or too large: a %s filter takes no other keys",
-					key->len < 40 ? (int)key->len : 40, key->len ? (const char *)key->bytes : "", b->making.of->name);
+					key->len < 40 ? (int)key->len : 40, key->len ? (const char *)key->bytes : "", b->spec.of->name);
 		}
 	return 0;
 }
@@ -305,12 +305,12 @@ static int add(struct blm_build *b, const struct input *in)
 	char names[256];
 
 	if (b->wants_values && !in->values)
-		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one with each", b->place.display, b->making.of->name);
+		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one with each", b->place.display, b->spec.of->name);
 	if (in->values && !b->wants_values)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these kinds are: %s", b->place.display, b->making.of->name,
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these kinds are: %s", b->place.display, b->spec.of->name,
 				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names, sizeof(names)));
 	if (in->values) {
-		int r = b->making.of->check_values(b->choice.args, in->values, in->count);
+		int r = b->spec.of->check_values(b->choice.args, in->values, in->count);
 
 		if (r < 0)
 			return r;
@@ -350,8 +350,8 @@ BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id, const st
 {
 	if (wants_keys(&b->hasher))
 		return blm_cannot_hash(&b->hasher, b->place.display);
-	if (b->making.of->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", b->place.display, b->making.of->name);
+	if (b->spec.of->holds_keys)
+		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", b->place.display, b->spec.of->name);
 	if (hash_id != b->hash_id)
 		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", b->place.display);
 	return add(b, &(struct input){ .hashes = hashes, .count = count });
@@ -369,7 +369,7 @@ static int count_keys(struct blm_build *b)
 
 	if (last.lo == UINT64_MAX && b->hasher.family->number)
 		least = last.lo;
-	if (b->choice.params.capacity < least || !b->making.of->roomy)
+	if (b->choice.params.capacity < least || !b->spec.of->roomy)
 		b->choice.params.capacity = least;
 	return r;
 }
@@ -415,14 +415,14 @@ static int make_of_gathered(struct blm_build *b)
 	if (r == 0)
 		r = count_keys(b);
 	if (r == 0)
-		r = blm_making_size(&b->making, &b->choice);
+		r = blm_spec_size(&b->spec, &b->choice);
 	blm_sort_phase(&b->sort, "building");
 	if (r == 0)
-		r = blm_making_fit(&b->making, &b->sort.sorted);
+		r = blm_spec_fit(&b->spec, &b->sort.sorted);
 	if (r == 0)
 		r = make_file(b);
 	if (r == 0)
-		r = b->making.of->build ? build(b) : fill(b);
+		r = b->spec.of->build ? build(b) : fill(b);
 	return r;
 }
 

@@ -249,14 +249,14 @@ static int set_seeds(struct blm_template_fields *t, const struct blm_family *fam
 	return 0;
 }
 
-static int set_family(struct blm_making *making, const struct blm_family *family, const struct blm_params *p, uint8_t secret[BLM_SECRET_BYTES])
+static int set_family(struct blm_spec *spec, const struct blm_family *family, const struct blm_params *p, uint8_t secret[BLM_SECRET_BYTES])
 {
-	struct blm_template_fields *t = &making->template;
+	struct blm_template_fields *t = &spec->template;
 	int r;
 
 	t->family = htole32(family->id);
 	t->tweak = htole64(p->tweak);
-	r = set_seeds(t, family, p, family_seeds(family, making->whole.probes));
+	r = set_seeds(t, family, p, family_seeds(family, spec->whole.probes));
 	if (r < 0 || !family->keyed)
 		return r;
 	if (p->secret)
@@ -266,7 +266,7 @@ static int set_family(struct blm_making *making, const struct blm_family *family
 	if (r < 0)
 		return r;
 	blm_key_id(secret, t->key_id);
-	making->secret = secret;
+	spec->secret = secret;
 	return 0;
 }
 
@@ -276,7 +276,7 @@ static int leave_empty(struct blm_view *view, const struct blm_view *old, void *
 }
 
 /* Where there is one, its replacement; where there is none, a new one; and again, where others make and drop in between. */
-static int make_or_replace(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making)
+static int make_or_replace(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec)
 {
 	struct blm_place place;
 	int r = blm_place_set(&place, store, name);
@@ -285,29 +285,29 @@ static int make_or_replace(struct blm_filter **ret, struct blm_store *store, con
 		return r;
 	r = -EEXIST;
 	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
-		r = blm_replace(&place, NULL, making, NULL, leave_empty, NULL);
+		r = blm_replace(&place, NULL, spec, NULL, leave_empty, NULL);
 		if (r == 0 && ret)
 			r = blm_filter_open_at(ret, store, name, true, NULL);
 		else if (r == -ENOENT)
-			r = blm_make(ret, store, name, making, NULL, NULL);
+			r = blm_make(ret, store, name, spec, NULL, NULL);
 	}
 	blm_place_clear(&place);
 	return r;
 }
 
-static int set_parts(struct blm_making *making)
+static int set_parts(struct blm_spec *spec)
 {
-	const struct blm_kind *kind = making->of;
-	struct blm_component part = { .kind = kind, .shape = making->whole };
+	const struct blm_kind *kind = spec->of;
+	struct blm_component part = { .kind = kind, .shape = spec->whole };
 
-	making->parts = kind->parts ? kind->parts(&making->whole) : 1;
-	for (unsigned i = 0; i < making->parts; i++) {
-		if (kind->compose && !kind->compose(&making->whole, i, &part))
+	spec->parts = kind->parts ? kind->parts(&spec->whole) : 1;
+	for (unsigned i = 0; i < spec->parts; i++) {
+		if (kind->compose && !kind->compose(&spec->whole, i, &part))
 			return blm_fail(-EFBIG, "a %s filter of that size has parts that are too large", kind->name);
-		making->kind[i] = part.kind;
-		making->role[i] = part.role;
-		making->shape[i] = part.shape;
-		making->shape[i].rate = fmax(part.shape.rate, DBL_MIN);
+		spec->kind[i] = part.kind;
+		spec->role[i] = part.role;
+		spec->shape[i] = part.shape;
+		spec->shape[i].rate = fmax(part.shape.rate, DBL_MIN);
 	}
 	return 0;
 }
@@ -318,35 +318,35 @@ int blm_check_empty(const struct blm_kind *kind, const char *display)
 						    "empty at first", display, kind->name);
 }
 
-int blm_making_size(struct blm_making *making, const struct blm_choice *choice)
+int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
 {
-	struct blm_shape *shape = &making->whole;
+	struct blm_shape *shape = &spec->whole;
 	int r = plan(choice, shape);
 
 	if (r < 0)
 		return r;
 	shape->rate = fmax(shape->rate, DBL_MIN);	/* predicted, it can be too small for a double */
-	making->template.cells = htole64(shape->cells);
-	making->capacity = shape->capacity;
-	making->rate = shape->rate;
-	return set_parts(making);
+	spec->template.cells = htole64(shape->cells);
+	spec->capacity = shape->capacity;
+	spec->rate = shape->rate;
+	return set_parts(spec);
 }
 
-int blm_making_fit(struct blm_making *making, const struct blm_sorted *keys)
+int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys)
 {
-	int r = making->of->fit ? making->of->fit(&making->whole, keys) : 0;
+	int r = spec->of->fit ? spec->of->fit(&spec->whole, keys) : 0;
 
-	return r < 0 ? r : set_parts(making);
+	return r < 0 ? r : set_parts(spec);
 }
 
-int blm_making_choose(struct blm_making *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret)
+int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret)
 {
 	int r = choose(ret_choice, params);
 
 	if (r < 0)
 		return r;
-	*ret = (struct blm_making){ .of = ret_choice->kind, .mode = params->mode, .sparse = params->sparse, .no_checkpoint = params->no_checkpoint };
-	r = blm_making_size(ret, ret_choice);
+	*ret = (struct blm_spec){ .of = ret_choice->kind, .mode = params->mode, .sparse = params->sparse, .no_checkpoint = params->no_checkpoint };
+	r = blm_spec_size(ret, ret_choice);
 	if (r == 0)
 		r = set_family(ret, ret_choice->family, &ret_choice->params, secret);
 	ret->template.index_rule = htole32(ret_choice->rule->id);
@@ -358,23 +358,23 @@ int blm_making_choose(struct blm_making *ret, struct blm_choice *ret_choice, con
 	return r;
 }
 
-int blm_making_from(struct blm_making *ret, const struct blm_params *params, uint8_t *secret)
+int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret)
 {
 	struct blm_choice choice;
 
-	return blm_making_choose(ret, &choice, params, secret);
+	return blm_spec_choose(ret, &choice, params, secret);
 }
 
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params)
 {
 	uint8_t *secret = blm_hidden_new(BLM_SECRET_BYTES);
-	struct blm_making making;
-	int r = secret ? blm_making_from(&making, params, secret) : blm_fail(-ENOMEM, "no memory for a secret key");
+	struct blm_spec spec;
+	int r = secret ? blm_spec_from(&spec, params, secret) : blm_fail(-ENOMEM, "no memory for a secret key");
 
 	if (r == 0)
-		r = blm_check_empty(making.of, name ? name : "(memory)");
+		r = blm_check_empty(spec.of, name ? name : "(memory)");
 	if (r == 0)
-		r = params->replace ? make_or_replace(ret, store, name, &making) : blm_make(ret, store, name, &making, NULL, NULL);
+		r = params->replace ? make_or_replace(ret, store, name, &spec) : blm_make(ret, store, name, &spec, NULL, NULL);
 	blm_hidden_free(secret);
 	return r;
 }

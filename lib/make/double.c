@@ -9,10 +9,10 @@ struct growing {
 };
 
 /* Twice the capacity, at the old rate if the fingerprints are long enough; else at the one that they come to. */
-static int make_double(struct blm_making *making, const struct blm_view *old, void *context)
+static int make_double(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct growing *g = context;
-	struct blm_shape *shape = &making->shape[0];
+	struct blm_shape *shape = &spec->shape[0];
 	int r;
 
 	if (!old->whole.kind->grown)
@@ -21,14 +21,14 @@ static int make_double(struct blm_making *making, const struct blm_view *old, vo
 	if (r < 0)
 		return r;
 	g->rate = old->whole.kind->rate_at(shape, shape->capacity);
-	if (g->rate > making->rate && !g->force)
+	if (g->rate > spec->rate && !g->force)
 		return blm_fail(-ERANGE, "%s: with twice the keys its false-positive rate would be %.3g, above %.3g; force it, or rebuild it from its keys",
-				g->display, g->rate, making->rate);
-	if (g->rate > making->rate)
-		making->rate = g->rate;
-	shape->rate = making->rate;
-	making->capacity = shape->capacity;
-	making->whole = *shape;
+				g->display, g->rate, spec->rate);
+	if (g->rate > spec->rate)
+		spec->rate = g->rate;
+	shape->rate = spec->rate;
+	spec->capacity = shape->capacity;
+	spec->whole = *shape;
 	return 0;
 }
 

@@ -63,11 +63,11 @@ static int fill(struct blm_view *new, void *context)
 	return r;
 }
 
-static int size(struct blm_making *making, struct merged *m, const char *display)
+static int size(struct blm_spec *spec, struct merged *m, const char *display)
 {
-	int r = making->of->merged(&making->whole, &m->of, &m->keys);
+	int r = spec->of->merged(&spec->whole, &m->of, &m->keys);
 
-	making->shape[0] = making->whole;
+	spec->shape[0] = spec->whole;
 	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_why())) : 0;
 }
 
@@ -109,19 +109,19 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 	BLM_INSIDE;
 	const struct blm_view **view = calloc(count + 1, sizeof(struct blm_view *));
 	const struct blm_part **part = calloc(count + 1, sizeof(struct blm_part *));
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct merged m;
-	int r = view && part && making ? begin_merge(&m, view, part, from, count)
+	int r = view && part && spec ? begin_merge(&m, view, part, from, count)
 				       : blm_fail(-ENOMEM, "%s: out of memory", name ? name : "(memory)");
 
 	if (r == 0) {
-		blm_making_like(making, view[0]);
-		making->mode = mode;
-		r = size(making, &m, from[0]->place.display);
+		blm_spec_like(spec, view[0]);
+		spec->mode = mode;
+		r = size(spec, &m, from[0]->place.display);
 	}
 	if (r == 0)
-		r = blm_make(ret, store, name, making, fill_and_check, &(struct sources){ &m, view, from });
-	free(making);
+		r = blm_make(ret, store, name, spec, fill_and_check, &(struct sources){ &m, view, from });
+	free(spec);
 	free(part);
 	free(view);
 	return r;
@@ -245,7 +245,7 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
 	return gather(u, &u->remove, keys, count);
 }
 
-static int change(struct blm_making *making, const struct blm_view *old, void *context)
+static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct blm_update *u = context;
 	const struct blm_part *from = &old->whole;
@@ -255,7 +255,7 @@ static int change(struct blm_making *making, const struct blm_view *old, void *c
 		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken its place meanwhile", u->place.display);
 	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted, .remove = &u->remove.sorted };
 	r = check_intact(old, u->place.display);
-	return r < 0 ? r : size(making, &u->merged, u->place.display);
+	return r < 0 ? r : size(spec, &u->merged, u->place.display);
 }
 
 static int fill_changed(struct blm_view *new, const struct blm_view *old, void *context)

@@ -9,9 +9,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-void blm_making_like(struct blm_making *ret, const struct blm_view *view)
+void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 {
-	*ret = (struct blm_making){
+	*ret = (struct blm_spec){
 		.template = view->constant.template,
 		.of = view->whole.kind, .whole = view->whole.shape,
 		.parts = view->parts,
@@ -31,18 +31,18 @@ void blm_making_like(struct blm_making *ret, const struct blm_view *view)
 }
 
 /* Of a filter that grew only what was there at first: its sizes are those that its maker found, wherever that was. */
-void blm_making_anew(struct blm_making *ret, const struct blm_view *view)
+void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view)
 {
-	blm_making_like(ret, view);
+	blm_spec_like(ret, view);
 	if (ret->of->parts)
 		ret->parts = ret->of->parts(&ret->whole);
 }
 
-void blm_making_of(struct blm_making *ret, const struct blm_contents *from)
+void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 {
 	const struct blm_constant *c = &from->constant;
 
-	*ret = (struct blm_making){
+	*ret = (struct blm_spec){
 		.template = c->template, .of = blm_kind_by_id(le32toh(c->template.kind)), .parts = from->parts,
 		.whole = {
 			.cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = le32toh(c->template.cell_bits),
@@ -66,39 +66,39 @@ void blm_making_of(struct blm_making *ret, const struct blm_contents *from)
 	}
 }
 
-static int set_constant(struct blm_constant *c, const struct blm_making *making, const char *display)
+static int set_constant(struct blm_constant *c, const struct blm_spec *spec, const char *display)
 {
-	const struct blm_shape *whole = &making->whole;
-	bool sealed = making->sealed || !kind_takes_keys(making->of);	/* what takes no keys never changes */
+	const struct blm_shape *whole = &spec->whole;
+	bool sealed = spec->sealed || !kind_takes_keys(spec->of);	/* what takes no keys never changes */
 	int r = blm_constant_begin(c, display);
 
 	if (r < 0)
 		return r;
-	c->capacity = htole64(making->capacity);
-	c->rate = htole64(blm_bits_of(making->rate));
-	c->flags = htole64((making->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
-			   | (making->of->checkpoint && !sealed && !making->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
-	c->template = making->template;
-	c->template.kind = htole32(making->of->id);
+	c->capacity = htole64(spec->capacity);
+	c->rate = htole64(blm_bits_of(spec->rate));
+	c->flags = htole64((spec->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
+			   | (spec->of->checkpoint && !sealed && !spec->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
+	c->template = spec->template;
+	c->template.kind = htole32(spec->of->id);
 	c->template.cells = htole64(whole->cells);
 	c->template.probes = htole32(whole->probes);
 	c->template.cell_bits = htole32(whole->cell_bits);
 	for (int i = 0; i < BLM_ARGS; i++)
 		c->template.args[i] = htole64(whole->args[i]);
-	c->origin = htole32(making->origin);
-	c->origin_bytes = htole32(making->origin_bytes);
-	memcpy(c->origin_head, making->origin_head, sizeof(c->origin_head));
+	c->origin = htole32(spec->origin);
+	c->origin_bytes = htole32(spec->origin_bytes);
+	memcpy(c->origin_head, spec->origin_head, sizeof(c->origin_head));
 	blm_template_id(&c->template, c->template_id);
 	return 0;
 }
 
-static void set_header(struct blm_header *header, const struct blm_making *making, const char *name)
+static void set_header(struct blm_header *header, const struct blm_spec *spec, const char *name)
 {
 	struct blm_record record = { 0 };
 
-	for (unsigned i = 0; i < making->parts; i++)
-		blm_entry_of_part(&header->part[i], making->kind[i], making->role[i], &making->shape[i]);
-	blm_header_finish(header, making->parts);
+	for (unsigned i = 0; i < spec->parts; i++)
+		blm_entry_of_part(&header->part[i], spec->kind[i], spec->role[i], &spec->shape[i]);
+	blm_header_finish(header, spec->parts);
 	if (!name)
 		return;
 	record.name_bytes = htole32((uint32_t)strlen(name));
@@ -117,14 +117,14 @@ static int take_space(struct blm_new_file *file, const struct blm_header *header
 	return blm_new_file_size(file, checkpoint.end, sparse, display);
 }
 
-static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_making *making, struct blm_header *header)
+static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_spec *spec, struct blm_header *header)
 {
-	int fd, r = set_constant(&header->constant, making, place->display);
+	int fd, r = set_constant(&header->constant, spec, place->display);
 
 	if (r < 0)
 		return r;
-	set_header(header, making, blm_place_name(place));
-	r = take_space(&unborn->file, header, making->parts, making->sparse || place->memory, place->display);
+	set_header(header, spec, blm_place_name(place));
+	r = take_space(&unborn->file, header, spec->parts, spec->sparse || place->memory, place->display);
 	if (r < 0)
 		return r;
 	r = blm_write_at(unborn->file.fd, header, sizeof(*header), 0);
@@ -137,16 +137,16 @@ static int make(struct blm_unborn *unborn, const struct blm_place *place, const 
 	if (r < 0)
 		return r;
 	unborn->view->holes |= place->memory != NULL;
-	r = blm_view_unlock(unborn->view, place, making->secret);
+	r = blm_view_unlock(unborn->view, place, spec->secret);
 	if (r == 0)
 		set_alone(unborn->view, true);
 	return r;
 }
 
-int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_making *making)
+int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_spec *spec)
 {
 	struct blm_unborn unborn = { .view = NULL };
-	int r = blm_check_boot(making->of, making->sealed || !kind_takes_keys(making->of), place);
+	int r = blm_check_boot(spec->of, spec->sealed || !kind_takes_keys(spec->of), place);
 	struct blm_header *header;
 
 	if (r < 0)
@@ -154,9 +154,9 @@ int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const
 	header = calloc(1, sizeof(*header));
 	if (!header)
 		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
-	r = blm_place_new(place, making->mode, &unborn.file);
+	r = blm_place_new(place, spec->mode, &unborn.file);
 	if (r == 0) {
-		r = make(&unborn, place, making, header);
+		r = make(&unborn, place, spec, header);
 		if (r == 0)
 			*ret = unborn;
 		else
@@ -267,7 +267,7 @@ void blm_unborn_take_back(struct blm_unborn *unborn, struct blm_filter *lent)
 	blm_handle_free(lent);
 }
 
-int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making,
+int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context)
 {
 	struct blm_unborn unborn;
@@ -278,7 +278,7 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 		return r;
 	r = blm_place_is_taken(&place);	/* before any space is taken; the naming itself looks again */
 	if (r == 0)
-		r = blm_unborn_make(&unborn, &place, making);
+		r = blm_unborn_make(&unborn, &place, spec);
 	if (r == 0) {
 		if (fill)
 			r = fill(unborn.view, context);

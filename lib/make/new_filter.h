@@ -8,7 +8,7 @@
  * What a new file is made from; then it is filled, and published. The template fields and the shapes of its parts decide
  * all else.
  */
-struct blm_making {
+struct blm_spec {
 	struct blm_template_fields template;
 	const struct blm_kind *of;	/* the filter's kind, and its shape; of a kind that is not composite those of its one part */
 	struct blm_shape whole;
@@ -26,7 +26,7 @@ struct blm_making {
 };
 
 /* The making of an empty filter with these parameters, as blm_create() checks them; secret: room for BLM_SECRET_BYTES, not dumped. */
-int blm_making_from(struct blm_making *ret, const struct blm_params *params, uint8_t *secret);
+int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret);
 /*
  * The same where the number of keys is not known yet: what was chosen is kept, sizes come again when choice->params.capacity says how many
  * there are, and then from the keys themselves. What params point to is not looked at again.
@@ -40,16 +40,16 @@ struct blm_choice {
 	uint64_t seeds[BLM_SEEDS_MAX];	/* that the format says, to which those then lead */
 	uint64_t args[BLM_KIND_ARGS];	/* of its options, as they were given */
 };
-int blm_making_choose(struct blm_making *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret);
-int blm_making_size(struct blm_making *making, const struct blm_choice *choice);
-int blm_making_fit(struct blm_making *making, const struct blm_sorted *keys);
+int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret);
+int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice);
+int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys);
 /* -EOPNOTSUPP, with words, for a kind of which there are no empty filters. */
 int blm_check_empty(const struct blm_kind *kind, const char *display);
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
-void blm_making_like(struct blm_making *ret, const struct blm_view *view);
-void blm_making_anew(struct blm_making *ret, const struct blm_view *view);
+void blm_spec_like(struct blm_spec *ret, const struct blm_view *view);
+void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view);
 /* ... and of one with these contents; parts of a kind that is not known are refused later, with words. */
-void blm_making_of(struct blm_making *ret, const struct blm_contents *contents);
+void blm_spec_of(struct blm_spec *ret, const struct blm_contents *contents);
 
 /*
  * A new file in the folder of `place`, mapped as a view whose parts are `alone` and zero, not yet visible to anybody. Fill
@@ -60,7 +60,7 @@ struct blm_unborn {
 	struct blm_view *view;
 	bool secret_is_kept;	/* it is where the caller wants it: publish does not write it */
 };
-int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_making *making);
+int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_spec *spec);
 /*
  * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name leads to another by now. NULL: of
  * none; -EEXIST if the name is taken. On failure end it.
@@ -79,7 +79,7 @@ int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct
  * Make a new filter at (store, name): unborn, fill(), publish, handle. fill NULL: it stays empty. For a name that is taken:
  * -EEXIST.
  */
-int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_making *making,
+int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context);
 
 /*
@@ -87,11 +87,11 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
  * fill() gets the old view, which nobody can add to unnoticed while it runs. secret: of what lies there, if it is keyed; NULL: look
  * where it lies. making NULL: like the old one, and its secret is then left where it is. carry: what keys it was given (allowlist_carry.h).
  */
-int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_making *making, const struct blm_carry *carry,
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_carry *carry,
 		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
 /* ... made like the old one, but for what change() does to that under the lock. */
 int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_carry *carry,
-			int (*change)(struct blm_making *making, const struct blm_view *old, void *context),
+			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
 			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
 /* ... by what was made before; on failure end that. */
 int blm_replace_by(const struct blm_place *place, struct blm_unborn *made, const struct blm_carry *carry);

@@ -133,7 +133,7 @@ static void with_old(struct blm_params *p, const struct old *old)
 	}
 }
 
-static int fill_and_swap(struct blm_place *place, const struct blm_making *making, int (*fill)(struct blm_filter *new, void *context), void *context)
+static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec, int (*fill)(struct blm_filter *new, void *context), void *context)
 {
 	struct blm_unborn unborn;
 	struct blm_carry *carry;
@@ -142,7 +142,7 @@ static int fill_and_swap(struct blm_place *place, const struct blm_making *makin
 
 	if (r < 0)
 		return r;
-	r = blm_unborn_make(&unborn, place, making);
+	r = blm_unborn_make(&unborn, place, spec);
 	if (r < 0) {
 		blm_carry_end(carry);
 		return r;
@@ -164,12 +164,12 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 			int (*fill)(struct blm_filter *new, void *context), void *context)
 {
 	BLM_INSIDE;
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct old *old = calloc(1, sizeof(*old));
 	struct secrets *secrets = blm_hidden_new(sizeof(*secrets));
 	struct blm_params p = *params;
 	struct blm_place named, place;
-	int r = making && old && secrets ? 0 : blm_fail(-ENOMEM, "out of memory");
+	int r = spec && old && secrets ? 0 : blm_fail(-ENOMEM, "out of memory");
 
 	if (r == 0) {
 		old->secret = secrets->old;
@@ -179,10 +179,10 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 		r = join_options(old, &p);
 	if (r == 0) {
 		with_old(&p, old);
-		r = blm_making_from(making, &p, secrets->new);
+		r = blm_spec_from(spec, &p, secrets->new);
 	}
 	if (r == 0)
-		r = blm_check_empty(making->of, name);
+		r = blm_check_empty(spec->of, name);
 	if (r == 0)
 		r = blm_place_set(&named, store, name);
 	if (r == 0) {		/* the new file is made where a link leads to, which is where it is to be put */
@@ -190,11 +190,11 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 		blm_place_clear(&named);
 	}
 	if (r == 0) {
-		r = fill_and_swap(&place, making, fill, context);
+		r = fill_and_swap(&place, spec, fill, context);
 		blm_place_clear(&place);
 	}
 	blm_hidden_free(secrets);
-	free(making);
+	free(spec);
 	if (old)
 		free(old->options);
 	free(old);

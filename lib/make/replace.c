@@ -95,9 +95,9 @@ static void keep_record(struct blm_view *new, const struct blm_view *old)
 /* What comes in the place of what: made while nobody adds to the old file, or made before. */
 struct replacing {
 	const uint8_t *secret;			/* of the old one; NULL: look where it lies */
-	const struct blm_making *making;	/* NULL: like the old one */
+	const struct blm_spec *spec;	/* NULL: like the old one */
 	bool seal;				/* and sealed */
-	int (*change)(struct blm_making *making, const struct blm_view *old, void *context);	/* like the old one, but for this */
+	int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context);	/* like the old one, but for this */
 	bool anew;				/* and not grown */
 	int (*fill)(struct blm_view *view, const struct blm_view *old, void *context);
 	void *context;
@@ -134,29 +134,29 @@ static int put(struct blm_filter *f, struct blm_view *old, struct blm_unborn *un
 
 static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct replacing *with)
 {
-	struct blm_making *making;
+	struct blm_spec *spec;
 	struct blm_unborn unborn;
 	int r = 0;
 
-	if (!with->making && kind_takes_keys(old->whole.kind) && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
+	if (!with->spec && kind_takes_keys(old->whole.kind) && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
 		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
-	making = malloc(sizeof(*making));
-	if (!making)
+	spec = malloc(sizeof(*spec));
+	if (!spec)
 		return blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
-	if (with->making) {
-		*making = *with->making;
+	if (with->spec) {
+		*spec = *with->spec;
 	} else {
-		(with->anew ? blm_making_anew : blm_making_like)(making, old);
-		making->sealed = with->seal;
+		(with->anew ? blm_spec_anew : blm_spec_like)(spec, old);
+		spec->sealed = with->seal;
 		if (with->change)
-			r = with->change(making, old, with->context);
+			r = with->change(spec, old, with->context);
 	}
 	if (r == 0)
-		r = blm_unborn_make(&unborn, &f->place, making);
-	free(making);
+		r = blm_unborn_make(&unborn, &f->place, spec);
+	free(spec);
 	if (r < 0)
 		return r;
-	unborn.secret_is_kept = !with->making;
+	unborn.secret_is_kept = !with->spec;
 	r = with->fill(unborn.view, old, with->context);
 	if (r == 0)
 		r = blm_check_struck(old, f->place.display);
@@ -170,7 +170,7 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 static void forget(const struct blm_place *place, const struct blm_view *old, const struct replacing *with)
 {
 	const uint8_t *key_id = old->constant.template.key_id;
-	const uint8_t *new_id = with->made ? with->made->view->constant.template.key_id : with->making ? with->making->template.key_id : key_id;
+	const uint8_t *new_id = with->made ? with->made->view->constant.template.key_id : with->spec ? with->spec->template.key_id : key_id;
 
 	blm_place_forget(place, old->constant.uuid);
 	if (place->store && memcmp(key_id, new_id, 8))
@@ -223,14 +223,14 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	return r;
 }
 
-int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_making *making, const struct blm_carry *carry,
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_carry *carry,
 		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
 {
-	return replace(place, &(struct replacing){ .secret = secret, .making = making, .carry = carry, .fill = fill, .context = context });
+	return replace(place, &(struct replacing){ .secret = secret, .spec = spec, .carry = carry, .fill = fill, .context = context });
 }
 
 int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_carry *carry,
-			int (*change)(struct blm_making *making, const struct blm_view *old, void *context),
+			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
 			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
 {
 	return replace(place, &(struct replacing){ .secret = secret, .carry = carry, .change = change, .fill = fill, .context = context });
@@ -259,20 +259,20 @@ static int fill_over(struct blm_view *new, const struct blm_view *old, void *con
 /* In the place of what has the name, or as a new filter. */
 static int publish_once(const struct blm_place *place, struct blm_source *source, unsigned mode, bool sealed)
 {
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r;
 
-	if (!making)
+	if (!spec)
 		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	source->view = current_view(source->f);
 	source->moved = false;
-	blm_making_like(making, source->view);
-	making->mode = mode;
-	making->sealed = sealed;
-	r = blm_replace(place, NULL, making, NULL, fill_over, source);
+	blm_spec_like(spec, source->view);
+	spec->mode = mode;
+	spec->sealed = sealed;
+	r = blm_replace(place, NULL, spec, NULL, fill_over, source);
 	if (r == -ENOENT)
-		r = blm_make(NULL, place->store, place->store ? place->name : place->display, making, blm_fill_with_copy, source);
-	free(making);
+		r = blm_make(NULL, place->store, place->store ? place->name : place->display, spec, blm_fill_with_copy, source);
+	free(spec);
 	return r;
 }
 

@@ -17,17 +17,17 @@ BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filte
 BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
 {
 	BLM_INSIDE;
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r;
 
-	if (!making)
+	if (!spec)
 		return blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
-	blm_making_anew(making, current_view(from));
-	making->mode = mode;
-	r = blm_check_empty(making->of, from->place.display);
+	blm_spec_anew(spec, current_view(from));
+	spec->mode = mode;
+	r = blm_check_empty(spec->of, from->place.display);
 	if (r == 0)
-		r = blm_make(ret, store, name, making, NULL, NULL);
-	free(making);
+		r = blm_make(ret, store, name, spec, NULL, NULL);
+	free(spec);
 	return r;
 }
 
@@ -115,15 +115,15 @@ int blm_fill_with_copy(struct blm_view *new, void *context)
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
 {
 	BLM_INSIDE;
-	struct blm_making *making = malloc(sizeof(*making));
+	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct blm_source source = { .f = from, .view = current_view(from) };
 	int r;
 
-	if (!making)
+	if (!spec)
 		return blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
-	blm_making_like(making, source.view);
-	making->mode = mode;
-	r = blm_make(ret, store, name, making, blm_fill_with_copy, &source);
-	free(making);
+	blm_spec_like(spec, source.view);
+	spec->mode = mode;
+	r = blm_make(ret, store, name, spec, blm_fill_with_copy, &source);
+	free(spec);
 	return r;
 }
