@@ -452,7 +452,7 @@ START_TEST(what_could_not_be_published_can_be_later)
 	struct blm_spec *spec = calloc(1, sizeof(*spec));
 	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
 	uint8_t secret[BLM_SECRET_BYTES];
-	struct blm_unborn unborn;
+	struct blm_staged staged;
 	const char *dir = a_path();
 	struct blm_store *store;
 	struct blm_place place;
@@ -463,18 +463,18 @@ START_TEST(what_could_not_be_published_can_be_later)
 	OK(blm_store_open(&store, dir, BLM_STORE_CREATE));
 	OK(blm_place_set(&place, store, "name"));
 	OK(blm_spec_from(spec, &p, secret));
-	OK(blm_unborn_make(&unborn, &place, spec));
-	unborn.view->image.header->stripe[0].keys = htole64(7);
+	OK(blm_staged_make(&staged, &place, spec));
+	staged.view->image.header->stripe[0].keys = htole64(7);
 	OK(blm_create(NULL, store, "name", &p));
-	FAILS(blm_unborn_publish(&unborn, &place, NULL), -EEXIST);
-	FAILS(blm_unborn_publish(&unborn, &place, NULL), -EEXIST);
+	FAILS(blm_staged_publish(&staged, &place, NULL), -EEXIST);
+	FAILS(blm_staged_publish(&staged, &place, NULL), -EEXIST);
 	if (_i == 0) {
 		OK(blm_store_drop(store, "name"));
-		OK(blm_unborn_publish(&unborn, &place, NULL));
+		OK(blm_staged_publish(&staged, &place, NULL));
 	} else if (_i == 1) {
-		OK(blm_replace_by(&place, &unborn, NULL));
+		OK(blm_replace_by(&place, &staged, NULL));
 	}
-	blm_unborn_end(&unborn);
+	blm_staged_end(&staged);
 	OK(blm_open(&f, store, "name", false));
 	ck_assert_uint_eq(blm_counted_keys(current_view(f)), _i < 2 ? 7 : 0);
 	blm_close(f);

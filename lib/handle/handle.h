@@ -20,7 +20,7 @@ struct blm_filter {
 	_Atomic(struct blm_view *) view;
 	struct blm_place place;
 	bool write;
-	bool lent;			/* its view is another's (blm_unborn_lend()), of a file that has no name yet */
+	bool lent;			/* its view is another's (blm_staged_lend()), of a file that has no name yet */
 	struct blm_carry *carry;	/* then: what takes note of the keys (allowlist_carry.h), or NULL */
 	uint8_t *secret;		/* that the caller gave, in memory that is not dumped; or NULL: look beside the file */
 	pthread_mutex_t renewing;	/* held by the thread that makes a new view */

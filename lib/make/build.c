@@ -31,7 +31,7 @@ struct blm_build {
 	bool wants_values;
 	struct blm_sort sort;
 	uint64_t kept_free;		/* memory that the keys were not gathered in */
-	struct blm_unborn unborn;
+	struct blm_staged staged;
 	struct blm_lanes lanes;
 	struct blm_filter *growing;	/* kinds that grow or turn, of a size that is known: what makes room where there is none; else NULL */
 };
@@ -104,15 +104,15 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 
 static int make_file(struct blm_build *b)
 {
-	int r = blm_unborn_make(&b->unborn, &b->place, &b->spec);
+	int r = blm_staged_make(&b->staged, &b->place, &b->spec);
 
 	if (r == 0 && b->spec.of->room && !b->gathers) {
-		r = blm_unborn_lend(&b->growing, &b->unborn, &b->place);
+		r = blm_staged_lend(&b->growing, &b->staged, &b->place);
 		if (r < 0)
-			blm_unborn_end(&b->unborn);
+			blm_staged_end(&b->staged);
 	}
 	if (r == 0)
-		blm_lanes_begin(&b->lanes, &b->unborn.view->whole, b->options.threads, b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
+		blm_lanes_begin(&b->lanes, &b->staged.view->whole, b->options.threads, b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
 				b->place.display);
 	return r;
 }
@@ -178,7 +178,7 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
 static void take_back(struct blm_build *b)
 {
 	if (b->growing)
-		blm_unborn_take_back(&b->unborn, b->growing);
+		blm_staged_take_back(&b->staged, b->growing);
 	b->growing = NULL;
 }
 
@@ -188,10 +188,10 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b)
 		return NULL;
 	if (b->gathers)
 		blm_sort_end(&b->sort);
-	if (b->unborn.view) {
+	if (b->staged.view) {
 		blm_lanes_end(&b->lanes);
 		take_back(b);
-		blm_unborn_end(&b->unborn);
+		blm_staged_end(&b->staged);
 	}
 	free_build(b);
 	return NULL;
@@ -399,7 +399,7 @@ static int fill(struct blm_build *b)
 
 static int build(struct blm_build *b)
 {
-	struct blm_view *view = b->unborn.view;
+	struct blm_view *view = b->staged.view;
 	int r = view->whole.kind->build(&view->whole, &b->sort.sorted);
 
 	if (r == 0)
@@ -434,9 +434,9 @@ static int put_over(struct blm_build *b)
 	int r = -EEXIST;
 
 	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
-		r = blm_replace_by(&b->place, &b->unborn, b->carry);
+		r = blm_replace_by(&b->place, &b->staged, b->carry);
 		if (r == -ENOENT)
-			r = blm_unborn_publish(&b->unborn, &b->place, NULL);
+			r = blm_staged_publish(&b->staged, &b->place, NULL);
 	}
 	return r;
 }
@@ -447,15 +447,15 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 
 	take_back(b);
 	if (r == 0) {
-		blm_count_keys(b->unborn.view, blm_lanes_empty(&b->lanes));
-		if (blm_sigbus_struck(b->unborn.view->image.map))
+		blm_count_keys(b->staged.view, blm_lanes_empty(&b->lanes));
+		if (blm_sigbus_struck(b->staged.view->image.map))
 			r = blm_fail(-EIO, "%s: pages of the new file could not be had", b->place.display);
 	}
 	if (r == 0)
-		r = b->replace ? put_over(b) : blm_unborn_publish(&b->unborn, &b->place, NULL);
+		r = b->replace ? put_over(b) : blm_staged_publish(&b->staged, &b->place, NULL);
 	if (r == 0) {
 		blm_lanes_end(&b->lanes);
-		r = blm_unborn_handle(ret, &b->unborn, &b->place, NULL);
+		r = blm_staged_handle(ret, &b->staged, &b->place, NULL);
 	}
 	blm_build_cancel(b);
 	return r;

@@ -117,35 +117,35 @@ static int take_space(struct blm_new_file *file, const struct blm_header *header
 	return blm_new_file_size(file, checkpoint.end, sparse, display);
 }
 
-static int make(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_spec *spec, struct blm_header *header)
+static int make(struct blm_staged *staged, const struct blm_place *place, const struct blm_spec *spec, struct blm_header *header)
 {
 	int fd, r = set_constant(&header->constant, spec, place->display);
 
 	if (r < 0)
 		return r;
 	set_header(header, spec, blm_place_name(place));
-	r = take_space(&unborn->file, header, spec->parts, spec->sparse || place->memory, place->display);
+	r = take_space(&staged->file, header, spec->parts, spec->sparse || place->memory, place->display);
 	if (r < 0)
 		return r;
-	r = blm_write_at(unborn->file.fd, header, sizeof(*header), 0);
+	r = blm_write_at(staged->file.fd, header, sizeof(*header), 0);
 	if (r < 0)
 		return blm_fail(r, "%s: cannot write its header: %s", place->display, strerror(-r));
-	fd = fcntl(unborn->file.fd, F_DUPFD_CLOEXEC, 0);
+	fd = fcntl(staged->file.fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return blm_fail(-errno, "%s: %s", place->display, strerror(errno));
-	r = blm_view_make(&unborn->view, fd, place->display, true);
+	r = blm_view_make(&staged->view, fd, place->display, true);
 	if (r < 0)
 		return r;
-	unborn->view->holes |= place->memory != NULL;
-	r = blm_view_unlock(unborn->view, place, spec->secret);
+	staged->view->holes |= place->memory != NULL;
+	r = blm_view_unlock(staged->view, place, spec->secret);
 	if (r == 0)
-		set_alone(unborn->view, true);
+		set_alone(staged->view, true);
 	return r;
 }
 
-int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_spec *spec)
+int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const struct blm_spec *spec)
 {
-	struct blm_unborn unborn = { .view = NULL };
+	struct blm_staged staged = { .view = NULL };
 	int r = blm_check_boot(spec->of, spec->sealed || !kind_takes_keys(spec->of), place);
 	struct blm_header *header;
 
@@ -154,51 +154,51 @@ int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const
 	header = calloc(1, sizeof(*header));
 	if (!header)
 		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
-	r = blm_place_new(place, spec->mode, &unborn.file);
+	r = blm_place_new(place, spec->mode, &staged.file);
 	if (r == 0) {
-		r = make(&unborn, place, spec, header);
+		r = make(&staged, place, spec, header);
 		if (r == 0)
-			*ret = unborn;
+			*ret = staged;
 		else
-			blm_unborn_end(&unborn);
+			blm_staged_end(&staged);
 	}
 	free(header);
 	return r;
 }
 
-static int publish(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_yielding *over)
+static int publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_yielding *over)
 {
-	int r = blm_blocksum_new(unborn->view);
+	int r = blm_blocksum_new(staged->view);
 
-	if (r == 0 && has_checkpoint(unborn->view) && !place->memory)	/* memory has no power cuts but its last */
-		r = blm_checkpoint_new(unborn->view);
+	if (r == 0 && has_checkpoint(staged->view) && !place->memory)	/* memory has no power cuts but its last */
+		r = blm_checkpoint_new(staged->view);
 	if (r < 0)
 		return r;
-	if (blm_sigbus_struck(unborn->view->image.map))
+	if (blm_sigbus_struck(staged->view->image.map))
 		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new file was cut or cannot be written", place->display);
-	live_of(unborn->view)->written.word = 0;	/* all of it is synced before it has its name */
-	live_of(unborn->view)->boot.word = 0;
-	live_of(unborn->view)->announced.word = 0;
-	r = blm_place_publish(place, &unborn->file, unborn->view->image.header, over);
+	live_of(staged->view)->written.word = 0;	/* all of it is synced before it has its name */
+	live_of(staged->view)->boot.word = 0;
+	live_of(staged->view)->announced.word = 0;
+	r = blm_place_publish(place, &staged->file, staged->view->image.header, over);
 	if (r == 0 && place->store)
-		atomic_store(&unborn->view->seen_state, BLM_STATE_NAMED);
+		atomic_store(&staged->view->seen_state, BLM_STATE_NAMED);
 	if (r == 0)
-		atomic_store(&unborn->view->named, true);
+		atomic_store(&staged->view->named, true);
 	if (r == 0)
-		blm_allow_learn(place, unborn->view);
+		blm_allow_learn(place, staged->view);
 	return r;
 }
 
 /* A keyed filter's secret is in its place before anybody can find the filter. */
-int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_yielding *over)
+int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_yielding *over)
 {
-	const struct blm_view *view = unborn->view;
+	const struct blm_view *view = staged->view;
 	const uint8_t *key_id = view->constant.template.key_id;
 	int held = -1, kept = view->secret ? blm_place_hold_secrets(place, &held) : 0, r;
 
-	if (kept == 0 && view->secret && !unborn->secret_is_kept)
+	if (kept == 0 && view->secret && !staged->secret_is_kept)
 		kept = blm_place_keep_secret(place, key_id, view->secret);
-	r = kept < 0 ? kept : publish(unborn, place, over);
+	r = kept < 0 ? kept : publish(staged, place, over);
 	if (held >= 0)
 		close(held);
 	if (r < 0 && kept > 0)
@@ -206,21 +206,21 @@ int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place,
 	return r;
 }
 
-void blm_unborn_end(struct blm_unborn *unborn)
+void blm_staged_end(struct blm_staged *staged)
 {
-	blm_view_free(unborn->view);
-	unborn->view = NULL;
-	blm_new_file_end(&unborn->file);
+	blm_view_free(staged->view);
+	staged->view = NULL;
+	blm_new_file_end(&staged->file);
 }
 
-int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct blm_place *place, const uint8_t *secret)
+int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place, const uint8_t *secret)
 {
-	struct blm_view *view = unborn->view;
+	struct blm_view *view = staged->view;
 	struct blm_filter *f;
 	int r;
 
-	unborn->view = NULL;
-	blm_unborn_end(unborn);
+	staged->view = NULL;
+	blm_staged_end(staged);
 	set_alone(view, false);
 	f = ret ? blm_handle_new(place, true) : NULL;
 	if (!f) {
@@ -238,7 +238,7 @@ int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct
 	return 0;
 }
 
-int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const struct blm_place *place)
+int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged, const struct blm_place *place)
 {
 	struct blm_place same;
 	struct blm_filter *f;
@@ -251,26 +251,26 @@ int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const st
 		blm_place_clear(&same);
 		return blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	}
-	set_alone(unborn->view, false);	/* it may be filled by several threads */
-	atomic_init(&f->view, unborn->view);
+	set_alone(staged->view, false);	/* it may be filled by several threads */
+	atomic_init(&f->view, staged->view);
 	f->lent = true;
 	*ret = f;
 	return 0;
 }
 
 /* As it is now, which may have grown. */
-void blm_unborn_take_back(struct blm_unborn *unborn, struct blm_filter *lent)
+void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent)
 {
-	unborn->view = atomic_load(&lent->view);
-	atomic_store(&lent->view, unborn->view->older);
-	unborn->view->older = NULL;
+	staged->view = atomic_load(&lent->view);
+	atomic_store(&lent->view, staged->view->older);
+	staged->view->older = NULL;
 	blm_handle_free(lent);
 }
 
 int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context)
 {
-	struct blm_unborn unborn;
+	struct blm_staged staged;
 	struct blm_place place;
 	int r = blm_place_set(&place, store, name);
 
@@ -278,16 +278,16 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 		return r;
 	r = blm_place_is_taken(&place);	/* before any space is taken; the naming itself looks again */
 	if (r == 0)
-		r = blm_unborn_make(&unborn, &place, spec);
+		r = blm_staged_make(&staged, &place, spec);
 	if (r == 0) {
 		if (fill)
-			r = fill(unborn.view, context);
+			r = fill(staged.view, context);
 		if (r == 0)
-			r = blm_unborn_publish(&unborn, &place, NULL);
+			r = blm_staged_publish(&staged, &place, NULL);
 		if (r == 0)
-			r = blm_unborn_handle(ret, &unborn, &place, NULL);
+			r = blm_staged_handle(ret, &staged, &place, NULL);
 		else
-			blm_unborn_end(&unborn);
+			blm_staged_end(&staged);
 	}
 	blm_place_clear(&place);
 	return r;

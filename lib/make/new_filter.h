@@ -55,25 +55,25 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *contents);
  * A new file in the folder of `place`, mapped as a view whose parts are `alone` and zero, not yet visible to anybody. Fill
  * it, then publish or end it.
  */
-struct blm_unborn {
+struct blm_staged {
 	struct blm_new_file file;
 	struct blm_view *view;
 	bool secret_is_kept;	/* it is where the caller wants it: publish does not write it */
 };
-int blm_unborn_make(struct blm_unborn *ret, const struct blm_place *place, const struct blm_spec *spec);
+int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const struct blm_spec *spec);
 /*
  * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name leads to another by now. NULL: of
  * none; -EEXIST if the name is taken. On failure end it.
  */
-int blm_unborn_publish(struct blm_unborn *unborn, const struct blm_place *place, const struct blm_yielding *over);
-void blm_unborn_end(struct blm_unborn *unborn);
+int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_yielding *over);
+void blm_staged_end(struct blm_staged *staged);
 
 /* A handle on what is not published yet, for one function to fill it; end it before unborn. */
-int blm_unborn_lend(struct blm_filter **ret, struct blm_unborn *unborn, const struct blm_place *place);
-void blm_unborn_take_back(struct blm_unborn *unborn, struct blm_filter *lent);
+int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged, const struct blm_place *place);
+void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent);
 
 /* A handle on what was published; takes the view out of unborn, and the place. ret NULL: none is wanted. */
-int blm_unborn_handle(struct blm_filter **ret, struct blm_unborn *unborn, struct blm_place *place, const uint8_t *secret);
+int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place, const uint8_t *secret);
 
 /*
  * Make a new filter at (store, name): unborn, fill(), publish, handle. fill NULL: it stays empty. For a name that is taken:
@@ -94,6 +94,6 @@ int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, co
 			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
 			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
 /* ... by what was made before; on failure end that. */
-int blm_replace_by(const struct blm_place *place, struct blm_unborn *made, const struct blm_carry *carry);
+int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_carry *carry);
 
 #endif

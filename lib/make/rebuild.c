@@ -135,27 +135,27 @@ static void with_old(struct blm_params *p, const struct old *old)
 
 static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec, int (*fill)(struct blm_filter *new, void *context), void *context)
 {
-	struct blm_unborn unborn;
+	struct blm_staged staged;
 	struct blm_carry *carry;
 	struct blm_filter *lent;
 	int r = blm_carry_begin(&carry, place);
 
 	if (r < 0)
 		return r;
-	r = blm_unborn_make(&unborn, place, spec);
+	r = blm_staged_make(&staged, place, spec);
 	if (r < 0) {
 		blm_carry_end(carry);
 		return r;
 	}
-	r = blm_unborn_lend(&lent, &unborn, place);
+	r = blm_staged_lend(&lent, &staged, place);
 	if (r == 0) {
 		lent->carry = carry;
 		r = fill(lent, context);
-		blm_unborn_take_back(&unborn, lent);
+		blm_staged_take_back(&staged, lent);
 	}
 	if (r >= 0)
-		r = blm_replace_by(place, &unborn, carry);
-	blm_unborn_end(&unborn);
+		r = blm_replace_by(place, &staged, carry);
+	blm_staged_end(&staged);
 	blm_carry_end(carry);
 	return r;
 }

@@ -101,7 +101,7 @@ struct replacing {
 	bool anew;				/* and not grown */
 	int (*fill)(struct blm_view *view, const struct blm_view *old, void *context);
 	void *context;
-	struct blm_unborn *made;
+	struct blm_staged *made;
 	const struct blm_carry *carry;		/* what keys it has been given */
 };
 
@@ -119,23 +119,23 @@ static bool keeps(const void *context, const struct blm_key *key)
 }
 
 /* Died after this, it may or may not have been replaced: the catalog says which, to who looks (orphans.c). */
-static int put(struct blm_filter *f, struct blm_view *old, struct blm_unborn *unborn, const struct blm_carry *carry)
+static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *staged, const struct blm_carry *carry)
 {
-	const struct keeping keeping = { carry, unborn->view };
-	int r = f->place.memory ? 0 : blm_new_file_take_rights(&unborn->file, old->image.fd, f->place.display);
+	const struct keeping keeping = { carry, staged->view };
+	int r = f->place.memory ? 0 : blm_new_file_take_rights(&staged->file, old->image.fd, f->place.display);
 
 	if (r == 0)
 		r = blm_announce(&f->place, old, BLM_YIELDING);
 	if (r < 0)
 		return r;
-	keep_record(unborn->view, old);
-	return blm_unborn_publish(unborn, &f->place, &(struct blm_yielding){ old->constant.uuid, keeps, &keeping });
+	keep_record(staged->view, old);
+	return blm_staged_publish(staged, &f->place, &(struct blm_yielding){ old->constant.uuid, keeps, &keeping });
 }
 
 static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct replacing *with)
 {
 	struct blm_spec *spec;
-	struct blm_unborn unborn;
+	struct blm_staged staged;
 	int r = 0;
 
 	if (!with->spec && kind_takes_keys(old->whole.kind) && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
@@ -152,17 +152,17 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 			r = with->change(spec, old, with->context);
 	}
 	if (r == 0)
-		r = blm_unborn_make(&unborn, &f->place, spec);
+		r = blm_staged_make(&staged, &f->place, spec);
 	free(spec);
 	if (r < 0)
 		return r;
-	unborn.secret_is_kept = !with->spec;
-	r = with->fill(unborn.view, old, with->context);
+	staged.secret_is_kept = !with->spec;
+	r = with->fill(staged.view, old, with->context);
 	if (r == 0)
 		r = blm_check_struck(old, f->place.display);
 	if (r == 0)
-		r = put(f, old, &unborn, with->carry);
-	blm_unborn_end(&unborn);
+		r = put(f, old, &staged, with->carry);
+	blm_staged_end(&staged);
 	return r;
 }
 
@@ -236,7 +236,7 @@ int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, co
 	return replace(place, &(struct replacing){ .secret = secret, .carry = carry, .change = change, .fill = fill, .context = context });
 }
 
-int blm_replace_by(const struct blm_place *place, struct blm_unborn *made, const struct blm_carry *carry)
+int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_carry *carry)
 {
 	return replace(place, &(struct replacing){ .made = made, .carry = carry });
 }

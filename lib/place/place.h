@@ -62,7 +62,7 @@ enum blm_standing blm_place_standing(const struct blm_place *place, const struct
 /* 0: nothing has this name yet; -EEXIST: something has; or another failure. */
 int blm_place_is_taken(const struct blm_place *place);
 
-/* Begin a new file in the right folder; then publish it, over as for blm_unborn_publish(). */
+/* Begin a new file in the right folder; then publish it, over as for blm_staged_publish(). */
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
 int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
 
