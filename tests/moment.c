@@ -40,13 +40,13 @@ int __wrap_blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, b
 	return __real_blm_change_end_unnamed(f, view, held);
 }
 
-int __real_blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view);
-int __wrap_blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view);
+int __real_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
+int __wrap_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
 
-int __wrap_blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view)
+int __wrap_blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
 {
 	run(&before_still);
-	return __real_blm_still_begin(ret, f, view);
+	return __real_blm_quiesce_begin(ret, f, view);
 }
 
 struct blm_view *__real_blm_view_renew(const struct blm_filter *f, struct blm_view *view);

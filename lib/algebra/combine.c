@@ -14,7 +14,7 @@ struct held {
 	const struct blm_filter *f;
 	struct blm_view *view;
 	bool into, held;			/* is it what is changed? Is it held? */
-	struct blm_still still;
+	struct blm_quiesced quiesced;
 };
 
 struct combining {
@@ -168,7 +168,7 @@ static int hold_all(const struct combining *c, bool into_first)
 
 		if (i && is_same_file(h[-1].view, h->view))
 			continue;
-		r = h->into ? blm_lock_torn(h->f, h->view) : blm_still_begin(&h->still, h->f, h->view);
+		r = h->into ? blm_lock_torn(h->f, h->view) : blm_quiesce_begin(&h->quiesced, h->f, h->view);
 		h->held = r == 0;
 	}
 	return r;
@@ -185,7 +185,7 @@ static bool let_go(const struct combining *c)
 		if (!h->into)
 			whole &= !is_cut(&h->view->whole);
 		if (!h->into && h->held)
-			whole &= blm_still_end(&h->still);
+			whole &= blm_quiesce_end(&h->quiesced);
 	}
 	return whole;
 }

@@ -101,13 +101,13 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
  * While a filter is read whole, to be copied, joined or sent: what moves keys or takes them away is held off. Between the two the
  * caller takes no other lock of it. End: was it the same all the while? If not, a kind that minds cuts is torn in what was made of it.
  */
-struct blm_still {
+struct blm_quiesced {
 	struct blm_view *view;
 	uint64_t counted;
 	bool locked, changes;
 };
-int blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view);
-bool blm_still_end(const struct blm_still *still);
+int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view);
+bool blm_quiesce_end(const struct blm_quiesced *quiesced);
 
 /*
  * 0, or a negative errno with words: -ESTALE where the file of the handle was deleted, or another one stands at its path; -ENOENT where it

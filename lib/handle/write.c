@@ -16,12 +16,12 @@ static bool has_lone_writer(const struct blm_view *view)
  * Who adds to a kind with lone_remover is not held off, but seen: it holds BLM_LOCK_REPLACE until the keys are counted, and none is
  * counted out meanwhile.
  */
-int blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct blm_view *view)
+int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
 	int r = 0;
 
-	*ret = (struct blm_still){ .view = view, .locked = kind->lone_writer || kind->lone_remover };
+	*ret = (struct blm_quiesced){ .view = view, .locked = kind->lone_writer || kind->lone_remover };
 	if (ret->locked)
 		r = blm_view_fd((struct blm_filter *)f, view);
 	if (ret->locked && r >= 0)
@@ -34,15 +34,15 @@ int blm_still_begin(struct blm_still *ret, const struct blm_filter *f, struct bl
 	return 0;
 }
 
-bool blm_still_end(const struct blm_still *still)
+bool blm_quiesce_end(const struct blm_quiesced *quiesced)
 {
-	struct blm_view *view = still->view;
-	bool changes = still->changes;
+	struct blm_view *view = quiesced->view;
+	bool changes = quiesced->changes;
 
 	full_fence();
 	if (view->whole.kind->minds_cuts)
-		changes |= blm_lock_is_held(&view->lock, view->image.fd) || blm_counted_keys(view) != still->counted;
-	if (still->locked)
+		changes |= blm_lock_is_held(&view->lock, view->image.fd) || blm_counted_keys(view) != quiesced->counted;
+	if (quiesced->locked)
 		blm_unlock_writing(view);
 	return !changes;
 }

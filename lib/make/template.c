@@ -85,15 +85,15 @@ enum { MOMENTS = 200 };		/* of a millisecond */
  * Who changes it now lets go in a moment, as does one whose union has just ended: wait for that, without a lock for which they may wait in
  * turn. Of a filter that keys come into all the time there is no such moment, and the copy is known to be of several.
  */
-static int begin_still(struct blm_still *ret, const struct blm_source *from)
+static int begin_quiesced(struct blm_quiesced *ret, const struct blm_source *from)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
-	int r = blm_still_begin(ret, from->f, from->view);
+	int r = blm_quiesce_begin(ret, from->f, from->view);
 
 	for (int i = 0; r == 0 && ret->changes && i < MOMENTS; i++) {
-		blm_still_end(ret);
+		blm_quiesce_end(ret);
 		nanosleep(&moment, NULL);
-		r = blm_still_begin(ret, from->f, from->view);
+		r = blm_quiesce_begin(ret, from->f, from->view);
 	}
 	return r;
 }
@@ -101,13 +101,13 @@ static int begin_still(struct blm_still *ret, const struct blm_source *from)
 int blm_fill_with_copy(struct blm_view *new, void *context)
 {
 	const struct blm_source *from = context;
-	struct blm_still still;
-	int r = begin_still(&still, from);
+	struct blm_quiesced quiesced;
+	int r = begin_quiesced(&quiesced, from);
 
 	if (r < 0)
 		return r;
 	r = blm_copy_into(new, from->view, from->f->place.display);
-	if (!blm_still_end(&still))
+	if (!blm_quiesce_end(&quiesced))
 		blm_tear(new);
 	return r < 0 ? r : blm_check_struck(from->view, from->f->place.display);
 }

@@ -103,16 +103,16 @@ static void forget(struct keys *k)
 }
 
 /* Both as they are at one moment. All who hold several files do so in one order; one file is held once. */
-static int hold(struct blm_still still[2], bool held[2], const struct blm_filter *const f[2], const struct blm_view *const view[2])
+static int hold(struct blm_quiesced quiesced[2], bool held[2], const struct blm_filter *const f[2], const struct blm_view *const view[2])
 {
 	const struct blm_image *x = &view[0]->image, *y = &view[1]->image;
 	int first = x->device != y->device ? x->device > y->device : x->inode > y->inode, r;
 
 	held[0] = held[1] = false;
-	r = blm_still_begin(&still[first], f[first], (struct blm_view *)view[first]);
+	r = blm_quiesce_begin(&quiesced[first], f[first], (struct blm_view *)view[first]);
 	held[first] = r == 0;
 	if (r == 0 && (x->device != y->device || x->inode != y->inode)) {
-		r = blm_still_begin(&still[!first], f[!first], (struct blm_view *)view[!first]);
+		r = blm_quiesce_begin(&quiesced[!first], f[!first], (struct blm_view *)view[!first]);
 		held[!first] = r == 0;
 	}
 	return r;
@@ -137,9 +137,9 @@ static int too_many(const struct blm_filter *const f[2], const struct blm_view *
 
 static int find(struct keys *ret, const struct blm_filter *const f[2], const struct blm_view *const view[2])
 {
-	struct blm_still still[2];
+	struct blm_quiesced quiesced[2];
 	bool held[2];
-	int r = hold(still, held, f, view);
+	int r = hold(quiesced, held, f, view);
 
 	if (r == 0)
 		r = view[0]->part[0].kind->differences(&view[0]->part[0], &view[1]->part[0], &view[0]->hasher, keep, ret);
@@ -149,7 +149,7 @@ static int find(struct keys *ret, const struct blm_filter *const f[2], const str
 		r = blm_fail(r, "%s: out of memory", f[0]->place.display);
 	for (int i = 0; i < 2; i++)
 		if (held[i])
-			blm_still_end(&still[i]);
+			blm_quiesce_end(&quiesced[i]);
 	for (int i = 0; r == 0 && i < 2; i++)
 		r = blm_check_struck(view[i], f[i]->place.display);
 	return r;
