@@ -129,7 +129,7 @@ END_TEST
 
 /* ---- Failures ---- */
 
-static int fail_late(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int fail_late(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
 	_Atomic unsigned *pieces = pass->context;
 
@@ -144,7 +144,7 @@ START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
 	_Atomic unsigned pieces = 0;
 
 	blm_use_threads(threads[_i]);
-	ck_assert_int_eq(blm_pass(&(struct blm_pass){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_late,
+	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_late,
 						      .context = (void *)&pieces }, NULL), -ENOSPC);
 	ck_assert_ptr_nonnull(strstr(blm_why(), "no room at "));
 	ck_assert_uint_ge(atomic_load(&pieces), 1);
@@ -154,7 +154,7 @@ START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
 }
 END_TEST
 
-static int fail_together(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int fail_together(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
 	pthread_barrier_wait(pass->context);
 	return blm_fail(-ENOSPC, "no room at %llu", (unsigned long long)at);
@@ -168,7 +168,7 @@ START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
 
 	pthread_barrier_init(&both, NULL, 2);
 	blm_use_threads(2);
-	ck_assert_int_eq(blm_pass(&(struct blm_pass){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_together,
+	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_together,
 						      .context = &both }, NULL), -ENOSPC);
 	ck_assert_ptr_nonnull(strstr(blm_why(), "no room at "));
 	blm_use_threads(0);
@@ -177,7 +177,7 @@ START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
 }
 END_TEST
 
-static int count_bytes(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_bytes(const struct blm_scan *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
 	atomic_fetch_add((_Atomic uint64_t *)pass->context, bytes);
 	return 0;
@@ -193,7 +193,7 @@ START_TEST(a_helper_that_cannot_be_had_is_done_without)
 	blm_use_threads(3);
 	refuse_threads = _i == 0;
 	refuse_memory = _i == 0 ? 0 : 2;
-	OK(blm_pass(&(struct blm_pass){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = count_bytes, .context = (void *)&done }, NULL));
+	OK(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = count_bytes, .context = (void *)&done }, NULL));
 	ck_assert_int_eq(refuse_memory, 0);
 	refuse_threads = false;
 	ck_assert_uint_eq(atomic_load(&done), view->part[0].shape.bytes);

@@ -9,14 +9,14 @@ struct advancing {
 	unsigned to;
 };
 
-static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct advancing *a = pass->context;
+	const struct advancing *a = scan->context;
 	const struct blm_part *dst = &a->into->part[a->to];
 	int r;
 
-	memcpy(worker->room, pass->views[0]->part[pass->part].bytes + at, bytes);
-	r = blm_check_struck(pass->views[0], a->f->place.display);	/* before it is set, as nothing takes it out again */
+	memcpy(worker->room, scan->views[0]->part[scan->part].bytes + at, bytes);
+	r = blm_check_struck(scan->views[0], a->f->place.display);	/* before it is set, as nothing takes it out again */
 	if (r == 0)
 		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
 	return r;
@@ -30,7 +30,7 @@ static int advance(struct blm_view *into, const struct blm_view *from, const str
 
 	for (unsigned i = from->parts; r == 0 && i--; )
 		if (into->whole.kind->advance(&into->whole, i, &a.to))
-			r = blm_pass(&(struct blm_pass){ .views = &from, .count = 1, .part = i, .most = BLM_PIECE,
+			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i, .most = BLM_PIECE,
 							 .piece = unite_piece, .context = &a }, NULL);
 	return r;
 }

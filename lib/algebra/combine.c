@@ -221,22 +221,22 @@ struct result {
 };
 
 /* Counted while it is in the cache. */
-static int combine_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct result *result = pass->context;
+	const struct result *result = scan->context;
 	const struct combining *c = result->of;
-	const struct blm_part *part = &result->new->part[pass->part];
+	const struct blm_part *part = &result->new->part[scan->part];
 
 	int r = 0;
 
 	for (size_t done = 0; r == 0 && done < bytes; done += BLM_PIECE) {
 		size_t some = bytes - done < BLM_PIECE ? bytes - done : BLM_PIECE;
 
-		r = check_pieces(c, 0, pass->part, at + done, some);
-		blm_combine_bytes(c->op, c->view, having(c, pass->part), pass->part, at + done, some, worker->room + done);
+		r = check_pieces(c, 0, scan->part, at + done, some);
+		blm_combine_bytes(c->op, c->view, having(c, scan->part), scan->part, at + done, some, worker->room + done);
 		part->kind->tally(part, worker->room + done, some, &worker->tally[0]);
 	}
-	return r < 0 ? r : blm_blocksum_put(result->new, pass->part, at, worker->room, bytes);
+	return r < 0 ? r : blm_blocksum_put(result->new, scan->part, at, worker->room, bytes);
 }
 
 /* Into a new file, judged before another process sees it. An AND has data only where the first has. The caller did hold_still(). */
@@ -251,7 +251,7 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = check_holes(c, 0, i);
 		if (r == 0)
-			r = blm_pass(&(struct blm_pass){ .views = c->view, .count = c->op == BLM_UNION ? having(c, i) : 1, .part = i, .tallies = 1,
+			r = blm_scan(&(struct blm_scan){ .views = c->view, .count = c->op == BLM_UNION ? having(c, i) : 1, .part = i, .tallies = 1,
 							 .most = BLM_WRITTEN_PIECE, .piece = combine_piece, .context = &result }, &tally[i]);
 	}
 	if (!let_go(c))
@@ -328,18 +328,18 @@ static int judge_union(const struct combining *c, struct blm_tally *tally)
  * done once this way, not once for each filter. (In tests/bench: "loop: atomic OR of two into a third", beside the plain one.) And what was
  * read is looked at before it is set, as nothing takes it out again.
  */
-static int unite_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct combining *c = pass->context;
-	const struct blm_part *dst = &c->view[0]->part[pass->part];
-	int r = check_pieces(c, 1, pass->part, at, bytes);
+	const struct combining *c = scan->context;
+	const struct blm_part *dst = &c->view[0]->part[scan->part];
+	int r = check_pieces(c, 1, scan->part, at, bytes);
 
 	if (r < 0)
 		return r;
-	for (size_t done = 0; r == 0 && pass->count > 1 && done < bytes; done += STEP) {
+	for (size_t done = 0; r == 0 && scan->count > 1 && done < bytes; done += STEP) {
 		size_t some = bytes - done < STEP ? bytes - done : STEP;
 
-		blm_combine_bytes(BLM_UNION, pass->views + 1, pass->count - 1, pass->part, at + done, some, worker->room);
+		blm_combine_bytes(BLM_UNION, scan->views + 1, scan->count - 1, scan->part, at + done, some, worker->room);
 		r = check_struck(c, 1);
 		if (r == 0)
 			dst->kind->unite(dst, dst->bytes + at + done, worker->room, some);
@@ -366,7 +366,7 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	if (begun)
 		was_torn = blm_tear(view);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_pass(&(struct blm_pass){ .views = c->view, .count = having(c, i), .part = i, .tallies = 1,
+		r = blm_scan(&(struct blm_scan){ .views = c->view, .count = having(c, i), .part = i, .tallies = 1,
 						 .most = BLM_PIECE, .piece = unite_piece, .context = (void *)c }, &tally[i]);
 	whole = held && let_go(c) && r == 0;
 	if (whole && !was_torn)

@@ -184,14 +184,14 @@ int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *
 	return r;
 }
 
-static int record_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int record_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	struct blm_view *view = pass->context;
-	const struct blm_part *part = &view->part[pass->part];
+	struct blm_view *view = scan->context;
+	const struct blm_part *part = &view->part[scan->part];
 	bool sealed = le64toh(view->constant.flags) & BLM_FLAG_SEALED;
 
 	for (uint64_t b = at / BLM_BLOCK; b * BLM_BLOCK < at + bytes; b++) {
-		struct blm_seen_block s = { .block = b, .part = pass->part };
+		struct blm_seen_block s = { .block = b, .part = scan->part };
 
 		if (!sealed && !part->marks[b])
 			continue;
@@ -210,7 +210,7 @@ int blm_blocksum_new(struct blm_view *view)
 	view->holes &= !sealed;		/* those of a sealed file are recorded too */
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		if (sealed || view->whole.kind->only_sets)
-			r = blm_pass(&(struct blm_pass){ .views = (const struct blm_view *const *)&view, .count = 1, .part = i,
+			r = blm_scan(&(struct blm_scan){ .views = (const struct blm_view *const *)&view, .count = 1, .part = i,
 							 .most = BLM_PIECE, .piece = record_piece, .context = view }, NULL);
 	view->holes = holes;
 	return r;

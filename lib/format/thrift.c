@@ -143,15 +143,15 @@ uint64_t blm_thrift_binary(struct blm_thrift *t, void *room, size_t bytes)
 	return t->failed ? 0 : count;
 }
 
-static void pass(struct blm_thrift *t, unsigned type, unsigned depth);
+static void scan(struct blm_thrift *t, unsigned type, unsigned depth);
 
 static void pass_elements(struct blm_thrift *t, uint64_t count, unsigned first, unsigned second, unsigned depth)
 {
 	for (uint64_t i = 0; i < count && !t->failed; i++) {
 		/* in a list a boolean has a byte of its own, in a struct it is its type */
-		pass(t, first <= BLM_THRIFT_FALSE ? BLM_THRIFT_I8 : first, depth);
+		scan(t, first <= BLM_THRIFT_FALSE ? BLM_THRIFT_I8 : first, depth);
 		if (second)
-			pass(t, second <= BLM_THRIFT_FALSE ? BLM_THRIFT_I8 : second, depth);
+			scan(t, second <= BLM_THRIFT_FALSE ? BLM_THRIFT_I8 : second, depth);
 	}
 }
 
@@ -168,7 +168,7 @@ static void pass_map(struct blm_thrift *t, unsigned depth)
 		pass_elements(t, count, types >> 4, types & 15, depth);
 }
 
-static void pass(struct blm_thrift *t, unsigned type, unsigned depth)
+static void scan(struct blm_thrift *t, unsigned type, unsigned depth)
 {
 	struct blm_thrift_field field = { 0 };
 	uint64_t count;
@@ -209,7 +209,7 @@ static void pass(struct blm_thrift *t, unsigned type, unsigned depth)
 		break;
 	case BLM_THRIFT_STRUCT:
 		while (blm_thrift_next(t, &field))
-			pass(t, field.type, depth + 1);
+			scan(t, field.type, depth + 1);
 		break;
 	default:
 		fail(t, -EBADMSG, "message has an element of no known type");
@@ -218,5 +218,5 @@ static void pass(struct blm_thrift *t, unsigned type, unsigned depth)
 
 void blm_thrift_pass(struct blm_thrift *t, unsigned type)
 {
-	pass(t, type, 0);
+	scan(t, type, 0);
 }

@@ -39,19 +39,19 @@ struct copying {
 };
 
 /* Of what others may change a copy is taken first: the kernel, too, must find it the same when it looks twice. */
-static int copy_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct copying *copying = pass->context;
-	const struct blm_view *from = pass->views[0];
+	const struct copying *copying = scan->context;
+	const struct blm_view *from = scan->views[0];
 	int r = 0;
 
 	for (size_t done = 0; r == 0 && done < bytes; done += BLM_BLOCK) {
 		size_t some = bytes - done < BLM_BLOCK ? bytes - done : BLM_BLOCK;
 
-		r = blm_blocksum_intact(from, pass->part, at + done, some, copying->display);
-		memcpy(worker->room + done, from->part[pass->part].bytes + at + done, some);
+		r = blm_blocksum_intact(from, scan->part, at + done, some, copying->display);
+		memcpy(worker->room + done, from->part[scan->part].bytes + at + done, some);
 	}
-	return r < 0 ? r : blm_blocksum_put(copying->new, pass->part, at, worker->room, bytes);
+	return r < 0 ? r : blm_blocksum_put(copying->new, scan->part, at, worker->room, bytes);
 }
 
 /* The kind's own words first: what they say of the data is true of what is copied after them (window.c). */
@@ -67,7 +67,7 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = blm_blocksum_intact_holes(from, i, display);
 		if (r == 0)
-			r = blm_pass(&(struct blm_pass){ .views = &from, .count = 1, .part = i, .most = BLM_WRITTEN_PIECE,
+			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i, .most = BLM_WRITTEN_PIECE,
 							 .piece = copy_piece, .context = &copying }, NULL);
 	}
 	if (r < 0)

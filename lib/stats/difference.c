@@ -8,9 +8,9 @@
 
 /* ---- How many ---- */
 
-static int count_piece(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
+	const struct blm_part *a = &scan->views[0]->part[scan->part], *b = &scan->views[1]->part[scan->part];
 
 	a->kind->differ(a, b, at, bytes, &worker->tally[0]);
 	return 0;
@@ -20,7 +20,7 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 {
 	const struct blm_part *part = &view[0]->part[0];
 	struct blm_tally *tally = calloc(1, sizeof(*tally));
-	int r = tally ? blm_pass(&(struct blm_pass){ .views = view, .count = 2, .tallies = 1, .most = BLM_PIECE, .piece = count_piece }, tally)
+	int r = tally ? blm_scan(&(struct blm_scan){ .views = view, .count = 2, .tallies = 1, .most = BLM_PIECE, .piece = count_piece }, tally)
 		       : blm_fail(-ENOMEM, "out of memory");
 
 	if (r == 0)

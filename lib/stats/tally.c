@@ -5,9 +5,9 @@
 
 enum { STEP = 4 << 10 };	/* bytes that are combined at once: they stay in the first cache */
 
-static int count_one(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_one(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct blm_part *part = &pass->views[0]->part[pass->part];
+	const struct blm_part *part = &scan->views[0]->part[scan->part];
 
 	part->kind->tally(part, part->bytes + at, bytes, &worker->tally[0]);
 	return 0;
@@ -28,37 +28,37 @@ void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size
 	}
 }
 
-static int count_or(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct blm_part *part = &pass->views[0]->part[pass->part];
+	const struct blm_part *part = &scan->views[0]->part[scan->part];
 
-	blm_combine_bytes(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
+	blm_combine_bytes(BLM_UNION, scan->views, scan->count, scan->part, at, bytes, worker->room);
 	part->kind->tally(part, worker->room, bytes, &worker->tally[0]);
 	return 0;
 }
 
 int blm_union_tally(const struct blm_view *const *views, size_t count, unsigned i, struct blm_tally *to)
 {
-	return blm_pass(&(struct blm_pass){ .views = views, .count = count, .part = i, .tallies = 1, .most = BLM_PIECE,
+	return blm_scan(&(struct blm_scan){ .views = views, .count = count, .part = i, .tallies = 1, .most = BLM_PIECE,
 					    .piece = count == 1 ? count_one : count_or }, to);
 }
 
-static int count_both(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_both(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
 {
-	const struct blm_part *a = &pass->views[0]->part[pass->part], *b = &pass->views[1]->part[pass->part];
+	const struct blm_part *a = &scan->views[0]->part[scan->part], *b = &scan->views[1]->part[scan->part];
 
 	a->kind->tally(a, a->bytes + at, bytes, &worker->tally[0]);
 	b->kind->tally(b, b->bytes + at, bytes, &worker->tally[1]);
 	if (a->kind->differ)
 		a->kind->differ(a, b, at, bytes, &worker->tally[2]);
-	blm_combine_bytes(BLM_UNION, pass->views, pass->count, pass->part, at, bytes, worker->room);
+	blm_combine_bytes(BLM_UNION, scan->views, scan->count, scan->part, at, bytes, worker->room);
 	a->kind->tally(a, worker->room, bytes, &worker->tally[2]);
 	return 0;
 }
 
 int blm_pair_tally(const struct blm_view *const views[2], unsigned i, struct blm_tally to[3])
 {
-	return blm_pass(&(struct blm_pass){ .views = views, .count = 2, .part = i, .tallies = 3, .most = BLM_PIECE, .piece = count_both }, to);
+	return blm_scan(&(struct blm_scan){ .views = views, .count = 2, .part = i, .tallies = 3, .most = BLM_PIECE, .piece = count_both }, to);
 }
 
 uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *tally)

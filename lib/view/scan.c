@@ -65,12 +65,12 @@ bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_
 }
 
 /* Where any of the views has data, from `at` on, in whole blocks: the first such stretch of [at, end); `end` if none has. */
-static uint64_t next_data(const struct blm_pass *pass, uint64_t at, uint64_t end, uint64_t *ret_to)
+static uint64_t next_data(const struct blm_scan *scan, uint64_t at, uint64_t end, uint64_t *ret_to)
 {
 	uint64_t first = end, from, to;
 
-	for (size_t v = 0; v < pass->count; v++)
-		if (blm_next_data(pass->views[v], pass->part, at, &from, &to) && from / BLM_BLOCK * BLM_BLOCK < first) {
+	for (size_t v = 0; v < scan->count; v++)
+		if (blm_next_data(scan->views[v], scan->part, at, &from, &to) && from / BLM_BLOCK * BLM_BLOCK < first) {
 			first = from / BLM_BLOCK * BLM_BLOCK;
 			to = round_up(to, BLM_BLOCK);
 			*ret_to = to < end ? to : end;
@@ -81,7 +81,7 @@ static uint64_t next_data(const struct blm_pass *pass, uint64_t at, uint64_t end
 /* ---- Taking ranges, going over them ---- */
 
 struct run {
-	const struct blm_pass *pass;
+	const struct blm_scan *scan;
 	uint64_t bytes;
 	pthread_mutex_t mutex;		/* for what follows */
 	uint64_t at, to;		/* the stretch of data that is being given out; at: the first byte that nobody has */
@@ -106,7 +106,7 @@ static bool take(struct run *run, uint64_t *ret_from, uint64_t *ret_to)
 
 	pthread_mutex_lock(&run->mutex);
 	if (!run->failed && run->at == run->to && run->to < run->bytes) {
-		from = next_data(run->pass, run->at, run->bytes, &run->to);
+		from = next_data(run->scan, run->at, run->bytes, &run->to);
 		run->zeros += from - run->at;
 		run->at = from;
 		if (from == run->bytes)
@@ -120,11 +120,11 @@ static bool take(struct run *run, uint64_t *ret_from, uint64_t *ret_to)
 }
 
 /* Small pages are read one by one where nobody asks for more at once. */
-static void ask_for(const struct blm_pass *pass, uint64_t from, uint64_t to)
+static void ask_for(const struct blm_scan *scan, uint64_t from, uint64_t to)
 {
-	for (size_t v = 0; v < pass->count; v++)
-		if (!pass->views[v]->huge && pass->views[v]->part[pass->part].shape.bytes >= RANGE)
-			blm_pages_want(pass->views[v]->part[pass->part].bytes + from, to - from);
+	for (size_t v = 0; v < scan->count; v++)
+		if (!scan->views[v]->huge && scan->views[v]->part[scan->part].shape.bytes >= RANGE)
+			blm_pages_want(scan->views[v]->part[scan->part].bytes + from, to - from);
 }
 
 static void fail(struct run *run, int err)
@@ -140,16 +140,16 @@ static void fail(struct run *run, int err)
 static void *work(void *context)
 {
 	struct thread *t = context;
-	const struct blm_pass *pass = t->run->pass;
+	const struct blm_scan *scan = t->run->scan;
 	uint64_t from, to;
 	int r = 0;
 
 	while (r == 0 && take(t->run, &from, &to)) {
-		ask_for(pass, from, to);
+		ask_for(scan, from, to);
 		while (r == 0 && from < to) {
-			size_t bytes = to - from < pass->most ? (size_t)(to - from) : pass->most;
+			size_t bytes = to - from < scan->most ? (size_t)(to - from) : scan->most;
 
-			r = pass->piece(pass, &t->worker, from, bytes);
+			r = scan->piece(scan, &t->worker, from, bytes);
 			from += bytes;
 		}
 	}
@@ -166,19 +166,19 @@ static void free_worker(struct blm_worker *worker)
 	free(worker->room);
 }
 
-static bool make_worker(struct blm_worker *worker, const struct blm_pass *pass)
+static bool make_worker(struct blm_worker *worker, const struct blm_scan *scan)
 {
-	worker->tally = calloc(pass->tallies + 1, sizeof(*worker->tally));
-	worker->room = aligned_alloc(64, pass->most);
+	worker->tally = calloc(scan->tallies + 1, sizeof(*worker->tally));
+	worker->room = aligned_alloc(64, scan->most);
 	if (worker->tally && worker->room)
 		return true;
 	free_worker(worker);
 	return false;
 }
 
-static void count_zeros(const struct blm_pass *pass, uint64_t bytes, struct blm_tally *to)
+static void count_zeros(const struct blm_scan *scan, uint64_t bytes, struct blm_tally *to)
 {
-	for (unsigned c = 0; c < pass->tallies; c++) {
+	for (unsigned c = 0; c < scan->tallies; c++) {
 		to[c].bytes += bytes;
 		to[c].blocks[0] += bytes / 64;
 	}
@@ -196,21 +196,21 @@ static void add_census(struct blm_tally *to, const struct blm_tally *from)
 }
 
 /* The caller works too; a helper that cannot be had is done without. */
-int blm_pass(const struct blm_pass *pass, struct blm_tally *to)
+int blm_scan(const struct blm_scan *scan, struct blm_tally *to)
 {
-	struct run run = { .pass = pass, .bytes = pass->views[0]->part[pass->part].shape.bytes,
+	struct run run = { .scan = scan, .bytes = scan->views[0]->part[scan->part].shape.bytes,
 			   .mutex = PTHREAD_MUTEX_INITIALIZER };
 	unsigned wanted = threads_for(run.bytes), count = 1;
 	struct thread thread[MOST_THREADS];
 
 	thread[0] = (struct thread){ .run = &run };
-	if (!make_worker(&thread[0].worker, pass))
+	if (!make_worker(&thread[0].worker, scan))
 		return blm_fail(-ENOMEM, "out of memory");
 	while (count < wanted) {
 		struct thread *t = &thread[count];
 
 		*t = (struct thread){ .run = &run };
-		if (!make_worker(&t->worker, pass))
+		if (!make_worker(&t->worker, scan))
 			break;
 		if (blm_thread_start(&t->id, work, t)) {
 			free_worker(&t->worker);
@@ -222,10 +222,10 @@ int blm_pass(const struct blm_pass *pass, struct blm_tally *to)
 	for (unsigned i = 0; i < count; i++) {
 		if (i)
 			pthread_join(thread[i].id, NULL);
-		for (unsigned c = 0; c < pass->tallies; c++)
+		for (unsigned c = 0; c < scan->tallies; c++)
 			add_census(&to[c], &thread[i].worker.tally[c]);
 		free_worker(&thread[i].worker);
 	}
-	count_zeros(pass, run.zeros, to);
+	count_zeros(scan, run.zeros, to);
 	return run.failed ? blm_fail(run.failed, "%s", run.why) : 0;
 }

@@ -4,8 +4,8 @@
  * All that reads or makes whole filters goes through here: counting, copying, OR and AND. A piece is small enough for the second
  * cache, so that what is done to it one after the other reads memory once.
  */
-#ifndef BLM_PASS_H
-#define BLM_PASS_H
+#ifndef BLM_SCAN_H
+#define BLM_SCAN_H
 
 #include "view/view.h"
 
@@ -16,11 +16,11 @@ enum {
 
 /* What one thread has to itself. */
 struct blm_worker {
-	struct blm_tally *tally;	/* blm_pass.censuses of them, zero at first; added up over the threads at the end */
-	uint8_t *room;			/* blm_pass.most bytes, aligned to 64 */
+	struct blm_tally *tally;	/* blm_scan.censuses of them, zero at first; added up over the threads at the end */
+	uint8_t *room;			/* blm_scan.most bytes, aligned to 64 */
 };
 
-struct blm_pass {
+struct blm_scan {
 	/*
 	 * Where none of these has data, all is holes, which read as zeros and would fill the memory if they were read: no piece, and
 	 * counted as zeros. All of one template.
@@ -34,7 +34,7 @@ struct blm_pass {
 	 * Do the work of [at, at + bytes): whole blocks of BLM_BLOCK bytes, but the last. Several threads at once, never of the same
 	 * piece. 0, or a negative errno with words, which ends the pass.
 	 */
-	int (*piece)(const struct blm_pass *pass, struct blm_worker *worker, uint64_t at, size_t bytes);
+	int (*piece)(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes);
 	void *context;
 };
 
@@ -42,7 +42,7 @@ struct blm_pass {
  * Go over all of the part; adds to to[0 .. censuses - 1]. At most blm_use_threads() threads, and fewer where the data is small or
  * the system gives none. 0, -ENOMEM, or what piece() failed with.
  */
-int blm_pass(const struct blm_pass *pass, struct blm_tally *to);
+int blm_scan(const struct blm_scan *scan, struct blm_tally *to);
 
 /* Where part i of a view has data that is not a hole, from `at` on: [*ret_from, *ret_to), multiples of 64. False: none. */
 bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);
