@@ -104,7 +104,7 @@ static int check_scheme(const struct exporting *out)
 	const struct blm_format *format = out->format;
 	const struct blm_template_fields *t = &out->view->constant.template;
 	const struct blm_family *family = out->view->hasher.family;
-	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const char *make = format->plan ? "; blm_params.format makes filters for it" : "";
 	char names[256];
 
@@ -120,8 +120,8 @@ static int check_scheme(const struct exporting *out)
 	if (!blm_format_takes_kind(format, out->view->whole.kind))
 		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.display, format->name,
 				format->kinds ? format->kinds[0] : BLM_EXACT_KIND, make);
-	if (!blm_format_takes_rule(format, rule))
-		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s", out->f->place.display, rule->name, format->name, make);
+	if (!blm_format_takes_rule(format, scheme))
+		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s", out->f->place.display, scheme->name, format->name, make);
 	for (uint32_t i = 0; format->no_seed && i < le32toh(t->seed_count); i++)
 		if (t->seeds[i])
 			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, which %s has not%s", out->f->place.display, format->name, make);

@@ -104,7 +104,7 @@ static uint64_t bytes_of_words(uint64_t cells)
 
 static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
-	struct blm_array a = { .family = families[0], .rule = rules[0], .seed_count = 1 };
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .seed_count = 1 };
 	struct json j;
 	int r = parse(&j, bytes, count, display);
 

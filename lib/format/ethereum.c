@@ -10,7 +10,7 @@ extern const struct blm_format blm_format_ethereum;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	return blm_outline_set(ret, &blm_format_ethereum, &(struct blm_array){ .family = families[0], .rule = rules[0], .cells = 8 * BYTES,
+	return blm_outline_set(ret, &blm_format_ethereum, &(struct blm_array){ .family = families[0], .scheme = rules[0], .cells = 8 * BYTES,
 									       .probes = PROBES, .bytes = BYTES }, display);
 }
 

@@ -159,7 +159,7 @@ const struct blm_format *blm_format_by_id(uint32_t id);
 /* Does a file of this format know the family? The kind? The rule? */
 bool blm_format_takes(const struct blm_format *format, const struct blm_family *family);
 bool blm_format_takes_kind(const struct blm_format *format, const struct blm_kind *kind);
-bool blm_format_takes_rule(const struct blm_format *format, const struct blm_rule *rule);
+bool blm_format_takes_rule(const struct blm_format *format, const struct blm_scheme *scheme);
 
 /* ---- For formats whose files are one array of bits ---- */
 
@@ -198,7 +198,7 @@ struct blm_array {
 	const char *kind;		/* NULL: classic */
 	uint64_t cells;
 	uint64_t probes;
-	const char *family, *rule;	/* family NULL: there are candidates; rule NULL: own */
+	const char *family, *scheme;	/* family NULL: there are candidates; rule NULL: own */
 	uint64_t seeds[4];
 	unsigned seed_count;
 	uint64_t tweak;

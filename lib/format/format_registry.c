@@ -52,14 +52,14 @@ bool blm_format_takes_kind(const struct blm_format *format, const struct blm_kin
 	return false;
 }
 
-bool blm_format_takes_rule(const struct blm_format *format, const struct blm_rule *rule)
+bool blm_format_takes_rule(const struct blm_format *format, const struct blm_scheme *scheme)
 {
 	if (!format->families)
 		return true;
 	for (size_t i = 0; format->rules && format->rules[i]; i++)
-		if (!strcmp(format->rules[i], rule->name))
+		if (!strcmp(format->rules[i], scheme->name))
 			return true;
-	return !format->rules && !rule->id;
+	return !format->rules && !scheme->id;
 }
 
 const char *blm_format_families(const struct blm_format *format, char *buffer, size_t bytes)

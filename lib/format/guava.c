@@ -30,7 +30,7 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_fail(-EPROTONOSUPPORT, "%s: its strategy is %u; known are 0 (MURMUR128_MITZ_32) and 1 (MURMUR128_MITZ_64)", display, head[0]);
 	if (head[2] > 0x7f)
 		return blm_fail(-EBADMSG, "%s: says that it has %lld words", display, (long long)(int32_t)blm_get_big(head + 2, 4));
-	a.rule = rules[head[0]];
+	a.scheme = rules[head[0]];
 	a.probes = head[1];
 	a.bytes = 8 * blm_get_big(head + 2, 4);
 	a.cells = 8 * a.bytes;
@@ -45,7 +45,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	if (cells % 64 || cells / 64 > INT32_MAX || le32toh(t->probes) > 255)
 		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; Guava has whole words of 64 bits, at most 2^31 - 1, and k up to 255", display,
 				(unsigned long long)cells, le32toh(t->probes));
-	head[0] = le32toh(t->index_rule) == blm_rule_by_name(rules[1])->id;
+	head[0] = le32toh(t->index_rule) == blm_scheme_by_name(rules[1])->id;
 	head[1] = (uint8_t)le32toh(t->probes);
 	blm_put_big(head + 2, cells / 64, 4);
 	blm_outline_place(o, HEAD, cells / 8);

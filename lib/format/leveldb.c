@@ -14,7 +14,7 @@ extern const struct blm_format blm_format_leveldb;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .rule = rules[0] };
+	struct blm_array a = { .family = families[0], .scheme = rules[0] };
 
 	if (count < 2)
 		return blm_fail(-ENODATA, "%s: %zu bytes; a filter has at least two", display, count);

@@ -11,7 +11,7 @@ extern const struct blm_format blm_format_libbloom1;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .rule = rules[0], .cells = ret->asked_cells, .probes = ret->asked_probes,
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .cells = ret->asked_cells, .probes = ret->asked_probes,
 			       .bytes = ret->asked_cells / 8 + !!(ret->asked_cells % 8) };
 
 	if (!a.cells || !a.probes)

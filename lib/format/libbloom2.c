@@ -26,7 +26,7 @@ static bool begins(const uint8_t *bytes, size_t count)
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .rule = rules[0], .offset = HEAD };
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .offset = HEAD };
 	int r;
 
 	if (!begins(head, count))

@@ -6,7 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-static int check(const struct blm_array *a, const struct blm_format *format, const struct blm_rule *rule, const char *display)
+static int check(const struct blm_array *a, const struct blm_format *format, const struct blm_scheme *scheme, const char *display)
 {
 	const struct blm_family *family = a->family ? blm_family_by_name(a->family) : NULL;
 	uint64_t flip;
@@ -19,19 +19,19 @@ static int check(const struct blm_array *a, const struct blm_format *format, con
 				BLM_PROBES_MAX);
 	if (!blm_order_flip(format->bit_order, a->cells, &flip))
 		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2", display, (unsigned long long)a->cells);
-	why = family ? blm_rule_misfit(rule, family, a->cells, (uint32_t)a->probes) : NULL;
+	why = family ? blm_scheme_misfit(scheme, family, a->cells, (uint32_t)a->probes) : NULL;
 	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: %s", display, (unsigned long long)a->cells,
 			      (unsigned long long)a->probes, family->name, why) : 0;
 }
 
 int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *a, const char *display)
 {
-	const struct blm_rule *rule = blm_rule_by_name(a->rule ? a->rule : blm_rule_own.name);
+	const struct blm_scheme *scheme = blm_scheme_by_name(a->scheme ? a->scheme : blm_scheme_own.name);
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_template_fields *t = &c->template;
 	uint64_t capacity = a->capacity;
 	double rate = a->rate;
-	int r = check(a, format, rule, display);
+	int r = check(a, format, scheme, display);
 
 	if (r < 0)
 		return r;
@@ -45,7 +45,7 @@ int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, co
 	c->rate = htole64(blm_bits_of(rate));
 	t->kind = htole32(blm_kind_by_name(a->kind ? a->kind : BLM_EXACT_KIND)->id);
 	t->family = htole32(a->family ? blm_family_by_name(a->family)->id : 0);
-	t->index_rule = htole32(rule->id);
+	t->index_rule = htole32(scheme->id);
 	t->bit_order = htole32(format->bit_order);
 	t->cells = htole64(a->cells);
 	t->probes = htole32((uint32_t)a->probes);

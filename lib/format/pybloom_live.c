@@ -27,7 +27,7 @@ static const char *wide_family(uint64_t probes, uint64_t range)
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .rule = rules[0], .offset = HEAD };
+	struct blm_array a = { .scheme = rules[0], .offset = HEAD };
 	uint64_t range;
 	int r = blm_outline_long_enough(count, HEAD, display);
 

@@ -134,7 +134,7 @@ static void keep_heads(struct blm_outline *o, const uint8_t *bytes, unsigned sta
 
 static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
 {
-	struct blm_array a = { .rule = rules[0] };
+	struct blm_array a = { .scheme = rules[0] };
 	uint64_t at = HEAD;
 	unsigned stages;
 	bool narrow = false;

@@ -137,7 +137,7 @@ static int check_chain(const struct blm_outline *o, const uint8_t *head, unsigne
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .rule = rules[0] };
+	struct blm_array a = { .family = families[0], .scheme = rules[0] };
 	uint64_t keys = 0, end;
 	unsigned links;
 	int r = check_head(head, count, display);

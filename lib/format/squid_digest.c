@@ -18,7 +18,7 @@ extern const struct blm_format blm_format_squid_digest;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .rule = rules[0], .offset = HEAD };
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .offset = HEAD };
 	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)

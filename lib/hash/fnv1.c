@@ -23,6 +23,6 @@ const struct blm_family blm_family_fnv1 = {
 	.name = "fnv1",
 	.summary = "FNV-1 of 64 bits: DCSO bloom; classic only",
 	.bits = 64,
-	.rule = 11,
+	.scheme = 11,
 	.hash = hash,
 };

@@ -23,6 +23,6 @@ const struct blm_family blm_family_fnv1a = {
 	.name = "fnv1a",
 	.summary = "FNV-1a of 64 bits; classic only",
 	.bits = 64,
-	.rule = 11,
+	.scheme = 11,
 	.hash = hash,
 };

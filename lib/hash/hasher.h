@@ -16,7 +16,7 @@
 /* A family with what makes it this filter's own. Immutable once made. */
 struct blm_hasher {
 	const struct blm_family *family;
-	const struct blm_rule *rule;	/* NULL: our own, and cells lie in their order; which is all that most kinds know of */
+	const struct blm_scheme *scheme;	/* NULL: our own, and cells lie in their order; which is all that most kinds know of */
 	uint64_t flip;			/* cell c is bit c ^ flip, counted as ours are (scheme.h, orders of bits); with a rule only */
 	const uint64_t *seeds;
 	uint32_t seed_count;
@@ -35,7 +35,7 @@ struct blm_family {
 	bool number;			/* no hash: the key is a number, which is `lo`; `hi` is 0, or says that it is none */
 	bool tweaked;			/* takes a tweak; others refuse one */
 	const char *(*need)(void);	/* before the first key: have ready what it takes; what is wrong, or NULL. NULL: nothing */
-	uint32_t rule;			/* that goes with it unless another is asked for (scheme.h) */
+	uint32_t scheme;			/* that goes with it unless another is asked for (scheme.h) */
 	/* Families of 128 bits: */
 	void (*hash)(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret);
 	/* Loops of their own over many keys, and over keys of `width` bytes that lie one after the other; NULL: hash() serves. */

@@ -39,6 +39,6 @@ const struct blm_family blm_family_leveldb_hash = {
 	.name = "leveldb",
 	.summary = "LevelDB's hash of 32 bits, and the same rotated: its filter blocks; classic only",
 	.bits = 32,
-	.rule = 8,
+	.scheme = 8,
 	.hash = hash,
 };

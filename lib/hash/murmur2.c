@@ -37,6 +37,6 @@ const struct blm_family blm_family_murmur2 = {
 	.name = "murmur2",
 	.summary = "MurmurHash2-32 twice, the second time with the first as its seed: libbloom; classic only",
 	.bits = 32,
-	.rule = 7,
+	.scheme = 7,
 	.hash = hash,
 };

@@ -16,6 +16,6 @@ const struct blm_family blm_family_murmur64a = {
 	.name = "murmur64a",
 	.summary = "MurmurHash64A twice, the second time with the first as its seed: RedisBloom",
 	.bits = 128,
-	.rule = 7,
+	.scheme = 7,
 	.hash = hash,
 };

@@ -20,14 +20,14 @@
 
 struct blm_walk {
 	const struct blm_hashed *key;
-	const struct blm_rule *rule;
+	const struct blm_scheme *scheme;
 	uint64_t cells, flip;
 	unsigned probes, at;
 	uint64_t a, b, c, d;		/* the rule's own, as all below */
 	uint8_t digest[BLM_DIGEST_MAX];
 };
 
-struct blm_rule {
+struct blm_scheme {
 	uint32_t id;			/* in the file; never reused */
 	const char *name, *summary;
 	const char *caveat;		/* what one must know before relying on it, in one line; NULL: nothing */
@@ -41,20 +41,20 @@ struct blm_rule {
 	uint64_t (*next)(struct blm_walk *walk);	/* the cell of probe walk->at, below walk->cells */
 };
 
-extern const struct blm_rule blm_rule_own;	/* id 0: the family's own `nth`, or ours */
+extern const struct blm_scheme blm_scheme_own;	/* id 0: the family's own `nth`, or ours */
 
-const struct blm_rule *blm_rule_by_name(const char *name);
-const struct blm_rule *blm_rule_by_id(uint32_t id);
-const struct blm_rule *blm_rule_at(size_t i);	/* NULL past the last; the own one is not among them */
+const struct blm_scheme *blm_scheme_by_name(const char *name);
+const struct blm_scheme *blm_scheme_by_id(uint32_t id);
+const struct blm_scheme *blm_scheme_at(size_t i);	/* NULL past the last; the own one is not among them */
 
 /* m of a filter that is made for the rule: where each probe has a range of its own, a multiple of k. */
-static inline uint64_t blm_rule_cells(const struct blm_rule *rule, uint64_t cells, uint32_t probes)
+static inline uint64_t blm_scheme_cells(const struct blm_scheme *scheme, uint64_t cells, uint32_t probes)
 {
-	return rule->ranges || rule->stages ? round_up(cells, probes) : cells;
+	return scheme->ranges || scheme->stages ? round_up(cells, probes) : cells;
 }
 
 /* Why a family cannot be used by a rule for so many cells and probes, in words; NULL: it can. */
-const char *blm_rule_misfit(const struct blm_rule *rule, const struct blm_family *family, uint64_t cells, uint32_t probes);
+const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family, uint64_t cells, uint32_t probes);
 
 /*
  * ---- Orders of bits ----
@@ -74,29 +74,29 @@ const char *blm_order_name(uint32_t order);	/* NULL: there is none */
 bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret);
 
 /* Set rule and flip of a hasher by the template's numbers, which were checked. */
-void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_rule *rule, uint64_t flip);
+void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_scheme *scheme, uint64_t flip);
 
 /* Must keys be at hand for each question? Else their hashes are enough. */
 static inline bool wants_keys(const struct blm_hasher *by)
 {
-	return by->family->nth || (by->rule && by->rule->by_key);
+	return by->family->nth || (by->scheme && by->scheme->by_key);
 }
 
 static inline void blm_walk_begin(struct blm_walk *walk, const struct blm_hashed *key, uint64_t cells, unsigned probes)
 {
 	walk->key = key;
-	walk->rule = key->by->rule;
+	walk->scheme = key->by->scheme;
 	walk->cells = cells;
 	walk->flip = key->by->flip;
 	walk->probes = probes;
 	walk->at = 0;
-	if (walk->rule->begin)
-		walk->rule->begin(walk);
+	if (walk->scheme->begin)
+		walk->scheme->begin(walk);
 }
 
 static inline uint64_t blm_walk_next(struct blm_walk *walk)
 {
-	uint64_t cell = walk->rule->next(walk);
+	uint64_t cell = walk->scheme->next(walk);
 
 	walk->at++;
 	return cell ^ walk->flip;

@@ -15,7 +15,7 @@ static uint64_t own_next(struct blm_walk *w)
 	return key_cell(w->key, w->at, w->cells);
 }
 
-const struct blm_rule blm_rule_own = { .name = "own", .next = own_next };
+const struct blm_scheme blm_scheme_own = { .name = "own", .next = own_next };
 
 static void take_hash(struct blm_walk *w)
 {
@@ -260,7 +260,7 @@ static const char *pybloom_chain_need(void)
 	return blm_family_sha1_digest.need();
 }
 
-static const struct blm_rule rules[] = {
+static const struct blm_scheme rules[] = {
 	{ .id = 1, .name = "double", .summary = "h1 + i h2 mod m, by Kirsch and Mitzenmacher",
 	  .caveat = "wrong more often than m and k promise where the filter is small and k is large: 184 times with 1000 keys, 32 bits a key, k = 22",
 	  .bits = 128, .begin = take_remainders, .next = double_next },
@@ -298,49 +298,49 @@ static const struct blm_rule rules[] = {
 	  .by_key = true, .stages = true, .need = pybloom_chain_need, .next = pybloom_chain_next },
 };
 
-const struct blm_rule *blm_rule_at(size_t i)
+const struct blm_scheme *blm_scheme_at(size_t i)
 {
 	return i < ARRAY_LEN(rules) ? &rules[i] : NULL;
 }
 
-const struct blm_rule *blm_rule_by_name(const char *name)
+const struct blm_scheme *blm_scheme_by_name(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		if (!strcmp(rules[i].name, name))
 			return &rules[i];
-	return strcmp(blm_rule_own.name, name) ? NULL : &blm_rule_own;
+	return strcmp(blm_scheme_own.name, name) ? NULL : &blm_scheme_own;
 }
 
-const struct blm_rule *blm_rule_by_id(uint32_t id)
+const struct blm_scheme *blm_scheme_by_id(uint32_t id)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		if (rules[i].id == id)
 			return &rules[i];
-	return id ? NULL : &blm_rule_own;
+	return id ? NULL : &blm_scheme_own;
 }
 
-const char *blm_rule_misfit(const struct blm_rule *rule, const struct blm_family *family, uint64_t cells, uint32_t probes)
+const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family, uint64_t cells, uint32_t probes)
 {
-	if (rule == &blm_rule_own)
+	if (scheme == &blm_scheme_own)
 		return family->nth || family->number || family->bits >= 64 ? NULL : "it has too few bits to make cells of in our own way";
 	if (family->nth || family->number)
 		return "it has a rule of its own";
-	if (rule->bits > family->bits)
+	if (scheme->bits > family->bits)
 		return "it has too few bits";
-	if (!rule->bits && !family->digest)
+	if (!scheme->bits && !family->digest)
 		return "it has no digest that could be cut, or be made of more than the key";
-	if (rule->slice && probes > family->digest_bytes * 8 / rule->slice)
+	if (scheme->slice && probes > family->digest_bytes * 8 / scheme->slice)
 		return "its digest has not so many slices";
-	if (rule->slice && rule->slice < 64 && cells > UINT64_C(1) << rule->slice)
+	if (scheme->slice && scheme->slice < 64 && cells > UINT64_C(1) << scheme->slice)
 		return "a slice does not reach so many bits";
-	if (rule->ranges && cells % probes)
+	if (scheme->ranges && cells % probes)
 		return "each probe has a range of its own, so the number of bits must be a multiple of the number of probes";
 	return NULL;
 }
 
 BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret)
 {
-	const struct blm_rule *r = blm_rule_at(i);
+	const struct blm_scheme *r = blm_scheme_at(i);
 
 	if (!r)
 		return blm_fail(-ENOENT, "there are %zu schemes", ARRAY_LEN(rules));
@@ -364,8 +364,8 @@ bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret)
 	return order < BLM_ORDERS && (order != BLM_ORDER_BACKWARDS || (cells >= 8 && !(cells & (cells - 1))));
 }
 
-void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_rule *rule, uint64_t flip)
+void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_scheme *scheme, uint64_t flip)
 {
-	by->rule = rule == &blm_rule_own && !by->family->nth && !flip ? NULL : rule;
+	by->scheme = scheme == &blm_scheme_own && !by->family->nth && !flip ? NULL : scheme;
 	by->flip = flip;
 }

@@ -60,6 +60,6 @@ const struct blm_family blm_family_siphash13 = {
 	.summary = "SipHash-1-3 twice, with keys that lie in the file: Rust's crate bloomfilter, Valkey",
 	.bits = 128,
 	.seeds = 4,
-	.rule = 12,
+	.scheme = 12,
 	.hash = hash,
 };

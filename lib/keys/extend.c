@@ -58,13 +58,13 @@ static int plan_next(struct blm_component *ret, const struct blm_view *view, con
 {
 	const struct blm_part *whole = &view->whole;
 	const struct blm_family *family = view->hasher.family;
-	const struct blm_rule *rule = view->hasher.rule;
+	const struct blm_scheme *scheme = view->hasher.scheme;
 	uint64_t cells;
 
 	if (view->parts == BLM_PARTS_MAX || !whole->kind->next(whole, ret)
 	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
 		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", display, view->parts);
-	cells = rule ? blm_rule_cells(rule, ret->shape.cells, ret->shape.probes) : ret->shape.cells;
+	cells = scheme ? blm_scheme_cells(scheme, ret->shape.cells, ret->shape.probes) : ret->shape.cells;
 	return cells == ret->shape.cells ? 0
 	     : ret->kind->plan(&ret->shape, &(struct blm_params){ .capacity = ret->shape.capacity, .rate = ret->shape.rate, .cells = cells,
 								    .probes = ret->shape.probes });

@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) uint64_t cells_next(struct cells *o
 
 static inline bool is_walked(const struct blm_hasher *by)
 {
-	return __builtin_expect(by->rule != NULL, false);
+	return __builtin_expect(by->scheme != NULL, false);
 }
 
 static inline __attribute__((always_inline)) bool contains_by(const struct blm_part *part, const struct blm_hashed *key, bool walked)

@@ -322,24 +322,24 @@ static inline bool kind_takes(const struct blm_kind *kind, const struct blm_fami
 {
 	if (family->number || kind->exact)
 		return family->number && kind->exact;
-	if (family->rule && family->bits < 128)		/* they are too short, or too weak, to make cells of but by a rule */
+	if (family->scheme && family->bits < 128)		/* they are too short, or too weak, to make cells of but by a rule */
 		return kind->every_scheme;
 	return kind->every_family || (!family->nth && family->bits >= (kind->hash_bits ? kind->hash_bits : 128));
 }
 
 /* Why a filter of it cannot have its cells made so, in words; NULL: it can. */
-static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_rule *rule, uint32_t order, const struct blm_family *family,
+static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_scheme *scheme, uint32_t order, const struct blm_family *family,
 				      uint64_t cells, uint32_t probes)
 {
 	if (kind->every_scheme)
-		return blm_rule_misfit(rule, family, cells, probes);
-	if (!rule->id && !order)
+		return blm_scheme_misfit(scheme, family, cells, probes);
+	if (!scheme->id && !order)
 		return NULL;
 	if (!kind->some_schemes || order)
 		return "the kind has no rule or order but its own";
-	if ((rule->by_key && !rule->stages) || rule->ranges)
+	if ((scheme->by_key && !scheme->stages) || scheme->ranges)
 		return "its parts have different sizes, with which the rule differs";
-	return blm_rule_misfit(rule, family, cells, probes);
+	return blm_scheme_misfit(scheme, family, cells, probes);
 }
 
 /* Can a filter of it be empty at first, or is it made from all its keys? */

@@ -43,7 +43,7 @@ static const char *families_for(const struct blm_choice *choice, const struct bl
 		const struct blm_family *family = blm_family_at(i);
 
 		if (kind_takes(choice->kind, family) && !(family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
-		    && !kind_misfit(choice->kind, choice->rule, 0, family, shape->cells, shape->probes))
+		    && !kind_misfit(choice->kind, choice->scheme, 0, family, shape->cells, shape->probes))
 			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "", family->name);
 	}
 	return buffer;
@@ -51,18 +51,18 @@ static const char *families_for(const struct blm_choice *choice, const struct bl
 
 static int check_rule(const struct blm_choice *choice, const struct blm_shape *shape)
 {
-	const struct blm_rule *rule = choice->rule;
+	const struct blm_scheme *scheme = choice->scheme;
 	const char *why, *others;
 	char names[512];
 
 	if (!choice->kind->every_scheme && !choice->kind->some_schemes)
-		return !rule->id ? 0 : blm_fail(-EOPNOTSUPP, "a %s filter has no scheme but its own; %s filters can have any", choice->kind->name,
+		return !scheme->id ? 0 : blm_fail(-EOPNOTSUPP, "a %s filter has no scheme but its own; %s filters can have any", choice->kind->name,
 						BLM_EXACT_KIND);
-	why = kind_misfit(choice->kind, rule, 0, choice->family, shape->cells, shape->probes);
+	why = kind_misfit(choice->kind, scheme, 0, choice->family, shape->cells, shape->probes);
 	if (!why)
 		return 0;
 	others = families_for(choice, shape, names, sizeof(names));
-	return blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: %s%s%s", rule->name, (unsigned long long)shape->cells,
+	return blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: %s%s%s", scheme->name, (unsigned long long)shape->cells,
 			shape->probes, choice->family->name, why, *others ? "; these hashes go with them: " : "", others);
 }
 
@@ -157,8 +157,8 @@ static int choose(struct blm_choice *ret, const struct blm_params *params)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", p->hash);
 	ret->kind = kind;
 	ret->family = family;
-	ret->rule = p->scheme ? blm_rule_by_name(p->scheme) : blm_rule_by_id(kind->every_scheme ? family->rule : 0);
-	if (!ret->rule)
+	ret->scheme = p->scheme ? blm_scheme_by_name(p->scheme) : blm_scheme_by_id(kind->every_scheme ? family->scheme : 0);
+	if (!ret->scheme)
 		return blm_fail(-ENOENT, "there is no scheme \"%s\"; see blm_scheme_list()", p->scheme);
 	return blm_options_parse(kind, p->options, ret->args);
 }
@@ -176,9 +176,9 @@ static int plan(const struct blm_choice *choice, struct blm_shape *ret)
 	if (r == 0)
 		r = choice->kind->plan(ret, &p);
 	if (r == 0 && !p.cells && (choice->kind->every_scheme || choice->kind->some_schemes)
-	    && blm_rule_cells(choice->rule, ret->cells, ret->probes) != ret->cells) {
+	    && blm_scheme_cells(choice->scheme, ret->cells, ret->probes) != ret->cells) {
 		p = (struct blm_params){ .capacity = ret->capacity, .rate = ret->rate, .probes = ret->probes,
-					 .cells = blm_rule_cells(choice->rule, ret->cells, ret->probes) };
+					 .cells = blm_scheme_cells(choice->scheme, ret->cells, ret->probes) };
 		r = choice->kind->plan(ret, &p);
 	}
 	return r < 0 ? r : check_family(choice, ret);
@@ -349,7 +349,7 @@ int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice, const s
 	r = blm_spec_size(ret, ret_choice);
 	if (r == 0)
 		r = set_family(ret, ret_choice->family, &ret_choice->params, secret);
-	ret->template.index_rule = htole32(ret_choice->rule->id);
+	ret->template.index_rule = htole32(ret_choice->scheme->id);
 	ret->template.bit_order = htole32(ret_choice->format ? ret_choice->format->bit_order : 0);
 	ret_choice->params.kind = ret_choice->params.options = ret_choice->params.hash = NULL;
 	ret_choice->params.scheme = ret_choice->params.format = NULL;

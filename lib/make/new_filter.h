@@ -34,7 +34,7 @@ int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t
 struct blm_choice {
 	const struct blm_kind *kind;
 	const struct blm_family *family;
-	const struct blm_rule *rule;
+	const struct blm_scheme *scheme;
 	const struct blm_format *format;	/* of another program, for which it is planned; NULL: none */
 	struct blm_params params;	/* as that program would have them */
 	uint64_t seeds[BLM_SEEDS_MAX];	/* that the format says, to which those then lead */

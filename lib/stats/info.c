@@ -39,14 +39,14 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	const struct blm_template_fields *t = &c->template;
 	const struct blm_kind *kind = blm_kind_by_id(le32toh(t->kind));
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
-	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const struct blm_format *origin = blm_format_by_id(le32toh(c->origin));
 	struct blm_shape shape = {
 		.cells = le64toh(t->cells), .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
 		.bytes = entry->data_bytes, .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)),
 	};
 
-	if (!rule || !blm_order_name(le32toh(t->bit_order)))
+	if (!scheme || !blm_order_name(le32toh(t->bit_order)))
 		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, bit order %u: this program does not know both", name,
 				le32toh(t->index_rule), le32toh(t->bit_order));
 	if (!kind || !family)
@@ -57,7 +57,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	*ret = (struct blm_info){
 		.format = blm_format_at(0)->name, .origin = origin ? origin->name : NULL,
 		.kind = kind->name, .caveat = kind->caveat, .hash = family->name,
-		.scheme = rule->name, .bit_order = blm_order_name(le32toh(t->bit_order)),
+		.scheme = scheme->name, .bit_order = blm_order_name(le32toh(t->bit_order)),
 		.cells = shape.cells, .probes = shape.probes, .cell_bits = shape.cell_bits, .parts = 1,
 		.version = le32toh(c->version), .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak), .keyed = family->keyed,
 		.capacity = shape.capacity, .rate = kind->exact ? 0 : shape.rate,

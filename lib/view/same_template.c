@@ -21,9 +21,9 @@ static const char *name_of_family(uint32_t id)
 
 static const char *name_of_rule(uint32_t id)
 {
-	const struct blm_rule *rule = blm_rule_by_id(le32toh(id));
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(id));
 
-	return rule ? rule->name : "?";
+	return scheme ? scheme->name : "?";
 }
 
 static const char *name_of_order(uint32_t order)

@@ -59,11 +59,11 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 
 int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *display)
 {
-	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const char *why;
 	uint64_t flip;
 
-	if (!rule)
+	if (!scheme)
 		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, which this program does not know; "
 				"a later version may", display, le32toh(t->index_rule));
 	if (!blm_order_name(le32toh(t->bit_order)))
@@ -72,9 +72,9 @@ int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_field
 	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
 		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display, (unsigned long long)le64toh(t->cells),
 				blm_order_name(le32toh(t->bit_order)));
-	if (rule->need && (why = rule->need()))
-		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, rule->name, why);
-	blm_hasher_set_rule(by, rule, flip);
+	if (scheme->need && (why = scheme->need()))
+		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, why);
+	blm_hasher_set_rule(by, scheme, flip);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ int blm_view_check_template(const struct blm_view *view, const char *display)
 	const struct blm_template_fields *t = &view->constant.template;
 	const struct blm_part *whole = &view->whole;
 	const struct blm_family *family = view->hasher.family;
-	const struct blm_rule *rule = blm_rule_by_id(le32toh(t->index_rule));	/* known: the hasher was made of it */
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));	/* known: the hasher was made of it */
 	const char *misfit;
 
 	if (view->part[0].kind->id != le32toh(t->kind) && !whole->kind->compose)
@@ -97,9 +97,9 @@ int blm_view_check_template(const struct blm_view *view, const char *display)
 		if (family->bits < 64 && view->part[i].shape.cells > UINT64_C(1) << family->bits)
 			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu", display, family->name, family->bits,
 					(unsigned long long)view->part[i].shape.cells);
-	misfit = kind_misfit(whole->kind, rule, le32toh(t->bit_order), family, whole->shape.cells, whole->shape.probes);
+	misfit = kind_misfit(whole->kind, scheme, le32toh(t->bit_order), family, whole->shape.cells, whole->shape.probes);
 	if (misfit)
-		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: %s", display, whole->kind->name, rule->name,
+		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: %s", display, whole->kind->name, scheme->name,
 				le32toh(t->bit_order), family->name, misfit);
 	if (!kind_takes(whole->kind, family))
 		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", display, whole->kind->name, family->name);
