@@ -98,7 +98,7 @@ struct put {
 	const struct blm_entry *entry;
 	struct blm_entry *replacing;
 	const uint8_t *uuid;
-	const struct blm_yielding *making_way;
+	const struct blm_handover *making_way;
 	bool over, gone;
 	int (*change)(struct blm_entry *entry, void *context);
 	void *context;
@@ -147,7 +147,7 @@ static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	return code ? code : write_entry(c, txn, p->name, p->replacing, true);
 }
 
-int blm_catalog_replace(struct blm_catalog *c, const char *name, const struct blm_yielding *over, struct blm_entry *entry)
+int blm_catalog_replace(struct blm_catalog *c, const char *name, const struct blm_handover *over, struct blm_entry *entry)
 {
 	return blm_catalog_transact(c, replace_entry, &(struct put){ .name = name, .making_way = over, .replacing = entry });
 }

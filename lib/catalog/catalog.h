@@ -56,12 +56,12 @@ int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct 
  * says: they are the name's. keeps NULL: nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name leads to
  * another filter, or nowhere, by now.
  */
-struct blm_yielding {
+struct blm_handover {
 	const uint8_t *uuid;
 	bool (*keeps)(const void *context, const struct blm_key *key);
 	const void *context;
 };
-int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const struct blm_yielding *over, struct blm_entry *entry);
+int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const struct blm_handover *over, struct blm_entry *entry);
 int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);		/* -ENOENT, -EEXIST */
 /* The same if `from` is the filter with this uuid; else -EAGAIN, without words. */
 int blm_catalog_rename_this(struct blm_catalog *catalog, const char *from, const char *to, const uint8_t uuid[16]);

@@ -335,7 +335,7 @@ int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16])
 }
 
 /* Those that come are of another uuid, so none of them is met again; what a write moves in its page is copied first. */
-int blm_catalog_move_list(MDB_txn *txn, const struct blm_yielding *over, const uint8_t to[16])
+int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const uint8_t to[16])
 {
 	struct listed at_new, from = { .hash = { 0 } };
 	MDB_val at = { .mv_data = &from, .mv_size = sizeof(from) }, value;

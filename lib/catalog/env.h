@@ -91,6 +91,6 @@ int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *
 int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16]);
 /* catalog/catalog_allowlist.c: the same, with its list; and before that, what of it goes over to the file that takes its place. */
 int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16]);
-int blm_catalog_move_list(MDB_txn *txn, const struct blm_yielding *over, const uint8_t to[16]);
+int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const uint8_t to[16]);
 
 #endif

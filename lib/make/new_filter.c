@@ -166,7 +166,7 @@ int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const
 	return r;
 }
 
-static int publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_yielding *over)
+static int publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_handover *over)
 {
 	int r = blm_blocksum_new(staged->view);
 
@@ -190,7 +190,7 @@ static int publish(struct blm_staged *staged, const struct blm_place *place, con
 }
 
 /* A keyed filter's secret is in its place before anybody can find the filter. */
-int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_yielding *over)
+int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_handover *over)
 {
 	const struct blm_view *view = staged->view;
 	const uint8_t *key_id = view->constant.template.key_id;

@@ -65,7 +65,7 @@ int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const
  * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name leads to another by now. NULL: of
  * none; -EEXIST if the name is taken. On failure end it.
  */
-int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_yielding *over);
+int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_handover *over);
 void blm_staged_end(struct blm_staged *staged);
 
 /* A handle on what is not published yet, for one function to fill it; end it before unborn. */

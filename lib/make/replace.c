@@ -129,7 +129,7 @@ static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *st
 	if (r < 0)
 		return r;
 	keep_record(staged->view, old);
-	return blm_staged_publish(staged, &f->place, &(struct blm_yielding){ old->constant.uuid, keeps, &keeping });
+	return blm_staged_publish(staged, &f->place, &(struct blm_handover){ old->constant.uuid, keeps, &keeping });
 }
 
 static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct replacing *with)

@@ -220,7 +220,7 @@ int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_f
 	return folder < 0 ? folder : blm_new_file(ret, folder, place->display, mode);
 }
 
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over)
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over)
 {
 	if (place->memory)
 		return blm_memory_publish(place->memory, file);

@@ -15,7 +15,7 @@
 struct blm_image;
 struct blm_memory;
 struct blm_store;
-struct blm_yielding;
+struct blm_handover;
 
 struct blm_place {
 	struct blm_store *store;	/* a reference; NULL: name is a path */
@@ -64,7 +64,7 @@ int blm_place_is_taken(const struct blm_place *place);
 
 /* Begin a new file in the right folder; then publish it, over as for blm_staged_publish(). */
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over);
 
 /*
  * What the name leads to now it leads to after a power cut, too. Who made or replaced it may have been killed before that was so. In a store

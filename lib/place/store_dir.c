@@ -219,7 +219,7 @@ struct naming {
 	const char *name, *linked;
 	struct blm_new_file *file;
 	struct blm_entry *entry;
-	const struct blm_yielding *over;
+	const struct blm_handover *over;
 };
 
 /*
@@ -249,7 +249,7 @@ static int name_file(struct blm_store *s, const struct naming *n)
  * anybody was told of, and which `verify --repair` deletes. While it is so, a lock on the file tells a living maker from a
  * dead one. After the commit it is the filter, whatever its mark says, as with every mark that a dead process leaves.
  */
-int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over)
+int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	char linked[BLM_FILE_TEXT];

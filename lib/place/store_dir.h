@@ -67,7 +67,7 @@ int blm_check_new_name(const char *name);	/* ... that one more filter may have *
 int blm_store_open_file(struct blm_store *store, const char *name, bool write, struct blm_told *ret_told);
 int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
 int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
-int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_yielding *over);
+int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over);
 /* 0, or a negative errno without words. Whoever opens the store by its path now finds that file. */
 int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
 void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);	/* deletes the file of that name, unless it is another filter's */

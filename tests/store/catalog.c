@@ -577,8 +577,8 @@ START_TEST(what_is_another_filter_by_now_is_neither_removed_nor_replaced)
 	struct blm_entry *there = malloc(sizeof(*there));
 
 	FAILS(blm_catalog_remove(open_one, "a", other), -ENOENT);
-	FAILS(blm_catalog_replace(open_one, "a", &(struct blm_yielding){ .uuid = other }, of_a), -ENOENT);
-	FAILS(blm_catalog_replace(open_one, "b", &(struct blm_yielding){ .uuid = of_a->constant.uuid }, of_a), -ENOENT);
+	FAILS(blm_catalog_replace(open_one, "a", &(struct blm_handover){ .uuid = other }, of_a), -ENOENT);
+	FAILS(blm_catalog_replace(open_one, "b", &(struct blm_handover){ .uuid = of_a->constant.uuid }, of_a), -ENOENT);
 	OK(blm_catalog_get(open_one, "a", there));
 	ck_assert_mem_eq(there->constant.uuid, of_a->constant.uuid, 16);
 	OK(blm_catalog_remove(open_one, "a", of_a->constant.uuid));
@@ -597,7 +597,7 @@ START_TEST(a_damaged_record_is_not_changed_or_renamed_but_replaced_or_removed)
 	FAILS(blm_catalog_change(open_one, "a", change_keys, &write), -EUCLEAN);
 	FAILS(blm_catalog_rename(open_one, "a", "b"), -EUCLEAN);
 	FAILS(blm_catalog_get(open_one, "a", there), -EUCLEAN);
-	OK(blm_catalog_replace(open_one, "a", &(struct blm_yielding){ .uuid = of_a->constant.uuid }, of_a));
+	OK(blm_catalog_replace(open_one, "a", &(struct blm_handover){ .uuid = of_a->constant.uuid }, of_a));
 	OK(blm_catalog_get(open_one, "a", there));
 	spoil("a", 100);
 	OK(blm_catalog_remove(open_one, "a", of_a->constant.uuid));
