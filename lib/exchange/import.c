@@ -18,7 +18,7 @@
 static const struct blm_exchange by_default;
 
 struct importing {
-	struct blm_incoming from;
+	struct blm_import_source from;
 	struct blm_outline *outline;	/* what it says of itself */
 	const char *made;		/* what is made of it: for messages */
 	uint8_t *whole;			/* all of it, of a format that wants it so */
@@ -28,16 +28,16 @@ struct importing {
 /* The beginning, and what it says; nothing is made before that is checked against what may come. */
 static int read_outline(struct importing *in)
 {
-	const struct blm_incoming *from = &in->from;
+	const struct blm_import_source *from = &in->from;
 	struct blm_outline *o = in->outline;
-	int r = blm_incoming_head(&in->from);
+	int r = blm_import_source_head(&in->from);
 
 	o->asked_cells = from->how->cells;
 	o->asked_probes = from->how->probes;
 	o->asked_everything = from->how->everything;
 	if (r == 0)
 		r = blm_outline_of(o, from->format, from->head, from->head_count, from->display);
-	return r < 0 ? r : blm_incoming_expect(&in->from, o->behind > o->end ? o->behind : o->end);
+	return r < 0 ? r : blm_import_source_expect(&in->from, o->behind > o->end ? o->behind : o->end);
 }
 
 /* ---- Bits ---- */
@@ -59,7 +59,7 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 	const struct blm_part_entry *entry = &in->outline->contents.part[i];
 	uint64_t offset = le64toh(entry->offset), end = i + 1 < view->parts ? le64toh(entry[1].offset) : in->outline->end, bytes, done = 0;
 	bool everything = in->outline->everything;
-	int r = blm_incoming_skip_to(&in->from, everything ? in->outline->end : offset);
+	int r = blm_import_source_skip_to(&in->from, everything ? in->outline->end : offset);
 
 	bytes = everything || end - offset > part->shape.bytes ? part->shape.bytes : end - offset;
 	while (r == 0 && done < bytes) {
@@ -68,7 +68,7 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 		if (everything)
 			memset(in->from.block, 0xff, count);
 		else
-			r = blm_incoming_take(&in->from, in->from.block, count);
+			r = blm_import_source_take(&in->from, in->from.block, count);
 		if (r == 0)
 			r = put(in, view, part, done, count);
 		done += count;
@@ -84,10 +84,10 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
  */
 static int take_zeros(struct importing *in, const struct blm_view *view)
 {
-	int64_t n = blm_incoming_skip_to(&in->from, in->outline->behind);
+	int64_t n = blm_import_source_skip_to(&in->from, in->outline->behind);
 
 	if (n == 0 && !view->whole.kind->next)
-		n = blm_incoming_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
+		n = blm_import_source_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
 	if (n <= 0 || is_zero(in->from.block, (size_t)n))
 		return n < 0 ? (int)n : 0;
 	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.display, (unsigned long long)in->from.end);
@@ -98,12 +98,12 @@ static int take_end(struct importing *in, struct blm_view *view)
 {
 	size_t head = in->from.format->head_bytes;
 	struct blm_constant *constant;
-	int64_t n = in->outline->tail_bytes ? blm_incoming_take(&in->from, in->from.block, in->outline->tail_bytes) : 0;
+	int64_t n = in->outline->tail_bytes ? blm_import_source_take(&in->from, in->from.block, in->outline->tail_bytes) : 0;
 
 	if (n == 0 && in->from.format->zeros)
 		return take_zeros(in, view);
 	if (n == 0 && (in->from.format->exact || in->from.format->rest))
-		n = blm_incoming_some(&in->from, in->from.block, in->from.format->exact ? 1 : BLM_ORIGIN_BYTES - head + 1);
+		n = blm_import_source_some(&in->from, in->from.block, in->from.format->exact ? 1 : BLM_ORIGIN_BYTES - head + 1);
 	if (n <= 0)
 		return (int)n;
 	if (in->from.format->exact)
@@ -183,7 +183,7 @@ static int fill(struct blm_view *view, void *context)
 	if (r == 0)
 		r = take_end(in, view);
 	if (r == 0)
-		r = blm_incoming_rest(&in->from);
+		r = blm_import_source_rest(&in->from);
 	if (r == 0)
 		r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.display);
 	if (r == 0)
@@ -195,7 +195,7 @@ static int fill(struct blm_view *view, void *context)
 
 static int outline_of_whole(struct importing *in)
 {
-	int r = blm_incoming_whole(&in->from, &in->whole);
+	int r = blm_import_source_whole(&in->from, &in->whole);
 
 	memset(in->outline, 0, sizeof(*in->outline));
 	if (r == 0)
@@ -219,7 +219,7 @@ static int fill_of_whole(struct blm_view *view, void *context)
 	r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.display);
 	if (r == 0)
 		r = count_keys(in, view);
-	return r < 0 ? r : blm_incoming_rest(&in->from);
+	return r < 0 ? r : blm_import_source_rest(&in->from);
 }
 
 static int import(struct blm_filter **ret, struct blm_store *store, const char *name, struct importing *in)
@@ -245,13 +245,13 @@ static int import_from(struct blm_filter **ret, struct blm_store *store, const c
 		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known, const char *display)
 {
 	struct importing in = { .outline = calloc(1, sizeof(*in.outline)), .made = name ? name : "(memory)" };
-	int r = blm_incoming_open(&in.from, how ? how : &by_default, from, file, known, display);
+	int r = blm_import_source_open(&in.from, how ? how : &by_default, from, file, known, display);
 
 	if (r == 0 && !in.outline)
 		r = blm_fail(-ENOMEM, "%s: out of memory", display);
 	if (r == 0)
 		r = import(ret, store, name, &in);
-	blm_incoming_close(&in.from);
+	blm_import_source_close(&in.from);
 	free(in.outline);
 	free(in.whole);
 	return r;

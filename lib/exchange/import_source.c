@@ -58,7 +58,7 @@ static const char *something_else(const uint8_t *bytes, size_t count)
 }
 
 /* No format begins so: the words for it. */
-static int no_format(const struct blm_incoming *in, const uint8_t *bytes, size_t count, int err)
+static int no_format(const struct blm_import_source *in, const uint8_t *bytes, size_t count, int err)
 {
 	const char *words = in->how->format || in->how->base64 ? NULL : something_else(bytes, count);
 
@@ -66,7 +66,7 @@ static int no_format(const struct blm_incoming *in, const uint8_t *bytes, size_t
 }
 
 /* A file in gzip is what is in it, where that is usual. How much comes is then open. */
-static int gunzip(struct blm_incoming *in, const uint8_t **bytes, int64_t *n)
+static int gunzip(struct blm_import_source *in, const uint8_t **bytes, int64_t *n)
 {
 	const struct blm_format *named = in->how->format ? blm_format_by_name(in->how->format) : NULL;
 	int r;
@@ -86,7 +86,7 @@ static int gunzip(struct blm_incoming *in, const uint8_t **bytes, int64_t *n)
 	return *n < 0 ? (int)*n : 0;
 }
 
-static bool is_within(const struct blm_incoming *in, const uint8_t *bytes, size_t count)
+static bool is_within(const struct blm_import_source *in, const uint8_t *bytes, size_t count)
 {
 	const struct blm_format *format = in->format;
 
@@ -95,7 +95,7 @@ static bool is_within(const struct blm_incoming *in, const uint8_t *bytes, size_
 }
 
 /* A file of another sort, in which there are filters: then that one is the file from here on. */
-static int go_within(struct blm_incoming *in, const uint8_t *bytes, size_t count)
+static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t count)
 {
 	const struct blm_format *format = in->format;
 	bool asked = in->how->column || in->how->row_group;
@@ -116,7 +116,7 @@ static int go_within(struct blm_incoming *in, const uint8_t *bytes, size_t count
 }
 
 /* Finds the format if it is not named, and stacks the layers of its text form. */
-static int unpack(struct blm_incoming *in)
+static int unpack(struct blm_import_source *in)
 {
 	const struct blm_layer *layer = blm_format_at(0)->text;	/* the outermost one is the same for all: base64 */
 	const uint8_t *bytes = NULL;
@@ -147,16 +147,16 @@ static int unpack(struct blm_incoming *in)
 	return r;
 }
 
-int blm_incoming_open(struct blm_incoming *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
+int blm_import_source_open(struct blm_import_source *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
 		      uint64_t known, const char *display)
 {
-	*in = (struct blm_incoming){ .from = from, .file = file, .how = how, .display = display, .known = known,
+	*in = (struct blm_import_source){ .from = from, .file = file, .how = how, .display = display, .known = known,
 				     .block = malloc(BLM_INCOMING_BLOCK) };
 	in->most = how->max_bytes ? how->max_bytes : how->base64 || !known ? MOST_UNTOLD : UINT64_MAX;
 	return in->block ? unpack(in) : blm_fail(-ENOMEM, "%s: out of memory", display);
 }
 
-void blm_incoming_close(struct blm_incoming *in)
+void blm_import_source_close(struct blm_import_source *in)
 {
 	blm_reader_close(in->from);
 	free(in->piece.unpacked);
@@ -166,7 +166,7 @@ void blm_incoming_close(struct blm_incoming *in)
 
 /* ---- The head, and what it says ---- */
 
-int blm_incoming_head(struct blm_incoming *in)
+int blm_import_source_head(struct blm_import_source *in)
 {
 	int64_t n;
 
@@ -178,7 +178,7 @@ int blm_incoming_head(struct blm_incoming *in)
 	return 0;
 }
 
-int blm_incoming_expect(struct blm_incoming *in, uint64_t end)
+int blm_import_source_expect(struct blm_import_source *in, uint64_t end)
 {
 	in->end = end;
 	if (end > in->most)
@@ -193,7 +193,7 @@ int blm_incoming_expect(struct blm_incoming *in, uint64_t end)
 /* ---- In order ---- */
 
 /* Of those that were read as the head first. */
-int64_t blm_incoming_some(struct blm_incoming *in, uint8_t *room, size_t bytes)
+int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *room, size_t bytes)
 {
 	size_t kept = in->at < in->head_count ? in->head_count - (size_t)in->at : 0;
 	int64_t n = 0;
@@ -209,9 +209,9 @@ int64_t blm_incoming_some(struct blm_incoming *in, uint8_t *room, size_t bytes)
 	return (int64_t)kept + n;
 }
 
-int blm_incoming_take(struct blm_incoming *in, uint8_t *room, size_t bytes)
+int blm_import_source_take(struct blm_import_source *in, uint8_t *room, size_t bytes)
 {
-	int64_t n = blm_incoming_some(in, room, bytes);
+	int64_t n = blm_import_source_some(in, room, bytes);
 
 	if (n < 0)
 		return (int)n;
@@ -225,16 +225,16 @@ int blm_incoming_take(struct blm_incoming *in, uint8_t *room, size_t bytes)
 	return 0;
 }
 
-int blm_incoming_skip_to(struct blm_incoming *in, uint64_t at)
+int blm_import_source_skip_to(struct blm_import_source *in, uint64_t at)
 {
 	int r = 0;
 
 	while (r == 0 && in->at < at)
-		r = blm_incoming_take(in, in->block, at - in->at < BLM_INCOMING_BLOCK ? (size_t)(at - in->at) : BLM_INCOMING_BLOCK);
+		r = blm_import_source_take(in, in->block, at - in->at < BLM_INCOMING_BLOCK ? (size_t)(at - in->at) : BLM_INCOMING_BLOCK);
 	return r;
 }
 
-int blm_incoming_whole(struct blm_incoming *in, uint8_t **ret)
+int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret)
 {
 	size_t room = 0;
 	int64_t n;
@@ -255,13 +255,13 @@ int blm_incoming_whole(struct blm_incoming *in, uint8_t **ret)
 	return n < 0 ? (int)n : 0;
 }
 
-static int read_to_end(struct blm_incoming *in, struct blm_reader *from)
+static int read_to_end(struct blm_import_source *in, struct blm_reader *from)
 {
 	int64_t n = 1;
 
 	while (n > 0 && in->at <= in->most) {
 		if (from == in->from) {
-			n = blm_incoming_some(in, in->block, BLM_INCOMING_BLOCK);
+			n = blm_import_source_some(in, in->block, BLM_INCOMING_BLOCK);
 		} else {
 			n = blm_read_full(from, in->block, BLM_INCOMING_BLOCK);
 			in->at += n > 0 ? (uint64_t)n : 0;
@@ -273,7 +273,7 @@ static int read_to_end(struct blm_incoming *in, struct blm_reader *from)
 	return n < 0 ? (int)n : 0;
 }
 
-int blm_incoming_rest(struct blm_incoming *in)
+int blm_import_source_rest(struct blm_import_source *in)
 {
 	int r = in->layers || in->how->base64 ? read_to_end(in, in->from) : 0;
 

@@ -14,7 +14,7 @@ enum {
 	BLM_INCOMING_LAYERS = 8,
 };
 
-struct blm_incoming {
+struct blm_import_source {
 	struct blm_reader *from;	/* unpacked */
 	const struct blm_bytes_at *file;	/* the same, where all of it is at hand; else NULL */
 	struct blm_piece piece;		/* what is left to be read of that, where a format found its filter in the middle of it */
@@ -27,42 +27,42 @@ struct blm_incoming {
 	size_t head_count;
 	uint64_t most;			/* bytes that may come */
 	uint64_t known;			/* how many do, where that is plain; else 0 */
-	uint64_t end;			/* how many there are by its header, from blm_incoming_expect() on */
+	uint64_t end;			/* how many there are by its header, from blm_import_source_expect() on */
 	uint64_t at;			/* how many were taken */
 	uint8_t *block;			/* room for what is taken */
 };
 
 /*
  * Finds the format, unless it is named, and stacks the layers of gzip, of a text form, of a file with filters in it. `from` and `in` are to be
- * closed by blm_incoming_close() even where this fails; `file` is NULL, or stays there as long. known: how much comes, by the nature of
+ * closed by blm_import_source_close() even where this fails; `file` is NULL, or stays there as long. known: how much comes, by the nature of
  * the source; 0: that is open.
  */
-int blm_incoming_open(struct blm_incoming *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
+int blm_import_source_open(struct blm_import_source *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
 		      uint64_t known, const char *display);
-void blm_incoming_close(struct blm_incoming *in);
+void blm_import_source_close(struct blm_import_source *in);
 
 /* Reads the head. */
-int blm_incoming_head(struct blm_incoming *in);
+int blm_import_source_head(struct blm_import_source *in);
 
 /* By the head there are so many bytes. -EFBIG: more than may come; -ENODATA: more than there are. */
-int blm_incoming_expect(struct blm_incoming *in, uint64_t end);
+int blm_import_source_expect(struct blm_import_source *in, uint64_t end);
 
 /* Up to so many bytes: fewer only where it ends. */
-int64_t blm_incoming_some(struct blm_incoming *in, uint8_t *room, size_t bytes);
+int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *room, size_t bytes);
 
 /* All of these bytes. -ENODATA: it ends before; but where a format leaves zeros out at the end, those are taken. */
-int blm_incoming_take(struct blm_incoming *in, uint8_t *room, size_t bytes);
+int blm_import_source_take(struct blm_import_source *in, uint8_t *room, size_t bytes);
 
 /* On, to this byte of it. */
-int blm_incoming_skip_to(struct blm_incoming *in, uint64_t at);
+int blm_import_source_skip_to(struct blm_import_source *in, uint64_t at);
 
 /* All that is left, as *ret, which the caller frees in any case; in->at is its length then. -EFBIG: more than may come. */
-int blm_incoming_whole(struct blm_incoming *in, uint8_t **ret);
+int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret);
 
 /*
  * The layers of a text form end with checksums, so each is read to its end, the innermost first. What follows the filter is nobody's, and is
  * left out; it is no reason to refuse, since pybloomfiltermmap itself left the tails of older files behind its own.
  */
-int blm_incoming_rest(struct blm_incoming *in);
+int blm_import_source_rest(struct blm_import_source *in);
 
 #endif
