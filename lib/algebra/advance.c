@@ -16,7 +16,7 @@ static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, u
 	int r;
 
 	memcpy(worker->room, scan->views[0]->part[scan->part].bytes + at, bytes);
-	r = blm_check_struck(scan->views[0], a->f->place.display);	/* before it is set, as nothing takes it out again */
+	r = blm_check_sigbus(scan->views[0], a->f->place.display);	/* before it is set, as nothing takes it out again */
 	if (r == 0)
 		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
 	return r;

@@ -120,7 +120,7 @@ static int check_struck(const struct combining *c, size_t from)
 	int r = 0;
 
 	for (size_t v = from; r == 0 && v < c->count; v++)
-		r = blm_check_struck(c->view[v], c->from[v]->place.display);
+		r = blm_check_sigbus(c->view[v], c->from[v]->place.display);
 	return r;
 }
 

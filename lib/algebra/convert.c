@@ -63,7 +63,7 @@ static int fill(struct blm_view *new, void *context)
 		new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
 		live_of(new)->inexact.word = live_of(from)->inexact.word;
 	}
-	return r < 0 ? r : blm_check_struck(from, c->f->place.display);
+	return r < 0 ? r : blm_check_sigbus(from, c->f->place.display);
 }
 
 BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,

@@ -54,7 +54,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	free(room);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(f->from));
 	live_of(new)->inexact.word = live_of(f->from)->inexact.word;
-	return r < 0 ? r : blm_check_struck(f->from, f->f->place.display);
+	return r < 0 ? r : blm_check_sigbus(f->from, f->f->place.display);
 }
 
 /* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */

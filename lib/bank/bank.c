@@ -245,7 +245,7 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16) || view->whole.shape.bytes != b->row_bytes)
 		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s", f->place.display, b->display);
 	bank_copy(ret, &view->whole);
-	return blm_check_struck(view, f->place.display);
+	return blm_check_sigbus(view, f->place.display);
 }
 
 /* ---- Which of them may hold a key? ---- */
@@ -313,7 +313,7 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 	}
 	if (ret_lines)
 		*ret_lines = lines;
-	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
+	return blm_sigbus_hit(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
 }
 
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits)

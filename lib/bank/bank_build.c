@@ -174,7 +174,7 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	if (!bits)
 		return -ENOMEM;
 	bank_copy(bits, &view->whole);
-	r = blm_check_struck(view, f->place.display);
+	r = blm_check_sigbus(view, f->place.display);
 	if (r < 0)
 		drop_row(b);
 	else

@@ -157,5 +157,5 @@ BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *
 		r = check_slices(&report);
 	if (r < 0)
 		return blm_fail(r, "%s: out of memory", b->display);
-	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : report.wrong;
+	return blm_sigbus_hit(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : report.wrong;
 }

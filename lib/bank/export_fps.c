@@ -62,7 +62,7 @@ BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *con
 	for (uint64_t i = 0; r == 0 && i < b->rows; i++)
 		r = write_row(b, rows[i], write, context);
 	free(rows);
-	if (r == 0 && blm_sigbus_struck(b->image.map))
+	if (r == 0 && blm_sigbus_hit(b->image.map))
 		r = blm_fail(-EIO, "%s: cut short, or cannot be read", b->display);
 	return r;
 }

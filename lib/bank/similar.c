@@ -191,7 +191,7 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 	free(words);
 	if (ret_rows)
 		*ret_rows = rows;
-	return blm_sigbus_struck(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : (int64_t)s.count;
+	return blm_sigbus_hit(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : (int64_t)s.count;
 }
 
 BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret, size_t room)

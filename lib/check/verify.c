@@ -202,7 +202,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (view->whole.kind->checkpoint && is_cut(&view->whole))
 		blm_found(to, file, false, "is a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
 			  "and gives none up; blm_rebuild() makes it anew from its keys");
-	if (blm_sigbus_struck(view->image.map))
+	if (blm_sigbus_hit(view->image.map))
 		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: what is said of it is of a part of it");
 	if (blocks.filled)
 		r = write_back(view, file);

@@ -132,7 +132,7 @@ int blm_checkpoint_finish(struct blm_view *view, const char *display)
 	if (r == 0 && any)
 		r = flush_image(view, &s, display);
 	if (r == 0)
-		r = blm_check_struck(view, display);
+		r = blm_check_sigbus(view, display);
 	if (r == 0)
 		forget_journal(view, &s);
 	return r;
@@ -186,7 +186,7 @@ int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *displ
 		if (s.part->marks[b])
 			r = take_block(view, &s, b, epoch, display);
 	if (r == 0)
-		r = blm_check_struck(view, display);	/* what was taken is not what is in the file */
+		r = blm_check_sigbus(view, display);	/* what was taken is not what is in the file */
 	if (r < 0)
 		blm_checkpoint_again(view, epoch);
 	return r;

@@ -158,7 +158,7 @@ int blm_checkpoint_mend_copy(struct blm_view *view, const char *display)
 	if (load_acquire(&live->epoch.word) <= latest)
 		store_release(&live->epoch.word, blm_epoch_after(latest));
 	if (is_torn(view, &s)) {	/* on the disk, before what tells of it changes */
-		r = blm_check_struck(view, display);
+		r = blm_check_sigbus(view, display);
 		if (r < 0)
 			return r;
 		blm_say_torn(view);

@@ -68,7 +68,7 @@ static int take_back(struct blm_view *view, const struct blm_checkpoint *s, cons
 			memcpy(to, from, blm_checkpoint_bytes(s, b));
 		s->part->marks[b] = 0;
 	}
-	return blm_sigbus_struck(view->image.map) ? cannot_read(display) : 0;
+	return blm_sigbus_hit(view->image.map) ? cannot_read(display) : 0;
 }
 
 int blm_checkpoint_restore(struct blm_view *view, const char *display)
@@ -80,7 +80,7 @@ int blm_checkpoint_restore(struct blm_view *view, const char *display)
 		return no_image(display);
 	s = blm_checkpoint_of(view);
 	if (blm_look_for_copy(view, &s)) {
-		if (blm_sigbus_struck(view->image.map))
+		if (blm_sigbus_hit(view->image.map))
 			return cannot_read(display);
 		blm_say_torn(view);
 		store_release(&live_of(view)->boot.word, blm_boot_number());
@@ -151,7 +151,7 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 		return no_image(display);
 	s = blm_checkpoint_of(view);
 	if (blm_look_for_copy(view, &s)) {		/* or a writer did meanwhile what the caller looks for */
-		if (blm_sigbus_struck(view->image.map))
+		if (blm_sigbus_hit(view->image.map))
 			return cannot_read(display);
 		view->part[0].cut = view->whole.cut = true;
 		return blm_checkpoint_is_needed(view) ? 0 : -EUCLEAN;

@@ -244,7 +244,7 @@ static int export(struct exporting *out)
 	if (r == 0)
 		r = out->format->write ? write_file(out) : give_file(out);
 	if (r == 0)
-		r = blm_check_struck(out->view, out->f->place.display);
+		r = blm_check_sigbus(out->view, out->f->place.display);
 	return r < 0 ? r : out->to->finish(out->to);
 }
 

@@ -110,7 +110,7 @@ void blm_sigbus_forget(const void *map)
 	atomic_store(&s.t->begin[s.i], 0);
 }
 
-bool blm_sigbus_struck(const void *map)
+bool blm_sigbus_hit(const void *map)
 {
 	struct slot s = { 0 };
 

@@ -9,7 +9,7 @@ int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
 void blm_sigbus_forget(const void *map);
 
 /* Has a page of this map been missing? */
-bool blm_sigbus_struck(const void *map);
+bool blm_sigbus_hit(const void *map);
 
 /*
  * Run a step that reads a map which is not noted, and has no use for ones: LMDB's. Where the guard is on, a missing page ends the step there

@@ -85,7 +85,7 @@ static int write_all(struct blm_filter *f, struct blm_view *view, const struct b
 {
 	int r = blm_write_among_others(view, view->image.map, view->image.bytes);
 
-	if (r == 0 && blm_sigbus_struck(view->image.map))	/* a page that the guard put there is not one that was written */
+	if (r == 0 && blm_sigbus_hit(view->image.map))	/* a page that the guard put there is not one that was written */
 		r = -EIO;
 	return r < 0 ? r : write_records(f, view, seen, record);
 }
@@ -124,7 +124,7 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 			blm_blocksum_look_again(view, &seen);
 			if (has_checkpoint(view))
 				blm_checkpoint_again(view, epoch);
-			if (blm_check_struck(view, f->place.display) == 0)
+			if (blm_check_sigbus(view, f->place.display) == 0)
 				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
 						"the next sync writes all of it again", f->place.display, strerror(-r));
 		}
@@ -132,7 +132,7 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 	if (r == 0 && has_checkpoint(view) && !f->place.memory)
 		r = blm_checkpoint_finish(view, f->place.display);
 	if (r == 0)
-		r = blm_check_struck(view, f->place.display);
+		r = blm_check_sigbus(view, f->place.display);
 	if (r == 0 && has_checkpoint(view) && !f->place.memory)
 		r = blm_checkpoint_is_whole(view, f->place.display, true);
 	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };

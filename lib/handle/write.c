@@ -103,7 +103,7 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 /* Of the view, and of what came in its place, as far as the handle noticed. */
 static int known_status(const struct blm_filter *f)
 {
-	int status = blm_check_struck(atomic_load(&f->view), f->place.display);
+	int status = blm_check_sigbus(atomic_load(&f->view), f->place.display);
 
 	if (status < 0)
 		return status;
@@ -222,13 +222,13 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 
 	if (has_lone_writer(view)) {
 		blm_change_end_held(f, view);
-		return blm_check_struck(view, f->place.display);
+		return blm_check_sigbus(view, f->place.display);
 	}
 	full_fence();
 	blm_mark_written(live_of(view));
 	state = load_acquire(&live_of(view)->state.word);
 	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed) && state_of(state) == BLM_LIVE)
-		return blm_check_struck(view, f->place.display);
+		return blm_check_sigbus(view, f->place.display);
 	return settle(f, view);
 }
 
@@ -339,7 +339,7 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 	held |= has_lone_writer(view);
 	if (held)
 		blm_change_end_held(f, view);
-	r = held ? blm_check_struck(view, f->place.display) : blm_change_end(f, view);
+	r = held ? blm_check_sigbus(view, f->place.display) : blm_change_end(f, view);
 	if (r == 0 && !held && blm_allow_is_stale(f, view, &asked))
 		r = -EAGAIN;
 	return r < 0 ? r : listed;

@@ -316,7 +316,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 			changed = (size_t)(changed + new) < some.count ? changed + new : (int64_t)some.count;
 		if (held)
 			blm_change_end_held(f, view);
-		r = held ? blm_check_struck(view, f->place.display) : blm_change_end(f, view);
+		r = held ? blm_check_sigbus(view, f->place.display) : blm_change_end(f, view);
 		if (r == 0 && new < 0)
 			r = (int)new;
 		if (r == 0 && gives_keys(what) && room && !again && !held && !view->whole.kind->lone_writer && changed >= 0

@@ -448,7 +448,7 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 	take_back(b);
 	if (r == 0) {
 		blm_count_keys(b->staged.view, blm_lanes_empty(&b->lanes));
-		if (blm_sigbus_struck(b->staged.view->image.map))
+		if (blm_sigbus_hit(b->staged.view->image.map))
 			r = blm_fail(-EIO, "%s: pages of the new file could not be had", b->place.display);
 	}
 	if (r == 0)

@@ -99,7 +99,7 @@ static int fill_and_check(struct blm_view *new, void *context)
 	int r = fill(new, s->merged);
 
 	for (size_t i = 0; r == 0 && i < s->merged->of.count; i++)
-		r = blm_check_struck(s->view[i], s->from[i]->place.display);
+		r = blm_check_sigbus(s->view[i], s->from[i]->place.display);
 	return r;
 }
 

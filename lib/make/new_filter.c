@@ -174,7 +174,7 @@ static int publish(struct blm_staged *staged, const struct blm_place *place, con
 		r = blm_checkpoint_new(staged->view);
 	if (r < 0)
 		return r;
-	if (blm_sigbus_struck(staged->view->image.map))
+	if (blm_sigbus_hit(staged->view->image.map))
 		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new file was cut or cannot be written", place->display);
 	live_of(staged->view)->written.word = 0;	/* all of it is synced before it has its name */
 	live_of(staged->view)->boot.word = 0;

@@ -159,7 +159,7 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	staged.secret_is_kept = !with->spec;
 	r = with->fill(staged.view, old, with->context);
 	if (r == 0)
-		r = blm_check_struck(old, f->place.display);
+		r = blm_check_sigbus(old, f->place.display);
 	if (r == 0)
 		r = put(f, old, &staged, with->carry);
 	blm_staged_end(&staged);

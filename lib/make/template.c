@@ -109,7 +109,7 @@ int blm_fill_with_copy(struct blm_view *new, void *context)
 	r = blm_copy_into(new, from->view, from->f->place.display);
 	if (!blm_quiesce_end(&quiesced))
 		blm_tear(new);
-	return r < 0 ? r : blm_check_struck(from->view, from->f->place.display);
+	return r < 0 ? r : blm_check_sigbus(from->view, from->f->place.display);
 }
 
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)

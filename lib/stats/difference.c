@@ -151,7 +151,7 @@ static int find(struct keys *ret, const struct blm_filter *const f[2], const str
 		if (held[i])
 			blm_quiesce_end(&quiesced[i]);
 	for (int i = 0; r == 0 && i < 2; i++)
-		r = blm_check_struck(view[i], f[i]->place.display);
+		r = blm_check_sigbus(view[i], f[i]->place.display);
 	return r;
 }
 

@@ -147,7 +147,7 @@ BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_esti
 		}
 	}
 	if (r == 0)
-		r = blm_check_struck(view, f->place.display);
+		r = blm_check_sigbus(view, f->place.display);
 	if (r == 0) {
 		e.keys.value = fmax(e.keys.value, 0);
 		if (cells > 0) {	/* none: all parts of it are past */
@@ -221,9 +221,9 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, 
 			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &tally[2], &c.difference.error);
 	}
 	if (r == 0)
-		r = blm_check_struck(view[0], a->place.display);
+		r = blm_check_sigbus(view[0], a->place.display);
 	if (r == 0)
-		r = blm_check_struck(view[1], b->place.display);
+		r = blm_check_sigbus(view[1], b->place.display);
 	free(tally);
 	if (r < 0)
 		return r;

@@ -221,8 +221,8 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 		ret[BLM_OWN_CUT] = 1;
 }
 
-int blm_check_struck(const struct blm_view *view, const char *display)
+int blm_check_sigbus(const struct blm_view *view, const char *display)
 {
-	return blm_sigbus_struck(view->image.map)
+	return blm_sigbus_hit(view->image.map)
 		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", display) : 0;
 }

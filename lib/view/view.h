@@ -169,7 +169,7 @@ void blm_count_keys(struct blm_view *view, uint64_t n);
 uint64_t blm_counted_keys(const struct blm_view *view);
 
 /* -EIO where pages of the view's file were missing (blm_survive_truncation()). */
-int blm_check_struck(const struct blm_view *view, const char *display);
+int blm_check_sigbus(const struct blm_view *view, const char *display);
 
 /* The entry of a part in the table, but for its place and its checksum. */
 void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role, const struct blm_shape *shape);
