@@ -491,7 +491,7 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const stru
 	if (r == 0)
 		r = look_up(&c, 0);	/* what does not combine is refused before anything is waited for */
 	if (r == 0)
-		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret, NULL, &blm_carry_all, fill_with_intersection, &c);
+		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret, NULL, &blm_allowlist_carry_all, fill_with_intersection, &c);
 	free(c.held);
 	free(c.view);
 	free(c.from);

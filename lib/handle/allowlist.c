@@ -127,7 +127,7 @@ int blm_allow_take_off_all(struct blm_filter *f, struct blm_view *view, struct b
 	int r;
 
 	if (f->lent)
-		blm_carry_note_unnamed(f->carry);
+		blm_allowlist_carry_note_unnamed(f->carry);
 	r = blm_allow_ask(f, view, ret);
 	return r == 0 && ret->listed ? blm_catalog_take_list(f->place.store->catalog, view->constant.uuid) : r;
 }

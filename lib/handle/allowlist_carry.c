@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-struct blm_carry {
+struct blm_allowlist_carry {
 	bool all;
 	_Atomic bool unnamed;
 	uint64_t seed, mask;		/* of the hash; slots - 1, which is above twice the number of keys */
@@ -24,9 +24,9 @@ struct blm_carry {
 	} *slot;
 };
 
-const struct blm_carry blm_carry_all = { .all = true };
+const struct blm_allowlist_carry blm_allowlist_carry_all = { .all = true };
 
-static uint64_t hash_of(const struct blm_carry *carry, const void *key, size_t len)
+static uint64_t hash_of(const struct blm_allowlist_carry *carry, const void *key, size_t len)
 {
 	uint64_t hash = XXH3_64bits_withSeed(key, len, carry->seed);
 
@@ -34,7 +34,7 @@ static uint64_t hash_of(const struct blm_carry *carry, const void *key, size_t l
 }
 
 /* Where it is, or would be. */
-static struct slot *find(const struct blm_carry *carry, uint64_t hash)
+static struct slot *find(const struct blm_allowlist_carry *carry, uint64_t hash)
 {
 	uint64_t i = hash & carry->mask;
 
@@ -45,7 +45,7 @@ static struct slot *find(const struct blm_carry *carry, uint64_t hash)
 
 /* ---- The list, as it is when the filling begins ---- */
 
-static int read_list(struct blm_carry *carry, struct blm_catalog *catalog, const uint8_t uuid[16], uint64_t most)
+static int read_list(struct blm_allowlist_carry *carry, struct blm_catalog *catalog, const uint8_t uuid[16], uint64_t most)
 {
 	uint8_t after[32] = { 0 }, *bytes = malloc(BLM_ALLOW_KEY_MAX);
 	uint64_t count = 0;
@@ -64,10 +64,10 @@ static int read_list(struct blm_carry *carry, struct blm_catalog *catalog, const
 	return r < 0 ? r : 0;
 }
 
-static int make(struct blm_carry **ret, struct blm_catalog *catalog, const uint8_t uuid[16])
+static int make(struct blm_allowlist_carry **ret, struct blm_catalog *catalog, const uint8_t uuid[16])
 {
 	int64_t count = blm_catalog_count_listed(catalog, uuid);
-	struct blm_carry *carry;
+	struct blm_allowlist_carry *carry;
 	uint64_t slots = 16;
 	int r;
 
@@ -77,7 +77,7 @@ static int make(struct blm_carry **ret, struct blm_catalog *catalog, const uint8
 		slots *= 2;
 	carry = calloc(1, sizeof(*carry));
 	if (!carry || !(carry->slot = calloc(slots, sizeof(*carry->slot)))) {
-		blm_carry_end(carry);
+		blm_allowlist_carry_end(carry);
 		return blm_fail(-ENOMEM, "out of memory for a list of %lld keys", (long long)count);
 	}
 	carry->mask = slots - 1;
@@ -85,13 +85,13 @@ static int make(struct blm_carry **ret, struct blm_catalog *catalog, const uint8
 	if (r == 0)
 		r = read_list(carry, catalog, uuid, (uint64_t)count);
 	if (r < 0)
-		blm_carry_end(carry);
+		blm_allowlist_carry_end(carry);
 	else
 		*ret = carry;
 	return r;
 }
 
-int blm_carry_begin(struct blm_carry **ret, const struct blm_place *place)
+int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm_place *place)
 {
 	struct blm_entry *entry;
 	int r;
@@ -107,7 +107,7 @@ int blm_carry_begin(struct blm_carry **ret, const struct blm_place *place)
 	return r == -ENOENT || r == -EUCLEAN ? 0 : r;	/* who replaces it finds out, and says so */
 }
 
-struct blm_carry *blm_carry_end(struct blm_carry *carry)
+struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *carry)
 {
 	if (carry)
 		free(carry->slot);
@@ -117,7 +117,7 @@ struct blm_carry *blm_carry_end(struct blm_carry *carry)
 
 /* ---- Keys go by ---- */
 
-static void note(struct blm_carry *carry, const void *key, size_t len)
+static void note(struct blm_allowlist_carry *carry, const void *key, size_t len)
 {
 	struct slot *slot = find(carry, hash_of(carry, key, len));
 
@@ -125,19 +125,19 @@ static void note(struct blm_carry *carry, const void *key, size_t len)
 		atomic_store_explicit(&slot->given, true, memory_order_relaxed);
 }
 
-void blm_carry_note(struct blm_carry *carry, const struct blm_key *keys, size_t count)
+void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys, size_t count)
 {
 	for (size_t i = 0; carry && i < count; i++)
 		note(carry, keys[i].bytes, keys[i].len);
 }
 
-void blm_carry_note_fixed(struct blm_carry *carry, const uint8_t *keys, size_t width, size_t count)
+void blm_allowlist_carry_note_fixed(struct blm_allowlist_carry *carry, const uint8_t *keys, size_t width, size_t count)
 {
 	for (size_t i = 0; carry && i < count; i++)
 		note(carry, keys + i * width, width);
 }
 
-void blm_carry_note_unnamed(struct blm_carry *carry)
+void blm_allowlist_carry_note_unnamed(struct blm_allowlist_carry *carry)
 {
 	if (carry)
 		atomic_store(&carry->unnamed, true);
@@ -154,7 +154,7 @@ static bool contains(const struct blm_view *view, const struct blm_key *key)
 	return view->whole.kind->contains(&view->whole, &hashed);
 }
 
-bool blm_carry_keeps(const struct blm_carry *carry, const struct blm_view *new, const struct blm_key *key)
+bool blm_allowlist_carry_keeps(const struct blm_allowlist_carry *carry, const struct blm_view *new, const struct blm_key *key)
 {
 	const struct slot *slot = NULL;
 

@@ -15,13 +15,13 @@
 #include "handle/reclaim.h"
 #include "view/view.h"
 
-struct blm_carry;
+struct blm_allowlist_carry;
 struct blm_filter {
 	_Atomic(struct blm_view *) view;
 	struct blm_place place;
 	bool write;
 	bool lent;			/* its view is another's (blm_staged_lend()), of a file that has no name yet */
-	struct blm_carry *carry;	/* then: what takes note of the keys (allowlist_carry.h), or NULL */
+	struct blm_allowlist_carry *carry;	/* then: what takes note of the keys (allowlist_carry.h), or NULL */
 	uint8_t *secret;		/* that the caller gave, in memory that is not dumped; or NULL: look beside the file */
 	pthread_mutex_t renewing;	/* held by the thread that makes a new view */
 	unsigned load;			/* blm_load()'s flags, for every view to come; under `renewing` */

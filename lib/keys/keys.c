@@ -58,11 +58,11 @@ static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struc
 static void note(const struct blm_filter *f, const struct blm_input *in)
 {
 	if (in->hashes)
-		blm_carry_note_unnamed(f->carry);
+		blm_allowlist_carry_note_unnamed(f->carry);
 	else if (in->keys)
-		blm_carry_note(f->carry, in->keys, in->count);
+		blm_allowlist_carry_note(f->carry, in->keys, in->count);
 	else
-		blm_carry_note_fixed(f->carry, in->fixed, in->width, in->count);
+		blm_allowlist_carry_note_fixed(f->carry, in->fixed, in->width, in->count);
 }
 
 /* What a kind failed with, in words. */

@@ -20,7 +20,7 @@ struct blm_build {
 	struct blm_place place;
 	struct blm_build_options options;
 	bool replace;
-	struct blm_carry *carry;	/* then: for the list of what is replaced */
+	struct blm_allowlist_carry *carry;	/* then: for the list of what is replaced */
 	struct blm_spec spec;
 	struct blm_choice choice;
 	uint8_t *secret;		/* in memory that is not dumped */
@@ -139,7 +139,7 @@ static int gather(struct blm_build *b)
 static void free_build(struct blm_build *b)
 {
 	blm_hidden_free(b->secret);
-	blm_carry_end(b->carry);
+	blm_allowlist_carry_end(b->carry);
 	blm_place_clear(&b->place);
 	free(b);
 }
@@ -162,7 +162,7 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
 	b->replace = params->replace;
 	r = set_place(b, store, name);
 	if (r == 0 && b->replace)
-		r = blm_carry_begin(&b->carry, &b->place);
+		r = blm_allowlist_carry_begin(&b->carry, &b->place);
 	if (r == 0)
 		r = choose(b, params);
 	if (r == 0)
@@ -316,11 +316,11 @@ static int add(struct blm_build *b, const struct input *in)
 			return r;
 	}
 	if (in->hashes)
-		blm_carry_note_unnamed(b->carry);
+		blm_allowlist_carry_note_unnamed(b->carry);
 	else if (in->keys)
-		blm_carry_note(b->carry, in->keys, in->count);
+		blm_allowlist_carry_note(b->carry, in->keys, in->count);
 	else
-		blm_carry_note_fixed(b->carry, in->fixed, in->width, in->count);
+		blm_allowlist_carry_note_fixed(b->carry, in->fixed, in->width, in->count);
 	return b->gathers ? add_to_order(b, in) : add_to_file(b, in);
 }
 

@@ -59,5 +59,5 @@ BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 			r = blm_cannot(view, f, "double without their keys", BLM_CAN_GROW);
 		blm_change_end(f, view);
 	}
-	return r < 0 && r != -EAGAIN ? r : blm_replace_changed(&f->place, f->secret, &blm_carry_all, make_double, fill, &g);
+	return r < 0 && r != -EAGAIN ? r : blm_replace_changed(&f->place, f->secret, &blm_allowlist_carry_all, make_double, fill, &g);
 }

@@ -137,7 +137,7 @@ struct blm_update {
 	struct blm_sort add, remove;
 	bool sorts[2];
 	struct merged merged;
-	struct blm_carry *carry;	/* for its list of false positives */
+	struct blm_allowlist_carry *carry;	/* for its list of false positives */
 };
 
 static int take_hasher(struct blm_update *u, const struct blm_view *view)
@@ -179,7 +179,7 @@ static int begin(struct blm_update *u, const struct blm_filter *f, const struct 
 	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place) : cannot_merge(view, f->place.display);
 
 	if (r == 0)
-		r = blm_carry_begin(&u->carry, &u->place);
+		r = blm_allowlist_carry_begin(&u->carry, &u->place);
 	if (r == 0)
 		r = take_hasher(u, view);
 	if (r == 0)
@@ -214,7 +214,7 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u)
 	if (u->sorts[1])
 		blm_sort_end(&u->remove);
 	blm_hidden_free(u->secret);
-	blm_carry_end(u->carry);
+	blm_allowlist_carry_end(u->carry);
 	blm_place_clear(&u->place);
 	free(u);
 	return NULL;
@@ -236,7 +236,7 @@ static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_
 
 BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count)
 {
-	blm_carry_note(u->carry, keys, count);
+	blm_allowlist_carry_note(u->carry, keys, count);
 	return gather(u, &u->add, keys, count);
 }
 

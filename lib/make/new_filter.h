@@ -87,13 +87,13 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
  * fill() gets the old view, which nobody can add to unnoticed while it runs. secret: of what lies there, if it is keyed; NULL: look
  * where it lies. making NULL: like the old one, and its secret is then left where it is. carry: what keys it was given (allowlist_carry.h).
  */
-int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_carry *carry,
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_allowlist_carry *carry,
 		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
 /* ... made like the old one, but for what change() does to that under the lock. */
-int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_carry *carry,
+int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_allowlist_carry *carry,
 			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
 			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
 /* ... by what was made before; on failure end that. */
-int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_carry *carry);
+int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_allowlist_carry *carry);
 
 #endif

@@ -136,15 +136,15 @@ static void with_old(struct blm_params *p, const struct old *old)
 static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec, int (*fill)(struct blm_filter *new, void *context), void *context)
 {
 	struct blm_staged staged;
-	struct blm_carry *carry;
+	struct blm_allowlist_carry *carry;
 	struct blm_filter *lent;
-	int r = blm_carry_begin(&carry, place);
+	int r = blm_allowlist_carry_begin(&carry, place);
 
 	if (r < 0)
 		return r;
 	r = blm_staged_make(&staged, place, spec);
 	if (r < 0) {
-		blm_carry_end(carry);
+		blm_allowlist_carry_end(carry);
 		return r;
 	}
 	r = blm_staged_lend(&lent, &staged, place);
@@ -156,7 +156,7 @@ static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec, i
 	if (r >= 0)
 		r = blm_replace_by(place, &staged, carry);
 	blm_staged_end(&staged);
-	blm_carry_end(carry);
+	blm_allowlist_carry_end(carry);
 	return r;
 }
 

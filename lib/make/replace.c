@@ -102,12 +102,12 @@ struct replacing {
 	int (*fill)(struct blm_view *view, const struct blm_view *old, void *context);
 	void *context;
 	struct blm_staged *made;
-	const struct blm_carry *carry;		/* what keys it has been given */
+	const struct blm_allowlist_carry *carry;		/* what keys it has been given */
 };
 
 /* Of the list of false positives: those that are mistakes still. */
 struct keeping {
-	const struct blm_carry *carry;
+	const struct blm_allowlist_carry *carry;
 	const struct blm_view *new;
 };
 
@@ -115,11 +115,11 @@ static bool keeps(const void *context, const struct blm_key *key)
 {
 	const struct keeping *k = context;
 
-	return blm_carry_keeps(k->carry, k->new, key);
+	return blm_allowlist_carry_keeps(k->carry, k->new, key);
 }
 
 /* Died after this, it may or may not have been replaced: the catalog says which, to who looks (orphans.c). */
-static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *staged, const struct blm_carry *carry)
+static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *staged, const struct blm_allowlist_carry *carry)
 {
 	const struct keeping keeping = { carry, staged->view };
 	int r = f->place.memory ? 0 : blm_new_file_take_rights(&staged->file, old->image.fd, f->place.display);
@@ -223,20 +223,20 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	return r;
 }
 
-int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_carry *carry,
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_allowlist_carry *carry,
 		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
 {
 	return replace(place, &(struct replacing){ .secret = secret, .spec = spec, .carry = carry, .fill = fill, .context = context });
 }
 
-int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_carry *carry,
+int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_allowlist_carry *carry,
 			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
 			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
 {
 	return replace(place, &(struct replacing){ .secret = secret, .carry = carry, .change = change, .fill = fill, .context = context });
 }
 
-int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_carry *carry)
+int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_allowlist_carry *carry)
 {
 	return replace(place, &(struct replacing){ .made = made, .carry = carry });
 }
@@ -317,7 +317,7 @@ BLM_API int blm_clear(struct blm_filter *f)
 		r = blm_change_end(f, view);
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_carry_all, .fill = leave_empty, .anew = true });
+	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_allowlist_carry_all, .fill = leave_empty, .anew = true });
 }
 
 BLM_API int blm_seal(struct blm_filter *f)
@@ -330,6 +330,6 @@ BLM_API int blm_seal(struct blm_filter *f)
 		r = blm_change_end(f, view);
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_carry_all, .fill = fill_over_old,
+	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_allowlist_carry_all, .fill = fill_over_old,
 						      .context = f->place.display, .seal = true });
 }
