@@ -1,7 +1,7 @@
 /* lazylib.c - the tables of lazylib.h: filled by the linker, or by loading the library when somebody needs it */
 #include "base/lazylib.h"
 
-#ifndef BLM_RARE_LOADED
+#ifndef BLM_LAZYLIB_LOADED
 
 #define LINKED(f) .f = f,
 struct blm_zlib blm_zlib = { BLM_ZLIB_CALLS(LINKED) };

@@ -2,12 +2,12 @@
  * lazylib.h - libraries that few runs need: loaded when they are first needed, by who is linked with none of them
  *
  * A program is started the later the more libraries it is linked with, which is felt where it has one question to ask (in tests/bench:
- * "nothing, with zlib, zstd, libmd", beside "nothing"). So the shared library and the program have these loaded (BLM_RARE_LOADED); the
+ * "nothing, with zlib, zstd, libmd", beside "nothing"). So the shared library and the program have these loaded (BLM_LAZYLIB_LOADED); the
  * static library is linked with them. A function of theirs is called through its table, blm_zlib.inflate(...), after blm_need() said
  * that it is there. Their headers say what it takes and gives.
  */
-#ifndef BLM_RARE_H
-#define BLM_RARE_H
+#ifndef BLM_LAZYLIB_H
+#define BLM_LAZYLIB_H
 
 #include <md5.h>
 #include <sha1.h>
@@ -26,10 +26,10 @@
 	F(MD5Init) F(MD5Update) F(MD5Final) F(SHA1Init) F(SHA1Update) F(SHA1Final) F(SHA256Init) F(SHA256Update) F(SHA256Final) \
 	F(SHA384Init) F(SHA384Update) F(SHA384Final) F(SHA512Init) F(SHA512Update) F(SHA512Final)
 
-#define BLM_RARE_CALL(f) __typeof__(f) *f;
-extern struct blm_zlib { BLM_ZLIB_CALLS(BLM_RARE_CALL) } blm_zlib;
-extern struct blm_zstd { BLM_ZSTD_CALLS(BLM_RARE_CALL) } blm_zstd;
-extern struct blm_md { BLM_MD_CALLS(BLM_RARE_CALL) } blm_md;
+#define BLM_LAZYLIB_CALL(f) __typeof__(f) *f;
+extern struct blm_zlib { BLM_ZLIB_CALLS(BLM_LAZYLIB_CALL) } blm_zlib;
+extern struct blm_zstd { BLM_ZSTD_CALLS(BLM_LAZYLIB_CALL) } blm_zstd;
+extern struct blm_md { BLM_MD_CALLS(BLM_LAZYLIB_CALL) } blm_md;
 
 /* Have a library ready. Any number of threads may ask. Return: NULL, or why it cannot be, in words that are good until the thread asks again. */
 enum blm_rare { BLM_ZLIB, BLM_ZSTD, BLM_MD };
