@@ -14,7 +14,7 @@
  *
  * Conventions, for every function below:
  *   - 0 or a positive answer is success; a failure is a negative errno value (-ENOENT, ...). blm_strerror() words the
- *     value; blm_why() says what went wrong with which file, field or value. The library never prints and never exits.
+ *     value; blm_error_message() says what went wrong with which file, field or value. The library never prints and never exits.
  *     Return parameters are written on success only.
  *   - Beside what system calls fail with, the values mean:
  *       -EBADMSG          not a Bloomery file, or its header does not add up
@@ -88,11 +88,11 @@ struct blm_hash {
 /* ---- Errors and versions ---- */
 
 /**
- * blm_why() - what this thread's last failure was about, in one line; valid until its next call into the library
+ * blm_error_message() - what this thread's last failure was about, in one line; valid until its next call into the library
  *
  * What mends it is named as it is called here: a function, or a field like blm_params.capacity. Other programs put their own terms there.
  */
-BLM_API const char *blm_why(void);
+BLM_API const char *blm_error_message(void);
 
 /** blm_strerror() - the meaning of a negative (or positive) errno value, in words; static or as strerror(3) */
 BLM_API const char *blm_strerror(int err);
@@ -356,7 +356,7 @@ BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id, const st
  * blm_build_put_many() - add keys with a value for each, to kinds with BLM_CAN_BUILD and BLM_CAN_GET, which take no others
  *
  * The same key may come again with the same value; with another blm_build_finish() fails with -ENOTUNIQ, or one of these calls does.
- * Return: as above, or -ERANGE: one is no value of such a filter (blm_why() says which), and none of these is in it.
+ * Return: as above, or -ERANGE: one is no value of such a filter (blm_error_message() says which), and none of these is in it.
  */
 BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys, const uint64_t *values, size_t count);
 
@@ -416,7 +416,7 @@ enum blm_load_flags {
  * A file that comes in the place of this one later is loaded in the same way, as far as that is possible then: where it cannot
  * be locked, the handle goes on without. A child process after fork() has no locks.
  * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be read; BLM_LOCK: -ENOMEM,
- * -EPERM or -EAGAIN where the process may not lock so much (RLIMIT_MEMLOCK; blm_why() has both numbers). After a failure the
+ * -EPERM or -EAGAIN where the process may not lock so much (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the
  * filter is as usable as before.
  */
 BLM_API int blm_load(struct blm_filter *f, unsigned flags);
@@ -593,7 +593,7 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const s
  * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed before the next.
  * Return: 0;
  * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is
- * there is durable then, but keys may be denied. blm_why() names the first block and its bytes, and
+ * there is durable then, but keys may be denied. blm_error_message() names the first block and its bytes, and
  * blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify() has repaired
  * them, or until more keys have set as many bits as the block lost.
  * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
@@ -805,7 +805,7 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
  * same; a copy, or a union, into which only some counters of a key came says so, and refuses to take keys out (blm_remove()).
  *
  * Of a filter with a block that lost bits since it was recorded nothing is made, here or by blm_combine(), blm_combine_into(), blm_seal()
- * or blm_store_publish(): -EUCLEAN, blm_why() names the block, and blm_verify() repairs it. The new filter would deny keys, and no
+ * or blm_store_publish(): -EUCLEAN, blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys, and no
  * longer know that it does.
  */
 BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode);
@@ -817,7 +817,7 @@ BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const cha
  *
  * What becomes what: counting and approximator become classic, with the same m, k, hash and seeds: the very filter that the keys which
  * are in it now would have made (counting: where no counter is full). Keys added to `from` while it runs may or may not be in it.
- * Return: 0, or -EOPNOTSUPP where that takes the keys: blm_why() says what becomes what. -EEXIST if the name is taken.
+ * Return: 0, or -EOPNOTSUPP where that takes the keys: blm_error_message() says what becomes what. -EEXIST if the name is taken.
  */
 BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,
 			unsigned mode);
@@ -864,7 +864,7 @@ BLM_API int blm_update_finish(struct blm_update *u);
 /** blm_update_cancel() - the filter stays as it is; takes NULL, returns NULL */
 BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
 
-/** blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_why() names the first field and both values */
+/** blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_error_message() names the first field and both values */
 BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b);
 
 /**
@@ -991,7 +991,7 @@ struct blm_exchange {
  * siblings, and exports to the same bytes again. Read in a stream, in a few MiB of memory whatever comes; a filter that is
  * mostly empty is made sparse (see blm_params.sparse) unless how->allocate. It appears whole or not at all.
  * Return: 0, or -EBADMSG (which field or layer is wrong), -ENODATA (it ends too early), -EFBIG (above max_bytes), -ENOTUNIQ
- * (several families fit, or there are several filters in it; blm_why() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its
+ * (several families fit, or there are several filters in it; blm_error_message() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its
  * end must be read first: see blm_import_file()), -EEXIST.
  */
 BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
@@ -1012,7 +1012,7 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
  * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may not be in it. Of a filter from which
  * keys can be taken away, unless it is sealed, a copy is made in memory first (blm_copy()). The same filter gives the same bytes. The secret
  * of a keyed filter is not in them (and see blm_store_drop()).
- * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_why() says for which it has), or -EUCLEAN: it is damaged,
+ * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message() says for which it has), or -EUCLEAN: it is damaged,
  * which blm_verify() repairs where that can be done; part of it may be written.
  */
 BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *how,
@@ -1104,7 +1104,7 @@ BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *
  * A key that both have, or neither, is never listed, but with a probability of 2^-64 for each cell; all others are, if each key was added
  * once. Takes memory for the cells of one of them and for the keys that differ. Writers of either wait until both are read.
  * Return: 0, what each() ended it with, or a negative errno: -EXFULL where more keys differ than such a table is for, with about how many those
- * are in blm_why(), and then none is listed; -EUCLEAN where that comes of damage to a sealed one; -EMEDIUMTYPE where the templates differ;
+ * are in blm_error_message(), and then none is listed; -EUCLEAN where that comes of damage to a sealed one; -EMEDIUMTYPE where the templates differ;
  * -EOPNOTSUPP.
  */
 BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter *b,

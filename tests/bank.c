@@ -435,7 +435,7 @@ START_TEST(damage_is_found_and_harms_nobody)
 			OK(blm_bank_similar(bank, bits, &(struct blm_likeness){ .measure = NULL }, hits, 8));
 			blm_bank_close(bank);
 		} else {
-			ck_assert_msg(r == -EBADMSG || r == -ENODATA || r == -EPROTONOSUPPORT || r == -EOPNOTSUPP, "%d: %s", r, blm_why());
+			ck_assert_msg(r == -EBADMSG || r == -ENODATA || r == -EPROTONOSUPPORT || r == -EOPNOTSUPP, "%d: %s", r, blm_error_message());
 		}
 	}
 	free(good);
@@ -661,7 +661,7 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 		int r = opened_with(good, bytes, change_header, which);
 
 		ck_assert_msg(r < 0 || which == 1 || which == 12 || which == 13, "%d", which);	/* as it was, or a shorter text */
-		ck_assert_str_ne(blm_why(), "");
+		ck_assert_str_ne(blm_error_message(), "");
 	}
 	blm_close(f);
 	free(good);
@@ -684,10 +684,10 @@ START_TEST(what_is_no_bank_from_its_first_bytes_on_is_told_from_one_that_was_cut
 		memcpy(bytes, files[i].begins, files[i].bytes < 16 ? files[i].bytes : 8);
 		write_over(path, bytes, files[i].bytes);
 		FAILS(blm_bank_open(&bank, path), files[i].err);
-		ck_assert_msg(strstr(blm_why(), says) && strstr(blm_why(), "bytes are no bank"), "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), says) && strstr(blm_error_message(), "bytes are no bank"), "%s", blm_error_message());
 		if (files[i].err == -EBADMSG) {		/* and nothing takes its place */
 			FAILS(blm_bank_begin(&build, path, true, 0), -EEXIST);
-			ck_assert_msg(strstr(blm_why(), "exists already, and is no bank") != NULL, "%s", blm_why());
+			ck_assert_msg(strstr(blm_error_message(), "exists already, and is no bank") != NULL, "%s", blm_error_message());
 			now = file_of(path, &count);
 			ck_assert(count == files[i].bytes && !memcmp(now, bytes, count));
 			free(now);
@@ -718,7 +718,7 @@ START_TEST(a_filter_with_a_secret_is_not_taken_into_a_bank)
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "siphash", .capacity = 100, .rate = 0.01 }));
 	OK(blm_bank_begin(&build, path, false, 0));
 	FAILS(blm_bank_add(build, f, "a"), -EOPNOTSUPP);
-	ck_assert_msg(strstr(blm_why(), "its hash siphash has a secret key, and a bank holds none") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "its hash siphash has a secret key, and a bank holds none") != NULL, "%s", blm_error_message());
 	FAILS(blm_bank_finish(build), -ENODATA);
 	ck_assert_int_ne(access(path, F_OK), 0);
 	blm_close(f);
@@ -746,12 +746,12 @@ START_TEST(of_a_set_that_is_none_or_of_other_fingerprints_nothing_comes_into_the
 	ck_assert_int_eq(blm_bank_add_fps(build, "0123\tx\n", 7, "first.fps"), 1);
 	for (size_t i = 0; i < ARRAY_LEN(no_set); i++) {
 		FAILS(blm_bank_add_fps(build, no_set[i].text, strlen(no_set[i].text), "set.fps"), no_set[i].err);
-		ck_assert_msg(strstr(blm_why(), no_set[i].words) != NULL, "%zu: %s", i, blm_why());
+		ck_assert_msg(strstr(blm_error_message(), no_set[i].words) != NULL, "%zu: %s", i, blm_error_message());
 	}
 	memset(large, '0', (1 << 18) + 2);
 	strcat(large, "\ta\n");
 	FAILS(blm_bank_add_fps(build, large, strlen(large), "set.fps"), -EFBIG);
-	ck_assert_msg(strstr(blm_why(), "set.fps: a fingerprint of more than 1048576 bits") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "set.fps: a fingerprint of more than 1048576 bits") != NULL, "%s", blm_error_message());
 	free(large);
 	OK(blm_bank_finish(build));
 	OK(blm_bank_open(&bank, path));

@@ -410,12 +410,12 @@ static void open_as_it_is(const struct vector *v)
 	ck_assert_int_eq(join(spawn(export_in_child, (void *)(uintptr_t)v)), 0);
 
 	r = blm_open(&g, NULL, path, false);
-	ck_assert_msg(r == 0 || r == -ENOTUNIQ, "%s: %d, %s", v->name, r, blm_why());
+	ck_assert_msg(r == 0 || r == -ENOTUNIQ, "%s: %d, %s", v->name, r, blm_error_message());
 	if (r == 0) {
 		answers_are(g, integers, v, 0);
 		exports_as(g, v->file, v->bytes, v->name);
 	} else {
-		ck_assert_ptr_nonnull(strstr(blm_why(), v->hash));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), v->hash));
 	}
 	blm_close(g);
 	FAILS(blm_open(&g, NULL, path, true), -EOPNOTSUPP);
@@ -592,7 +592,7 @@ static unsigned named_as_possible(void)
 	unsigned n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		n += strstr(blm_why(), all[i]) != NULL;
+		n += strstr(blm_error_message(), all[i]) != NULL;
 	return n;
 }
 
@@ -607,13 +607,13 @@ static void find_hash(const struct vector *v)
 	if (r == 0)
 		ck_assert_str_eq(hash, v->hash);
 	else	/* md5, superfast and sha512 had one formula, mm3_32 and mm3_64 another */
-		ck_assert_msg(r == -ENOTUNIQ && strstr(blm_why(), v->hash) && named_as_possible() == (strncmp(v->hash, "mm3", 3) ? 3 : 2),
-			      "%s: %d, %s", v->name, r, blm_why());
+		ck_assert_msg(r == -ENOTUNIQ && strstr(blm_error_message(), v->hash) && named_as_possible() == (strncmp(v->hash, "mm3", 3) ? 3 : 2),
+			      "%s: %d, %s", v->name, r, blm_error_message());
 	if (known) {
 		r = import_as(v, &(struct blm_exchange){ .known = keys, .known_count = 1 }, hash);
 		if (r == -ENOTUNIQ && !strcmp(v->name, "p3-overfull"))	/* nearly every bit is set, so every hash finds the key */
 			r = import_as(v, &(struct blm_exchange){ .known = keys, .known_count = known }, hash);
-		ck_assert_msg(r == 0 && !strcmp(hash, v->hash), "%s: %d, %s: %s", v->name, r, hash, blm_why());
+		ck_assert_msg(r == 0 && !strcmp(hash, v->hash), "%s: %d, %s: %s", v->name, r, hash, blm_error_message());
 	}
 	if (unknown)
 		ck_assert_msg(import_as(v, &(struct blm_exchange){ .known = absent, .known_count = unknown }, hash) == -ENOTUNIQ, "%s", v->name);
@@ -645,7 +645,7 @@ START_TEST(where_the_numbers_of_a_file_fit_no_hash_all_are_open_and_a_known_key_
 	ck_assert(next_row(&at, &row) && row.in[0]);
 	v.file[21] ^= 0x55;		/* capacity */
 	ck_assert_int_eq(import_as(&v, NULL, hash), -ENOTUNIQ);
-	ck_assert_msg(named_as_possible() == 6, "%s", blm_why());
+	ck_assert_msg(named_as_possible() == 6, "%s", blm_error_message());
 	known = (struct blm_key){ row.key, row.len };
 	ck_assert_int_eq(import_as(&v, &(struct blm_exchange){ .known = &known, .known_count = 1 }, hash), 0);
 	ck_assert_str_eq(hash, "mm3_64");
@@ -689,7 +689,7 @@ static int reads_back(const uint8_t *file, size_t bytes, const char *hash)
 
 	if (r == -ENOTUNIQ) {
 		snprintf(listed, sizeof(listed), " %s (", hash);
-		ck_assert_msg(strstr(blm_why(), listed) && named_as_possible() > 1, "%s: %s", hash, blm_why());
+		ck_assert_msg(strstr(blm_error_message(), listed) && named_as_possible() > 1, "%s: %s", hash, blm_error_message());
 		return 0;
 	}
 	OK(r);
@@ -827,10 +827,10 @@ static void in_place_as_well(const char *path, int expected, const char *word, c
 	struct blm_filter *f = NULL, *copy = NULL, *either = NULL;
 	int r = blm_open_foreign(&f, path, &(struct blm_exchange){ .hash = "mm3-64" });
 
-	ck_assert_msg(r == expected || (expected == -ENODATA && r == -EBADMSG), "%s: %d, not %d: %s", name, r, expected, blm_why());
+	ck_assert_msg(r == expected || (expected == -ENODATA && r == -EBADMSG), "%s: %d, not %d: %s", name, r, expected, blm_error_message());
 	if (r < 0)
-		return ck_assert_msg(*blm_why() && (strcmp(word, "empty") == 0 || strstr(blm_why(), word) || strstr(blm_why(), "begin")),
-				     "%s: %s", name, blm_why());
+		return ck_assert_msg(*blm_error_message() && (strcmp(word, "empty") == 0 || strstr(blm_error_message(), word) || strstr(blm_error_message(), "begin")),
+				     "%s: %s", name, blm_error_message());
 	holds_the_three_bits(f, name);
 	OK(blm_copy(&copy, NULL, a_path(), f, 0));
 	holds_the_three_bits(copy, name);
@@ -865,14 +865,14 @@ START_TEST(each_broken_file_is_refused_with_a_word_that_says_where_and_leaves_no
 			  : blm_import(&f, NULL, to, &how, next_chunk, &chunks);
 			if (way == 3 && !strcmp(bad[i].file, "bits-2e40.bloom"))	/* nobody knows how much comes */
 				expected = -EFBIG;
-			ck_assert_msg(r == expected, "%s: %d, not %d: %s", bad[i].file, r, expected, blm_why());
+			ck_assert_msg(r == expected, "%s: %d, not %d: %s", bad[i].file, r, expected, blm_error_message());
 			if (r == 0) {
 				holds_the_three_bits(f, bad[i].file);
 				f = blm_close(f);
 				ck_assert_int_eq(entries_of(folder), way > 0);
 				unlink(to);
 			} else {
-				ck_assert_msg(strstr(blm_why(), expected == -EFBIG ? "allowed" : bad[i].word), "%s: %s", bad[i].file, blm_why());
+				ck_assert_msg(strstr(blm_error_message(), expected == -EFBIG ? "allowed" : bad[i].word), "%s: %s", bad[i].file, blm_error_message());
 			}
 			ck_assert_int_eq(entries_of(folder), 0);
 		}

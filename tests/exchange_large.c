@@ -399,7 +399,7 @@ static void refused(const void *bytes, size_t count, struct blm_exchange how, in
 	how.hash = "mm3_64";
 	snprintf(to, sizeof(to), "%s/new", limited);
 	FAILS(blm_import(&f, NULL, to, &how, give, &source), err);
-	ck_assert_msg(strstr(blm_why(), word), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), word), "%s", blm_error_message());
 	ck_assert_int_eq(entries_of(limited), 0);
 	if (how.max_bytes || how.base64) {
 		FAILS(blm_import_bytes(&f, NULL, to, &how, bytes, count), err);
@@ -459,7 +459,7 @@ START_TEST(a_file_that_declares_more_than_may_come_is_refused_by_its_header_and_
 
 		snprintf(to, sizeof(to), "%s/new", limited);
 		FAILS(blm_import(&f, NULL, to, NULL, give, &(struct source){ head, sizeof(head), 0 }), -EFBIG);
-		ck_assert_ptr_nonnull(strstr(blm_why(), "allowed"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "allowed"));
 		ck_assert_int_eq(entries_of(limited), 0);
 	}
 }
@@ -533,7 +533,7 @@ START_TEST(a_source_that_breaks_off_and_a_target_that_is_full_pass_on_why_and_le
 	FAILS(blm_import_bytes(&f, NULL, to, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes), -EFBIG);
 	ck_assert_int_eq(entries_of(limited), 0);
 	FAILS(blm_export_file(g, NULL, to), -EFBIG);	/* and no SIGXFSZ */
-	ck_assert_msg(strstr(blm_why(), to) == blm_why() && strstr(blm_why(), "File too large"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), to) == blm_error_message() && strstr(blm_error_message(), "File too large"), "%s", blm_error_message());
 	ck_assert_int_eq(entries_of(limited), 0);
 	blm_close(g);
 	free(file);

@@ -16,7 +16,7 @@ static struct blm_filter *create(const char *path, const struct blm_params *para
 {
 	struct blm_filter *f;
 
-	ck_assert_msg(blm_create(&f, NULL, path, params) == 0, "%s", blm_why());
+	ck_assert_msg(blm_create(&f, NULL, path, params) == 0, "%s", blm_error_message());
 	return f;
 }
 
@@ -97,7 +97,7 @@ START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_
 	ck_assert_double_eq_tol(e.keys.value, _i ? (double)all / 7 : KEYS, _i ? 3 : 0.1);
 	ck_assert(!e.saturated);
 
-	ck_assert_msg(blm_combine(&either, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL) == 0, "%s", blm_why());
+	ck_assert_msg(blm_combine(&either, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ a, b }, 2, 0, NULL) == 0, "%s", blm_error_message());
 	ck_assert_uint_eq(found(either, 0, KEYS + KEYS / 2), KEYS + KEYS / 2);
 	ck_assert_uint_eq(found(either, 2 * KEYS, 1000), 0);
 	ck_assert_int_eq(fstat(current_view(either)->image.fd, &st), 0);
@@ -188,7 +188,7 @@ START_TEST(what_is_no_plain_file_is_refused_at_once)
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		for (int write = 0; write < 2; write++) {
 			ck_assert_msg(blm_open(&f, NULL, others[i], write) < 0, "%s", others[i]);
-			ck_assert_uint_gt(strlen(blm_why()), 10);
+			ck_assert_uint_gt(strlen(blm_error_message()), 10);
 		}
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		ck_assert_int_lt(blm_create(&f, NULL, others[i], &small), 0);

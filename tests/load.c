@@ -253,8 +253,8 @@ static int body_of_limited(void *context)
 	MUST(geteuid() != 0 || setuid(65534) == 0);
 	r = blm_load(f, BLM_LOCK);
 	MUST(r == -ENOMEM || r == -EPERM || r == -EAGAIN);
-	MUST(strstr(blm_why(), "may lock 65536 bytes"));
-	MUST(strstr(blm_why(), "RLIMIT_MEMLOCK"));
+	MUST(strstr(blm_error_message(), "may lock 65536 bytes"));
+	MUST(strstr(blm_error_message(), "RLIMIT_MEMLOCK"));
 	MUST(numbers_found(f, 0, 100) == 100);
 	MUST(blm_add(f, "more", 4) == 1);
 	return 0;

@@ -110,7 +110,7 @@ START_TEST(filters_in_memory_and_in_files_combine_in_every_mixture)
 	OK(blm_copy(&copy, NULL, NULL, b[1], 0));
 	ck_assert_uint_eq(numbers_found(copy, N / 2, N + N / 2), N);
 	FAILS(blm_combine(&f, NULL, NULL, BLM_UNION, (const struct blm_filter *[]){ a, copy }, 2, 1e-9, NULL), -ERANGE);
-	ck_assert_ptr_null(strstr(blm_why(), "null"));
+	ck_assert_ptr_null(strstr(blm_error_message(), "null"));
 	FAILS(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *[]){ copy }, 1, 1e-30, NULL), -ERANGE);
 	ck_assert_uint_eq(numbers_found(a, 0, N), N);
 	blm_close(a), blm_close(b[0]), blm_close(b[1]), blm_close(copy);

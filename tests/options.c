@@ -82,10 +82,10 @@ START_TEST(more_than_there_is_room_for_is_cut_off)
 	char text[BLM_OPTIONS_MAX];
 
 	FAILS(blm_options_parse(&talker, LONG_NAME "a=4", args), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "is one of: " LONG_NAME));
-	ck_assert_ptr_null(strstr(blm_why(), ", 3"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "is one of: " LONG_NAME));
+	ck_assert_ptr_null(strstr(blm_error_message(), ", 3"));
 	FAILS(blm_options_parse(&talker, "z=4", args), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "no option \"z\"; they have: " LONG_NAME "a, " LONG_NAME "b"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "no option \"z\"; they have: " LONG_NAME "a, " LONG_NAME "b"));
 	OK(blm_options_parse(&talker, NULL, args));
 	memset(args, 0, 4 * sizeof(*args));
 	blm_options_text(&talker, args, text);

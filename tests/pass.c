@@ -146,7 +146,7 @@ START_TEST(a_failure_in_any_thread_ends_the_pass_and_has_its_words)
 	blm_use_threads(threads[_i]);
 	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_late,
 						      .context = (void *)&pieces }, NULL), -ENOSPC);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "no room at "));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "no room at "));
 	ck_assert_uint_ge(atomic_load(&pieces), 1);
 	ck_assert_uint_lt(atomic_load(&pieces), (16 << 20) / BLM_PIECE + (8 << 20) / BLM_PIECE * 8);
 	blm_use_threads(0);
@@ -170,7 +170,7 @@ START_TEST(of_two_threads_that_fail_at_once_one_is_told_of)
 	blm_use_threads(2);
 	ck_assert_int_eq(blm_scan(&(struct blm_scan){ .views = &view, .count = 1, .most = BLM_PIECE, .piece = fail_together,
 						      .context = &both }, NULL), -ENOSPC);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "no room at "));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "no room at "));
 	blm_use_threads(0);
 	pthread_barrier_destroy(&both);
 	blm_close(f);

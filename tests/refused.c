@@ -90,9 +90,9 @@ START_TEST(of_filters_that_differ_in_an_option_its_name_and_both_values_are_told
 		*c = make("window", "slots=4,span=60", NULL), *d = make("window", "slots=4,span=90", NULL);
 
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
-	ck_assert_msg(strstr(blm_why(), "growth: 2 and 4") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "growth: 2 and 4") != NULL, "%s", blm_error_message());
 	FAILS(blm_same_template(c, d), -EMEDIUMTYPE);
-	ck_assert_msg(strstr(blm_why(), "span: 60 and 90") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "span: 60 and 90") != NULL, "%s", blm_error_message());
 	blm_close(a);
 	blm_close(b);
 	blm_close(c);
@@ -110,7 +110,7 @@ START_TEST(a_scalable_filter_whose_stages_come_to_an_end_is_full)
 	for (int i = 0; r >= 0 && i < 100000; i++)
 		r = blm_add(f, &i, sizeof(i));
 	FAILS(r, -EXFULL);
-	ck_assert_msg(strstr(blm_why(), "cannot grow") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "cannot grow") != NULL, "%s", blm_error_message());
 	blm_close(f);
 }
 END_TEST
@@ -182,7 +182,7 @@ START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
 	ck_assert_int_ne(fputs("damage", file), EOF);
 	fclose(file);
 	FAILS(blm_rebuild(NULL, path, &(struct blm_params){ 0 }, add_hundred, NULL), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "what it was is not known, so it is not rebuilt") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "what it was is not known, so it is not rebuilt") != NULL, "%s", blm_error_message());
 	ck_assert_int_eq(truncate(path, 5000), 0);
 	ck_assert_int_lt(blm_rebuild(NULL, path, &(struct blm_params){ 0 }, add_hundred, NULL), 0);
 }

@@ -419,9 +419,9 @@ START_TEST(parameters_out_of_range_are_refused_with_words_and_all_others_have_a_
 
 			params.kind = blocked ? "blocked" : "classic";
 			r = blm_plan(&plan, &params);
-			ck_assert_msg(r == expected, "case %zu, %s: %d, not %d (%s)", i, params.kind, r, expected, blm_why());
+			ck_assert_msg(r == expected, "case %zu, %s: %d, not %d (%s)", i, params.kind, r, expected, blm_error_message());
 			if (r < 0) {
-				ck_assert_uint_ge(strlen(blm_why()), 10);
+				ck_assert_uint_ge(strlen(blm_error_message()), 10);
 				ck_assert_uint_eq(plan.cells, 12345);	/* written on success only */
 				ck_assert_int_eq(blm_create(&f, NULL, a_path(), &params), expected);
 				ck_assert_ptr_eq(f, &plan);
@@ -478,7 +478,7 @@ START_TEST(seeds_for_each_probe_give_k_and_the_rate_is_kept_with_it)
 		struct blm_plan plan;
 		struct blm_info info;
 
-		ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0, "%s", blm_why());
+		ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0, "%s", blm_error_message());
 		ck_assert_int_eq(blm_info(f, &info), 0);
 		ck_assert_int_eq(blm_plan(&plan, &params), 0);
 		ck_assert_str_eq(info.kind, "classic");
@@ -523,7 +523,7 @@ START_TEST(seeds_that_a_family_does_not_take_are_refused_and_why)
 					     .seeds = seeds, .seed_count = cases[i].count };
 
 		ck_assert_int_eq(blm_plan(&(struct blm_plan){ 0 }, &params), -EINVAL);
-		ck_assert_str_eq(blm_why(), cases[i].why);
+		ck_assert_str_eq(blm_error_message(), cases[i].why);
 	}
 }
 END_TEST

@@ -204,7 +204,7 @@ START_TEST(a_key_with_two_values_is_refused_wherever_the_second_comes)
 			while (!s->failed && s->runs.count > 1)
 				blm_sort_add(s, &(struct blm_hash){ 1, 3 }, &values[0], 1);
 		FAILS(blm_sort_finish(s), -ENOTUNIQ);
-		ck_assert_ptr_nonnull(strstr(blm_why(), "two values, 3 and 4"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "two values, 3 and 4"));
 		end(s);
 	}
 }
@@ -222,7 +222,7 @@ START_TEST(two_values_of_a_key_are_told_of_before_the_end)
 		blm_sort_add(s, &(struct blm_hash){ 1, 3 }, &values[0], 1);
 	ck_assert(!s->has_runs);
 	FAILS(blm_sort_finish(s), -ENOTUNIQ);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "two values, "));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "two values, "));
 	end(s);
 }
 END_TEST
@@ -371,7 +371,7 @@ START_TEST(one_run_is_merged_already_and_a_temporary_file_that_was_cut_is_told_o
 	OK(blm_runs_append(&runs, records, 1000));
 	ck_assert_int_eq(ftruncate(runs.file.fd, 10000), 0);
 	FAILS(blm_runs_merge(&runs, &memory, &nobody), -EIO);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "cut"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "cut"));
 	munmap(memory.at, memory.bytes + 4096);
 	blm_runs_end(&runs);
 	blm_place_clear(&place);

@@ -50,7 +50,7 @@ static struct blm_reader *reader_of(const struct stack *stack, struct pieces *p)
 
 	ck_assert_int_eq(blm_reader_calls(&top, next_piece, p, "old.txt"), 0);
 	for (const struct blm_stage *const *s = stack->stages; *s; s++)
-		ck_assert_msg(blm_reader_stage(&top, *s, "old.txt") == 0, "%s", blm_why());
+		ck_assert_msg(blm_reader_stage(&top, *s, "old.txt") == 0, "%s", blm_error_message());
 	return top;
 }
 
@@ -89,7 +89,7 @@ static struct blm_buffer encoded(const struct stack *stack, int level, const uin
 
 	ck_assert_int_eq(blm_writer_memory(&top, &memory), 0);
 	for (const struct blm_stage *const *s = stack->stages; *s; s++)
-		ck_assert_msg(blm_writer_stage(&top, *s, level) == 0, "%s", blm_why());
+		ck_assert_msg(blm_writer_stage(&top, *s, level) == 0, "%s", blm_error_message());
 	for (size_t at = 0; at < count; at += chunk)
 		if (top->write(top, bytes + at, chunk < count - at ? chunk : count - at) < 0)
 			ck_abort();
@@ -135,7 +135,7 @@ static void reads(const struct blm_stage *stage, const void *bytes, size_t count
 {
 	struct blm_buffer memory;
 
-	ck_assert_msg(text_of(stage, bytes, count, &memory) == 0, "%s", blm_why());
+	ck_assert_msg(text_of(stage, bytes, count, &memory) == 0, "%s", blm_error_message());
 	ck_assert_msg(same(memory, expected, expected_count), "%.*s", (int)count, (const char *)bytes);
 	free(memory.bytes);
 }
@@ -145,7 +145,7 @@ static void refuses(const struct blm_stage *stage, const void *bytes, size_t cou
 	struct blm_buffer memory;
 
 	ck_assert_int_eq(text_of(stage, bytes, count, &memory), -EBADMSG);
-	ck_assert_msg(!strncmp(blm_why(), "old.txt: ", 9) && strstr(blm_why(), words), "%s, not %s", blm_why(), words);
+	ck_assert_msg(!strncmp(blm_error_message(), "old.txt: ", 9) && strstr(blm_error_message(), words), "%s, not %s", blm_error_message(), words);
 	free(memory.bytes);
 }
 
@@ -156,7 +156,7 @@ static void round_trip(const struct stack *stack, size_t count, bool zeros, size
 	uint8_t *bytes = some_bytes(count, zeros);
 	struct blm_buffer there = encoded(stack, 1, bytes, count, chunk), back;
 
-	ck_assert_msg(decoded(stack, there.bytes, there.count, chunk, &back) == 0, "%s", blm_why());
+	ck_assert_msg(decoded(stack, there.bytes, there.count, chunk, &back) == 0, "%s", blm_error_message());
 	ck_assert_msg(same(back, bytes, count), "%s, %zu bytes in pieces of %zu", stack->name, count, chunk);
 	free(there.bytes);
 	free(back.bytes);
@@ -225,7 +225,7 @@ START_TEST(a_stream_cut_anywhere_gives_what_came_before_and_says_that_it_was_cut
 		if (_i == 0 && count % 4 != 1)	/* base64 may end between groups, and without its padding */
 			ck_assert_int_eq(r, 0);
 		else
-			ck_assert_msg(r == -EBADMSG && strstr(blm_why(), "it was cut"), "%s at %zu: %s", stacks[_i].name, count, blm_why());
+			ck_assert_msg(r == -EBADMSG && strstr(blm_error_message(), "it was cut"), "%s at %zu: %s", stacks[_i].name, count, blm_error_message());
 		free(back.bytes);
 	}
 	free(there.bytes);
@@ -268,12 +268,12 @@ START_TEST(a_failure_stays_with_its_words)
 	unsigned calls;
 
 	ck_assert_int_eq(blm_read_full(top, room, 400), -EBADMSG);
-	snprintf(why, sizeof(why), "%s", blm_why());
+	snprintf(why, sizeof(why), "%s", blm_error_message());
 	calls = p.calls;
 	for (unsigned i = 0; i < 3; i++) {
 		blm_fail(-EINVAL, "something else");
 		ck_assert_int_eq(top->read(top, room, 1), -EBADMSG);
-		ck_assert_str_eq(blm_why(), why);
+		ck_assert_str_eq(blm_error_message(), why);
 	}
 	ck_assert_uint_eq(p.calls, calls);
 	blm_reader_close(top);
@@ -299,7 +299,7 @@ START_TEST(a_failure_below_comes_through_and_stays)
 	ck_assert_int_gt(count, 40000);
 	calls = p.calls;
 	ck_assert_int_eq(top->read(top, room, 1), -ENXIO);
-	ck_assert_str_eq(blm_why(), "old.txt: cannot read: No such device or address");
+	ck_assert_str_eq(blm_error_message(), "old.txt: cannot read: No such device or address");
 	ck_assert_uint_eq(p.calls, calls);
 	blm_reader_close(top);
 	free(there.bytes);
@@ -332,7 +332,7 @@ START_TEST(a_failure_to_write_stays_and_is_not_tried_again)
 	room = MI * 10;
 	blm_fail(-EINVAL, "something else");
 	ck_assert_int_eq(top->write(top, bytes, 1), -ENOSPC);
-	ck_assert_str_eq(blm_why(), "new.txt: cannot write: No space left on device");
+	ck_assert_str_eq(blm_error_message(), "new.txt: cannot write: No space left on device");
 	ck_assert_int_eq(top->finish(top), -ENOSPC);
 	ck_assert_uint_eq(room, MI * 10);
 	blm_writer_close(top);

@@ -84,7 +84,7 @@ static struct blm_filter *open_filter(bool write)
 	if (r == 0)
 		r = blm_open(&f, store, team.path, write);
 	if (r < 0) {
-		fprintf(stderr, "%s\n", blm_why());
+		fprintf(stderr, "%s\n", blm_error_message());
 		_exit(3);
 	}
 	return f;
@@ -123,7 +123,7 @@ static void work_on(struct blm_filter *f, unsigned worker)
 		r = is_claimed(i) ? blm_claim_many(f, keys, count, bits) : blm_add_many(f, keys, count, NULL);
 		took = seconds() - before;
 		if (r < 0) {
-			fprintf(stderr, "worker %u: %s\n", worker, blm_why());
+			fprintf(stderr, "worker %u: %s\n", worker, blm_error_message());
 			_exit(2);
 		}
 		if (took > p->longest)
@@ -268,7 +268,7 @@ static void create(const struct blm_kind *kind, uint64_t capacity, double rate)
 		capacity = capacity / 100 + 1;
 	/* with a seed of its own, since the rate of small stages differs much between seeds */
 	ck_assert_msg(blm_create(&f, NULL, team.path, &(struct blm_params){ .kind = kind->name, .capacity = capacity, .rate = rate,
-		      .seeds = (uint64_t[]){ 7 }, .seed_count = (blm_kind_can(kind) & BLM_GROWS) != 0 }) == 0, "%s", blm_why());
+		      .seeds = (uint64_t[]){ 7 }, .seed_count = (blm_kind_can(kind) & BLM_GROWS) != 0 }) == 0, "%s", blm_error_message());
 	blm_close(f);
 }
 
@@ -477,7 +477,7 @@ static void replacer_body(unsigned ignored)
 		_exit(6);
 	for (;;) {
 		if (blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const *)&ones, 1, 0, NULL) < 0) {
-			fprintf(stderr, "replacer: %s\n", blm_why());
+			fprintf(stderr, "replacer: %s\n", blm_error_message());
 			_exit(7);
 		}
 		__atomic_fetch_add(replacements, 1, __ATOMIC_RELAXED);
@@ -538,7 +538,7 @@ static void replacement_under_load(const struct blm_kind *kind, bool in_store, b
 	ones_path = strdup(a_path());
 	if (in_store)
 		ck_assert_int_eq(blm_store_open(&store, team.dir, BLM_STORE_CREATE), 0);
-	ck_assert_msg(blm_create(&f, store, team.path, &params) == 0, "%s", blm_why());
+	ck_assert_msg(blm_create(&f, store, team.path, &params) == 0, "%s", blm_error_message());
 	ck_assert_int_eq(blm_template(&ones, NULL, ones_path, f, 0), 0);
 	memset(current_view(ones)->part[0].bytes, 0xff, current_view(ones)->part[0].shape.bytes);
 	blm_close(ones);
@@ -609,7 +609,7 @@ START_TEST(a_reader_opened_before_follows_every_publication)
 
 		ck_assert_int_eq(blm_create(&source, NULL, a_path(), &(struct blm_params){ .capacity = 1000, .rate = 1e-9 }), 0);
 		ck_assert_int_eq(blm_add(source, &i, sizeof(i)), 1);
-		ck_assert_msg(blm_store_publish(store, "name", source, 0, BLM_PUBLISH_WRITABLE) == 0, "%s", blm_why());
+		ck_assert_msg(blm_store_publish(store, "name", source, 0, BLM_PUBLISH_WRITABLE) == 0, "%s", blm_error_message());
 		ck_assert(blm_contains(reader, &i, sizeof(i)));
 		ck_assert(!blm_contains(reader, &gone, sizeof(gone)));
 		ck_assert_int_eq(blm_add(f, "writer", 6), 1);

@@ -113,7 +113,7 @@ int params_check(void)
 		return misuse("a new filter needs its capacity, -n KEYS (with -p RATE), or its bits, -m M");
 	code = params_finish();
 	if (code == DONE && blm_plan(&plan, &params) < 0)
-		return misuse("%s", blm_why());
+		return misuse("%s", blm_error_message());
 	if (code == DONE && !quiet && params.format && params.rate && plan.predicted_rate > 1.1 * params.rate)
 		say("warning: %s sizes its filters otherwise: with %llu keys in %llu bits the rate is %s, not the %g that is asked for", params.format,
 		    (unsigned long long)plan.capacity, (unsigned long long)plan.cells, show_rate(plan.predicted_rate), params.rate);

@@ -145,7 +145,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		struct blm_plan plan;
 
 		if (blm_plan(&plan, params) < 0)
-			return misuse("%s", blm_why());
+			return misuse("%s", blm_error_message());
 		size_head(params);
 		return size_of(params, params->kind);
 	}
@@ -157,7 +157,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		if (size_of(params, kind.name) == DONE)
 			any = true;
 		else if (!json)
-			printf("%-12s %s\n", kind.name, blm_why());
+			printf("%-12s %s\n", kind.name, blm_error_message());
 	}
 	if (more->compare)
 		print_others(params->capacity, rate);

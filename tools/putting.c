@@ -25,7 +25,7 @@ static int bad_value(const struct putting *p, const struct batch *batch, size_t 
 
 	for (size_t i = 0; i < count; i++)
 		if (blm_put(p->f, batch->keys[i].bytes, batch->keys[i].len, p->values[i]) < 0)
-			return broken("%s: %s", batch_where(where, batch, p->line, i), blm_why());
+			return broken("%s: %s", batch_where(where, batch, p->line, i), blm_error_message());
 	return fail(-ERANGE);
 }
 

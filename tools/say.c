@@ -75,7 +75,7 @@ int tell_if_cut(int code)
 
 int fail(int64_t err)
 {
-	const char *why = blm_why();
+	const char *why = blm_error_message();
 
 	return broken("%s", *why ? why : blm_strerror((int)err));
 }

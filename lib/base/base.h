@@ -98,7 +98,7 @@ static inline void add_relaxed(uint64_t *word, uint64_t n)
 /*
  * blm_fail() - fail with words
  *
- * Gives this thread's blm_why() its text (one line: which file, field or value, what is wrong, how to mend it) and
+ * Gives this thread's blm_error_message() its text (one line: which file, field or value, what is wrong, how to mend it) and
  * returns `err`, a negative errno value, so that `return blm_fail(-EINVAL, ...)` is the whole of reporting.
  */
 int blm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));

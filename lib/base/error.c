@@ -31,7 +31,7 @@ int blm_fail_more(int err, const char *more)
 	return err;
 }
 
-BLM_API const char *blm_why(void)
+BLM_API const char *blm_error_message(void)
 {
 	return text;
 }

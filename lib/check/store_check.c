@@ -334,7 +334,7 @@ static int check_record(void *context, const struct blm_info *info, int err)
 	if (err < 0) {
 		char why[1024];
 
-		snprintf(why, sizeof(why), "%s", blm_why());
+		snprintf(why, sizeof(why), "%s", blm_error_message());
 		if (blm_is_damage(err))
 			keep_name(r, info);
 		if (err == -ENOKEY && blm_store_may_look(r->store, info->key_id))
@@ -471,7 +471,7 @@ static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_f
 	if (lost) {
 		char why[1024];
 
-		snprintf(why, sizeof(why), "%s", blm_why());
+		snprintf(why, sizeof(why), "%s", blm_error_message());
 		r.store = NULL;
 		err = without_catalog(&r, why);
 	}

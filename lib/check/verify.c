@@ -29,7 +29,7 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 
 void blm_found_broken(struct blm_findings *to, const char *file)
 {
-	const char *why = blm_why();
+	const char *why = blm_error_message();
 	size_t bytes = strlen(file);
 
 	blm_found(to, file, false, "%s", strncmp(why, file, bytes) || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);

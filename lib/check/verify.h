@@ -14,7 +14,7 @@ struct blm_findings {
 
 void blm_found(struct blm_findings *to, const char *file, bool repaired, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-void blm_found_broken(struct blm_findings *to, const char *file);	/* blm_why(), which may begin with the file */
+void blm_found_broken(struct blm_findings *to, const char *file);	/* blm_error_message(), which may begin with the file */
 
 /*
  * All that can be checked of an open filter by itself; reads all of it. repair: where bits of a filter that only sets them

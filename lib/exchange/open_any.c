@@ -12,7 +12,7 @@ static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool w
 	char why[512];
 	int r;
 
-	snprintf(why, sizeof(why), "%s", blm_why());
+	snprintf(why, sizeof(why), "%s", blm_error_message());
 	r = blm_foreign_view(&view, place, write, how);
 	if (r != 0)
 		return r == 1 ? blm_fail(err, "%s", why) : r;

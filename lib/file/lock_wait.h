@@ -7,7 +7,7 @@
 /*
  * Read access to a file is enough for a shared lock on it, so a process that may not change the filter can hold off those that may. A wait
  * for a writer has no limit: a sync of a large filter takes minutes. A wait for a lock that is only shared has one, in milliseconds. It ends
- * with -EBUSY, and blm_why() names the process.
+ * with -EBUSY, and blm_error_message() names the process.
  */
 enum {
 	BLM_PATIENCE_READER = 5000,	/* the lock is never shared by the library, or its holder is known not to be a writer */

@@ -231,7 +231,7 @@ static int count_numbers(const struct blm_part *part, const char *display)
 	if (r == 0 && count != blm_golomb_count(part))
 		return blm_fail(-EUCLEAN, "%s: has %llu numbers and says that it has %llu", display, (unsigned long long)count,
 				(unsigned long long)blm_golomb_count(part));
-	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_why())) : 0;
+	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_error_message())) : 0;
 }
 
 static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)

@@ -76,7 +76,7 @@ static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; add keys that come again by claim", f->place.display,
 			     view->whole.kind->name);
 	if (r == -EMSGSIZE)
-		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_why()));
+		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
 	if (r == -EUCLEAN)
 		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was copied during changes, or a union into it was cut short, "
 				"so some keys may be counted too low: it answers and takes keys, but gives none up until blm_rebuild() makes it anew from its keys", f->place.display);

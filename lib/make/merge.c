@@ -68,7 +68,7 @@ static int size(struct blm_spec *spec, struct merged *m, const char *display)
 	int r = spec->of->merged(&spec->whole, &m->of, &m->keys);
 
 	spec->shape[0] = spec->whole;
-	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_why())) : 0;
+	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_error_message())) : 0;
 }
 
 /* Filters that may be replaced at any time: what they are is looked up once. */

@@ -188,7 +188,7 @@ static bool was_replaced(const struct blm_place *place, const struct blm_view *o
 
 	if (place->store)
 		return false;
-	snprintf(why, sizeof(why), "%s", blm_why());
+	snprintf(why, sizeof(why), "%s", blm_error_message());
 	r = blm_place_is(place, old->image.device, old->image.inode, old->constant.uuid);
 	blm_fail(0, "%s", why);
 	return r == 0;

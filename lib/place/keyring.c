@@ -300,7 +300,7 @@ void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 
 	if (!memcmp(key_id, none, 8))
 		return;
-	snprintf(why, sizeof(why), "%s", blm_why());	/* of what came to nothing, if that is what it is lost for */
+	snprintf(why, sizeof(why), "%s", blm_error_message());	/* of what came to nothing, if that is what it is lost for */
 	if (lock_keys(s, LOCK_EX, &fd) == 0 && fd >= 0) {
 		sodium_bin2hex(name, sizeof(name), key_id, 8);
 		if (!any_needs(s, key_id) && unlinkat(fd, name, 0) == 0)
@@ -499,7 +499,7 @@ void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8
 		blm_store_lose_secret(place->store, key_id);
 	if (place->memory || place->store)
 		return;
-	snprintf(why, sizeof(why), "%s", blm_why());	/* of what came to nothing */
+	snprintf(why, sizeof(why), "%s", blm_error_message());	/* of what came to nothing */
 	lose_beside(place, key_id);
 	blm_wipe_stack();
 	blm_fail(0, "%s", why);

@@ -110,7 +110,7 @@ void blm_sort_end(struct blm_sort *s)
 
 static int two_values(const struct blm_sort *s)
 {
-	return blm_fail(-ENOTUNIQ, "%s: %s", s->place->display, strdupa(blm_why()));
+	return blm_fail(-ENOTUNIQ, "%s: %s", s->place->display, strdupa(blm_error_message()));
 }
 
 /* Put what is there into order, each key once. Nobody else is at work. */
@@ -166,7 +166,7 @@ static void make_room(struct blm_sort *s)
 	pthread_mutex_lock(&s->mutex);
 	if (r < 0) {
 		s->failed = r;
-		snprintf(s->why, sizeof(s->why), "%s", blm_why());
+		snprintf(s->why, sizeof(s->why), "%s", blm_error_message());
 	}
 	s->emptying = false;
 	pthread_cond_broadcast(&s->changed);

@@ -20,7 +20,7 @@ void blm_give(struct blm_out *out, struct blm_in *from)
 int blm_trouble(struct blm_trouble *trouble, int err)
 {
 	trouble->err = err;
-	trouble->words = strdup(blm_why());
+	trouble->words = strdup(blm_error_message());
 	return err;
 }
 

@@ -131,7 +131,7 @@ static void fail(struct run *run, int err)
 {
 	pthread_mutex_lock(&run->mutex);
 	if (!run->failed) {
-		strncpy(run->why, blm_why(), sizeof(run->why) - 1);
+		strncpy(run->why, blm_error_message(), sizeof(run->why) - 1);
 		run->failed = err;
 	}
 	pthread_mutex_unlock(&run->mutex);

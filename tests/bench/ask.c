@@ -64,11 +64,11 @@ int main(int argc, char **argv)
 	if (count > ALL || way == sizeof(ways) / sizeof(ways[0]))
 		return 64;
 	if (blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = argv[3], .capacity = ALL }) < 0) {
-		fprintf(stderr, "ask: %s\n", blm_why());
+		fprintf(stderr, "ask: %s\n", blm_error_message());
 		return 2;
 	}
 	if (ways[way].run(f, 0) < 0) {	/* what it takes to begin is in either run */
-		fprintf(stderr, "ask: %s\n", blm_why());
+		fprintf(stderr, "ask: %s\n", blm_error_message());
 		return 2;
 	}
 	for (size_t at = 0; at < ALL; at += BATCH) {

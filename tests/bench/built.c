@@ -60,7 +60,7 @@ static int64_t must(int64_t r)
 {
 	if (r >= 0)
 		return r;
-	fprintf(stderr, "bench-built: %s\n", blm_why());
+	fprintf(stderr, "bench-built: %s\n", blm_error_message());
 	exit(FAILED);
 }
 

@@ -31,7 +31,7 @@ static void must(int64_t r)
 {
 	if (r >= 0)
 		return;
-	fprintf(stderr, "bench-memory: %s\n", blm_why());
+	fprintf(stderr, "bench-memory: %s\n", blm_error_message());
 	unlink(path);
 	exit(FAILED);
 }

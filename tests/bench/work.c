@@ -224,6 +224,6 @@ void work_do(struct plan *plan, const struct job *job, struct result *ret)
 		ret->yes = job->order == MAKE ? make(s, job) : job->order == CHECK ? verify(s, job) : run(s, job, ret);
 	if (ret->yes < 0 && !*ret->why)
 		snprintf(ret->why, sizeof(ret->why), "%s", ret->yes == -EUCLEAN ? "a wrong answer"
-			 : s->engine == &ours || s->engine == &algebra || s->engine == &likeness_of_bits ? blm_why() : strerror((int)-ret->yes));
+			 : s->engine == &ours || s->engine == &algebra || s->engine == &likeness_of_bits ? blm_error_message() : strerror((int)-ret->yes));
 	ret->facts = *s;
 }

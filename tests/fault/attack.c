@@ -54,7 +54,7 @@ static double predicted(const struct blm_filter *f)
 static void add(struct blm_filter *f, const void *key, size_t bytes)
 {
 	if (blm_add(f, key, bytes) < 0)
-		ck_abort_msg("%s", blm_why());
+		ck_abort_msg("%s", blm_error_message());
 }
 
 /* How many of the keys with these numbers, that nobody added, are found. */

@@ -49,7 +49,7 @@ static void change_something(struct blm_catalog *c, uint64_t random, bool shrink
 	default:
 		r = blm_catalog_remove(c, name, NULL);
 	}
-	ck_assert_msg(r >= 0 || r == -ENOENT || r == -EEXIST, "%d: %s", r, blm_why());
+	ck_assert_msg(r >= 0 || r == -ENOENT || r == -EEXIST, "%d: %s", r, blm_error_message());
 	free(entry);
 }
 

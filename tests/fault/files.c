@@ -37,7 +37,7 @@ static void is_refused(const char *path, int err)
 
 	for (int write = 0; write < 2; write++) {
 		FAILS(blm_open(&f, NULL, path, write), err);
-		ck_assert_ptr_nonnull(strstr(blm_why(), path));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
 	}
 }
 
@@ -102,7 +102,7 @@ static int count_found(const char *path, bool repair)
 {
 	int64_t r = blm_verify(NULL, path, repair, NULL, NULL);
 
-	ck_assert_msg(r >= 0, "%d: %s", (int)r, blm_why());
+	ck_assert_msg(r >= 0, "%d: %s", (int)r, blm_error_message());
 	return (int)r;
 }
 
@@ -392,7 +392,7 @@ START_TEST(a_path_may_be_as_long_as_the_system_takes_and_no_longer)
 		name[len] = '\0';
 		snprintf(path, sizeof(path), "./%s", name);
 		r = blm_create(&f, NULL, path, &(struct blm_params){ .capacity = 10 });
-		ck_assert_msg(len <= 255 ? r == 0 : r == -ENAMETOOLONG, "%d bytes: %d, %s", (int)len, r, blm_why());
+		ck_assert_msg(len <= 255 ? r == 0 : r == -ENAMETOOLONG, "%d bytes: %d, %s", (int)len, r, blm_error_message());
 		if (r == 0)
 			blm_close(f);
 		name[len] = 'n';
@@ -418,7 +418,7 @@ static int open_keyed_without_its_key(int in_store)
 		MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
 	r = blm_open(&f, store, in_store ? "a" : "a.blm", false);
 	MUST(r == -ENOKEY || r == -EACCES);
-	MUST(*blm_why());
+	MUST(*blm_error_message());
 	return 0;
 }
 
@@ -475,8 +475,8 @@ START_TEST(a_secret_is_kept_out_of_core_dumps_and_messages)
 	OK(blm_info(f, info));
 	ck_assert_ptr_null(memmem(info, sizeof(*info), secret, 8));
 	FAILS(blm_open_keyed(&g, NULL, "a.blm", false, (const uint8_t *)"WXYZ, which is wrong"), -ENOKEY);
-	ck_assert(!strstr(blm_why(), "WXYZ") && !strstr(blm_why(), "5758595a"));
-	ck_assert(!strstr(blm_why(), "not to") && !strstr(blm_why(), "6e6f7420"));
+	ck_assert(!strstr(blm_error_message(), "WXYZ") && !strstr(blm_error_message(), "5758595a"));
+	ck_assert(!strstr(blm_error_message(), "not to") && !strstr(blm_error_message(), "6e6f7420"));
 	blm_close(f);
 	free(info);
 }

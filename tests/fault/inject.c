@@ -131,12 +131,12 @@ static int state_of(struct blm_store *store, const char *name, bool may_add)
 	if (r == -ENOENT)
 		return GONE;
 	if (r < 0) {
-		finding("%s does not open: %s", name, blm_why());
+		finding("%s does not open: %s", name, blm_error_message());
 		return OTHER;
 	}
 	what = what_it_holds(f);
 	if (may_add && (r = blm_add(f, "after", 5)) < 0 && !never_takes_keys(r))
-		finding("%s takes no key: %s", name, blm_why());
+		finding("%s takes no key: %s", name, blm_error_message());
 	if (may_add && r >= 0 && !blm_contains(f, "after", 5))
 		finding("%s denies a key that it took", name);
 	blm_close(f);
@@ -161,12 +161,12 @@ static void check_store(const struct one_case *c)
 	int listed = 0, r = blm_store_open(&store, "s", 0);
 
 	if (r < 0) {
-		finding("the store does not open: %s", blm_why());
+		finding("the store does not open: %s", blm_error_message());
 		return;
 	}
 	r = blm_store_list(store, NULL, count_one, &listed);
 	if (r < 0)
-		finding("the store does not list: %s", blm_why());
+		finding("the store does not list: %s", blm_error_message());
 	/* where deleting is what failed, a file is left, which a repair then finds */
 	if (failed_at(FAULT_UNLINK) || c->how & (TWO_STEPS | TWO_NAMES))
 		blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL);
@@ -177,7 +177,7 @@ static void check_store(const struct one_case *c)
 	/* a damaged file is never deleted but by who drops it, and told of for ever where he cannot */
 	r = blm_store_verify("s", 0, c->how & KEEPS_DAMAGE && failed_at(FAULT_UNLINK) ? NULL : tell, NULL);
 	if (r < 0)
-		finding("the store cannot be verified: %s", blm_why());
+		finding("the store cannot be verified: %s", blm_error_message());
 	blm_store_close(store);
 }
 
@@ -242,10 +242,10 @@ static void check_handle(const struct one_case *c, struct world *w, int r)
 		return;
 	r = blm_add(w->f, "through the handle", 18);
 	if (r < 0 && !never_takes_keys(r))
-		finding("the handle takes no key: %s", blm_why());
+		finding("the handle takes no key: %s", blm_error_message());
 	r = r < 0 ? 0 : blm_sync(w->f);
 	if (r < 0 && !(r == -EUCLEAN && found_lost_blocks(w->f)))	/* that were damaged for the case, and are not repaired */
-		finding("the handle cannot be synced: %s", blm_why());
+		finding("the handle cannot be synced: %s", blm_error_message());
 }
 
 /* The store's handle, too: a commit that failed must not be the last. */
@@ -260,7 +260,7 @@ static void check_store_handle(const struct one_case *c, struct world *w)
 	if (r == 0)
 		r = blm_store_drop(w->store, "later");
 	if (r < 0)
-		finding("the store's handle is of no more use: %s", blm_why());
+		finding("the store's handle is of no more use: %s", blm_error_message());
 }
 
 /* What a call that failed leaves: what was, or what should be, and nothing between. */
@@ -271,7 +271,7 @@ static void check_half(const struct one_case *c, const struct world *w)
 	if (w->where == MEMORY || c->how & TWO_STEPS)
 		return;
 	if (w->where == STORE && blm_store_open(&store, "s", 0) < 0) {
-		finding("the store does not open: %s", blm_why());
+		finding("the store does not open: %s", blm_error_message());
 		return;
 	}
 	expect(store, "a", FIRST | c->a);
@@ -293,7 +293,7 @@ static void check_again(const struct one_case *c, struct world *w, int r)
 	again = c->call(w);
 	if (again < 0 && !(again == -EEXIST && (c->new || c->how & GIVES_FILE)) && !(again == -ENOENT && c->a & GONE)
 	    && !(again == -EROFS && c->how & SEALS))
-		finding("fails again, though nothing does any more: %s (at first: %d)", blm_why(), r);
+		finding("fails again, though nothing does any more: %s (at first: %d)", blm_error_message(), r);
 }
 
 static void begin_world(const struct one_case *c, struct world *w)
@@ -373,12 +373,12 @@ static void run(const struct one_case *c, enum where where)
 	shared->result = r;
 	memcpy(shared->calls, fault.calls, sizeof(fault.calls));
 	shared->failed = fault_all_failed();
-	if (r < 0 && !*blm_why())
+	if (r < 0 && !*blm_error_message())
 		finding("%d without words", r);
 	if (r < -4095)
 		finding("%d is no errno value", r);
 	if (r < 0 && !shared->failed)
-		finding("fails though nothing did: %s", blm_why());
+		finding("fails though nothing did: %s", blm_error_message());
 	if (r == -EILSEQ)
 		finding("a wrong answer");
 	if (c->how & NO_CALLS && fault_all_calls())

@@ -68,7 +68,7 @@ extern const struct one_case filters_cases[], stores_cases[], lists_cases[], for
 #define FIXTURE(x) do { \
 	int fixture_ = (int)(x); \
 	if (fixture_ < 0) { \
-		printf("Bail out! %s: %s\n", #x, blm_why()); \
+		printf("Bail out! %s: %s\n", #x, blm_error_message()); \
 		exit(2); \
 	} \
 } while (0)

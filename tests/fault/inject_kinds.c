@@ -174,7 +174,7 @@ static void fail_writing(struct blm_filter *f, int (*call)(struct blm_filter *f)
 
 	fault.mode = FAULT_ONCE, fault.call = FAULT_SYNC, fault.nth = nth, fault.err = EIO, fault.armed = true;
 	r = call(f);
-	FIXTURE(r == -EIO && strstr(blm_why(), words) ? 0 : -EPROTO);
+	FIXTURE(r == -EIO && strstr(blm_error_message(), words) ? 0 : -EPROTO);
 	plan.allocated = fault.allocated;
 	plan.mapped = fault.mapped;
 	fault = plan;

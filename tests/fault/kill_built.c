@@ -174,7 +174,7 @@ static void check_built(struct blm_store *store, struct log *log, unsigned worke
 
 	name_of(name, "built", worker);
 	r = blm_open(&f, store, name, false);
-	ck_assert_msg(r == 0 || (r == -ENOENT && !log->builds), "%s", blm_why());
+	ck_assert_msg(r == 0 || (r == -ENOENT && !log->builds), "%s", blm_error_message());
 	if (r == 0) {
 		if (has_all(f, first_key(worker, OF_BUILD, log->builds), BUILT)) {
 			ck_assert_uint_eq(log->build_begun, log->builds + 1);
@@ -200,7 +200,7 @@ static void check_merged(struct blm_store *store, unsigned worker)
 
 	name_of(name, "merged", worker);
 	r = blm_open(&f, store, name, false);
-	ck_assert_msg(r == 0 || r == -ENOENT, "%s", blm_why());
+	ck_assert_msg(r == 0 || r == -ENOENT, "%s", blm_error_message());
 	if (r == 0) {
 		ck_assert(has_all(f, first_key(0, OF_FIXED, 0), FIXED) && has_all(f, first_key(0, OF_FIXED, 1), FIXED));
 		blm_close(f);

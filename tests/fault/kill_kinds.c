@@ -279,7 +279,7 @@ static void check_that_it_goes_on(struct blm_store *store, enum which kind)
 
 	OK(blm_open(&f, store, fixed[kind].kind, true));
 	r = has_values(kind) ? blm_put(f, "99999", 5, 1) : blm_add(f, "99999", 5);
-	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind, blm_why());
+	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind, blm_error_message());
 	ck_assert(r < 0 || blm_contains(f, "99999", 5));
 	if (kind <= D_LEFT && r == 1)
 		ck_assert_int_eq(blm_remove(f, "99999", 5), 1);

@@ -72,7 +72,7 @@ static void make_anew(struct blm_store *store)
 	for (int i = 0; i < 2; i++) {
 		int r = store ? blm_store_drop(store, names[i]) : unlink(names[i]) < 0 ? -errno : 0;
 
-		ck_assert_msg(r == 0 || r == -ENOENT, "%d, %s", r, blm_why());
+		ck_assert_msg(r == 0 || r == -ENOENT, "%d, %s", r, blm_error_message());
 	}
 	make_a(store);
 }
@@ -165,7 +165,7 @@ static void check_new(struct blm_store *store, enum way how, int r)
 	struct blm_filter *f;
 	int opened = blm_open(&f, store, "new", true);
 
-	ck_assert_msg(opened == (makes && r >= 0 ? 0 : -ENOENT), "way %d: %d, new: %d, %s", (int)how, r, opened, blm_why());
+	ck_assert_msg(opened == (makes && r >= 0 ? 0 : -ENOENT), "way %d: %d, new: %d, %s", (int)how, r, opened, blm_error_message());
 	if (opened < 0)
 		return;
 	ck_assert_int_eq(keys_in(f, 0, KEYS), how == CREATE ? 0 : KEYS);
@@ -195,7 +195,7 @@ static void find_what_it_cannot(void)
 	for (int how = 0; how < WAYS; how++) {
 		int r = make_new(how, NULL);
 
-		ck_assert_msg(r >= 0 || r == -EOPNOTSUPP, "way %d: %d, %s", how, r, blm_why());
+		ck_assert_msg(r >= 0 || r == -EOPNOTSUPP, "way %d: %d, %s", how, r, blm_error_message());
 		cannot[how] = r < 0;
 		check_all(how, r, false);
 		make_anew(NULL);
@@ -208,7 +208,7 @@ static bool fits(enum way how, int r, int err, bool in_store)
 	bool fit = cannot[how] ? r == -EOPNOTSUPP || r == err : r >= 0 || r == err || (in_store && r == -EIO && err != -EMFILE);
 
 	if (!fit)
-		fprintf(stderr, "way %d%s: %d, %s\n", (int)how, in_store ? " in a store" : "", r, blm_why());
+		fprintf(stderr, "way %d%s: %d, %s\n", (int)how, in_store ? " in a store" : "", r, blm_error_message());
 	return fit;
 }
 
@@ -358,7 +358,7 @@ static int with_few_addresses(int unused)
 
 	MUST(setrlimit(RLIMIT_AS, &limit) == 0);
 	MUST(blm_create(&f, NULL, "large", &(struct blm_params){ .cells = UINT64_C(1) << 34, .probes = 5, .sparse = true }) == -ENOMEM);
-	MUST(*blm_why());
+	MUST(*blm_error_message());
 	MUST(access("large", F_OK) < 0 && errno == ENOENT);
 	MUST(blm_open(&f, NULL, "there", false) == -ENOMEM);
 	MUST(blm_create(&f, NULL, "small", &kinds[0]) == 0);

@@ -222,7 +222,7 @@ START_TEST(a_stopped_holder_of_the_catalog_stops_changes_only)
 	FAILS(blm_store_label(the_store, "a", "k", "v"), -EBUSY);
 	snprintf(pid_text, sizeof(pid_text), " %d ", (int)holder);
 	if (access("/proc/locks", R_OK) == 0)
-		ck_assert_msg(strstr(blm_why(), pid_text), "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), pid_text), "%s", blm_error_message());
 	blm_catalog_lock_limit = INT64_MAX / 2;		/* what waits now hangs */
 	OK(blm_add(the_filter, "added", 5));
 	OK(blm_claim(the_filter, "claimed", 7));
@@ -793,7 +793,7 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 			if (write) {
 				int r = add_or_put(copy, after);
 
-				ck_assert_msg(r >= 0 || r == -EXFULL, "%s", blm_why());
+				ck_assert_msg(r >= 0 || r == -EXFULL, "%s", blm_error_message());
 				OK(blm_sync(copy));
 				ck_assert(r < 0 || blm_contains(copy, &after, sizeof(after)));
 				check_what_is_said(copy, params.kind);

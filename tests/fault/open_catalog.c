@@ -213,8 +213,8 @@ static int cut_while_it_is_changed(int how)
 			MUST(!to_be_cut);
 		}
 		if (r != -EUCLEAN)
-			fprintf(stderr, "way %d, cut to %d: %d, %s\n", how, (int)lengths[i % 3], r, blm_why());
-		MUST(r == -EUCLEAN && strstr(blm_why(), "s/catalog"));
+			fprintf(stderr, "way %d, cut to %d: %d, %s\n", how, (int)lengths[i % 3], r, blm_error_message());
+		MUST(r == -EUCLEAN && strstr(blm_error_message(), "s/catalog"));
 		MUST(find(store, "a") == -EUCLEAN);
 		write_all("s/catalog/data.mdb", good, bytes);
 		MUST((find(store, "a") == 0 && find(store, "f7") == 0 && blm_store_label(store, "f7", "k", "v") == 0));
@@ -480,7 +480,7 @@ START_TEST(a_store_whose_catalog_or_keys_everybody_may_write_is_taken_only_if_th
 	for (size_t i = 0; i < ARRAY_LEN(open_to_all); i++) {
 		ck_assert_int_eq(chmod(open_to_all[i].path, open_to_all[i].before | S_IWOTH), 0);
 		FAILS(blm_store_open(&store, "s", 0), -EPERM);
-		ck_assert_msg(strstr(blm_why(), open_to_all[i].path), "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), open_to_all[i].path), "%s", blm_error_message());
 		FAILS(blm_store_open(&store, "s", BLM_STORE_READ), -EPERM);
 		OK(blm_store_open(&store, "s", BLM_STORE_ANYONE));
 		blm_store_close(store);

@@ -91,7 +91,7 @@ static bool flushes_are_ignored;	/* a disk that lies */
 
 static void die(const char *what)
 {
-	printf("Bail out! %s: %s (%s)\n", what, strerror(errno), blm_why());
+	printf("Bail out! %s: %s (%s)\n", what, strerror(errno), blm_error_message());
 	exit(EXIT_FAILURE);
 }
 
@@ -785,7 +785,7 @@ static uint64_t come_back(const struct blm_filter *f, const struct cut *cut, con
 static void complain(struct tally *t, const char *what, uint64_t count, const struct life *life)
 {
 	if (count && !flushes_are_ignored && t->display++ < PROBLEMS_SHOWN)
-		printf("# %s: %s: %llu (%s)\n", life->name, what, (unsigned long long)count, blm_why());
+		printf("# %s: %s: %llu (%s)\n", life->name, what, (unsigned long long)count, blm_error_message());
 }
 
 static uint64_t counted_less(const struct blm_header *header, uint64_t keys)

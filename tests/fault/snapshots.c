@@ -356,8 +356,8 @@ START_TEST(a_holder_that_never_lets_go_is_named_with_who_waits)
 	fake_time = 0;
 	if (access("/proc/locks", R_OK) == 0) {
 		snprintf(text, sizeof(text), " %d ", (int)getpid());
-		ck_assert_msg(strstr(blm_why(), text) && strstr(blm_why(), "waiting: 3"), "%s",
-			      blm_why());
+		ck_assert_msg(strstr(blm_error_message(), text) && strstr(blm_error_message(), "waiting: 3"), "%s",
+			      blm_error_message());
 	}
 	for (int i = 0; i < 2; i++)
 		kill_it(other[i]);

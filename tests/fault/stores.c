@@ -30,7 +30,7 @@ static void some_filters(int count)
 		struct blm_key key = { name + 1, 0 };
 
 		key.len = (size_t)snprintf(name, sizeof(name), "f%d", i) - 1;
-		ck_assert_msg(make_of_kind(store, name, &params, &key, (const uint64_t[]){ 1 }, 1) == 0, "%s: %s", params.kind, blm_why());
+		ck_assert_msg(make_of_kind(store, name, &params, &key, (const uint64_t[]){ 1 }, 1) == 0, "%s: %s", params.kind, blm_error_message());
 	}
 	blm_store_close(store);
 }
@@ -83,8 +83,8 @@ START_TEST(a_catalog_of_a_machine_with_another_order_of_bytes_or_width_is_told_o
 	}
 	write_all(DATA, all, bytes);
 	FAILS(blm_store_open(&store, "s", 0), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "blm_store_verify()"));
-	ck_assert_ptr_nonnull(strstr(blm_why(), "another machine's"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_store_verify()"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another machine's"));
 	ck_assert_int_eq((int)blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert(have_filters("s", all_kinds()));
 	free(all);
@@ -129,7 +129,7 @@ static int open_as_nobody(int unused)
 	if (setgid(65534) < 0 || setuid(65534) < 0)
 		return 77;
 	r = blm_store_open(&store, "s", BLM_STORE_READ);
-	MUST(r == -EACCES && strstr(blm_why(), "s/catalog"));
+	MUST(r == -EACCES && strstr(blm_error_message(), "s/catalog"));
 	return 0;
 }
 
@@ -212,7 +212,7 @@ START_TEST(a_copy_of_a_busy_store_made_with_cp_is_mended_by_a_repair_with_all_fi
 	for (int round = 0; round < 6; round++) {
 		usleep(20000);
 		ck_assert_int_ge(system("rm -rf copy && cp -r s copy 2> /dev/null"), 0);	/* of what is dropped meanwhile cp says that it is gone */
-		ck_assert_msg(blm_store_verify("copy", BLM_VERIFY_REPAIR, NULL, NULL) == 0, "%s", blm_why());
+		ck_assert_msg(blm_store_verify("copy", BLM_VERIFY_REPAIR, NULL, NULL) == 0, "%s", blm_error_message());
 		ck_assert(have_filters("copy", all_kinds()));
 		ck_assert_int_eq((int)blm_store_verify("copy", 0, NULL, NULL), 0);
 	}

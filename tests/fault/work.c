@@ -274,7 +274,7 @@ static void tell(int fd, const struct report *r)
 static void __attribute__((noreturn)) fail(int fd, int err)
 {
 	tell(fd, &(struct report){ .op = OP_FAILED, .keys = (uint32_t)-err });
-	fprintf(stderr, "%s\n", blm_why());
+	fprintf(stderr, "%s\n", blm_error_message());
 	_exit(EXIT_FAILURE);
 }
 
@@ -478,7 +478,7 @@ static bool honest(struct looking *l, struct blm_store *store, const char *name,
 		   struct blm_info *in_file)
 {
 	if (blm_info(f, in_file) < 0 || (store && blm_store_find(store, name, in_catalog) < 0))
-		return no(l, "%s: %s", name, blm_why());
+		return no(l, "%s: %s", name, blm_error_message());
 	if (!store)
 		return true;
 	if (memcmp(in_catalog->uuid, in_file->uuid, 16))
@@ -505,7 +505,7 @@ static bool gives_none_up(struct looking *l, struct blm_store *store, const char
 		r = blm_remove(f, &key, sizeof(key));
 		blm_close(f);
 	}
-	return r == -EUCLEAN || no(l, "%s: the cut came before the sync, and taking a key out gives %d: %s", name, r, blm_why());
+	return r == -EUCLEAN || no(l, "%s: the cut came before the sync, and taking a key out gives %d: %s", name, r, blm_error_message());
 }
 
 static bool is_so(struct looking *l, struct blm_store *store, const char *name, const struct slot *s)
@@ -519,7 +519,7 @@ static bool is_so(struct looking *l, struct blm_store *store, const char *name, 
 	if (s->label)
 		snprintf(label, sizeof(label), "at=%u\n", s->label);
 	if (blm_open(&f, store, name, false) < 0) {
-		no(l, "%s: %s", name, blm_why());
+		no(l, "%s: %s", name, blm_error_message());
 	} else if (honest(l, store, name, f, in_catalog, in_file)) {
 		lost = missing(f, s->generation, s->keys);
 		l->to->lost += lost;
@@ -561,7 +561,7 @@ static bool are_so(struct looking *l, struct blm_store *store, const struct mode
 		listed += !store && access(name_of(i, name), F_OK) == 0;
 	}
 	if (store && blm_store_list(store, NULL, count_one, &listed) < 0)
-		return no(l, "listing: %s", blm_why());
+		return no(l, "listing: %s", blm_error_message());
 	if (listed != there)
 		return no(l, "%u filters, not %u", listed, there);
 	for (unsigned i = 0; i < NAMES; i++)
@@ -601,7 +601,7 @@ static bool writers_are_so(struct looking *l, struct blm_store *store, const uin
 	bool good = false;
 
 	if (blm_open(&f, store, "n0", false) < 0) {
-		no(l, "n0: %s", blm_why());
+		no(l, "n0: %s", blm_error_message());
 	} else if (honest(l, store, "n0", f, in_catalog, in_file)) {
 		for (uint32_t who = 0; who < 3; who++) {
 			lost += missing(f, who, keys[who]);
@@ -661,11 +661,11 @@ static bool verified(struct looking *l, const char *store)
 
 	l->to->findings += l->findings;
 	if (r != 0)
-		return no(l, "repair: %d, %s", r, blm_why());
+		return no(l, "repair: %d, %s", r, blm_error_message());
 	if (l->wrong)
 		return no(l, "%u findings that no cut explains", l->wrong);
 	r = blm_store_verify(store, 0, judge, l);
-	return r == 0 || no(l, "after the repair: %d, %s", r, blm_why());
+	return r == 0 || no(l, "after the repair: %d, %s", r, blm_error_message());
 }
 
 static bool tidy(struct looking *l, const char *path, struct blm_store *store)
@@ -675,7 +675,7 @@ static bool tidy(struct looking *l, const char *path, struct blm_store *store)
 	files_in(path, "catalog", &strange);
 	files_in(path, "keys", &strange);
 	if (blm_store_list(store, NULL, count_one, &listed) < 0)
-		return no(l, "listing: %s", blm_why());
+		return no(l, "listing: %s", blm_error_message());
 	if (files != listed)
 		return no(l, "%u files of %u filters", files, listed);
 	return !strange || no(l, "%u files that are nobody's", strange);
@@ -727,7 +727,7 @@ static bool check_unsynced(struct looking *l, const char *folder, const struct s
 		return true;
 	in_folder(path, folder, "path.blm");
 	if (blm_open(&f, NULL, path, false) < 0)
-		return no(l, "%s", blm_why());
+		return no(l, "%s", blm_error_message());
 	l->to->lost += missing(f, 0, s->keys[0]);
 	l->to->keys += s->keys[0];
 	blm_close(f);
@@ -746,7 +746,7 @@ static bool check_paths(struct looking *l, const char *folder, const struct stat
 		int r = blm_verify(NULL, name_of(i, name), false, judge, l);
 
 		if (r != 0 && r != -ENOENT)
-			return no(l, "%s: %d, %s", name, r, blm_why());
+			return no(l, "%s: %d, %s", name, r, blm_error_message());
 	}
 	return true;
 }
@@ -773,7 +773,7 @@ static bool check(enum work work, struct looking *l, const char *folder, const s
 	in_folder(path, folder, "store");
 	/* a store that nobody was told of yet may be there or not; making it goes well either way */
 	if (blm_store_open(&store, path, s->model.store ? 0 : BLM_STORE_CREATE) < 0)
-		return no(l, "the store: %s", blm_why());
+		return no(l, "the store: %s", blm_error_message());
 	good = look(work, l, store, s) && verified(l, path);
 	l->to = &again;			/* the same keys are not counted twice */
 	good = good && look(work, l, store, s) && tidy(l, path, store);

@@ -40,7 +40,7 @@ enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 static void must(bool good, const char *what)
 {
 	if (!good) {
-		printf("Bail out! %s: %s (%s)\n", what, strerror(errno), blm_why());
+		printf("Bail out! %s: %s (%s)\n", what, strerror(errno), blm_error_message());
 		exit(EXIT_FAILURE);
 	}
 }

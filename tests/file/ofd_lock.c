@@ -318,7 +318,7 @@ START_TEST(a_process_that_only_reads_does_not_stop_writers_for_good)
 	alarm(TOO_LONG);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		FAILS(blm_ofd_lock(fd, all[i], true), -EBUSY);
-		ck_assert_msg(strstr(blm_why(), named) && strstr(blm_why(), h.path), "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), named) && strstr(blm_error_message(), h.path), "%s", blm_error_message());
 		OK(blm_ofd_lock(fd, all[i], false));
 		blm_ofd_unlock(fd, all[i]);
 	}

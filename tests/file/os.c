@@ -226,7 +226,7 @@ START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
 	ck_assert_int_eq(blm_know_boot(), -EMFILE);
 	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
 	FAILS(blm_open(&f, NULL, path, false), -EMFILE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), path));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
 	FAILS(blm_open(&f, NULL, path, true), -EMFILE);
 	FAILS(blm_create(&f, NULL, new, &params), -EMFILE);
 	ck_assert_int_lt(access(new, F_OK), 0);
@@ -256,7 +256,7 @@ START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_m
 	make_elsewhere(path, noticing[_i]);
 	no_boot_id = true;
 	FAILS(blm_open(&f, NULL, path, true), -ENOSYS);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "mount /proc"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "mount /proc"));
 	FAILS(blm_create(&f, NULL, new, &params), -ENOSYS);
 	FAILS(blm_build_begin(&b, NULL, new, &params, NULL), -ENOSYS);
 	ck_assert_int_lt(access(new, F_OK), 0);
@@ -308,8 +308,8 @@ START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lo
 	make_with(path, &params);
 	no_boot_id = true;
 	FAILS(blm_open(&f, NULL, path, false), -ENOSYS);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "mount /proc"));
-	ck_assert_ptr_null(strstr(blm_why(), "drop"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "mount /proc"));
+	ck_assert_ptr_null(strstr(blm_error_message(), "drop"));
 }
 END_TEST
 

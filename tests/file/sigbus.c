@@ -218,7 +218,7 @@ static int build_in_what_is_cut(int unused)
 	MUST(cut_open_files(65536) == 1);
 	for (int i = 0; i < KEYS; i++)
 		MUST(blm_build_add_fixed(b, &i, sizeof(i), 1) == 0);
-	MUST(blm_build_finish(b, &f) == -EIO && strstr(blm_why(), "pages of the new file could not be had"));
+	MUST(blm_build_finish(b, &f) == -EIO && strstr(blm_error_message(), "pages of the new file could not be had"));
 	MUST(access("built", F_OK) < 0);
 	return 0;
 }
@@ -341,7 +341,7 @@ static int make_of_what_is_cut(int i)
 	MUST(truncate("cut", 65536) == 0);
 	r = uses[i / 2].use(cut, whole);
 	if (r != -EIO)
-		fprintf(stderr, "%s %d: %d, %s\n", uses[i / 2].kind, i, r, blm_why());
+		fprintf(stderr, "%s %d: %d, %s\n", uses[i / 2].kind, i, r, blm_error_message());
 	MUST(r == -EIO && access("made", F_OK) < 0);
 	MUST(keys_denied(whole) == 0 && strangers_in(whole) == 0);
 	blm_close(cut);

@@ -106,10 +106,10 @@ START_TEST(what_is_no_such_file_is_refused)
 		size_t count = from_hex(bad[i].hex, bytes, sizeof(bytes));
 		int r = import(&f, some_key, bytes, count);
 
-		ck_assert_msg(r == bad[i].err, "%s: %d (%s)", bad[i].hex, r, r < 0 ? blm_why() : "taken");
+		ck_assert_msg(r == bad[i].err, "%s: %d (%s)", bad[i].hex, r, r < 0 ? blm_error_message() : "taken");
 	}
 	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip158" }, "\1\x44\x68\xb0", 4), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "block"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "block"));
 }
 END_TEST
 
@@ -154,7 +154,7 @@ START_TEST(a_filter_of_another_range_has_no_such_file)
 	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
 	OK(blm_build_finish(b, &f));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "siphash64"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "siphash64"));
 	blm_close(f);
 }
 END_TEST
@@ -240,7 +240,7 @@ START_TEST(a_filter_that_is_damaged_while_it_is_written_is_told_as_that)
 		struct watched w = { .works = 2, .damage = (uint64_t *)(void *)(part->bytes + damage[i].at), .word = damage[i].word };
 
 		FAILS(write_to(&w, part), -EUCLEAN);
-		ck_assert_msg(strstr(blm_why(), damage[i].words) != NULL, "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), damage[i].words) != NULL, "%s", blm_error_message());
 		ck_assert_int_eq(w.calls, 3);
 		blm_close(f);
 	}
@@ -255,16 +255,16 @@ START_TEST(what_does_not_have_the_numbers_that_it_says_is_not_begun)
 
 	OK(blm_create(&classic, NULL, NULL, &(struct blm_params){ .kind = "classic", .capacity = 100 }));
 	FAILS(write_to(&w, &current_view(classic)->whole), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: BIP 158 has only golomb filters"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: BIP 158 has only golomb filters"));
 	memcpy(part->bytes, &(uint64_t){ htole64(51) }, 8);
 	FAILS(write_to(&w, part), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "this one has 51 keys and a range of 39246550"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this one has 51 keys and a range of 39246550"));
 	more.shape.cells = 51 * UINT64_C(784931);
 	FAILS(write_to(&w, &more), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: has 50 numbers and says that it has 51"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: has 50 numbers and says that it has 51"));
 	memset(part->bytes + 16, 0, 8);
 	FAILS(write_to(&w, &more), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: a golomb filter whose data do not add up"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: a golomb filter whose data do not add up"));
 	ck_assert_int_eq(w.calls, 0);
 	blm_close(f), blm_close(classic);
 }

@@ -29,7 +29,7 @@ static void refuses(const char *text, const char *id, int error, const char *say
 	struct blm_filter *f;
 
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, text, strlen(text)), error);
-	ck_assert_msg(strstr(blm_why(), says) != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), says) != NULL, "%s", blm_error_message());
 }
 
 static void goes_out_as(const struct blm_filter *f, const char *want)
@@ -273,7 +273,7 @@ START_TEST(a_fingerprint_has_2_to_the_20_bits_at_most)
 	free(text);
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = MOST_BITS + 1 }));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
-	ck_assert_msg(strstr(blm_why(), "m is 1048577; a fingerprint is one of up to 1048576 bits") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "m is 1048577; a fingerprint is one of up to 1048576 bits") != NULL, "%s", blm_error_message());
 	blm_close(f);
 }
 END_TEST

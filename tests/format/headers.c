@@ -83,8 +83,8 @@ START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 	blm_close(f);
 	from_hex(changed[_i].hex, file + at, bytes - at);
 	r = blm_import_bytes(&f, NULL, NULL, &how, file, bytes);
-	ck_assert_msg(r == changed[_i].err && (r == 0 || strstr(blm_why(), changed[_i].words)), "%s %d %s: %d, %s", how.format, changed[_i].at,
-		      changed[_i].hex, r, blm_why());
+	ck_assert_msg(r == changed[_i].err && (r == 0 || strstr(blm_error_message(), changed[_i].words)), "%s %d %s: %d, %s", how.format, changed[_i].at,
+		      changed[_i].hex, r, blm_error_message());
 	if (r == 0) {		/* and goes out again */
 		void *out;
 
@@ -138,11 +138,11 @@ START_TEST(of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one)
 	how.known = unknown;
 	how.known_count = 4;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -ENOTUNIQ);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "under none"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "under none"));
 	memset(file + 40, 0xff, bytes - 40);	/* in a full one are all keys */
 	how.known_count = 1;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -ENOTUNIQ);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "known keys"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "known keys"));
 	how.hash = "nonsense";
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EINVAL);
 	how.hash = "murmur2";
@@ -200,7 +200,7 @@ START_TEST(json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_w
 	struct blm_filter *f = NULL;
 	int r = blm_import_bytes(&f, NULL, NULL, &how, json[_i].text, strlen(json[_i].text));
 
-	ck_assert_msg(r == json[_i].err && (r == 0 || strstr(blm_why(), json[_i].words)), "%s: %d, %s", json[_i].text, r, blm_why());
+	ck_assert_msg(r == json[_i].err && (r == 0 || strstr(blm_error_message(), json[_i].words)), "%s: %d, %s", json[_i].text, r, blm_error_message());
 	if (r == 0) {
 		void *out;
 		size_t bytes;
@@ -221,7 +221,7 @@ START_TEST(json_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is
 	struct blm_part part = { .shape = { .cells = 128, .bytes = sizeof(words), .probes = 3 }, .bytes = (uint8_t *)words };
 
 	FAILS(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text) - 1, &(struct blm_exchange){ 0 }, "file"), -ENODATA);
-	ck_assert_msg(strstr(blm_why(), "file: not an object of m, k and b") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "file: not an object of m, k and b") != NULL, "%s", blm_error_message());
 	ck_assert_uint_eq(words[0] | words[1], 0);
 	OK(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text), &(struct blm_exchange){ 0 }, "file"));
 	ck_assert(words[0] == htobe64(1) && words[1] == htobe64(2));
@@ -278,7 +278,7 @@ START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
 		fclose(to);
 		if (behind) {
 			FAILS(blm_open_foreign(&f, path, NULL), -EBADMSG);
-			ck_assert_msg(strstr(blm_why(), "something else follows the gzip data") != NULL, "%s", blm_why());
+			ck_assert_msg(strstr(blm_error_message(), "something else follows the gzip data") != NULL, "%s", blm_error_message());
 			FAILS(blm_import_file(&f, NULL, NULL, NULL, path), -EBADMSG);
 		} else {
 			OK(blm_open_foreign(&f, path, NULL));
@@ -325,7 +325,7 @@ START_TEST(what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room)
 	blm_free(out);
 	blm_close(f);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes + rest + 1), -EFBIG);
-	ck_assert_msg(strstr(blm_why(), "of other data behind its bits; take them off first") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "of other data behind its bits; take them off first") != NULL, "%s", blm_error_message());
 }
 END_TEST
 
@@ -446,7 +446,7 @@ START_TEST(a_filter_that_another_program_cannot_have_is_not_given_to_it)
 
 	OK(blm_create(&f, NULL, NULL, &no_file[_i].like));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = no_file[_i].format }, &out, &bytes), -EOPNOTSUPP);
-	ck_assert_msg(strstr(blm_why(), no_file[_i].words) != NULL, "%s, not \"%s\"", blm_why(), no_file[_i].words);
+	ck_assert_msg(strstr(blm_error_message(), no_file[_i].words) != NULL, "%s, not \"%s\"", blm_error_message(), no_file[_i].words);
 	blm_close(f);
 }
 END_TEST
@@ -482,7 +482,7 @@ static unsigned goes_out_and_comes_back(const struct blm_filter *f, const struct
 	how.probes = info.probes;
 	how.hash = info.hash;
 	OK(blm_import_bytes(&back, NULL, NULL, &how, out, bytes));
-	ck_assert_msg(blm_same_template(f, back) == 0, "%s: %s", format->name, blm_why());
+	ck_assert_msg(blm_same_template(f, back) == 0, "%s: %s", format->name, blm_error_message());
 	ck_assert_uint_eq(numbers_found(back, 0, 50), numbers_found(f, 0, 50));
 	blm_close(back);
 	blm_free(out);
@@ -507,7 +507,7 @@ START_TEST(however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_bac
 			p.sparse = true;
 			r = blm_create(&f, NULL, NULL, &p);
 			if (r < 0) {
-				ck_assert_msg(r == -EINVAL || r == -EFBIG, "%s: %d, %s", format->name, r, blm_why());
+				ck_assert_msg(r == -EINVAL || r == -EFBIG, "%s: %d, %s", format->name, r, blm_error_message());
 				continue;
 			}
 			OK(blm_info(f, &info));

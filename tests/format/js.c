@@ -167,7 +167,7 @@ START_TEST(what_is_no_such_filter_is_refused_in_words)
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "js" }, refused[i].text, strlen(refused[i].text)),
 		      refused[i].err);
-		ck_assert_msg(strstr(blm_why(), refused[i].words) != NULL, "%s: %s", refused[i].text, blm_why());
+		ck_assert_msg(strstr(blm_error_message(), refused[i].words) != NULL, "%s: %s", refused[i].text, blm_error_message());
 	}
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "js", .cells = 128, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1 }));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
@@ -194,7 +194,7 @@ START_TEST(of_256_seeds_all_are_taken_and_of_257_none)
 	blm_close(f);
 	snprintf(text + behind, sizeof(text) - behind, ",9],\"bits\":{}}");
 	FAILS(blm_import_bytes(&f, NULL, NULL, NULL, text, strlen(text)), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "not an object of size") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "not an object of size") != NULL, "%s", blm_error_message());
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(a_size_above_2_to_the_27_goes_nowhere)
 
 	OK(blm_create(&f, NULL, path, &p));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
-	ck_assert_msg(strstr(blm_why(), "m is 268435457; there it is 2 size - 1, with a size up to 2^27") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "m is 268435457; there it is 2 size - 1, with a size up to 2^27") != NULL, "%s", blm_error_message());
 	blm_close(f);
 	unlink(path);
 }
@@ -251,7 +251,7 @@ START_TEST(a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_
 
 	FAILS(js->fill(&part, (const uint8_t *)cut, strlen(cut), &(struct blm_exchange){ 0 }, "file"), -ENODATA);
 	FAILS(js->fill(&part, (const uint8_t *)larger, strlen(larger), &(struct blm_exchange){ 0 }, "file"), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "file: its size is 65 by now") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "file: its size is 65 by now") != NULL, "%s", blm_error_message());
 	ck_assert_uint_eq(words[0] | words[1], 0);
 	OK(js->fill(&part, (const uint8_t *)same, strlen(same), &(struct blm_exchange){ 0 }, "file"));
 	ck_assert_uint_eq(words[0], htole64(UINT64_C(1) << 63));

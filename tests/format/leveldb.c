@@ -165,7 +165,7 @@ static void refuses(const uint8_t *from, size_t count, const char *record, int e
 	struct blm_filter *f;
 
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, from, count), error);
-	ck_assert_msg(strstr(blm_why(), words) != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s", blm_error_message());
 }
 
 START_TEST(each_filter_of_a_table_has_its_number_and_the_data_blocks_that_it_is_for)
@@ -346,7 +346,7 @@ START_TEST(no_damage_leads_out_of_the_file)
 			seal_blocks();
 			for (int r = 0; r < 2; r++) {
 				if (blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb", .record = r ? "1" : NULL }, file, bytes) < 0)
-					ck_assert(*blm_why());
+					ck_assert(*blm_error_message());
 				else
 					f = blm_close(f);
 			}

@@ -260,8 +260,8 @@ START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_no
 				blm_close(g);
 			ck_assert_int_eq(r, in_file);
 			ck_assert_int_eq(r, streamed);
-			ck_assert_msg(r == (what < (i == 0 ? 4 : 2) ? 0 : what < 4 ? -EBADMSG : -ENODATA), "%s, %d: %d, %s", kinds[i], what, r, blm_why());
-			ck_assert_msg(r == 0 || strstr(blm_why(), what < 4 ? "goes on after" : "cut"), "%s", blm_why());
+			ck_assert_msg(r == (what < (i == 0 ? 4 : 2) ? 0 : what < 4 ? -EBADMSG : -ENODATA), "%s, %d: %d, %s", kinds[i], what, r, blm_error_message());
+			ck_assert_msg(r == 0 || strstr(blm_error_message(), what < 4 ? "goes on after" : "cut"), "%s", blm_error_message());
 			free(all);
 		}
 		blm_close(f);
@@ -304,7 +304,7 @@ static void must_not_crash(const void *bytes, size_t count, unsigned *ret_taken)
 	int r = blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .max_bytes = 1 << 24, .secret = secret }, bytes, count);
 
 	if (r < 0)
-		ck_assert_msg(*blm_why() != '\0', "%d", r);
+		ck_assert_msg(*blm_error_message() != '\0', "%d", r);
 	else
 		blm_contains(f, "key", 3);
 	*ret_taken += r == 0;
@@ -439,7 +439,7 @@ START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
 	OK(blm_same_template(f, g));
 	blm_close(g);
 	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, broken, count + 2), -EBADMSG);	/* says that it looks like text */
-	ck_assert_msg(strstr(blm_why(), "base64"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "base64"), "%s", blm_error_message());
 	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eAA=", 4), -EBADMSG);		/* nearly zlib's */
 	FAILS(blm_import_bytes(&g, NULL, NULL, &text, "eA==", 4), -EBADMSG);
 	free(broken);
@@ -485,7 +485,7 @@ START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
 	for (unsigned p = 0; p < 2; p++)
 		h->part[p].check = blm_check_part(&h->part[p], p, h->constant.uuid);
 	FAILS(blm_import_bytes(&g, NULL, NULL, &native, h, count), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "part 1 lies before part 0"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "part 1 lies before part 0"), "%s", blm_error_message());
 	blm_free(h);
 	blm_close(f);
 }
@@ -548,8 +548,8 @@ static void make_later(struct blm_header *h, int what, uint32_t number)
 static void is_told(int r, const char *doing, int what)
 {
 	ck_assert_msg(r < 0, "%s, %d: %d", doing, what, r);
-	ck_assert_msg(strstr(blm_why(), "does not know") || strstr(blm_why(), "disagree"),
-		      "%s, %d: %s", doing, what, blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "does not know") || strstr(blm_error_message(), "disagree"),
+		      "%s, %d: %s", doing, what, blm_error_message());
 }
 
 static void found_it(void *context, const struct blm_finding *found)
@@ -592,7 +592,7 @@ static void try_store(const void *bytes, size_t count, int what)
 	blm_close(f);
 	write_file(info.path, bytes, count);
 	ck_assert_int_lt(blm_open(&f, store, "seen", true), 0);
-	ck_assert(*blm_why());
+	ck_assert(*blm_error_message());
 	blm_store_close(store);
 	strcpy(path, "later-store/filters/00112233-4455-4677-8899-aabbccddeeff.blm");
 	write_file(path, bytes, count);

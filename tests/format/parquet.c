@@ -178,11 +178,11 @@ START_TEST(a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_w
 	file[1] = 1;		/* -1 */
 	memmove(file + 2, file + 3, sizeof(file) - 3);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, header - 1 + 64), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "damaged header: numBytes, of its bits, is -1,"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "damaged header: numBytes, of its bits, is -1,"), "%s", blm_error_message());
 	memmove(file, file + 2, sizeof(file) - 2);
 	file[0] = 0x2c;		/* the field behind it, which is the first now */
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, header - 3 + 64), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "numBytes, is missing"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "numBytes, is missing"), "%s", blm_error_message());
 }
 END_TEST
 
@@ -306,7 +306,7 @@ START_TEST(the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_na
 	ck_assert(blm_contains(f, in.key[0].bytes, in.key[0].len));
 	blm_close(f);
 	FAILS(blm_open(&f, NULL, TWO, false), -ENOTUNIQ);
-	ck_assert_msg(strstr(blm_why(), "8 Bloom filters, of the columns: url, id, page.name, page.n; of the row groups up to 1"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "8 Bloom filters, of the columns: url, id, page.name, page.n; of the row groups up to 1"), "%s", blm_error_message());
 	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .column = "id" }), -ENOTUNIQ);
 	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .row_group = 2 }), -ENOTUNIQ);
 	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .column = "page", .row_group = 1 }), -ENOENT);
@@ -379,7 +379,7 @@ START_TEST(what_some_readers_do_not_take_is_refused_when_that_is_asked)
 
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "split-block", .cells = 24 * 256 }));
 	FAILS(blm_export_bytes(f, &how, &out, &bytes), -EOPNOTSUPP);
-	ck_assert_msg(strstr(blm_why(), "where 3 divides"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "where 3 divides"), "%s", blm_error_message());
 	OK(blm_fold(&folded, NULL, NULL, f, 3, 0));
 	OK(blm_export_bytes(folded, &how, &out, &bytes));
 	blm_free(out);
@@ -400,7 +400,7 @@ static int taken(const void *bytes, size_t count)
 	if (r == 0)
 		blm_close(f);
 	else
-		ck_assert(*blm_why() != '\0');
+		ck_assert(*blm_error_message() != '\0');
 	return r;
 }
 
@@ -425,7 +425,7 @@ START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
 
 		memcpy(file, heads[i].bytes, heads[i].count);
 		memset(file + heads[i].count, 0x5a, 32);
-		ck_assert_msg(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet" }, file, heads[i].count + 32) == 0, "%zu: %s", i, blm_why());
+		ck_assert_msg(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet" }, file, heads[i].count + 32) == 0, "%zu: %s", i, blm_error_message());
 		goes_out_as(f, file, heads[i].count + 32);
 		blm_close(f);
 		ck_assert_int_eq(taken(file, heads[i].count + 31), -ENODATA);
@@ -458,7 +458,7 @@ START_TEST(a_header_that_says_something_else_is_refused)
 
 		memcpy(file, heads[i].bytes, heads[i].count);
 		r = taken(file, heads[i].count + 64);
-		ck_assert_msg(r == heads[i].err, "%zu: %d: %s", i, r, blm_why());
+		ck_assert_msg(r == heads[i].err, "%zu: %d: %s", i, r, blm_error_message());
 	}
 }
 END_TEST
@@ -494,7 +494,7 @@ static int with_footer(const void *footer, size_t count, uint32_t said)
 	memcpy(file + 4 + count, &said, 4);
 	memcpy(file + 8 + count, "PAR1", 4);
 	r = blm_import_bytes(&f, NULL, NULL, NULL, file, count + 12);
-	ck_assert(r < 0 && *blm_why());
+	ck_assert(r < 0 && *blm_error_message());
 	free(file);
 	return r;
 }
@@ -593,7 +593,7 @@ static void made_is_refused(const char *column, int error, const char *words)
 	struct blm_filter *f;
 
 	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet", .column = column }, made, made_bytes), error);
-	ck_assert_msg(strstr(blm_why(), words) != NULL, "%s: not in: %s", words, blm_why());
+	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s: not in: %s", words, blm_error_message());
 }
 
 static void made_is_taken(const char *column)
@@ -815,7 +815,7 @@ START_TEST(a_header_is_written_anew_where_the_one_that_came_is_another_filters)
 			continue;
 		}
 		FAILS(format->lay_out(&o, head, "a filter"), -EOPNOTSUPP);
-		ck_assert_ptr_nonnull(strstr(blm_why(), "a filter: has 2147483648 bytes of bits; Parquet has fewer than 2^31"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: has 2147483648 bytes of bits; Parquet has fewer than 2^31"));
 	}
 }
 END_TEST

@@ -215,7 +215,7 @@ START_TEST(its_scheme_does_for_any_m_and_k_and_what_the_other_program_cannot_hav
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .hash = "md5-digest", .scheme = "pybloom-chain", .cells = 1001,
 							    .probes = 4 }));
 	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "pybloom-live-scalable" }, &out, &count), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "multiple of k"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "multiple of k"));
 	blm_close(f);
 	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .hash = "md5-digest", .scheme = "pybloom", .capacity = 100 }), -EINVAL);
 }
@@ -271,7 +271,7 @@ START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 	else
 		put(file + changed[_i].at, changed[_i].to);
 	r = blm_import_bytes(&f, NULL, NULL, &how, file, bytes);
-	ck_assert_msg(r == changed[_i].err && (r == 0 || strstr(blm_why(), changed[_i].words)), "%d: %d, %s", _i, r, blm_why());
+	ck_assert_msg(r == changed[_i].err && (r == 0 || strstr(blm_error_message(), changed[_i].words)), "%d: %d, %s", _i, r, blm_error_message());
 	if (r == 0) {
 		answers_are_theirs(f);
 		goes_out_as_it_came(f);
@@ -333,7 +333,7 @@ START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
 		blm_close(f);
 		memcpy(file + others[i].at, &value, others[i].width);
 		FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
-		ck_assert_msg(strstr(blm_why(), "of no format that can be told by its beginning") != NULL, "%zu: %s", i, blm_why());
+		ck_assert_msg(strstr(blm_error_message(), "of no format that can be told by its beginning") != NULL, "%zu: %s", i, blm_error_message());
 	}
 }
 END_TEST
@@ -366,7 +366,7 @@ START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 		make_file(stages, 1);
 		if (stages > MOST) {
 			FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
-			ck_assert_ptr_nonnull(strstr(blm_why(), "filter 0 of it is for 1 keys at the error 0.1, so that there can be no filter 44, with a "
+			ck_assert_ptr_nonnull(strstr(blm_error_message(), "filter 0 of it is for 1 keys at the error 0.1, so that there can be no filter 44, with a "
 									"growth of 2"));
 			break;
 		}
@@ -430,7 +430,7 @@ START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
 	blm_close(f);
 	make_file(1, 64 * 8 + 64);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "for 576 keys has m=8") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "for 576 keys has m=8") != NULL, "%s", blm_error_message());
 }
 END_TEST
 

@@ -36,13 +36,13 @@ static inline int each_read_may_fail(int (*locate)(struct blm_piece *ret, const 
 			reads_end = cut ? 0 : -EIO;
 			r = locate(&piece, &file, how, "a file");
 			if (reads_left >= 0) {
-				ck_assert_msg(r == 0 && piece.bytes, "%d: %s", r, blm_why());
+				ck_assert_msg(r == 0 && piece.bytes, "%d: %s", r, blm_error_message());
 				free(piece.unpacked);
 				return works;
 			}
-			ck_assert_msg(r == (cut ? -ENODATA : -EIO), "read %d: %d, %s", works, r, blm_why());
-			ck_assert_msg(strstr(blm_why(), cut ? "was cut" : "a file: cannot be read: Input/output error"), "read %d: %s", works,
-				      blm_why());
+			ck_assert_msg(r == (cut ? -ENODATA : -EIO), "read %d: %d, %s", works, r, blm_error_message());
+			ck_assert_msg(strstr(blm_error_message(), cut ? "was cut" : "a file: cannot be read: Input/output error"), "read %d: %s", works,
+				      blm_error_message());
 			ck_assert_ptr_null(piece.unpacked);
 		}
 	ck_abort_msg("it reads for ever");

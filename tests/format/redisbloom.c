@@ -180,7 +180,7 @@ static int taken(const void *bytes, size_t count)
 	if (r == 0)
 		blm_close(f);
 	else
-		ck_assert(*blm_why() != '\0');
+		ck_assert(*blm_error_message() != '\0');
 	return r;
 }
 
@@ -290,7 +290,7 @@ START_TEST(a_dump_whose_string_comes_out_otherwise_is_refused)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		int r = taken(other, pack(other, dump, bad[i].packed, bad[i].bytes, bad[i].whole));
 
-		ck_assert_msg(r == -EBADMSG, "%zu: %d: %s", i, r, blm_why());
+		ck_assert_msg(r == -EBADMSG, "%zu: %d: %s", i, r, blm_error_message());
 	}
 }
 END_TEST
@@ -351,7 +351,7 @@ START_TEST(a_dump_whose_pieces_do_not_go_together_is_refused_in_words_that_say_w
 		return;
 	}
 	FAILS(blm_import_bytes(&f, NULL, NULL, &plain, dump, bytes), dumps[_i].err);
-	ck_assert_msg(strstr(blm_why(), dumps[_i].words) != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), dumps[_i].words) != NULL, "%s", blm_error_message());
 }
 END_TEST
 
@@ -380,10 +380,10 @@ START_TEST(a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed)
 	blm_close(f);
 	how.max_bytes--;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "unpacks to more than the 8072 bytes that are allowed"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "unpacks to more than the 8072 bytes that are allowed"));
 	how.max_bytes = 7999;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "unpacks to more than the 7999 bytes that are allowed"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "unpacks to more than the 7999 bytes that are allowed"));
 	how.max_bytes = bytes - 1;
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, dump, bytes), -EFBIG);
 }
@@ -398,7 +398,7 @@ START_TEST(a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that)
 
 	ck_assert_int_eq(each_read_may_fail(blm_redis_dump_unpack, dump, bytes, &plain), 1);
 	FAILS(blm_redis_dump_unpack(&piece, &file, &(struct blm_exchange){ .max_bytes = bytes - 1 }, "a file"), -EFBIG);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "a file: a dump of Redis of"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a file: a dump of Redis of"));
 	ck_assert_ptr_null(piece.unpacked);
 }
 END_TEST
@@ -638,7 +638,7 @@ START_TEST(a_header_that_its_own_loader_would_refuse_is_refused)
 		memcpy(file, c.file, c.bytes);
 		memcpy(file + bad[i].at, &value, bad[i].bytes);
 		r = taken(file, c.bytes);
-		ck_assert_msg(r == bad[i].err, "%zu: %d: %s", i, r, blm_why());
+		ck_assert_msg(r == bad[i].err, "%zu: %d: %s", i, r, blm_error_message());
 	}
 }
 END_TEST
@@ -668,7 +668,7 @@ START_TEST(a_first_filter_on_which_no_chain_can_follow_is_told_by_its_header)
 	error = htole64(error);
 	memcpy(c.file + HEAD + 24, &error, 8);
 	ck_assert_int_eq(taken(c.file, c.bytes), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "damaged header: filter 0 of its chain is for 100 entries with the error 1e-305"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "damaged header: filter 0 of its chain is for 100 entries with the error 1e-305"), "%s", blm_error_message());
 }
 END_TEST
 

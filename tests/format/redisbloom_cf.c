@@ -311,7 +311,7 @@ static int taken(const void *bytes, size_t count)
 	if (r == 0)
 		blm_close(f);
 	else
-		ck_assert(*blm_why() != '\0');
+		ck_assert(*blm_error_message() != '\0');
 	return r;
 }
 
@@ -410,7 +410,7 @@ static void refuses_dump(const uint64_t head[7], const uint8_t *rest, size_t byt
 	memcpy(dump + at, "\0\x0a\0", 3);
 	seal(dump, at += 11);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &plain, dump, at), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), words) != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s", blm_error_message());
 }
 
 /* Tables, buckets, keys, deletes, cells of a bucket, iterations, expansion; then a table of 4 cells. */
@@ -525,7 +525,7 @@ START_TEST(numbers_that_do_not_go_together_are_refused)
 		memcpy(file, c.file, c.bytes);
 		memcpy(file + bad[i].at, &value, bad[i].bytes);
 		r = taken(file, c.bytes);
-		ck_assert_msg(r == -EBADMSG, "%zu: %d: %s", i, r, blm_why());
+		ck_assert_msg(r == -EBADMSG, "%zu: %d: %s", i, r, blm_error_message());
 	}
 }
 END_TEST

@@ -48,10 +48,10 @@ static inline int each_piece_may_lack(int (*call)(void *context), void *context)
 		r = call(context);
 		memory_is_scarce = false;
 		if (pieces_left >= 0) {
-			ck_assert_msg(r == 0, "%d: %s", r, blm_why());
+			ck_assert_msg(r == 0, "%d: %s", r, blm_error_message());
 			return pieces;
 		}
-		ck_assert_msg(r == -ENOMEM && strstr(blm_why(), "a file: out of memory"), "piece %d: %d, %s", pieces, r, blm_why());
+		ck_assert_msg(r == -ENOMEM && strstr(blm_error_message(), "a file: out of memory"), "piece %d: %d, %s", pieces, r, blm_error_message());
 	}
 	ck_abort_msg("it takes memory for ever");
 }

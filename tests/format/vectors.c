@@ -352,7 +352,7 @@ static void prove_making(const struct one *c)
 		}
 	}
 	OK(blm_create(&f, NULL, NULL, &p));
-	ck_assert_msg(blm_same_template(f, theirs) == 0, "%s %s: %s", l->format, c->name, blm_why());
+	ck_assert_msg(blm_same_template(f, theirs) == 0, "%s %s: %s", l->format, c->name, blm_error_message());
 	OK(blm_add_many(f, c->in->key, c->in->count, NULL));
 	OK(blm_info(f, &info));
 	a = malloc(info.data_bytes);
@@ -379,7 +379,7 @@ static void prove_cuts(const struct one *c)
 		struct blm_filter *f = NULL;
 		int r = blm_import_bytes(&f, NULL, NULL, &how, c->file, cut);
 
-		ck_assert_msg(r == 0 || *blm_why(), "%s %s", c->list->format, c->name);
+		ck_assert_msg(r == 0 || *blm_error_message(), "%s %s", c->list->format, c->name);
 		if (r == 0)
 			ck_assert_msg(!strcmp(c->list->format, "leveldb") || !strcmp(c->list->format, "redis-bitmap")
 				      || !strcmp(c->list->format, "dcso"), "%s %s: %zu bytes are taken", c->list->format, c->name, cut);

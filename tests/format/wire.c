@@ -28,7 +28,7 @@ static void goes_out(uint64_t cells, uint32_t probes, const char *says)
 
 		if (says) {
 			ck_assert_int_eq(r, -EOPNOTSUPP);
-			ck_assert_msg(strstr(blm_why(), says) != NULL, "%s", blm_why());
+			ck_assert_msg(strstr(blm_error_message(), says) != NULL, "%s", blm_error_message());
 			continue;
 		}
 		OK(r);
@@ -60,7 +60,7 @@ static void refuses(const struct blm_exchange *how, const char *hex, const char 
 	struct blm_filter *f;
 
 	ck_assert_int_lt(blm_import_bytes(&f, NULL, NULL, how, bytes, from_hex(hex, bytes, sizeof(bytes))), 0);
-	ck_assert_msg(strstr(blm_why(), says) != NULL, "%s: %s", hex, blm_why());
+	ck_assert_msg(strstr(blm_error_message(), says) != NULL, "%s: %s", hex, blm_error_message());
 }
 
 static void holds_everything(const struct blm_exchange *how, const char *hex, const char *goes_out_as)
@@ -88,7 +88,7 @@ START_TEST(a_filter_without_bits_or_functions_is_refused_unless_it_is_forced_and
 	refuses(&bip37, "03614e9b" "00000000" "07000000" "02", "has no hash functions");
 	refuses(&neo, "000507000000", "has no bits");
 	refuses(&neo, "03614e9b" "00" "07000000", "has no hash functions");
-	ck_assert(strstr(blm_why(), "blm_exchange.everything"));
+	ck_assert(strstr(blm_error_message(), "blm_exchange.everything"));
 	holds_everything(&bip37_all, "000500000007000000" "02", "01ff" "05000000" "07000000" "02");
 	holds_everything(&bip37_all, "000000000007000000" "00", "01ff" "01000000" "07000000" "00");
 	holds_everything(&bip37_all, "03614e9b" "00000000" "07000000" "02", "03ffffff" "01000000" "07000000" "02");

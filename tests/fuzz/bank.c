@@ -176,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask(bank);
 		blm_bank_close(bank);
 	} else {
-		must(*blm_why() != '\0');
+		must(*blm_error_message() != '\0');
 	}
 	return 0;
 }

@@ -58,7 +58,7 @@ static int read_back(unsigned choices, const uint8_t *bytes, size_t count, size_
 		if (r == 0)
 			break;
 	}
-	must(r >= 0 || *blm_why() != '\0');
+	must(r >= 0 || *blm_error_message() != '\0');
 	blm_reader_close(top);
 	return (int)(r < 0 ? r : 0);
 }

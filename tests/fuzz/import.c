@@ -113,7 +113,7 @@ static void in_place(const uint8_t *data, size_t size, const struct blm_exchange
 		blm_close(copy);
 		blm_close(f);
 	} else {
-		must(*blm_why() != '\0');
+		must(*blm_error_message() != '\0');
 	}
 }
 
@@ -193,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		add(f);
 		blm_close(f);
 	} else {
-		must(*blm_why() != '\0');
+		must(*blm_error_message() != '\0');
 	}
 	if (!how.base64)
 		in_place(data, size, &how, choices);

@@ -8,7 +8,7 @@
 
 static inline void untrue(const char *what, const char *file, int line)
 {
-	fprintf(stderr, "%s:%d: not true: %s; last failure: %s\n", file, line, what, blm_why());
+	fprintf(stderr, "%s:%d: not true: %s; last failure: %s\n", file, line, what, blm_error_message());
 	__builtin_trap();
 }
 

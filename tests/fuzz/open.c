@@ -432,7 +432,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			must(blm_add(f, "key", 3) == -EBADF);
 		blm_close(f);
 	} else {
-		must(*blm_why() != '\0');
+		must(*blm_error_message() != '\0');
 	}
 	blm_verify(NULL, path, choices & WRITE, NULL, NULL);
 	return 0;

@@ -11,7 +11,7 @@ enum { ROWS = 6, KEYS = 30 };
 static void must(int64_t r)
 {
 	if (r < 0) {
-		fprintf(stderr, "golden-bank: %s\n", blm_why());
+		fprintf(stderr, "golden-bank: %s\n", blm_error_message());
 		exit(1);
 	}
 }

@@ -94,7 +94,7 @@ static void must(int64_t r, const char *what)
 {
 	if (r >= 0)
 		return;
-	fprintf(stderr, "make: %s: %s (%s)\n", what, blm_why(), blm_strerror((int)r));
+	fprintf(stderr, "make: %s: %s (%s)\n", what, blm_error_message(), blm_strerror((int)r));
 	exit(2);
 }
 

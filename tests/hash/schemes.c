@@ -195,14 +195,14 @@ START_TEST(filters_of_other_schemes_do_not_combine_and_are_told_which_field_it_i
 	struct blm_filter *a = make("siphash13", "double", 7000, 7), *b = make("siphash13", "enhanced", 7000, 7), *guava, *same;
 
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "index rule: double and enhanced"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "index rule: double and enhanced"));
 	OK(blm_create(&guava, NULL, NULL, &(struct blm_params){ .format = "guava", .cells = 6400, .probes = 7 }));
 	OK(blm_create(&same, NULL, NULL, &(struct blm_params){ .hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 7,
 							       .seeds = &(uint64_t){ 0 }, .seed_count = 1 }));
 	FAILS(blm_same_template(guava, same), -EMEDIUMTYPE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "bit order: big-endian words and low bit first"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "bit order: big-endian words and low bit first"));
 	FAILS(blm_export_bytes(same, &(struct blm_exchange){ .format = "guava" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "blm_params.format"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_params.format"));
 	blm_close(a), blm_close(b), blm_close(guava), blm_close(same);
 }
 END_TEST
@@ -229,7 +229,7 @@ START_TEST(what_does_not_go_together_is_refused_and_why)
 {
 	for (size_t i = 0; i < ARRAY_LEN(misfits); i++) {
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &misfits[i].params), misfits[i].error);
-		ck_assert_msg(strstr(blm_why(), misfits[i].words) != NULL, "%zu: %s", i, blm_why());
+		ck_assert_msg(strstr(blm_error_message(), misfits[i].words) != NULL, "%zu: %s", i, blm_error_message());
 	}
 }
 END_TEST

@@ -376,7 +376,7 @@ static struct blm_filter *make(uint64_t cells, uint32_t probes, uint32_t tweak)
 	struct blm_params p = { .kind = "classic", .hash = "murmur3-bip37", .cells = cells, .probes = probes, .tweak = tweak };
 	struct blm_filter *f;
 
-	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_why());
+	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_error_message());
 	return f;
 }
 
@@ -431,7 +431,7 @@ START_TEST(a_filter_of_pybloomfiltermmap3_comes_out_byte_for_byte)
 	struct blm_params p = { .hash = "mm3-64", .cells = 480, .seeds = (uint64_t[]){ 1, 2, 3 }, .seed_count = 3 };
 	struct blm_filter *f;
 
-	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_why());
+	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_error_message());
 	for (size_t i = 0; i < ARRAY_LEN(fruit); i++)
 		ck_assert_int_eq(blm_add(f, fruit[i], strlen(fruit[i])), 1);
 	ck_assert(data_is(f, "084000000000802000000002000030000000030000000020000000000000"
@@ -594,7 +594,7 @@ static struct blm_filter *make_case(const char *from, const char *end, const cha
 
 	p.seed_count = numbers_of(from, end, field(from, end, "hash_seeds") ? "hash_seeds" : "seeds", seeds, BLM_SEEDS_MAX);
 	ck_assert_uint_eq(p.seed_count, number(from, end, "num_hashes"));
-	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_why());
+	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_error_message());
 	return f;
 }
 

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 	params.rate = 0.001;
 	r = blm_create(&f, NULL, argc > 1 ? argv[1] : "./user.blm", &params);
 	if (r < 0) {
-		fprintf(stderr, "%s: %s\n", blm_strerror(r), blm_why());
+		fprintf(stderr, "%s: %s\n", blm_strerror(r), blm_error_message());
 		return 1;
 	}
 	r = blm_claim(f, "key", 3) == 1 && blm_claim(f, "key", 3) == 0 && blm_contains(f, "key", 3);

@@ -28,7 +28,7 @@ static void same_data(const struct blm_filter *a, const struct blm_filter *b)
 /* Key i is the number i. */
 static void put_number(struct blm_filter *f, uint64_t i, uint64_t value)
 {
-	ck_assert_msg(blm_put(f, &i, 8, value) >= 0, "%s", blm_why());
+	ck_assert_msg(blm_put(f, &i, 8, value) >= 0, "%s", blm_error_message());
 }
 
 static bool get_number(const struct blm_filter *f, uint64_t i, uint64_t *ret)
@@ -177,7 +177,7 @@ START_TEST(what_is_no_value_is_refused_and_nothing_changes)
 	ck_assert_int_eq(blm_put(min, "x", 1, 3), 0);	/* below what it is */
 	FAILS(blm_add(max, "y", 1), -EOPNOTSUPP);
 	FAILS(blm_create(&max, NULL, a_path(), &(struct blm_params){ .kind = "approximator", .capacity = 9, .options = "lattice=best" }), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "max, min, or"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "max, min, or"));
 	blm_close(max), blm_close(min);
 }
 END_TEST

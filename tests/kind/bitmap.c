@@ -118,7 +118,7 @@ START_TEST(a_bad_number_among_many_ends_the_call_and_what_came_before_it_is_coun
 	}
 	text[517][0] = 'x';
 	FAILS(blm_add_many(f, keys, 600, bits), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "\"x17\""));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "\"x17\""));
 	ck_assert_uint_eq(exactly(f), 517);
 	ck_assert_int_eq(blm_contains_many(f, keys, 600, bits), 517);
 	blm_close(f);
@@ -208,11 +208,11 @@ START_TEST(what_is_refused_is_shown_up_to_its_40th_character_if_it_is_there)
 	uint64_t mask = 1;
 
 	FAILS(add(f, nines), -ERANGE);
-	ck_assert_str_eq(blm_why(), "9999999999999999999999999999999999999999 is not below 100: the bitmap has no bit for it");
+	ck_assert_str_eq(blm_error_message(), "9999999999999999999999999999999999999999 is not below 100: the bitmap has no bit for it");
 	FAILS(part.kind->add(&part, &(struct blm_hashed){ .hash = { .lo = 100 } }), -ERANGE);
-	ck_assert_str_eq(blm_why(), "a key is not below 100: the bitmap has no bit for it");
+	ck_assert_str_eq(blm_error_message(), "a key is not below 100: the bitmap has no bit for it");
 	FAILS(part.kind->add(&part, &(struct blm_hashed){ .hash = { .hi = 1 } }), -EINVAL);
-	ck_assert_str_eq(blm_why(), "\"a key\" is no number in decimal digits: a bitmap takes no other keys");
+	ck_assert_str_eq(blm_error_message(), "\"a key\" is no number in decimal digits: a bitmap takes no other keys");
 	ck_assert_uint_eq(exactly(f), 0);
 	word = part.kind->probe(&part, &(struct blm_hashed){ .hash = { .lo = 99 } }, 0, &mask);
 	ck_assert(word == (const uint64_t *)part.bytes + 1 && mask == 0);

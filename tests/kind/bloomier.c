@@ -140,7 +140,7 @@ START_TEST(a_value_that_is_too_wide_is_refused)
 		b.values[777] = lowest_bits(width) + 1;
 		built_plan(&b, "bloomier", 3, widths(8, width));
 		FAILS(b.part.kind->build(&b.part, &b.sorted), -ERANGE);
-		ck_assert_ptr_nonnull(strstr(blm_why(), "value-bits"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "value-bits"));
 		built_end(&b);
 	}
 }

@@ -284,7 +284,7 @@ START_TEST(it_takes_no_keys_later_and_says_which_kinds_do)
 	struct blm_params p = { .kind = kind_of(_i)->name, .capacity = 10 };
 
 	FAILS(blm_add(f, "a", 1), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), BLM_DEFAULT_KIND));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), BLM_DEFAULT_KIND));
 	FAILS(blm_claim(f, "a", 1), -EOPNOTSUPP);
 	FAILS(blm_remove(f, "a", 1), -EOPNOTSUPP);
 	FAILS(blm_put(f, "a", 1, 1), -EOPNOTSUPP);
@@ -292,7 +292,7 @@ START_TEST(it_takes_no_keys_later_and_says_which_kinds_do)
 	FAILS(blm_combine_into(f, BLM_UNION, &other, 1, 0, NULL), -EOPNOTSUPP);
 	FAILS(blm_template(&none, NULL, a_path(), f, 0), -EOPNOTSUPP);
 	FAILS(blm_create(&none, NULL, a_path(), &p), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "build"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "build"));
 	ck_assert_uint_eq(found(f, 0, 10), 10);
 	blm_close(f);
 }

@@ -256,7 +256,7 @@ START_TEST(what_cannot_become_another_kind_is_refused_with_what_can)
 	struct blm_filter *f = make("blocked", NULL, 5120, 5), *g = make("counting", NULL, 5000, 5), *made;
 
 	FAILS(blm_convert(&made, NULL, a_path(), f, "classic", 0), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "counting becomes classic"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "counting becomes classic"));
 	FAILS(blm_convert(&made, NULL, a_path(), g, "blocked", 0), -EOPNOTSUPP);
 	FAILS(blm_convert(&made, NULL, a_path(), g, "no such kind", 0), -ENOENT);
 	blm_close(f), blm_close(g);

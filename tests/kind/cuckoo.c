@@ -122,7 +122,7 @@ START_TEST(a_key_can_be_in_it_eight_times_and_comes_out_as_often)
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	ck_assert_int_eq(blm_add(f, "key", 3), -EXFULL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "this key is in it as often as"));	/* no room was searched for */
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this key is in it as often as"));	/* no room was searched for */
 	ck_assert_int_eq(blm_claim(f, "key", 3), 0);
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(blm_remove(f, "key", 3), 1);
@@ -304,7 +304,7 @@ static void settle(struct blm_filter *f)
 {
 	int r = blm_add(f, "settle", 6);
 
-	ck_assert_msg(r == 1 || r == -EXFULL, "%d: %s", r, blm_why());
+	ck_assert_msg(r == 1 || r == -EXFULL, "%d: %s", r, blm_error_message());
 }
 
 START_TEST(what_is_copied_or_written_out_while_others_move_keys_has_them_all)
@@ -1212,7 +1212,7 @@ START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_
 	cut(path, f);
 	FAILS(blm_open(&again, NULL, path, true), -EUCLEAN);
 	FAILS(blm_open(&again, NULL, path, false), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "remove the file"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "remove the file"));
 	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 1);
 	blm_close(f), blm_close(with);
 }

@@ -169,7 +169,7 @@ START_TEST(with_the_shortest_remainders_it_does_not_double_even_if_forced)
 
 	add(f, 0, 10);
 	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
-	ck_assert_msg(strstr(blm_why(), "cannot be doubled any more") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s", blm_error_message());
 	ck_assert_uint_eq(info(f).capacity, 100);
 	ck_assert_uint_eq(found(f, 0, 10), 10);
 	blm_close(f);
@@ -193,7 +193,7 @@ START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 	OK(blm_open(&f, NULL, path, true));
 	add(f, 0, 10);
 	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
-	ck_assert_msg(strstr(blm_why(), "cannot be doubled any more") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s", blm_error_message());
 	ck_assert_uint_eq(found(f, 0, 10), 10);
 	blm_close(f);
 	free(path);
@@ -208,7 +208,7 @@ START_TEST(more_spare_bits_than_there_is_room_for_are_refused)
 	OK(blm_plan(&(struct blm_plan){ 0 }, &p));
 	p.options = "spare=5";
 	FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EFBIG);
-	ck_assert_msg(strstr(blm_why(), "with 5 spare ones") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "with 5 spare ones") != NULL, "%s", blm_error_message());
 }
 END_TEST
 

@@ -264,7 +264,7 @@ START_TEST(keys_that_cannot_be_read_fail_it_with_their_words)
 		b.fails = -EIO;
 		b.from = MANY - 1;
 		FAILS(b.part.kind->build(&b.part, &b.sorted), -EIO);
-		ck_assert_str_eq(blm_why(), SHARDS == 3 ? "no key number 3145727" : "no key number 2097151");
+		ck_assert_str_eq(blm_error_message(), SHARDS == 3 ? "no key number 3145727" : "no key number 2097151");
 		FAILS(b.part.kind->fit(&b.part.shape, (b.from = 0, &b.sorted)), -EIO);
 		built_drop(&b);
 	}

@@ -312,7 +312,7 @@ START_TEST(what_is_of_another_range_or_kind_is_not_merged)
 	OK(blm_create(&c, NULL, NULL, &(struct blm_params){ .capacity = 100 }));
 	two[1] = c;
 	FAILS(blm_merge(&made, NULL, NULL, two, 2, 0), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "golomb"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "golomb"));
 	blm_close(a), blm_close(b), blm_close(c);
 }
 END_TEST
@@ -371,7 +371,7 @@ START_TEST(an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refus
 	OK(blm_build_add_fixed(b, "xy", 1, 2));
 	OK(blm_build_finish(b, NULL));
 	FAILS(blm_update_finish(u), -ESTALE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "another filter, of another hash or kind, has taken its place meanwhile"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another filter, of another hash or kind, has taken its place meanwhile"));
 	ck_assert(blm_contains(f, "x", 1));
 	blm_close(f);
 }
@@ -464,21 +464,21 @@ START_TEST(numbers_past_the_range_or_without_a_high_half_are_damage)
 	for (unsigned bit = l.code.low_bits; bit < end; bit++)	/* a quotient that is as long as the block has room for */
 		l.block[bit / 8] = (uint8_t)((l.block[bit / 8] & ~(1 << bit % 8)) | (bit < end - l.rest_bits - 1) << bit % 8);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
-	ck_assert_str_eq(blm_why(), words);
+	ck_assert_str_eq(blm_error_message(), words);
 	memcpy(part->bytes, was, part->shape.bytes);
 	memset((void *)(uintptr_t)l.vector, 0, 8 * l.vector_words);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
-	ck_assert_str_eq(blm_why(), words);
+	ck_assert_str_eq(blm_error_message(), words);
 	*(uint32_t *)(uintptr_t)l.samples = htole32(1);		/* as if a block came before the first high half */
 	ck_assert(!part->kind->contains(part, &(struct blm_hashed){ .hash = { .hi = 0 } }));
 	memcpy(part->bytes, was, part->shape.bytes);
 	memcpy(part->bytes + 24, &(uint64_t){ htole64(UINT64_C(1) << 32 | 61) }, 8);	/* the lower half of a number longer than its block */
 	FAILS(reads_to_the_end(f), -EUCLEAN);
-	ck_assert_str_eq(blm_why(), words);
+	ck_assert_str_eq(blm_error_message(), words);
 	memcpy(part->bytes, was, part->shape.bytes);
 	memset(part->bytes + 16, 0, 8);
 	FAILS(reads_to_the_end(f), -EUCLEAN);
-	ck_assert_str_eq(blm_why(), words);
+	ck_assert_str_eq(blm_error_message(), words);
 	memcpy(part->bytes, was, part->shape.bytes);
 	ck_assert_int_eq(reads_to_the_end(f), 0);
 	free(was);
@@ -559,7 +559,7 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 		memcpy(was, head, 8);
 		memset(head, 0, 8);
 		FAILS(blm_golomb_merged(&shape, &of, &keys), -EUCLEAN);
-		ck_assert_str_eq(blm_why(), "a golomb filter whose data do not add up");
+		ck_assert_str_eq(blm_error_message(), "a golomb filter whose data do not add up");
 		memcpy(head, was, 8);
 	}
 	OK(blm_golomb_merged(&shape, &of, &keys));
@@ -640,7 +640,7 @@ START_TEST(more_numbers_than_were_counted_are_not_written_past_the_end)
 	part.bytes = calloc(1, part.shape.bytes);
 	list.count = ARRAY_LEN(number);
 	FAILS(blm_golomb_write(&part, &list.numbers, 1000), -EUCLEAN);
-	ck_assert_str_eq(blm_why(), "the numbers for a golomb filter changed while they were read");
+	ck_assert_str_eq(blm_error_message(), "the numbers for a golomb filter changed while they were read");
 	free(part.bytes);
 }
 END_TEST
@@ -655,7 +655,7 @@ START_TEST(an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refuse
 	OK(blm_create(&other, NULL, f->place.name, &p));
 	FAILS(blm_update_finish(u), -ESTALE);
 	FAILS(blm_update_begin(&u, NULL, f->place.name, NULL, NULL), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "golomb"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "golomb"));
 	FAILS(blm_update_begin(&u, NULL, a_path(), NULL, NULL), -ENOENT);
 	ck_assert_ptr_null(blm_update_cancel(NULL));
 	blm_close(f), blm_close(other);

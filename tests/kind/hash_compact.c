@@ -102,7 +102,7 @@ START_TEST(a_full_table_refuses_keys_and_has_all_that_were_taken)
 			taken += r == 1;
 		}
 		ck_assert_int_eq(r, -EXFULL);
-		ck_assert_ptr_nonnull(strstr(blm_why(), "full"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "full"));
 		ck_assert_uint_eq(taken, sizes[s].cells);	/* to the last cell */
 		OK(blm_count(f, &before, NULL));
 		ck_assert_uint_eq(before, taken);

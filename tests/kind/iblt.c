@@ -158,7 +158,7 @@ START_TEST(where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said)
 	add_range(a, 0, COMMON), add_range(b, 0, COMMON);
 	add_range(a, A_ALONE, A_ALONE + 2000), add_range(b, B_ALONE, B_ALONE + 3000);
 	FAILS(blm_differences(a, b, note, &l), -EXFULL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "keys differ"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "keys differ"));
 	ck_assert_uint_eq(l.a + l.b, 0);
 	OK(blm_difference(a, b, &keys));
 	ck_assert_double_gt(keys.error, 0);
@@ -242,7 +242,7 @@ START_TEST(a_longer_key_and_a_hash_are_refused_and_nothing_changes)
 
 	OK(blm_add(a, text, 32));
 	FAILS(blm_add(b, text, 33), -EMSGSIZE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "key-bytes"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "key-bytes"));
 	ck_assert(!blm_contains(b, text, 33));
 	ck_assert_int_eq(blm_remove(a, text, 33), 0);
 	OK(blm_hash_many(b, &(struct blm_key){ "x", 1 }, 1, &hash));
@@ -278,7 +278,7 @@ START_TEST(tables_of_other_templates_and_other_kinds_list_nothing)
 	FAILS(blm_differences(a, b, note, &l), -EMEDIUMTYPE);
 	FAILS(blm_difference(a, b, &keys), -EMEDIUMTYPE);
 	FAILS(blm_differences(c, c, note, &l), -EOPNOTSUPP);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "iblt"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "iblt"));
 	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 22 }), -EINVAL);
 	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 20, .probes = 3 }), -EINVAL);
 	blm_close(a), blm_close(b), blm_close(c);
@@ -346,7 +346,7 @@ END_TEST
 START_TEST(a_table_has_two_cells_for_each_of_a_keys_at_least)
 {
 	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "iblt", .cells = IBLT_PROBES }), -EINVAL);
-	ck_assert_msg(strstr(blm_why(), "from 8 on") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "from 8 on") != NULL, "%s", blm_error_message());
 }
 END_TEST
 

@@ -25,11 +25,11 @@ static struct blm_filter *create(struct blm_params params)
 	struct blm_build *b;
 
 	if (!kind_takes_keys(blm_kind_by_name(params.kind))) {	/* of no keys */
-		ck_assert_msg(blm_build_begin(&b, NULL, a_path(), &params, NULL) == 0, "%s", blm_why());
-		ck_assert_msg(blm_build_finish(b, &f) == 0, "%s", blm_why());
+		ck_assert_msg(blm_build_begin(&b, NULL, a_path(), &params, NULL) == 0, "%s", blm_error_message());
+		ck_assert_msg(blm_build_finish(b, &f) == 0, "%s", blm_error_message());
 		return f;
 	}
-	ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0, "%s", blm_why());
+	ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0, "%s", blm_error_message());
 	return f;
 }
 
@@ -120,7 +120,7 @@ static int64_t fill(struct blm_filter *f, uint64_t from, uint64_t to)
 	struct blm_key *keys = keys_from(f, from, to);
 	int64_t changed = blm_add_many(f, keys, to - from, NULL);
 
-	ck_assert_msg(changed >= 0, "%s", blm_why());
+	ck_assert_msg(changed >= 0, "%s", blm_error_message());
 	free(keys);
 	return changed;
 }
@@ -163,7 +163,7 @@ static struct blm_filter *twin(const struct blm_filter *f)
 {
 	struct blm_filter *t;
 
-	ck_assert_msg(blm_template(&t, NULL, a_path(), f, 0) == 0, "%s", blm_why());
+	ck_assert_msg(blm_template(&t, NULL, a_path(), f, 0) == 0, "%s", blm_error_message());
 	return t;
 }
 
@@ -171,7 +171,7 @@ static struct blm_filter *reopen(const struct blm_filter *f, bool write)
 {
 	struct blm_filter *again;
 
-	ck_assert_msg(blm_open(&again, NULL, f->place.display, write) == 0, "%s", blm_why());
+	ck_assert_msg(blm_open(&again, NULL, f->place.display, write) == 0, "%s", blm_error_message());
 	return again;
 }
 
@@ -418,7 +418,7 @@ static uint64_t take_out(struct blm_filter *f, uint64_t from, uint64_t to)
 	struct blm_key *keys = keys_from(f, from, to);
 	int64_t gone = blm_remove_many(f, keys, to - from, NULL);
 
-	ck_assert_msg(gone >= 0, "%s", blm_why());
+	ck_assert_msg(gone >= 0, "%s", blm_error_message());
 	free(keys);
 	return (uint64_t)gone;
 }
@@ -503,7 +503,7 @@ static uint64_t value_for(uint64_t i)
 static void put_range(struct blm_filter *f, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++)
-		ck_assert_msg(blm_put(f, &i, 8, value_for(i)) >= 0, "%s", blm_why());
+		ck_assert_msg(blm_put(f, &i, 8, value_for(i)) >= 0, "%s", blm_error_message());
 }
 
 START_TEST(every_key_that_was_put_has_a_value_and_others_at_the_filters_rate)
@@ -901,11 +901,11 @@ static struct blm_filter *make_shaped(const struct blm_kind *kind, const struct 
 
 static void refused(const struct blm_filter *a, const struct blm_filter *b, int r, const struct difference *d)
 {
-	const char *why = blm_why();
+	const char *why = blm_error_message();
 
 	ck_assert_int_eq(r, -EMEDIUMTYPE);
 	why = strstr(why, d->field);
-	ck_assert_msg(why && strstr(why, d->a) && strstr(why, d->b), "%s %s %s is not in: %s", d->field, d->a, d->b, blm_why());
+	ck_assert_msg(why && strstr(why, d->a) && strstr(why, d->b), "%s %s %s is not in: %s", d->field, d->a, d->b, blm_error_message());
 }
 
 START_TEST(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_named)
@@ -1252,7 +1252,7 @@ START_TEST(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys)
 			p.probes = info(large).probes;
 			small = create(p);
 			fill(large, 0, N), fill(small, 0, N);
-			ck_assert_msg(blm_fold(&folded, NULL, a_path(), large, factors[i], 0) == 0, "%s", blm_why());
+			ck_assert_msg(blm_fold(&folded, NULL, a_path(), large, factors[i], 0) == 0, "%s", blm_error_message());
 			same_data(folded, small);
 			ck_assert_uint_eq(info(folded).cells, info(small).cells);
 			ck_assert_uint_eq(info(folded).keys, info(large).keys);
@@ -1274,7 +1274,7 @@ START_TEST(a_folded_filter_of_few_keys_is_the_small_one_of_them)
 	p.probes = info(large).probes;
 	small = create(p);
 	fill(large, 0, 3), fill(small, 0, 3);
-	ck_assert_msg(blm_fold(&folded, NULL, a_path(), large, 2, 0) == 0, "%s", blm_why());
+	ck_assert_msg(blm_fold(&folded, NULL, a_path(), large, 2, 0) == 0, "%s", blm_error_message());
 	same_data(folded, small);
 	blm_close(large), blm_close(folded), blm_close(small);
 }
@@ -1310,7 +1310,7 @@ START_TEST(a_built_filter_is_the_one_that_keys_were_added_to)
 	struct blm_build *b;
 
 	fill(added, 0, 2 * N);
-	ck_assert_msg(blm_build_begin(&b, NULL, a_path(), &params, NULL) == 0, "%s", blm_why());
+	ck_assert_msg(blm_build_begin(&b, NULL, a_path(), &params, NULL) == 0, "%s", blm_error_message());
 	ck_assert_int_eq(blm_build_add_many(b, keys, 2 * N), 0);
 	ck_assert_int_eq(blm_build_finish(b, &built), 0);
 	same_data(built, added);

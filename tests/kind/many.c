@@ -48,7 +48,7 @@ static void fill_and_ask(struct blm_filter *f, uint64_t keys, int (*add)(struct 
 
 		full = r == -EXFULL;
 		if (r < 0 && !full)
-			ck_abort_msg("%s", blm_why());
+			ck_abort_msg("%s", blm_error_message());
 		if (i == keys / 10 || i == keys / 2)
 			many_says_what_each_says(f);
 	}

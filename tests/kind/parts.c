@@ -170,7 +170,7 @@ START_TEST(who_cannot_open_the_stages_that_came_since_is_told_so_when_it_syncs)
 		OK(blm_add(writer, &i, 8));
 	OK(unlink(f->place.display));
 	FAILS(blm_sync(f), -ENOENT);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "does not open as it is now"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "does not open as it is now"));
 	FAILS(blm_sync(writer), -ESTALE);	/* it has all stages open, and learns that the file is gone */
 	blm_close(f), blm_close(writer);
 }
@@ -472,10 +472,10 @@ START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_
 	header->constant.capacity = htole64(UINT64_C(1) << 40);
 	header->constant.check = blm_check_constant(&header->constant);
 	FAILS(blm_open(&again, NULL, f->place.display, true), -EBADMSG);
-	ck_assert_msg(strstr(blm_why(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_error_message());
 	blm_close(f);
 	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01 }), -EINVAL);
-	ck_assert_msg(strstr(blm_why(), "1048576 keys in 512 cells") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "1048576 keys in 512 cells") != NULL, "%s", blm_error_message());
 }
 END_TEST
 
@@ -729,7 +729,7 @@ START_TEST(filters_whose_parts_differ_in_size_do_not_combine)
 		blm_close(odd);
 		OK(blm_open(&odd, NULL, path, false));
 		FAILS(blm_same_template(f, odd), -EMEDIUMTYPE);
-		ck_assert_msg(strstr(blm_why(), "their parts 1 differ in size") != NULL, "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), "their parts 1 differ in size") != NULL, "%s", blm_error_message());
 		FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ f, odd }, 2, 0, NULL), -EMEDIUMTYPE);
 		blm_close(f), blm_close(g), blm_close(odd);
 	}

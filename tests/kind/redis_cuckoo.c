@@ -72,7 +72,7 @@ START_TEST(a_key_can_be_in_it_twice_as_often_as_a_bucket_has_cells_and_is_counte
 		ck_assert_uint_eq(value, i);
 	}
 	ck_assert_int_eq(blm_add(f, "key", 3), -EXFULL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "this key is in it as often as"));	/* no room was searched for */
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "this key is in it as often as"));	/* no room was searched for */
 	ck_assert_int_eq(blm_claim(f, "key", 3), 0);
 	for (uint64_t i = most; i; i--) {
 		OK(blm_get(f, "key", 3, &value));

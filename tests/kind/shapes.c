@@ -67,8 +67,8 @@ static unsigned each_shape(const struct blm_kind *kind, void (*ask)(const struct
 				continue;
 			r = kind->plan(&made, &p);
 			if (r < 0) {
-				ck_assert_msg(r == -EINVAL || r == -EFBIG || r == -EOPNOTSUPP, "%s: %d, %s", kind->name, r, blm_why());
-				ck_assert_msg(*blm_why() != '\0', "%s: no words", kind->name);
+				ck_assert_msg(r == -EINVAL || r == -EFBIG || r == -EOPNOTSUPP, "%s: %d, %s", kind->name, r, blm_error_message());
+				ck_assert_msg(*blm_error_message() != '\0', "%s: no words", kind->name);
 				continue;
 			}
 			count++;
@@ -141,7 +141,7 @@ static void doubles(const struct blm_kind *kind, const struct blm_shape *s)
 		is_taken_from_a_file(kind, &next);
 		now = next;
 	}
-	ck_assert_str_ne(blm_why(), "");
+	ck_assert_str_ne(blm_error_message(), "");
 }
 
 START_TEST(a_filter_that_doubles_does_so_until_it_says_that_it_cannot)

@@ -479,8 +479,8 @@ START_TEST(a_file_with_a_slot_more_or_less_than_its_window_has_is_refused)
 		store_release(&header->live.parts.word, (uint64_t)((int)view->parts + more));
 		blm_close(f);
 		FAILS(blm_open(&f, NULL, path, false), -EBADMSG);
-		ck_assert_msg(strstr(blm_why(), more > 0 ? "part 6: such a window filter has none" : "5 parts; such a window filter has 6") != NULL, "%s",
-			      blm_why());
+		ck_assert_msg(strstr(blm_error_message(), more > 0 ? "part 6: such a window filter has none" : "5 parts; such a window filter has 6") != NULL, "%s",
+			      blm_error_message());
 	}
 }
 END_TEST
@@ -491,7 +491,7 @@ START_TEST(a_slot_lasts_a_millisecond_at_least)
 	struct blm_filter *f;
 
 	FAILS(blm_create(&f, NULL, NULL, &p), -EINVAL);
-	ck_assert_str_eq(blm_why(), "a span of 0.003 seconds in 4 slots: a slot lasts at least a millisecond");
+	ck_assert_str_eq(blm_error_message(), "a span of 0.003 seconds in 4 slots: a slot lasts at least a millisecond");
 	p.options = "slots=4,span=0.004";
 	OK(blm_create(&f, NULL, NULL, &p));
 	blm_close(f);

@@ -25,7 +25,7 @@ static void must(int64_t r)
 {
 	if (r >= 0)
 		return;
-	printf("%s %s\n", error_name((int)r), blm_why());
+	printf("%s %s\n", error_name((int)r), blm_error_message());
 	exit(0);
 }
 

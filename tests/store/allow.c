@@ -311,7 +311,7 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 	FAILS(blm_claim_many(b->f, keys, GIVEN, bits), -EXFULL);
 	ck_assert_uint_eq(bits[0] & 1, 0);
 	FAILS(blm_claim_many(b->f, b->wrong, LISTED, bits), -EXFULL);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "is full"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "is full"));
 	for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++)
 		ck_assert_uint_eq(bits[i], 0);
 	ck_assert_int_eq(listed(b->f), LISTED);

@@ -34,8 +34,8 @@ static void is_refused(const char *path, int err)
 	for (int write = 0; write < 2; write++) {
 		int r = blm_open(&f, NULL, path, write);
 
-		ck_assert_msg(r < 0 && (r == err || (!err && (r == -EBADMSG || r == -EPROTONOSUPPORT))), "%d, not %d: %s", r, err, blm_why());
-		ck_assert_ptr_nonnull(strstr(blm_why(), path));
+		ck_assert_msg(r < 0 && (r == err || (!err && (r == -EBADMSG || r == -EPROTONOSUPPORT))), "%d, not %d: %s", r, err, blm_error_message());
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
 	}
 }
 
@@ -204,7 +204,7 @@ START_TEST(a_file_that_says_that_it_has_no_parts_or_too_many_is_refused)
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		write_word("a.blm", offsetof(struct blm_header, live.parts.word), numbers[i]);
 		FAILS(blm_open(&f, NULL, "a.blm", false), -EBADMSG);
-		ck_assert_msg(strstr(blm_why(), "parts"), "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), "parts"), "%s", blm_error_message());
 	}
 	write_word("a.blm", offsetof(struct blm_header, live.parts.word), 1);
 	OK(blm_open(&f, NULL, "a.blm", false));

@@ -185,7 +185,7 @@ static void finds_nothing(const char *path)
 {
 	int r = verify(path, false);
 
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 }
 
 static void finds_block(const char *path, uint64_t block)
@@ -301,7 +301,7 @@ START_TEST(a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired)
 	FAILS(blm_sync(f), -EUCLEAN);
 	snprintf(where, sizeof(where), "a.blm: synced, but part 0, block 0, bytes %llu to %llu lost", (unsigned long long)i.at,
 		 (unsigned long long)end_of(&i, 0) - 1);
-	ck_assert_msg(strstr(blm_why(), where), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), where), "%s", blm_error_message());
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.lost_blocks, 1);
 	FAILS(blm_sync(f), -EUCLEAN);
@@ -403,8 +403,8 @@ START_TEST(nothing_is_made_of_a_damaged_filter_until_it_is_repaired)
 	}
 	OK(blm_open(&f, NULL, "a.blm", true));
 	FAILS(uses[_i % USES](f, store), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "a.blm: part 0, block"));
-	ck_assert_ptr_nonnull(strstr(blm_why(), "blm_verify()"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a.blm: part 0, block"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_verify()"));
 	FAILS(access("b.blm", F_OK), -1);
 	ck_assert_int_eq(verify("a.blm", true), 0);
 	OK(uses[_i % USES](f, store));
@@ -882,7 +882,7 @@ START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
 	add_range(f, 100, 20000);
 	failing = _i;
 	FAILS(blm_sync(f), -EIO);
-	ck_assert_msg(strstr(blm_why(), "a.blm") && strstr(blm_why(), "writing it back failed"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "a.blm") && strstr(blm_error_message(), "writing it back failed"), "%s", blm_error_message());
 	ck_assert_int_eq(failing, 0);
 	for (int handle = 0; handle < 2; handle++) {
 		after = info_of(handle ? other : f);
@@ -993,7 +993,7 @@ START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
 	add_range(f, 0, 100);
 	failing = 3;
 	FAILS(blm_sync(f), -EIO);
-	ck_assert_msg(strstr(blm_why(), "second image"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "second image"), "%s", blm_error_message());
 	ck_assert(info_of(f).suspect);
 	ck_assert_uint_eq(info_of(f).suspect_epoch, info_of(f).epoch);
 	OK(blm_sync(other));
@@ -1271,7 +1271,7 @@ START_TEST(what_was_replaced_says_so_also_where_its_replacer_failed_then)
 	fd = open("a.blm", O_RDONLY);
 	folder_failing = 1;
 	FAILS(blm_clear(f), -EIO);
-	ck_assert_msg(strstr(blm_why(), "in place"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "in place"), "%s", blm_error_message());
 	ck_assert_int_eq(pread(fd, &state, sizeof(state), offsetof(struct blm_header, live) + offsetof(struct blm_live, state)), sizeof(state));
 	ck_assert_uint_eq(le64toh(state) & 0xff, BLM_REPLACED);
 	ck_assert(!has_range(f, 0, 10));
@@ -1288,7 +1288,7 @@ START_TEST(a_sync_of_a_file_that_was_cut_fails)
 	add_range(f, 0, 100);
 	ck_assert_int_eq(truncate("a.blm", (off_t)info_of(f).bytes - 4096), 0);
 	FAILS(blm_sync(f), -EIO);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "a.blm"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a.blm"));
 	blm_close(f);
 }
 END_TEST

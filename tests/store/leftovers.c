@@ -65,7 +65,7 @@ static void tells(unsigned flags, int findings, const char *words)
 {
 	int r = verify(flags);
 
-	ck_assert_msg(r == findings, "%d, not %d: %s%s", r, findings, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(r == findings, "%d, not %d: %s%s", r, findings, said, r < 0 ? blm_error_message() : "");
 	ck_assert_msg(!words || strstr(said, words), "not \"%s\": %s", words, said);
 }
 
@@ -411,7 +411,7 @@ START_TEST(a_file_that_is_another_filters_is_not_opened_as_this_one)
 	path_of(store, "b", other);
 	copy_file(other, path);
 	FAILS(blm_open(&f, store, "a", false), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "another filter's"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another filter's"));
 	ck_assert(holds(store, "b", "b"));
 	blm_store_close(store);
 }
@@ -617,9 +617,9 @@ START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 	make(&f, NULL, NULL);
 	OK(truncate(path, 20480));
 	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "drop it"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it"));
 	FAILS(blm_rebuild(store, "a", &(struct blm_params){ .capacity = 100 }, NULL, NULL), -ENODATA);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "drop it, or remove the file, and make it anew"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it, or remove the file, and make it anew"));
 	OK(blm_create(NULL, store, "keyed", &keyed));
 	ck_assert_int_eq(files_in("s/keys", key), 1);
 	OK(rename(key, "kept"));
@@ -705,7 +705,7 @@ START_TEST(a_filter_whose_record_is_damaged_is_not_dropped_before_that_is_mended
 	put_raw("a", "no record", 9);
 	store = open_store(0);
 	FAILS(blm_store_drop(store, "a"), -EUCLEAN);
-	ck_assert_msg(strstr(blm_why(), "blm_store_verify()") != NULL, "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "blm_store_verify()") != NULL, "%s", blm_error_message());
 	blm_store_close(store);
 	tells(BLM_VERIFY_REPAIR, 0, "a filter with 1 keys that the catalog does not know (repaired)");
 	store = open_store(0);

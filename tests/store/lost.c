@@ -74,10 +74,10 @@ START_TEST(a_deleted_file_is_stale_after_its_data_is_written)
 	ck_assert_int_eq(unlink(file_of(f[0])), 0);
 	ck_assert_int_eq(blm_add(f[0], "new", 3), 1);
 	FAILS(blm_status(f[0]), -ESTALE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "deleted"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "deleted"));
 	FAILS(blm_status(f[1]), -ESTALE);
 	FAILS(blm_sync(f[0]), -ESTALE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "deleted"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "deleted"));
 	ck_assert_uint_gt(synced_epoch(fd), before);
 	ck_assert(has(f[1], "old") && has(f[1], "new"));
 	close(fd);
@@ -94,7 +94,7 @@ START_TEST(a_copy_put_over_an_open_file_makes_it_stale)
 	put_copy_over(file_of(f[0]));
 	ck_assert_int_eq(blm_add(f[0], "new", 3), 1);
 	FAILS(blm_sync(f[0]), -ESTALE);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "another file"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another file"));
 	FAILS(blm_status(f[0]), -ESTALE);
 	FAILS(blm_status(f[1]), -ESTALE);
 	OK(blm_open(&again, store, "a", true));
@@ -229,7 +229,7 @@ START_TEST(a_filter_that_the_library_replaces_is_not_lost)
 		OK(blm_store_drop(store, "b"));
 		FAILS(blm_sync(f[0]), -ESTALE);
 		FAILS(blm_status(f[0]), -ESTALE);
-		ck_assert_ptr_nonnull(strstr(blm_why(), "dropped"));
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "dropped"));
 	}
 	close_two(f, store);
 }

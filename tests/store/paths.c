@@ -247,7 +247,7 @@ static int make_without_room(int unused)
 	MUST(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) == 0);
 	MUST(files_in(".", NULL) == 0);
 	MUST(mkdir("a", 0755) == 0);
-	MUST(blm_create(&f, NULL, "a", &params) == -EEXIST && strstr(blm_why(), "exists already"));
+	MUST(blm_create(&f, NULL, "a", &params) == -EEXIST && strstr(blm_error_message(), "exists already"));
 	MUST(files_in(".", NULL) == 1);
 	return 0;
 }
@@ -296,7 +296,7 @@ START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(chmod(key, open_to_all[i]), 0);
 		FAILS(blm_open(&f, store, "a", false), -EKEYREJECTED);
-		ck_assert(strstr(blm_why(), key + (_i ? 6 : 0)) && strstr(blm_why(), "chmod 600"));
+		ck_assert(strstr(blm_error_message(), key + (_i ? 6 : 0)) && strstr(blm_error_message(), "chmod 600"));
 		OK(blm_open_keyed(&f, store, "a", false, two));
 		blm_close(f);
 	}
@@ -328,7 +328,7 @@ START_TEST(a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_i
 	ck_assert_int_eq(chmod(found.gl_pathv[0], 0666), 0);
 	for (int write = 0; write < 2; write++) {
 		FAILS(blm_open(&f, store, "a", write), -EPERM);
-		ck_assert(strstr(blm_why(), "BLM_STORE_ANYONE") && strstr(blm_why(), "mode 666"));
+		ck_assert(strstr(blm_error_message(), "BLM_STORE_ANYONE") && strstr(blm_error_message(), "mode 666"));
 	}
 	blm_store_close(store);
 	OK(blm_store_open(&store, "store", BLM_STORE_ANYONE));

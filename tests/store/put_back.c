@@ -44,7 +44,7 @@ static void all_is_well(void)
 {
 	int r = verify(false);
 
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 }
 
 /* Three filters, each with its name as a key; of one template, or each of another. */

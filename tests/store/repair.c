@@ -93,7 +93,7 @@ static void all_is_well(void)
 {
 	int r = verify(false);
 
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 }
 
 /* Every filter is under its name and holds its key. */
@@ -405,7 +405,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 	put_raw("filter-05", bytes, count);
 	store = open_store(0);
 	FAILS(blm_store_find(store, "filter-05", info), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "filter-05"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "filter-05"));
 	FAILS(blm_open(&f, store, "filter-05", false), -EUCLEAN);
 	FAILS(blm_create(&f, store, "filter-05", &(struct blm_params){ .capacity = 10 }), -EEXIST);
 	ck_assert(holds(store, "filter-04", "filter-04"));
@@ -437,7 +437,7 @@ START_TEST(a_record_without_its_file_is_told_of_and_taken_out)
 	path_of(store, "filter-05", path);
 	ck_assert_int_eq(unlink(path), 0);
 	FAILS(blm_open(&f, store, "filter-05", true), -EUCLEAN);
-	ck_assert_ptr_nonnull(strstr(blm_why(), path + strlen("s/")));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), path + strlen("s/")));
 	ck_assert_int_eq(verify(false), 1);
 	ck_assert_int_eq(verify(true), 0);
 	l = list_of(store);
@@ -786,7 +786,7 @@ START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 	for (int i = 0; i < WORKERS; i++)
 		pid[i] = spawn(work, i);
 	for (; alive; repairs++) {
-		ck_assert_msg(verify(true) >= 0, "%s", blm_why());
+		ck_assert_msg(verify(true) >= 0, "%s", blm_error_message());
 		while (alive && waitpid(-1, &status, WNOHANG) > 0) {
 			ck_assert_int_eq(status, 0);
 			alive--;

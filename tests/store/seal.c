@@ -38,7 +38,7 @@ static void refuses_all_changes(struct blm_filter *f)
 	FAILS(blm_data_unite(f, 0, data, sizeof(data)), -EROFS);
 	FAILS(blm_clear(f), -EROFS);
 	FAILS(blm_seal(f), -EROFS);
-	ck_assert_ptr_nonnull(strstr(blm_why(), "sealed"));
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "sealed"));
 	OK(blm_sync(f));
 	ck_assert(has(f, "old") && !has(f, "new"));
 	blm_close(like);
@@ -213,7 +213,7 @@ START_TEST(sealing_takes_what_it_finds_also_where_others_rebuild_in_between)
 		pid = spawn(rebuild_for_ever, 0);
 		usleep((useconds_t)random() % 5000);
 		r = blm_seal(f);
-		ck_assert_msg(r == 0 || r == -ENOENT, "%d: %s", r, blm_why());
+		ck_assert_msg(r == 0 || r == -ENOENT, "%d: %s", r, blm_error_message());
 		kill(pid, SIGKILL);
 		join(pid);
 		ck_assert_int_eq(blm_verify(NULL, "a.blm", true, NULL, NULL), 0);

@@ -60,7 +60,7 @@ static void is_refused(struct blm_store *store, const char *name, int err)
 	FAILS(blm_store_rename(store, "good", name), err);
 	FAILS(blm_store_rename(store, name, "better"), err);
 	FAILS(blm_store_label(store, name, "a", "b"), err);
-	ck_assert_msg(!strpbrk(blm_why(), "\n\033\177"), "the words are not one plain line");
+	ck_assert_msg(!strpbrk(blm_error_message(), "\n\033\177"), "the words are not one plain line");
 	free(info);
 }
 
@@ -819,7 +819,7 @@ START_TEST(waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder)
 	ck_assert_double_ge(now() - begin, 4.9);
 	snprintf(pid_text, sizeof(pid_text), " %d ", (int)pid);
 	if (access("/proc/locks", R_OK) == 0)
-		ck_assert_msg(strstr(blm_why(), pid_text), "%s", blm_why());
+		ck_assert_msg(strstr(blm_error_message(), pid_text), "%s", blm_error_message());
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
 	OK(blm_store_label(store, "a", "k", "v"));	/* a dead holder holds nothing */
@@ -932,7 +932,7 @@ START_TEST(filters_with_different_keys_do_not_combine)
 	params.secret = wrong;
 	OK(blm_create(&b, NULL, "b.blm", &params));
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
-	ck_assert_msg(strstr(blm_why(), "key"), "%s", blm_why());
+	ck_assert_msg(strstr(blm_error_message(), "key"), "%s", blm_error_message());
 	FAILS(blm_combine(&both, NULL, "both.blm", BLM_UNION, (const struct blm_filter *const[]){ a, b }, 2, 0, NULL), -EMEDIUMTYPE);
 	FAILS(blm_combine_into(a, BLM_INTERSECT, (const struct blm_filter *const[]){ b }, 1, 0, NULL), -EMEDIUMTYPE);
 	ck_assert_int_eq(access("both.blm", F_OK), -1);

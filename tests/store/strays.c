@@ -26,9 +26,9 @@ static void repair(void)
 {
 	int r = verify(BLM_VERIFY_REPAIR);
 
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 	r = verify(0);
-	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_why() : "");
+	ck_assert_msg(r == 0, "%d: %s%s", r, said, r < 0 ? blm_error_message() : "");
 }
 
 static void set_word(const char *path, size_t at, uint64_t value)
@@ -400,7 +400,7 @@ START_TEST(a_catalog_made_anew_beside_processes_at_work_takes_nothing_from_them)
 	for (int i = 0; i < WORKERS; i++)
 		spawn(work, i);
 	for (; alive; made++) {
-		ck_assert_msg(verify(BLM_VERIFY_REPAIR | BLM_VERIFY_DISTRUST) >= 0, "%s", blm_why());
+		ck_assert_msg(verify(BLM_VERIFY_REPAIR | BLM_VERIFY_DISTRUST) >= 0, "%s", blm_error_message());
 		usleep(2000);		/* for those who wait for the catalog */
 		while (alive && waitpid(-1, &status, WNOHANG) > 0) {
 			ck_assert_int_eq(status, 0);

@@ -32,20 +32,20 @@ static inline bool is_share(void)
 /* In a child process, where Check's assertions would not be heard. */
 #define MUST(x) do { \
 	if (!(x)) { \
-		fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, blm_why()); \
+		fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #x, blm_error_message()); \
 		_exit(99); \
 	} \
 } while (0)
 
 #define OK(call) do { \
 	int ok_ = (int)(call); \
-	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_why()); \
+	ck_assert_msg(ok_ >= 0, "%s: %d, %s", #call, ok_, blm_error_message()); \
 } while (0)
 
 #define FAILS(call, err) do { \
 	int fails_ = (int)(call); \
-	ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), blm_why()); \
-	ck_assert_msg(*blm_why() != '\0', "%s: no words", #call); \
+	ck_assert_msg(fails_ == (err), "%s: %d, not %d: %s", #call, fails_, (err), blm_error_message()); \
+	ck_assert_msg(*blm_error_message() != '\0', "%s: no words", #call); \
 } while (0)
 
 enum { SIGNALLED = 1000 };

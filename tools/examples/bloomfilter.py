@@ -37,7 +37,7 @@ of_values = {getattr(errno, 'E' + name) for name in ('INVAL OPNOTSUPP MEDIUMTYPE
 
 def checked(result, function, args):
 	if result < 0:
-		why = os.fsdecode(lib.blm_why())
+		why = os.fsdecode(lib.blm_error_message())
 		raise ValueError(why) if -result in of_values else OSError(-result, why)
 	return result
 
@@ -45,7 +45,7 @@ lib = ctypes.CDLL(os.environ.get('BLOOMERY_LIBRARY', 'libbloomery.so.0'))
 for name, types in takes.items():
 	function = getattr(lib, 'blm_' + name)
 	function.argtypes, function.errcheck = types, checked
-lib.blm_contains.restype, lib.blm_why.restype = b, s
+lib.blm_contains.restype, lib.blm_error_message.restype = b, s
 
 # ---- Python's values as C takes them ----
 def text(value):	# a path or a name; None is NULL

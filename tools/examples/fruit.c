@@ -28,7 +28,7 @@ static const char mike[] =
 static int must(int r)
 {
 	if (r < 0) {
-		fprintf(stderr, "fruit: %s: %s\n", blm_strerror(r), blm_why());
+		fprintf(stderr, "fruit: %s: %s\n", blm_strerror(r), blm_error_message());
 		exit(1);
 	}
 	return r;

@@ -24,7 +24,7 @@ struct state {
 static int must(int r)
 {
 	if (r < 0) {
-		fprintf(stderr, "puzzle: %s: %s\n", blm_strerror(r), blm_why());
+		fprintf(stderr, "puzzle: %s: %s\n", blm_strerror(r), blm_error_message());
 		exit(1);
 	}
 	return r;

@@ -129,7 +129,7 @@ static void fail(struct work *work, int err)
 {
 	pthread_mutex_lock(&work->mutex);
 	if (!work->failed)
-		snprintf(work->why, sizeof(work->why), "%s", blm_why());
+		snprintf(work->why, sizeof(work->why), "%s", blm_error_message());
 	work->failed = err;
 	pthread_mutex_unlock(&work->mutex);
 }
