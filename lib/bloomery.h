@@ -513,7 +513,7 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
 
 /**
- * blm_allow_many(), blm_disallow_many() - keys that a filter takes for its own by mistake, on a list or off it
+ * blm_allowlist_add(), blm_allowlist_remove() - keys that a filter takes for its own by mistake, on a list or off it
  *
  * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a rename keeps it, and what comes in the filter's
  * place (by blm_clear(), blm_seal(), blm_rebuild(), a build or an update, blm_store_publish(), ...) takes it over in the same step, less all
@@ -534,24 +534,24 @@ enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
  *   -ENOENT, -EBUSY, -EUCLEAN, ...  as looking up a name; some keys may be on, or off
  * Threads, processes: any number. Putting on waits for claims that are under way, and holds off claims and replacements.
  */
-BLM_API int64_t blm_allow_many(struct blm_filter *f, const struct blm_key *keys, size_t count);
-BLM_API int64_t blm_disallow_many(struct blm_filter *f, const struct blm_key *keys, size_t count);
+BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count);
+BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys, size_t count);
 
 /**
- * blm_spare_allowed() - after blm_contains_many(): clear the bits of keys that are on the filter's list
+ * blm_allowlist_filter() - after blm_contains_many(): clear the bits of keys that are on the filter's list
  *
  * Ask the filter first. A filter of no store has no list. What is damaged is not honoured.
  * Return: how many bits were cleared, or a negative errno, as looking up a name; some may be cleared then.
  */
-BLM_API int64_t blm_spare_allowed(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits);
+BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits);
 
 /**
- * blm_allowed() - every key on the filter's list, in no order that means anything
+ * blm_allowlist_list() - every key on the filter's list, in no order that means anything
  *
  * each() may do anything but close the filter or its store; a negative return ends it. One look-up each, so changes meanwhile may show.
  * Return: how many, what each() returned, or a negative errno.
  */
-BLM_API int64_t blm_allowed(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context);
+BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context);
 
 /**
  * blm_contains_fixed(), blm_add_fixed(), blm_claim_fixed() - as the _many forms, for keys of one length

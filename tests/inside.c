@@ -295,22 +295,22 @@ static int64_t refused(int64_t r);
 
 static int64_t allow(struct blm_filter *f)
 {
-	return refused(blm_allow_many(f, &key, 1));
+	return refused(blm_allowlist_add(f, &key, 1));
 }
 
 static int64_t disallow(struct blm_filter *f)
 {
-	return refused(blm_disallow_many(f, &key, 1));
+	return refused(blm_allowlist_remove(f, &key, 1));
 }
 
 static int64_t spare(struct blm_filter *f)
 {
-	return blm_spare_allowed(f, &key, 1, &(uint64_t){ 1 });
+	return blm_allowlist_filter(f, &key, 1, &(uint64_t){ 1 });
 }
 
 static int64_t list_allowed(struct blm_filter *f)
 {
-	return refused(blm_allowed(f, NULL, NULL));
+	return refused(blm_allowlist_list(f, NULL, NULL));
 }
 
 static int64_t hash_one(struct blm_filter *f)

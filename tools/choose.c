@@ -9,7 +9,7 @@ static int ask(struct batch *batch, void *context)
 {
 	const struct choice *choice = context;
 	uint64_t yes = (uint64_t)blm_contains_many(choice->f, batch->keys, batch->count, batch->bits);
-	int64_t spared = yes ? blm_spare_allowed(choice->f, batch->keys, batch->count, batch->bits) : 0;
+	int64_t spared = yes ? blm_allowlist_filter(choice->f, batch->keys, batch->count, batch->bits) : 0;
 
 	if (spared < 0)
 		return fail(spared);

@@ -45,7 +45,7 @@ static int print_key(void *context, const struct blm_key *key)
 
 static int list(struct job *job)
 {
-	int64_t r = blm_allowed(job->f, print_key, job);
+	int64_t r = blm_allowlist_list(job->f, print_key, job);
 
 	if (job->code != DONE)
 		return job->code;
@@ -59,9 +59,9 @@ static int run(int count, char **operands)
 	int code;
 
 	if (!strcmp(operands[0], "add"))
-		job.change = blm_allow_many;
+		job.change = blm_allowlist_add;
 	else if (!strcmp(operands[0], "remove"))
-		job.change = blm_disallow_many;
+		job.change = blm_allowlist_remove;
 	else if (!lists)
 		return misuse("allow: '%s' is none of add, remove and list; see 'bloomery help allow'", operands[0]);
 	if (lists && given_keys.count)

@@ -53,7 +53,7 @@ static int hash_and_ask(struct batch *batch, void *context)
 		r = blm_contains_hashes(job->f, batch->hash_id, batch->hashes, batch->count, batch->bits);
 	if (r < 0)
 		blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
-	r = blm_spare_allowed(job->f, batch->keys, batch->count, batch->bits);	/* those are to be claimed */
+	r = blm_allowlist_filter(job->f, batch->keys, batch->count, batch->bits);	/* those are to be claimed */
 	if (r < 0)
 		return fail(r);
 	batch_drop(batch);

@@ -13,7 +13,7 @@ static const struct { const char *library, *program; } terms[] = {
 	{ "BLM_STORE_ANYONE", "--anyone" },
 	{ "BLM_VERIFY_ANYONE", "--anyone" },
 	{ "blm_add_many()", "`bloomery add`" },
-	{ "blm_allow_many()", "`bloomery allow`" },
+	{ "blm_allowlist_add()", "`bloomery allow`" },
 	{ "blm_bank_begin()", "`bloomery bank`" },
 	{ "blm_bank_open()", "`bloomery which`, `similar`, `verify` or `bank --list`" },
 	{ "blm_build_begin()", "`bloomery build`" },

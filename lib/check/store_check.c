@@ -443,7 +443,7 @@ static int without_catalog(struct repair *r, const char *why)
 		err = make_anew(catalog, r);
 	if (err == 0)
 		blm_found(r->to, catalog, r->repair, "%s%s", why, r->repair
-			  ? " - made anew from the filters' files, without lists of false positives (blm_allow_many()), which only it had" : "");
+			  ? " - made anew from the filters' files, without lists of false positives (blm_allowlist_add()), which only it had" : "");
 	if (lock.fd >= 0)
 		blm_catalog_unlock(&lock);
 	blm_catalog_lock_close(&lock);

@@ -37,7 +37,7 @@ static int64_t put(struct blm_filter *f, struct blm_view *view, const struct blm
 	return r < 0 ? r : all;
 }
 
-BLM_API int64_t blm_allow_many(struct blm_filter *f, const struct blm_key *keys, size_t count)
+BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	BLM_INSIDE;
 	struct blm_view *view;
@@ -59,7 +59,7 @@ BLM_API int64_t blm_allow_many(struct blm_filter *f, const struct blm_key *keys,
 }
 
 /* Under the lock: a list that goes over to another file meanwhile would keep them. */
-BLM_API int64_t blm_disallow_many(struct blm_filter *f, const struct blm_key *keys, size_t count)
+BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	BLM_INSIDE;
 	struct blm_view *view;
@@ -76,7 +76,7 @@ BLM_API int64_t blm_disallow_many(struct blm_filter *f, const struct blm_key *ke
 	return r;
 }
 
-BLM_API int64_t blm_spare_allowed(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits)
+BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
@@ -103,7 +103,7 @@ BLM_API int64_t blm_spare_allowed(const struct blm_filter *f, const struct blm_k
 	return all;
 }
 
-BLM_API int64_t blm_allowed(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context)
+BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);

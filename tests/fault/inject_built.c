@@ -192,7 +192,7 @@ static void as_listed_golomb(struct world *w)
 
 	as_golomb(w);
 	FIXTURE(blm_open(&f, w->store, "a", true));
-	FIXTURE(blm_allow_many(f, &(struct blm_key){ "key 1", 5 }, 1));
+	FIXTURE(blm_allowlist_add(f, &(struct blm_key){ "key 1", 5 }, 1));
 	blm_close(f);
 }
 

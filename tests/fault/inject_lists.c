@@ -16,7 +16,7 @@ static int allow(struct world *w)
 	char text[COMMON][16];
 	struct blm_key keys[COMMON];
 
-	return (int)blm_allow_many(w->f, keys, first_keys(text, keys));
+	return (int)blm_allowlist_add(w->f, keys, first_keys(text, keys));
 }
 
 static void allow_before(struct world *w)
@@ -29,7 +29,7 @@ static int disallow(struct world *w)
 	char text[COMMON][16];
 	struct blm_key keys[COMMON];
 
-	return (int)blm_disallow_many(w->f, keys, first_keys(text, keys));
+	return (int)blm_allowlist_remove(w->f, keys, first_keys(text, keys));
 }
 
 static int claim_listed(struct world *w)
@@ -57,11 +57,11 @@ static int spare_and_list(struct world *w)
 	int n = 0;
 
 	if (r >= 0)
-		r = blm_spare_allowed(w->f, keys, count, bits);
+		r = blm_allowlist_filter(w->f, keys, count, bits);
 	if (r >= 0 && r != COMMON)
 		return -EILSEQ;
 	if (r >= 0)
-		r = blm_allowed(w->f, count_key, &n);
+		r = blm_allowlist_list(w->f, count_key, &n);
 	return r < 0 ? (int)r : n == COMMON ? 0 : -EILSEQ;
 }
 
@@ -80,7 +80,7 @@ static int allow_many(struct world *w)
 	char text[300][16];
 	struct blm_key keys[300];
 
-	return (int)blm_allow_many(w->f, keys, all_keys(text, keys));
+	return (int)blm_allowlist_add(w->f, keys, all_keys(text, keys));
 }
 
 static void add_second_before(struct world *w)

@@ -53,7 +53,7 @@ static void end(struct blacklist *b)
 static int64_t found_of(const struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	uint64_t bits[(LISTED + 63) / 64];
-	int64_t yes = blm_contains_many(f, keys, count, bits), spared = blm_spare_allowed(f, keys, count, bits);
+	int64_t yes = blm_contains_many(f, keys, count, bits), spared = blm_allowlist_filter(f, keys, count, bits);
 
 	OK(spared);
 	return yes - spared;
@@ -69,7 +69,7 @@ static int listed(const struct blm_filter *f)
 {
 	int count = 0;
 
-	ck_assert_int_eq(blm_allowed(f, count_one, &count), count);
+	ck_assert_int_eq(blm_allowlist_list(f, count_one, &count), count);
 	return count;
 }
 
@@ -78,15 +78,15 @@ START_TEST(listed_keys_are_spared_and_the_filters_own_are_not)
 	struct blacklist *b = begin("classic");
 
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), 0);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), 0);
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
 	ck_assert_int_eq(listed(b->f), LISTED);
 	for (int i = 0; i < GIVEN; i++)
 		ck_assert_int_eq(found_of(b->f, &(struct blm_key){ &i, sizeof(i) }, 1), 1);
-	ck_assert_int_eq(blm_disallow_many(b->f, b->wrong, 50), 50);
+	ck_assert_int_eq(blm_allowlist_remove(b->f, b->wrong, 50), 50);
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 50);
-	ck_assert_int_eq(blm_disallow_many(b->f, b->wrong, LISTED), LISTED - 50);
+	ck_assert_int_eq(blm_allowlist_remove(b->f, b->wrong, LISTED), LISTED - 50);
 	ck_assert_int_eq(listed(b->f), 0);
 	end(b);
 }
@@ -98,7 +98,7 @@ START_TEST(a_key_that_the_filter_denies_is_not_listed)
 	struct blm_filter *empty;
 
 	make(&empty, b->store, "empty");
-	ck_assert_int_eq(blm_allow_many(empty, b->wrong, LISTED), 0);
+	ck_assert_int_eq(blm_allowlist_add(empty, b->wrong, LISTED), 0);
 	ck_assert_int_eq(listed(empty), 0);
 	blm_close(empty);
 	end(b);
@@ -117,12 +117,12 @@ START_TEST(what_gives_no_key_leaves_the_list_as_it_is)
 	char text[GIVEN][16];
 	int first = 0;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_remove(b->f, &first, sizeof(first)), 1);
 	for (int i = 0; i < GIVEN; i++)
 		others[i] = (struct blm_key){ text[i], (size_t)snprintf(text[i], sizeof(text[i]), "never%d", i) };
-	ck_assert_int_eq(blm_disallow_many(b->f, others, GIVEN), 0);
-	ck_assert_int_eq(blm_allowed(b->f, stop, NULL), -ECANCELED);
+	ck_assert_int_eq(blm_allowlist_remove(b->f, others, GIVEN), 0);
+	ck_assert_int_eq(blm_allowlist_list(b->f, stop, NULL), -ECANCELED);
 	ck_assert_int_eq(listed(b->f), LISTED);
 	end(b);
 }
@@ -138,7 +138,7 @@ START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
 
 	OK(blm_open(&before, b->store, "list", true));
 	OK(blm_add(before, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));	/* it has asked, and there was no list */
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(found_of(before, b->wrong, LISTED), 0);
 	ck_assert_int_eq(blm_add(before, b->wrong[0].bytes, b->wrong[0].len), 1);
 	ck_assert_int_eq(found_of(b->f, b->wrong, 1), 1);
@@ -158,7 +158,7 @@ START_TEST(listed_keys_far_behind_in_a_call_are_given_too)
 	uint64_t bits[(2 * BLM_BATCH + LISTED + 63) / 64];
 	const int own = 7;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	for (int i = 0; i < 2 * BLM_BATCH; i++)
 		keys[i] = (struct blm_key){ &own, sizeof(own) };
 	memcpy(keys + 2 * BLM_BATCH, b->wrong, sizeof(b->wrong));
@@ -190,7 +190,7 @@ START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 	_Atomic int *new = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[4];
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	for (int p = 0; p < 4; p++) {
 		pid[p] = fork();
 		if (pid[p] == 0) {
@@ -218,7 +218,7 @@ START_TEST(a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cel
 {
 	struct blacklist *b = begin_with(&(struct blm_params){ .kind = "classic", .hash = "murmur3-bip37", .capacity = 400, .rate = 0.3 });
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, NULL), LISTED);
 	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, NULL), 0);
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
@@ -233,7 +233,7 @@ START_TEST(a_listed_key_that_can_come_in_no_more_is_new_to_nobody)
 	struct blacklist *b = begin("removable");
 	uint64_t bits[(LISTED + 63) / 64];
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	for (int i = 0; i < GIVEN; i++)
 		OK(blm_remove(b->f, &i, sizeof(i)));
 	ck_assert_int_eq(blm_contains_many(b->f, b->wrong, LISTED, NULL), 0);
@@ -254,7 +254,7 @@ START_TEST(a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes)
 	uint64_t bits[2];
 	struct blm_info info;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	keys[0] = keys[1] = b->wrong[0];
 	memcpy(keys + 2, b->wrong, CLAIMED * sizeof(*keys));
 	ck_assert_int_eq(blm_claim_many(b->f, keys, CLAIMED + 2, bits), CLAIMED);
@@ -277,7 +277,7 @@ START_TEST(a_listed_key_is_not_taken_out)
 	uint64_t bits[(LISTED + 64) / 64];
 	struct blm_info info;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_remove(b->f, b->wrong[0].bytes, b->wrong[0].len), 0);
 	ck_assert_int_eq(blm_remove_many(b->f, b->wrong, LISTED, NULL), 0);
 	ck_assert_int_eq(given(b->f), GIVEN);
@@ -302,7 +302,7 @@ START_TEST(a_listed_key_for_which_there_is_no_room_stays_listed)
 	char text[GIVEN][16];
 	uint64_t bits[(GIVEN + 63) / 64];
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	for (int i = GIVEN, r = 0; r >= 0; i++)
 		r = blm_add(b->f, &i, sizeof(i));
 	keys[0] = b->wrong[0];
@@ -333,7 +333,7 @@ START_TEST(what_is_given_while_others_list_is_not_hidden)
 
 		MUST(blm_open(&mine, b->store, "list", true) == 0);
 		for (int i = 0; i < LISTED; i++)	/* each once */
-			MUST(blm_allow_many(mine, &b->wrong[i], 1) == 1);
+			MUST(blm_allowlist_add(mine, &b->wrong[i], 1) == 1);
 		_exit(0);
 	}
 	OK(blm_open(&f, b->store, "list", true));
@@ -357,7 +357,7 @@ START_TEST(a_union_takes_all_keys_off)
 
 	OK(blm_template(&more, NULL, NULL, b->f, 0));
 	OK(blm_add(more, b->wrong[3].bytes, b->wrong[3].len));
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_combine_into(b->f, BLM_UNION, (const struct blm_filter *const[]){ more }, 1, 0, NULL));
 	ck_assert_int_eq(found_of(b->f, &b->wrong[3], 1), 1);
 	ck_assert_int_eq(listed(b->f), 0);
@@ -373,7 +373,7 @@ START_TEST(hashes_are_refused_where_there_is_a_list)
 
 	OK(blm_hash_many(b->f, b->wrong, 1, &hash));
 	ck_assert_int_eq(blm_add_hashes(b->f, blm_hash_id(b->f), &hash, 1, NULL), 0);
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	FAILS(blm_add_hashes(b->f, blm_hash_id(b->f), &hash, 1, NULL), -EMEDIUMTYPE);
 	FAILS(blm_claim_hashes(b->f, blm_hash_id(b->f), &hash, 1, NULL), -EMEDIUMTYPE);
 	end(b);
@@ -384,7 +384,7 @@ START_TEST(a_rename_keeps_the_list)
 {
 	struct blacklist *b = begin("classic");
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_store_rename(b->store, "list", "renamed"));
 	blm_close(b->f);
 	OK(blm_open(&b->f, b->store, "renamed", true));
@@ -401,7 +401,7 @@ START_TEST(who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told)
 
 	OK(blm_store_rename(b->store, "list", "renamed"));
 	OK(blm_create(&other, b->store, "list", &(struct blm_params){ .capacity = 400 }));
-	FAILS(blm_allow_many(b->f, b->wrong, LISTED), -ESTALE);
+	FAILS(blm_allowlist_add(b->f, b->wrong, LISTED), -ESTALE);
 	ck_assert_int_eq(listed(other), 0);
 	blm_close(other);
 	end(b);
@@ -430,7 +430,7 @@ START_TEST(what_has_the_same_keys_has_the_list)
 {
 	struct blacklist *b = begin("classic");
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	same_keys[_i](b);
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
 	ck_assert_int_eq(listed(b->f), LISTED);
@@ -445,7 +445,7 @@ START_TEST(a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then)
 {
 	struct blacklist *b = begin("classic");
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_clear(b->f));
 	ck_assert_int_eq(listed(b->f), LISTED);
 	for (int i = 0; i < LISTED; i++)
@@ -465,7 +465,7 @@ static int fill_again(struct blm_filter *new, void *context)
 		OK(blm_add(new, &i, sizeof(i)));
 	OK(blm_add_many(new, b->wrong, 50, NULL));
 	OK(blm_add(new, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));
-	ck_assert_int_eq(blm_allow_many(b->f, &b->wrong[LISTED - 1], 1), 1);
+	ck_assert_int_eq(blm_allowlist_add(b->f, &b->wrong[LISTED - 1], 1), 1);
 	return 0;
 }
 
@@ -474,7 +474,7 @@ START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
 	struct blacklist *b = begin("classic");
 	const struct blm_params same_seed = { .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED - 1), LISTED - 1);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED - 1), LISTED - 1);
 	OK(blm_rebuild(b->store, "list", &same_seed, fill_again, b));
 	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
 	ck_assert_int_eq(found_of(b->f, &b->wrong[LISTED - 1], 1), 1);
@@ -489,7 +489,7 @@ START_TEST(a_listed_key_that_is_put_with_a_value_is_found_from_then_on)
 	struct blacklist *b = begin("attenuated");
 	uint64_t value = 0, bits;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(found_of(b->f, b->wrong, 2), 0);
 	ck_assert_int_ge(blm_put(b->f, b->wrong[0].bytes, b->wrong[0].len, 0), 0);
 	OK(blm_put_many(b->f, &b->wrong[1], &value, 1, &bits));
@@ -523,7 +523,7 @@ START_TEST(keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_other
 	for (uint32_t i = 100000; count < 2; i++)
 		if (blm_contains(b->f, &i, 4))
 			wrong[count++] = i;
-	ck_assert_int_eq(blm_allow_many(b->f, keys, 2), 2);
+	ck_assert_int_eq(blm_allowlist_add(b->f, keys, 2), 2);
 	OK(blm_rebuild(b->store, "list", &same_seed, fill_with_numbers, wrong));
 	ck_assert_int_eq(found_of(b->f, &keys[0], 1), 1);
 	ck_assert_int_eq(found_of(b->f, &keys[1], 1), 0);
@@ -560,7 +560,7 @@ START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
 {
 	struct blacklist *b = begin("classic");
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_rebuild(b->store, "list", &(struct blm_params){ .capacity = 400 }, unnamed[_i], b));
 	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
 	/* of the others it says yes to some by mistake, and nobody knows that of them */
@@ -581,7 +581,7 @@ START_TEST(a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list
 	OK(blm_create(&more, NULL, NULL, &(struct blm_params){ .kind = published[_i].kind, .hash = published[_i].hash, .capacity = 400,
 							       .rate = 0.3 }));
 	OK(blm_add_many(more, b->wrong, 50, NULL));
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_store_publish(b->store, "list", more, 0, BLM_PUBLISH_WRITABLE));
 	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
 	ck_assert_int_gt(listed(b->f), (LISTED - 50) / 2);
@@ -601,7 +601,7 @@ START_TEST(a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given)
 	const struct blm_params params = { .kind = built[_i], .capacity = 400, .rate = 0.3, .replace = true };
 	struct blm_build *build;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_build_begin(&build, b->store, "list", &params, NULL));
 	OK(blm_build_add_many(build, b->wrong, 50));
 	OK(blm_build_finish(build, NULL));
@@ -626,7 +626,7 @@ START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
 	OK(blm_build_finish(build, NULL));
 	wrong = found_of(b->f, b->wrong, LISTED);
 	ck_assert_int_gt(wrong, 20);
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), wrong);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), wrong);
 	OK(blm_update_begin(&update, b->store, "list", NULL, NULL));
 	OK(blm_update_add_many(update, b->wrong, 50));
 	OK(blm_update_finish(update));
@@ -651,7 +651,7 @@ START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
 			MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) >= 0);
 	}
 	for (int round = 0; round < 5; round++) {
-		ck_assert_int_ge(blm_allow_many(b->f, b->wrong, LISTED), 0);
+		ck_assert_int_ge(blm_allowlist_add(b->f, b->wrong, LISTED), 0);
 		for (int i = 0; i < LISTED; i += 10) {
 			OK(blm_add_many(b->f, b->wrong + i, 10, NULL));
 			ck_assert_int_eq(found_of(b->f, b->wrong + i, 10), 10);
@@ -696,7 +696,7 @@ START_TEST(an_answer_from_before_a_list_came_is_stale_though_another_thread_has_
 	OK(blm_allow_ask(b->f, view, &mine));
 	ck_assert(!mine.listed);
 	ck_assert(!blm_allow_is_stale(b->f, view, &mine));
-	ck_assert_int_eq(blm_allow_many(other, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(other, b->wrong, LISTED), LISTED);
 	OK(blm_allow_ask(b->f, view, &theirs));
 	ck_assert(theirs.listed);
 	OK(blm_change_end(b->f, view));
@@ -719,7 +719,7 @@ START_TEST(threads_that_share_a_handle_hide_nothing_while_others_list)
 
 		MUST(blm_open(&mine, b->store, "list", true) == 0);
 		for (int i = 0; i < LISTED; i++)
-			MUST(blm_allow_many(mine, &b->wrong[i], 1) == 1);
+			MUST(blm_allowlist_add(mine, &b->wrong[i], 1) == 1);
 		_exit(0);
 	}
 	for (int t = 0; t < 2; t++)
@@ -765,7 +765,7 @@ START_TEST(a_damaged_list_hides_nothing_and_is_found_and_taken_off)
 {
 	struct blacklist *b = begin("classic");
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	blm_close(b->f);
 	blm_store_close(b->store);
 	damage_list();
@@ -776,7 +776,7 @@ START_TEST(a_damaged_list_hides_nothing_and_is_found_and_taken_off)
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
 	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	end(b);
 }
 END_TEST
@@ -820,7 +820,7 @@ START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
 	uint8_t name[64];
 	int count = 0;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_info(b->f, &info));
 	blm_close(b->f);
 	blm_store_close(b->store);
@@ -832,7 +832,7 @@ START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
 	OK(blm_open(&b->f, b->store, "list", true));
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
 	if (records[_i].listing < 0)
-		ck_assert_int_lt(blm_allowed(b->f, count_one, &count), 0);
+		ck_assert_int_lt(blm_allowlist_list(b->f, count_one, &count), 0);
 	else
 		ck_assert_int_eq(listed(b->f), LISTED);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
@@ -853,7 +853,7 @@ START_TEST(a_listed_key_that_lost_its_end_is_not_listed)
 	uint8_t name[16 + 32];
 	struct blm_info info;
 
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), LISTED);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_info(b->f, &info));
 	memcpy(name, info.uuid, 16);
 	crypto_generichash(name + 16, 32, b->wrong[0].bytes, b->wrong[0].len, NULL, 0);
@@ -866,7 +866,7 @@ START_TEST(a_listed_key_that_lost_its_end_is_not_listed)
 	ck_assert_int_eq(listed(b->f), LISTED - 1);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
 	ck_assert_int_eq(blm_store_verify("s", BLM_VERIFY_REPAIR, NULL, NULL), 0);
-	ck_assert_int_eq(blm_allow_many(b->f, b->wrong, LISTED), 1);
+	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), 1);
 	end(b);
 }
 END_TEST
@@ -883,8 +883,8 @@ START_TEST(a_lister_that_is_killed_holds_nobody_and_hides_nothing)
 
 			MUST(blm_open(&f, b->store, "list", true) == 0);
 			for (;;) {
-				MUST(blm_allow_many(f, b->wrong, LISTED) >= 0);
-				MUST(blm_disallow_many(f, b->wrong + LISTED / 2, LISTED / 2) >= 0);
+				MUST(blm_allowlist_add(f, b->wrong, LISTED) >= 0);
+				MUST(blm_allowlist_remove(f, b->wrong + LISTED / 2, LISTED / 2) >= 0);
 			}
 		}
 		ck_assert_int_gt(lister, 0);
@@ -907,16 +907,16 @@ START_TEST(a_list_is_refused_outside_a_store_and_to_readers)
 	char *large = calloc(1, BLM_ALLOW_KEY_MAX + 1);
 
 	make(&f, NULL, "path.blm");
-	FAILS(blm_allow_many(f, b->wrong, 1), -EOPNOTSUPP);
-	FAILS(blm_disallow_many(f, b->wrong, 1), -EOPNOTSUPP);
-	FAILS(blm_allowed(f, count_one, NULL), -EOPNOTSUPP);
-	ck_assert_int_eq(blm_spare_allowed(f, b->wrong, 1, &bits), 0);
+	FAILS(blm_allowlist_add(f, b->wrong, 1), -EOPNOTSUPP);
+	FAILS(blm_allowlist_remove(f, b->wrong, 1), -EOPNOTSUPP);
+	FAILS(blm_allowlist_list(f, count_one, NULL), -EOPNOTSUPP);
+	ck_assert_int_eq(blm_allowlist_filter(f, b->wrong, 1, &bits), 0);
 	blm_close(f);
 	OK(blm_open(&f, b->store, "list", false));
-	FAILS(blm_allow_many(f, b->wrong, 1), -EBADF);
-	FAILS(blm_disallow_many(f, b->wrong, 1), -EBADF);
+	FAILS(blm_allowlist_add(f, b->wrong, 1), -EBADF);
+	FAILS(blm_allowlist_remove(f, b->wrong, 1), -EBADF);
 	blm_close(f);
-	FAILS(blm_allow_many(b->f, &(struct blm_key){ large, BLM_ALLOW_KEY_MAX + 1 }, 1), -E2BIG);
+	FAILS(blm_allowlist_add(b->f, &(struct blm_key){ large, BLM_ALLOW_KEY_MAX + 1 }, 1), -E2BIG);
 	free(large);
 	end(b);
 }

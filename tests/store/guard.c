@@ -1188,7 +1188,7 @@ static bool is_locked(void)
 
 static void *disallow(void *unused)
 {
-	disallowed = blm_disallow_many(others, &(struct blm_key){ "key", 3 }, 1);
+	disallowed = blm_allowlist_remove(others, &(struct blm_key){ "key", 3 }, 1);
 	return NULL;
 }
 
