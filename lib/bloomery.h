@@ -136,7 +136,7 @@ enum blm_can {
 	BLM_CAN_MERGE     = 1 << 16,	/* blm_merge(), blm_update_begin() */
 	BLM_CAN_ROTATE    = 1 << 12,
 	BLM_CAN_ADVANCE   = 1 << 13,
-	BLM_CAN_LIST      = 1 << 17,	/* blm_differences(); holds keys themselves, up to a length, and takes no hashes for them */
+	BLM_CAN_LIST      = 1 << 17,	/* blm_difference_list(); holds keys themselves, up to a length, and takes no hashes for them */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
 };
 
@@ -1081,23 +1081,23 @@ struct blm_comparison {
  * blm_compare() - sizes and overlap; reads all of both
  *
  * The intersection comes from the three counts |A|, |B|, |A or B|, never from the bits of the AND, which say too many. So does the
- * difference, but where cells are counters (counting; blm_difference() has iblt, too): from the sum of the squares of what they differ by,
+ * difference, but where cells are counters (counting; blm_difference_estimate() has iblt, too): from the sum of the squares of what they differ by,
  * with a standard error of difference * sqrt(2 / cells). That is of keys as they were added: one that was added twice to A and once to B
  * differs once.
  */
 BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret);
 
 /**
- * blm_difference() - about how many keys are in one of two filters alone; reads all of both
+ * blm_difference_estimate() - about how many keys are in one of two filters alone; reads all of both
  *
  * As blm_compare() tells it, and of two iblt by their counts, with a standard error of difference * sqrt(2 / cells): also where far more keys
  * differ than they can list, so that a small one tells how large another has to be.
  * Return: 0, or -EMEDIUMTYPE, -EOPNOTSUPP.
  */
-BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret);
+BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret);
 
 /**
- * blm_differences() - the keys that are in one of two filters of one template alone, of kinds that hold keys (BLM_CAN_LIST)
+ * blm_difference_list() - the keys that are in one of two filters of one template alone, of kinds that hold keys (BLM_CAN_LIST)
  * @each: called with every such key, once, in the order of their bytes, after all were found; key is valid for this call only. in_b: it is
  *        in b, else in a. A value other than 0 ends the listing.
  *
@@ -1107,7 +1107,7 @@ BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *
  * are in blm_error_message(), and then none is listed; -EUCLEAN where that comes of damage to a sealed one; -EMEDIUMTYPE where the templates differ;
  * -EOPNOTSUPP.
  */
-BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter *b,
+BLM_API int blm_difference_list(const struct blm_filter *a, const struct blm_filter *b,
 			    int (*each)(void *context, const void *key, size_t len, bool in_b), void *context);
 
 /* ---- Stores ---- */

@@ -378,7 +378,7 @@ static int64_t count_difference(struct blm_filter *f)
 {
 	struct blm_value keys;
 
-	return blm_difference(f, f, &keys);
+	return blm_difference_estimate(f, f, &keys);
 }
 
 static int64_t same(struct blm_filter *f)
@@ -568,7 +568,7 @@ static int list_one(void *context, const void *bytes, size_t len, bool in_b)
 
 static int64_t list_differences(struct blm_filter *f)
 {
-	return refused(blm_differences(f, f, list_one, NULL));
+	return refused(blm_difference_list(f, f, list_one, NULL));
 }
 
 static int64_t status(struct blm_filter *f)

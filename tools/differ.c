@@ -34,7 +34,7 @@ static int print_key(void *context, const void *key, size_t len, bool in_b)
 int print_sides(const struct blm_filter *a, const struct blm_filter *b, const struct sides *sides)
 {
 	struct printing p = { .sides = sides };
-	int r = blm_differences(a, b, print_key, &p);
+	int r = blm_difference_list(a, b, print_key, &p);
 	uint64_t all = p.alone[0] + p.alone[1];
 
 	if (r < 0)
@@ -74,7 +74,7 @@ int print_difference(const struct blm_filter *a, const struct blm_filter *b)
 {
 	struct blm_value keys;
 	struct blm_plan plan;
-	int r = blm_difference(a, b, &keys);
+	int r = blm_difference_estimate(a, b, &keys);
 	struct blm_params params = { .kind = "iblt" };
 
 	if (r == 0) {

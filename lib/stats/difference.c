@@ -29,7 +29,7 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 	return r;
 }
 
-BLM_API int blm_difference(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret)
+BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret)
 {
 	BLM_INSIDE;
 	const struct blm_filter *const f[2] = { a, b };
@@ -155,7 +155,7 @@ static int find(struct keys *ret, const struct blm_filter *const f[2], const str
 	return r;
 }
 
-BLM_API int blm_differences(const struct blm_filter *a, const struct blm_filter *b,
+BLM_API int blm_difference_list(const struct blm_filter *a, const struct blm_filter *b,
 			    int (*each)(void *context, const void *key, size_t len, bool in_b), void *context)
 {
 	BLM_INSIDE;

@@ -286,7 +286,7 @@ static int count_listed(void *context, const void *key, size_t len, bool in_b)
 
 static int list_differences(struct world *w)
 {
-	int n = 0, r = blm_differences(w->f, w->g, count_listed, &n);
+	int n = 0, r = blm_difference_list(w->f, w->g, count_listed, &n);
 
 	return r == 0 && n < 300 - KEYS + COMMON ? -EILSEQ : r;	/* and what was added since */
 }
@@ -295,7 +295,7 @@ static int estimate_difference(struct world *w)
 {
 	struct blm_value keys;
 
-	return blm_difference(w->f, w->g, &keys);
+	return blm_difference_estimate(w->f, w->g, &keys);
 }
 
 static int grow(struct world *w)

@@ -282,7 +282,7 @@ static void ask(const struct blm_filter *f)
 	blm_estimate(f, true, &estimate);
 	blm_estimate(f, false, &estimate);
 	blm_compare(f, f, &comparison);
-	blm_difference(f, f, &comparison.difference);
+	blm_difference_estimate(f, f, &comparison.difference);
 }
 
 static bool holds(const struct blm_filter *f, const char *key)
@@ -349,7 +349,7 @@ static void combine_with_template(struct blm_filter *f)
 	snprintf(path, sizeof(path), "%s/like", folder);
 	if (blm_template(&like, NULL, path, f, 0600) == 0) {
 		must(blm_same_template(f, like) == 0);
-		blm_differences(f, like, stop, NULL);
+		blm_difference_list(f, like, stop, NULL);
 		blm_combine_into(f, BLM_UNION, (const struct blm_filter *const *)&like, 1, 0, NULL);
 		if (blm_combine_into(like, BLM_UNION, (const struct blm_filter *const *)&f, 1, 0, NULL) == 0)	/* not of damaged blocks */
 			must(holds(like, "added") == holds(f, "added") || can(f) & BLM_FORGETS);

@@ -82,7 +82,7 @@ START_TEST(sets_of_100000_keys_list_the_100_or_1000_that_differ_and_no_other_wit
 	add_range(b, 0, COMMON);
 	add_range(a, A_ALONE, A_ALONE + half);
 	add_range(b, B_ALONE, B_ALONE + half);
-	OK(blm_differences(a, b, note, &l));
+	OK(blm_difference_list(a, b, note, &l));
 	ck_assert_uint_eq(l.a, half);
 	ck_assert_uint_eq(l.b, half);
 	ck_assert_uint_eq(l.wrong, 0);
@@ -157,10 +157,10 @@ START_TEST(where_too_many_keys_differ_none_is_listed_and_about_how_many_is_said)
 
 	add_range(a, 0, COMMON), add_range(b, 0, COMMON);
 	add_range(a, A_ALONE, A_ALONE + 2000), add_range(b, B_ALONE, B_ALONE + 3000);
-	FAILS(blm_differences(a, b, note, &l), -EXFULL);
+	FAILS(blm_difference_list(a, b, note, &l), -EXFULL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "keys differ"));
 	ck_assert_uint_eq(l.a + l.b, 0);
-	OK(blm_difference(a, b, &keys));
+	OK(blm_difference_estimate(a, b, &keys));
 	ck_assert_double_gt(keys.error, 0);
 	ck_assert_double_le(fabs(keys.value - 5000), 4 * keys.error);
 	ck_assert_double_le(keys.error, 0.11 * 5000);
@@ -178,7 +178,7 @@ START_TEST(over_many_seeds_the_estimate_is_right_within_its_error)
 		struct blm_value keys;
 
 		add_range(a, A_ALONE, A_ALONE + 3000), add_range(b, B_ALONE, B_ALONE + 500);
-		OK(blm_difference(a, b, &keys));
+		OK(blm_difference_estimate(a, b, &keys));
 		sum += keys.value - 3500;
 		squares += (keys.value - 3500) * (keys.value - 3500) / (keys.error * keys.error);
 		blm_close(a), blm_close(b);
@@ -202,14 +202,14 @@ START_TEST(keys_come_in_the_order_of_their_bytes_and_the_empty_one_is_a_key)
 	OK(blm_add(b, "figs", 4));
 	OK(blm_add(b, "apple", 5));
 	OK(blm_add(a, NULL, 0));
-	OK(blm_differences(a, b, note_text, &l));
+	OK(blm_difference_list(a, b, note_text, &l));
 	ck_assert_str_eq(l.last, "< >apple <fig >figs ");
 	OK(blm_remove(b, "figs", 4));
 	OK(blm_remove(a, NULL, 0));
 	l = (struct listed){ 0 };
-	OK(blm_differences(a, b, note_text, &l));
+	OK(blm_difference_list(a, b, note_text, &l));
 	ck_assert_str_eq(l.last, ">apple <fig ");
-	OK(blm_differences(a, a, note_text, &l));
+	OK(blm_difference_list(a, a, note_text, &l));
 	ck_assert_str_eq(l.last, ">apple <fig ");
 	blm_close(a), blm_close(b);
 }
@@ -227,7 +227,7 @@ START_TEST(a_listing_ends_where_the_caller_says)
 	int calls = 0;
 
 	add_range(a, 0, 10);
-	ck_assert_int_eq(blm_differences(a, b, stop, &calls), 1);
+	ck_assert_int_eq(blm_difference_list(a, b, stop, &calls), 1);
 	ck_assert_int_eq(calls, 1);
 	blm_close(a), blm_close(b);
 }
@@ -248,7 +248,7 @@ START_TEST(a_longer_key_and_a_hash_are_refused_and_nothing_changes)
 	OK(blm_hash_many(b, &(struct blm_key){ "x", 1 }, 1, &hash));
 	FAILS(blm_add_hashes(b, blm_hash_id(b), &hash, 1, NULL), -EOPNOTSUPP);
 	OK(blm_add(b, text, 32));
-	OK(blm_differences(a, b, note_text, &l));
+	OK(blm_difference_list(a, b, note_text, &l));
 	ck_assert_str_eq(l.last, "");
 	blm_close(a), blm_close(b);
 }
@@ -262,7 +262,7 @@ START_TEST(a_key_that_one_side_has_twice_is_not_listed_wrongly)
 	OK(blm_add(a, "twice", 5));
 	OK(blm_add(a, "twice", 5));
 	OK(blm_add(b, "once", 4));
-	FAILS(blm_differences(a, b, note_text, &l), -EXFULL);
+	FAILS(blm_difference_list(a, b, note_text, &l), -EXFULL);
 	ck_assert_str_eq(l.last, "");
 	blm_close(a), blm_close(b);
 }
@@ -275,9 +275,9 @@ START_TEST(tables_of_other_templates_and_other_kinds_list_nothing)
 	struct listed l = { 0 };
 
 	OK(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "classic", .capacity = 20 }));
-	FAILS(blm_differences(a, b, note, &l), -EMEDIUMTYPE);
-	FAILS(blm_difference(a, b, &keys), -EMEDIUMTYPE);
-	FAILS(blm_differences(c, c, note, &l), -EOPNOTSUPP);
+	FAILS(blm_difference_list(a, b, note, &l), -EMEDIUMTYPE);
+	FAILS(blm_difference_estimate(a, b, &keys), -EMEDIUMTYPE);
+	FAILS(blm_difference_list(c, c, note, &l), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "iblt"));
 	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 22 }), -EINVAL);
 	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 20, .probes = 3 }), -EINVAL);
@@ -306,7 +306,7 @@ START_TEST(tables_of_any_bytes_come_to_an_end)
 	}
 	for (uint64_t i = 0; _i && i < part->shape.bytes / 8; i++)
 		words[i] = next_random(&random) >> (next_random(&random) % 64);
-	ck_assert_int_eq(blm_differences(a, b, note, &l), -EXFULL);
+	ck_assert_int_eq(blm_difference_list(a, b, note, &l), -EXFULL);
 	OK(blm_add(a, "x", 1));		/* which puts back what the journal says */
 	blm_close(a), blm_close(b);
 }
@@ -320,7 +320,7 @@ START_TEST(a_key_that_is_longer_than_keys_can_be_is_not_listed)
 	struct listed l = { 0 };
 
 	iblt_cell(part, 1)[IBLT_COUNT] = htole64(iblt_counted(0, 1, part->shape.args[IBLT_KEY_BYTES] + 1));
-	FAILS(blm_differences(a, b, note, &l), -EXFULL);
+	FAILS(blm_difference_list(a, b, note, &l), -EXFULL);
 	ck_assert_uint_eq(l.a + l.b, 0);
 	blm_close(a), blm_close(b);
 }
@@ -424,7 +424,7 @@ START_TEST(a_key_whose_writer_was_killed_is_not_in_and_all_others_are)
 	OK(blm_add(a, "two", 3));
 	OK(blm_add(b, "two", 3));
 	half_add(a, "three", (unsigned)_i);
-	OK(blm_differences(a, b, note_text, &l));
+	OK(blm_difference_list(a, b, note_text, &l));
 	ck_assert_str_eq(l.last, "<one ");
 	ck_assert(blm_contains(a, "one", 3) && blm_contains(a, "two", 3));
 	OK(blm_add(a, "four", 4));
@@ -538,7 +538,7 @@ static void check(struct told *told, const char *path, const struct blm_filter *
 	bool good;
 
 	OK(blm_open(&f, NULL, path, false));
-	OK(blm_differences(f, empty, see, &s));
+	OK(blm_difference_list(f, empty, see, &s));
 	good = was_cut ? is_of_a_sync(&s, told) : is_of_now(&s, told);
 	ck_assert_msg(good && !s.wrong, "%u keys from %u on, %u of them wrong; from %u to %u were in it, from %u to %u at the last of %u syncs",
 		      s.count, s.least, s.wrong, told->now.from, told->now.to, told->synced[0].from, told->synced[0].to, told->syncs);
