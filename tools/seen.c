@@ -61,6 +61,14 @@ static int add_to(void *context, const struct digest *digests, size_t count)
 	return r < 0 ? fail(r) : DONE;
 }
 
+static void close_filter(struct seen *s)
+{
+	s->f = blm_close(s->f);
+	if (s->file >= 0)
+		close(s->file);
+	s->file = -1;
+}
+
 /*
  * With room for as many digests again as there are, those that wait included. The old one is deleted and not replaced: others may write in
  * the folder, and through a link of theirs, that came at any moment, another filter of this user would be replaced.
@@ -72,7 +80,7 @@ static int make_filter(struct seen *s)
 	struct blm_build *b;
 	int r, code;
 
-	s->f = blm_close(s->f);
+	close_filter(s);
 	if (unlinkat(s->dir, "filter.blm", 0) < 0 && errno != ENOENT)
 		return broken("%s: %s", s->filter_path, strerror(errno));
 	r = blm_build_begin(&b, NULL, s->filter_path, &params, NULL);
@@ -113,15 +121,14 @@ static int open_file(const struct seen *s)
 	return -1;
 }
 
+/* The descriptor stays as long as the filter is open: its path is the filter's, and a sync looks whether the filter is there still. */
 static int open_by(struct seen *s, int fd)
 {
 	char path[40];
-	int r;
 
+	s->file = fd;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = blm_open(&s->f, NULL, path, true);
-	close(fd);
-	return r;
+	return blm_open(&s->f, NULL, path, true);
 }
 
 static int open_filter_of(struct seen *s)
@@ -202,7 +209,7 @@ int seen_open(struct seen *ret, const char *dir, uint64_t block_bytes)
 {
 	int code;
 
-	*ret = (struct seen){ .dir = -1 };
+	*ret = (struct seen){ .dir = -1, .file = -1 };
 	ret->fresh = malloc(FRESH * sizeof(*ret->fresh));
 	ret->slots = calloc(2 * FRESH, sizeof(*ret->slots));
 	if (!ret->fresh || !ret->slots || asprintf(&ret->filter_path, "%s/filter.blm", dir) < 0) {
@@ -257,7 +264,7 @@ int seen_close(struct seen *s)
 
 	if (s->f && !s->failed && s->changed && code == DONE)
 		code = settle(s);
-	blm_close(s->f);
+	close_filter(s);
 	hashes_close(&s->hashes);
 	if (s->dir >= 0)
 		close(s->dir);

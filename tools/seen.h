@@ -14,6 +14,7 @@ struct seen {
 	uint64_t capacity;
 	char *filter_path;
 	int dir;		/* locked */
+	int file;		/* by which f was opened, and is found until it is closed; or -1 */
 	struct digest *fresh;	/* of this run, not in hashes yet */
 	uint32_t *slots;	/* 1 + where in fresh; 0: free */
 	size_t fresh_count;

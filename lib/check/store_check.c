@@ -254,7 +254,7 @@ static void tell_name(struct repair *r, const struct blm_filter *f, const char *
 
 	if (labels)
 		blm_found(r->to, f->place.display, mended, "a change of its labels was cut short before its file said so: the next change of its "
-			  "labels, or `bloomery verify --repair`, ends it");
+			  "labels, or a repair with blm_store_verify(), ends it");
 	else if (!strcmp(own, name))
 		blm_found(r->to, f->place.display, mended, "its two name records contradict each other");
 	else if (*own)

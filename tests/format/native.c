@@ -432,9 +432,9 @@ START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
 	add(f, 0, N);
 	OK(blm_export_bytes(f, &text, (void **)&bytes, &count));
 	broken = malloc(count + 2);
-	memcpy(broken, bytes, 8);
-	memcpy(broken + 8, "\r\n", 2);
-	memcpy(broken + 10, bytes + 8, count - 8);
+	memcpy(broken, bytes, 64);
+	memcpy(broken + 64, "\r\n", 2);
+	memcpy(broken + 66, bytes + 64, count - 64);
 	OK(blm_import_bytes(&g, NULL, NULL, &text, broken, count + 2));
 	OK(blm_same_template(f, g));
 	blm_close(g);

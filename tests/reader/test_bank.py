@@ -57,7 +57,7 @@ if len(sys.argv) > 2:
 
 	text = [(key, want) for key, want in keys if key and b'\0' not in key]
 	tap.ok(text, 'there are keys of text')
-	tap.equal([run('which', path, key.decode()) for key, _ in text], [want for _, want in text], 'the program says the same')
+	tap.equal([run('which', path, '--key', key.decode()) for key, _ in text], [want for _, want in text], 'the program says the same')
 	tap.equal([run('similar', path, '--id', id)[1::2] for id, _, _ in likes], [ids for _, ids, _ in likes], 'and ranks so')
 	tap.equal(run('verify', path), [], 'and finds nothing')
 tap.done()

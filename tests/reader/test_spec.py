@@ -105,7 +105,7 @@ def program():
 
 
 def sections_named_in_the_header():
-	with open(os.path.join(ROOT, 'lib', 'file', 'format.h'), encoding='utf-8') as f:
+	with open(os.path.join(ROOT, 'lib', 'file', 'layout.h'), encoding='utf-8') as f:
 		named = set(re.findall(r'"format-spec\.md, (.*?)"', f.read()))
 	return sorted(name for name in named if not re.search(r'^## %s$' % re.escape(name), TEXT, re.M)) or ([] if named else ['none'])
 
