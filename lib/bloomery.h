@@ -1,21 +1,22 @@
 /*
  * bloomery.h - memory-mapped filters of the Bloom family: the whole public API
  *
- * A filter is a file. Any number of processes map it and ask or add keys at memory speed. A store is a directory of
- * filters with a catalog that remembers what each one is. Filters made from one template have the same parameters, so
- * they combine by bitwise OR and AND.
+ * A filter is a file. Any number of processes map it and ask or add keys at memory speed. A store
+ * is a directory of filters with a catalog that remembers what each one is. Filters made from one
+ * template have the same parameters, so they combine by bitwise OR and AND.
  *
  *	struct blm_filter *f;
  *
- *	blm_create(&f, NULL, "./seen.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.001 });
- *	if (blm_claim(f, url, strlen(url)) == 1)
+ *	blm_create(&f, NULL, "./seen.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.001
+ *	}); if (blm_claim(f, url, strlen(url)) == 1)
  *		fetch(url);
  *	blm_close(f);
  *
  * Conventions, for every function below:
- *   - 0 or a positive answer is success; a failure is a negative errno value (-ENOENT, ...). blm_strerror() words the
- *     value; blm_error_message() says what went wrong with which file, field or value. The library never prints and never exits.
- *     Return parameters are written on success only.
+ *   - 0 or a positive answer is success; a failure is a negative errno value (-ENOENT, ...).
+ *     blm_strerror() words the value; blm_error_message() says what went wrong with which file,
+ *     field or value. The library never prints and never exits. Return parameters are written on
+ *     success only.
  *   - Beside what system calls fail with, the values mean:
  *       -EBADMSG          not a Bloomery file, or its header does not add up
  *       -EPROTONOSUPPORT  made by a newer version, or with a feature that this one does not know
@@ -26,35 +27,44 @@
  *       -EXFULL           the filter is full (-ENOSPC is the disk)
  *       -EKEYREVOKED      the key was removed, and this kind of filter takes none again
  *       -ENOKEY           the secret key of a keyed filter is missing
- *       -ESTALE           the filter was dropped, its file was deleted, or another file took its place
- *       -EUCLEAN          damaged, or needs rebuilding
- *       -EBUSY            a change waited for the catalog's lock, and nothing moved for five seconds
- *       -EBADF            a change through a handle that was opened for reading
- *       -ENOTUNIQ         a file that does not say which hash made it: name one, or give a key that is in it; a key that is built with two
- *                         values
+ *       -ESTALE           the filter was dropped, its file was deleted, or another file took its
+ *       place -EUCLEAN          damaged, or needs rebuilding
+ *       -EBUSY            a change waited for the catalog's lock, and nothing moved for five
+ *       seconds -EBADF            a change through a handle that was opened for reading
+ *       -ENOTUNIQ         a file that does not say which hash made it: name one, or give a key that
+ *                         is in it; a key that is built with two values
  *       -EDOM             the exact number of keys is not known
  *       -EROFS            a change to a sealed filter, or in a store that was opened for reading
- *       -ENOSYS           a filter of a kind that must notice power cuts is to be made or opened for changes where the system does not tell
- *                         which boot this is (/proc/sys/kernel/random/boot_id), or one without a second image that was changed since its
- *                         last sync is to be read there: mount /proc; or the system gives no random numbers, by getrandom(2)
- *                         or /dev/urandom, which a new file takes
- *       -ELIBACC          zlib, zstd or libmd, which are loaded when something first needs them, cannot be
- *     Each of these, and -ENOMEM and what open(2), mmap(2) and fcntl(2) fail with, can come from any function that
- *     opens, makes or changes a filter, so the comments below name only what needs saying.
- *   - Keys are bytes: (pointer, length). A NUL has no special meaning; length 0 is a key, and its pointer may be NULL.
+ *       -ENOSYS           a filter of a kind that must notice power cuts is to be made or opened
+ *                         for changes where the system does not tell which boot this is
+ *                         (/proc/sys/kernel/random/boot_id), or one without a second image that was
+ *                         changed since its last sync is to be read there: mount /proc; or the
+ *                         system gives no random numbers, by getrandom(2) or /dev/urandom, which a
+ *                         new file takes
+ *       -ELIBACC          zlib, zstd or libmd, which are loaded when something first needs them,
+ *       cannot be
+ *     Each of these, and -ENOMEM and what open(2), mmap(2) and fcntl(2) fail with, can come from
+ *     any function that opens, makes or changes a filter, so the comments below name only what
+ *     needs saying.
+ *   - Keys are bytes: (pointer, length). A NUL has no special meaning; length 0 is a key, and its
+ *     pointer may be NULL.
  *   - Sizes are in bytes unless named bits, capacities in keys, rates are probabilities in (0, 1).
- *   - Where a filter lies is (store, name): store NULL takes name as a path, else name is a name in that store. A relative
- *     path is that of the working directory at the time of the call, whatever that becomes later. Where a new filter is made,
- *     both NULL makes it in memory: a filter like any other, in all that can be done with it, that is gone when its last
- *     handle is closed. Forked children share it, until parent or child clears it or intersects it in place: that one then
- *     goes on with a filter of its own.
- *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any number may open the same
- *     file, for reading and for writing. After fork() the child may go on with its parent's handles.
- *   - What takes the place of a filter (clearing, sealing, rebuilding, intersecting in place, growing, publishing, and blm_create() with
- *     replace) stays its owner's and its group's. Who may not give files away, as only root may, is the owner of the new file; and where
- *     its group cannot be kept either, because they are not in it, group and others get only those rights that both had, so that
- *     nobody gets more than before.
- *   - Handles are the caller's to close. Closing takes NULL, and returns NULL, so `f = blm_close(f)`.
+ *   - Where a filter lies is (store, name): store NULL takes name as a path, else name is a name in
+ *     that store. A relative path is that of the working directory at the time of the call,
+ *     whatever that becomes later. Where a new filter is made, both NULL makes it in memory: a
+ *     filter like any other, in all that can be done with it, that is gone when its last handle is
+ *     closed. Forked children share it, until parent or child clears it or intersects it in place:
+ *     that one then goes on with a filter of its own.
+ *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any
+ *     number may open the same file, for reading and for writing. After fork() the child may go on
+ *     with its parent's handles.
+ *   - What takes the place of a filter (clearing, sealing, rebuilding, intersecting in place,
+ *     growing, publishing, and blm_create() with replace) stays its owner's and its group's. Who
+ *     may not give files away, as only root may, is the owner of the new file; and where its group
+ *     cannot be kept either, because they are not in it, group and others get only those rights
+ *     that both had, so that nobody gets more than before.
+ *   - Handles are the caller's to close. Closing takes NULL, and returns NULL, so `f =
+ *     blm_close(f)`.
  */
 #ifndef BLOOMERY_H
 #define BLOOMERY_H
@@ -88,13 +98,18 @@ struct blm_hash {
 /* ---- Errors and versions ---- */
 
 /**
- * blm_error_message() - what this thread's last failure was about, in one line; valid until its next call into the library
+ * blm_error_message() - what this thread's last failure was about, in one line; valid until its
+ * next call into the library
  *
- * What mends it is named as it is called here: a function, or a field like blm_params.capacity. Other programs put their own terms there.
+ * What mends it is named as it is called here: a function, or a field like blm_params.capacity.
+ * Other programs put their own terms there.
  */
 BLM_API const char *blm_error_message(void);
 
-/** blm_strerror() - the meaning of a negative (or positive) errno value, in words; static or as strerror(3) */
+/**
+ * blm_strerror() - the meaning of a negative (or positive) errno value, in words; static or as
+ * strerror(3)
+ */
 BLM_API const char *blm_strerror(int err);
 
 /** blm_version() - the version of the library that runs, as in BLM_VERSION; static */
@@ -105,11 +120,13 @@ BLM_API const char *blm_version(void);
 /**
  * blm_survive_truncation() - go on where a file is cut, or cannot be read any more, under its map
  *
- * Without this such a file ends the process with SIGBUS. With it, a handler of that signal, installed once and for the whole
- * process, puts pages of ones in the place of those that are missing: questions about them are answered with yes, and every later
- * change, sync and blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
- * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN, and loses the memory that it had in hand.
- * The first fault in a filter makes a file in memory, of 2 MiB, whose descriptor stays open; where it cannot, each page takes memory of its own.
+ * Without this such a file ends the process with SIGBUS. With it, a handler of that signal,
+ * installed once and for the whole process, puts pages of ones in the place of those that are
+ * missing: questions about them are answered with yes, and every later change, sync and
+ * blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
+ * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN,
+ * and loses the memory that it had in hand. The first fault in a filter makes a file in memory, of
+ * 2 MiB, whose descriptor stays open; where it cannot, each page takes memory of its own.
  */
 BLM_API int blm_survive_truncation(void);
 
@@ -136,7 +153,11 @@ enum blm_can {
 	BLM_CAN_MERGE     = 1 << 16,	/* blm_merge(), blm_update_begin() */
 	BLM_CAN_ROTATE    = 1 << 12,
 	BLM_CAN_ADVANCE   = 1 << 13,
-	BLM_CAN_LIST      = 1 << 17,	/* blm_difference_list(); holds keys themselves, up to a length, and takes no hashes for them */
+	/*
+	 * blm_difference_list(); holds keys themselves, up to a length, and takes no hashes for
+	 * them
+	 */
+	BLM_CAN_LIST      = 1 << 17,
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
 };
 
@@ -150,49 +171,76 @@ struct blm_kind_info {
 	unsigned can;		/* of enum blm_can */
 };
 
-/** struct blm_option_info - something that a kind can be told beside sizes: struct blm_params, options; the strings are static */
+/**
+ * struct blm_option_info - something that a kind can be told beside sizes: struct blm_params,
+ * options; the strings are static
+ */
 struct blm_option_info {
 	const char *name, *summary;
 	double least, most, usual;	/* spans of time are in seconds */
 	bool whole;			/* only whole numbers */
 	bool seconds;			/* a span of time */
-	const char *const *names;	/* NULL, or what its values 0 to `most` are called: then only these are taken */
+	/* NULL, or what its values 0 to `most` are called: then only these are taken */
+	const char *const *names;
 };
 
 /** struct blm_hash_info - a hash family; the strings are static */
 struct blm_hash_info {
 	const char *name, *summary;
 	uint32_t id;		/* in the file */
-	unsigned bits;		/* 128: serves every kind of hashed keys; fewer: classic with m up to 2^bits, and those that say so */
+	/*
+	 * 128: serves every kind of hashed keys; fewer: classic with m up to 2^bits, and those that
+	 * say so
+	 */
+	unsigned bits;
 	bool keyed;		/* needs a secret of BLM_SECRET_BYTES */
-	bool seeds_by_probe;	/* takes as many seeds as a filter has probes, each less than 2^32 */
-	unsigned digest_bytes;	/* of all that it gives, for schemes that take more than 128 bits of it, or hash a longer key; 0: none */
+	/* takes as many seeds as a filter has probes, each less than 2^32 */
+	bool seeds_by_probe;
+	/*
+	 * of all that it gives, for schemes that take more than 128 bits of it, or hash a longer
+	 * key; 0: none
+	 */
+	unsigned digest_bytes;
 };
 
-/** struct blm_scheme_info - a way to make the cells of a key of its hash, other than our own; the strings are static */
+/**
+ * struct blm_scheme_info - a way to make the cells of a key of its hash, other than our own; the
+ * strings are static
+ */
 struct blm_scheme_info {
 	const char *name, *summary;
 	const char *caveat;	/* what to know before relying on it, in one line; NULL: nothing */
 	uint32_t id;		/* in the file, as index_rule */
-	unsigned bits;		/* that a hash family must have; 0: it must have a digest (struct blm_hash_info) */
+	/* that a hash family must have; 0: it must have a digest (struct blm_hash_info) */
+	unsigned bits;
 	unsigned slice_bits;	/* of the digest that go into one probe; 0: it is not cut so */
-	bool by_key;		/* hashes keys anew for each question: blm_hash_many() cannot be used */
+	/* hashes keys anew for each question: blm_hash_many() cannot be used */
+	bool by_key;
 	bool ranges;		/* each probe has a range of its own: m is a multiple of k */
 };
 
 /** blm_kind_list() - the i-th kind of filter, from 0. Return: 0, or -ENOENT past the last */
 BLM_API int blm_kind_list(size_t i, struct blm_kind_info *ret);
 
-/** blm_option_list() - the i-th option of a kind, from 0. Return: 0, -ENOENT past the last, or for an unknown kind */
+/**
+ * blm_option_list() - the i-th option of a kind, from 0. Return: 0, -ENOENT past the last, or for
+ * an unknown kind
+ */
 BLM_API int blm_option_list(const char *kind, size_t i, struct blm_option_info *ret);
 
 /** blm_hash_list() - the i-th hash family, from 0. Return: 0, or -ENOENT past the last */
 BLM_API int blm_hash_list(size_t i, struct blm_hash_info *ret);
 
-/** blm_scheme_list() - the i-th scheme, from 0; classic filters can have one. Return: 0, or -ENOENT past the last */
+/**
+ * blm_scheme_list() - the i-th scheme, from 0; classic filters can have one. Return: 0, or -ENOENT
+ * past the last
+ */
 BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret);
 
-/** blm_simd() - the instruction set in use: "scalar", "avx2", "avx512". $BLOOMERY_SIMD names a lower one; static */
+/**
+ * blm_simd() - the instruction set in use: "scalar", "avx2", "avx512". $BLOOMERY_SIMD names a lower
+ * one; static
+ */
 BLM_API const char *blm_simd(void);
 
 /* ---- Parameters and sizes ---- */
@@ -212,35 +260,69 @@ enum {
 /**
  * struct blm_params - how to make a filter; zero means default
  *
- * Give capacity and rate, and m and k follow; or give cells (m) or probes (k) or both, and they are taken exactly as they
- * are. With cells but no capacity, the capacity is where half the bits are set.
+ * Give capacity and rate, and m and k follow; or give cells (m) or probes (k) or both, and they are
+ * taken exactly as they are. With cells but no capacity, the capacity is where half the bits are
+ * set.
  *
- * A family with seeds_by_probe takes a seed for each probe: seeds without probes give k, and m follows from capacity and
- * rate for that k; seeds with another number of probes are refused.
+ * A family with seeds_by_probe takes a seed for each probe: seeds without probes give k, and m
+ * follows from capacity and rate for that k; seeds with another number of probes are refused.
  */
 struct blm_params {
-	const char *kind;	/* NULL: "blocked", or "classic" where cells or probes ask for it; else the first that takes the hash */
-	const char *options;	/* of the kind, as "name=value,name=value"; spans of time in seconds, or as 90s, 15m, 24h, 7d; NULL: all as usual */
-	const char *hash;	/* NULL: the kind's usual one, mostly "xxh3"; in names '-' and '_' are the same */
-	const char *scheme;	/* how the cells of a key are made of its hash, see blm_scheme_list(), for classic filters; "own": as ours, or the
-				   family's own; NULL: that which goes with the hash, mostly our own */
-	const char *format;	/* NULL, or a format that it is to be exported to: hash, scheme, seeds, and m and k where capacity and rate are
-				   given, become what that program would take for them; none of the former may be given, too */
+	/*
+	 * NULL: "blocked", or "classic" where cells or probes ask for it; else the first that takes
+	 * the hash
+	 */
+	const char *kind;
+	/*
+	 * of the kind, as "name=value,name=value"; spans of time in seconds, or as 90s, 15m, 24h,
+	 * 7d; NULL: all as usual
+	 */
+	const char *options;
+	/* NULL: the kind's usual one, mostly "xxh3"; in names '-' and '_' are the same */
+	const char *hash;
+	/*
+	 * how the cells of a key are made of its hash, see blm_scheme_list(), for classic filters;
+	 * "own": as ours, or the family's own; NULL: that which goes with the hash, mostly our own
+	 */
+	const char *scheme;
+	/*
+	 * NULL, or a format that it is to be exported to: hash, scheme, seeds, and m and k where
+	 * capacity and rate are given, become what that program would take for them; none of the
+	 * former may be given, too
+	 */
+	const char *format;
 	uint64_t capacity;	/* keys, 1 to BLM_CAPACITY_MAX */
 	double rate;		/* false positives at capacity, between 0 and 1; 0: 0.01 */
-	uint64_t cells;		/* m: bits for classic, blocked (a multiple of 512), split-block (of 256) and bitmap, signatures for
-				   hash-compact; 1 to BLM_CELLS_MAX */
-	uint32_t probes;	/* k: 1 to BLM_PROBES_MAX; the cells of a key in fuse and bloomier: 3 or 4 */
-	uint32_t seed_count;	/* of seeds, 0 to BLM_SEEDS_MAX; 0: as many random ones as the family needs */
+	/*
+	 * m: bits for classic, blocked (a multiple of 512), split-block (of 256) and bitmap,
+	 * signatures for hash-compact; 1 to BLM_CELLS_MAX
+	 */
+	uint64_t cells;
+	/* k: 1 to BLM_PROBES_MAX; the cells of a key in fuse and bloomier: 3 or 4 */
+	uint32_t probes;
+	/* of seeds, 0 to BLM_SEEDS_MAX; 0: as many random ones as the family needs */
+	uint32_t seed_count;
 	const uint64_t *seeds;	/* any words; for a family with seeds_by_probe less than 2^32 */
 	uint64_t tweak;		/* families that take one */
-	const uint8_t *secret;	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept beside the filter */
-	unsigned mode;		/* exactly these permission bits; 0: those of the file that it replaces, or 0644 less the umask */
-	bool replace;		/* put it in the place of a filter that has the name, if there is one, in one step */
-	bool sparse;		/* do not allocate the data's space now: a full disk then kills the writer later (SIGBUS), or with
-				   blm_survive_truncation() fails its adds with -EIO */
-	bool no_checkpoint;		/* kinds with a second image of their data do without: half the file, and -EUCLEAN after a power cut
-				   that came before the last changes were synced */
+	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept beside the filter */
+	const uint8_t *secret;
+	/*
+	 * exactly these permission bits; 0: those of the file that it replaces, or 0644 less the
+	 * umask
+	 */
+	unsigned mode;
+	/* put it in the place of a filter that has the name, if there is one, in one step */
+	bool replace;
+	/*
+	 * do not allocate the data's space now: a full disk then kills the writer later (SIGBUS),
+	 * or with blm_survive_truncation() fails its adds with -EIO
+	 */
+	bool sparse;
+	/*
+	 * kinds with a second image of their data do without: half the file, and -EUCLEAN after a
+	 * power cut that came before the last changes were synced
+	 */
+	bool no_checkpoint;
 };
 
 /** struct blm_plan - what parameters come to */
@@ -250,7 +332,8 @@ struct blm_plan {
 	uint32_t probes;	/* k */
 	uint64_t data_bytes, file_bytes;
 	uint64_t capacity;
-	double rate;		/* asked for; where m and k were given without a rate, the predicted one */
+	/* asked for; where m and k were given without a rate, the predicted one */
+	double rate;
 	double predicted_rate;	/* at capacity */
 	double bits_per_key;
 };
@@ -258,22 +341,27 @@ struct blm_plan {
 /**
  * blm_plan() - sizes on paper: what blm_create() would make of these parameters
  *
- * Classic is sized by the finite-size bound p <= (1 - e^(-k (n + 1/2) / (m - 1)))^k (Goel and Gupta, SIGMETRICS 2010),
- * blocked by the mixture over its blocks; m is rounded up.
- * Return: 0, or -EINVAL with the parameter and its range, -ENOENT for an unknown kind or hash, -EOPNOTSUPP for a hash
- * that the kind cannot take, -EFBIG where the rate is out of the kind's reach.
+ * Classic is sized by the finite-size bound p <= (1 - e^(-k (n + 1/2) / (m - 1)))^k (Goel and
+ * Gupta, SIGMETRICS 2010), blocked by the mixture over its blocks; m is rounded up.
+ * Return: 0, or -EINVAL with the parameter and its range, -ENOENT for an unknown kind or hash,
+ * -EOPNOTSUPP for a hash that the kind cannot take, -EFBIG where the rate is out of the kind's
+ * reach.
  */
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params);
 
 struct blm_fact;
 
 /**
- * blm_plan_fact() - the i-th thing, from 0, that only the kind can tell of such a filter when it is filled to its capacity
+ * blm_plan_fact() - the i-th thing, from 0, that only the kind can tell of such a filter when it is
+ * filled to its capacity
  * Return: 0, -ENOENT past the last, or as blm_plan().
  */
 BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_fact *ret);
 
-/** blm_rate_asymptotic() - (1 - e^(-k / bits_per_key))^k: Bloom's rate for an infinitely large filter */
+/**
+ * blm_rate_asymptotic() - (1 - e^(-k / bits_per_key))^k: Bloom's rate for an infinitely large
+ * filter
+ */
 BLM_API double blm_rate_asymptotic(double bits_per_key, double probes);
 
 /** blm_rate_bound() - classic's finite-size bound (1 - e^(-k (n + 1/2) / (m - 1)))^k, at most 1 */
@@ -284,27 +372,37 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
 /**
  * blm_create() - make an empty filter and open it for writing
  *
- * The file appears whole or not at all, and never over another's: it is written without a name, synced, linked, its
- * folder synced, and in a store entered into the catalog last. Of several that race, one makes it, the rest get -EEXIST.
- * A keyed filter's new secret is written to the store's keys/ID, or beside a path as a line of NAME.key, with mode 0600. That file
- * keeps the secrets that are in it, also those of filters that were replaced, which links and copies of their files may need; delete
- * a line when nothing does. -EKEYREJECTED where others may read them, or own it. In memory it is where no core dump has it, but the loops
- * that hash leave pieces of it in registers and on the stack: a program that opens keyed filters calls prctl(PR_SET_DUMPABLE, 0), or
+ * The file appears whole or not at all, and never over another's: it is written without a name,
+ * synced, linked, its folder synced, and in a store entered into the catalog last. Of several that
+ * race, one makes it, the rest get -EEXIST. A keyed filter's new secret is written to the store's
+ * keys/ID, or beside a path as a line of NAME.key, with mode 0600. That file keeps the secrets that
+ * are in it, also those of filters that were replaced, which links and copies of their files may
+ * need; delete a line when nothing does. -EKEYREJECTED where others may read them, or own it. In
+ * memory it is where no core dump has it, but the loops that hash leave pieces of it in registers
+ * and on the stack: a program that opens keyed filters calls prctl(PR_SET_DUMPABLE, 0), or
  * setrlimit(RLIMIT_CORE) with 0, before it does, and clears what it gave as params.secret.
  * Return: 0, or -EEXIST, -ENOSPC, -EFBIG, and as blm_plan().
  */
-BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params);
+BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       const struct blm_params *params);
 
 /** struct blm_build_options - how to build; zero means default */
 struct blm_build_options {
-	unsigned threads;	/* that add at the same time, up to 1024; 0: 1. More of them wait for one another. Where keys are gathered:
-				   that put them into order and build */
-	uint64_t memory_bytes;	/* for keys that are not in the file yet, of all threads together; 0: for each twice the data, at most 256 MiB;
-				   where keys are gathered, 1 GiB in all */
-	bool sealed;		/* read-only for good, as by blm_seal(); kinds with BLM_CAN_BUILD always are */
 	/*
-	 * Where keys are gathered: called by any thread, one at a time, when some have been sorted, merged or built; phase is static.
-	 * NULL: nobody wants to know.
+	 * that add at the same time, up to 1024; 0: 1. More of them wait for one another. Where
+	 * keys are gathered: that put them into order and build
+	 */
+	unsigned threads;
+	/*
+	 * for keys that are not in the file yet, of all threads together; 0: for each twice the
+	 * data, at most 256 MiB; where keys are gathered, 1 GiB in all
+	 */
+	uint64_t memory_bytes;
+	/* read-only for good, as by blm_seal(); kinds with BLM_CAN_BUILD always are */
+	bool sealed;
+	/*
+	 * Where keys are gathered: called by any thread, one at a time, when some have been sorted,
+	 * merged or built; phase is static. NULL: nobody wants to know.
 	 */
 	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
 	void *context;
@@ -316,27 +414,32 @@ struct blm_build_options {
  * @params:  as for blm_create(), with all that is said there
  * @options: NULL: as all zeros
  *
- * For many keys at once: a builder has its filter to itself, so it needs no atomic operations, and it sorts the keys by where they
- * go, so that memory is written in its order. For a filter larger than the cache this is much faster than blm_add_many(); the data
- * of kinds that set bits are the same, bit for bit, for any order of keys, threads and memory.
+ * For many keys at once: a builder has its filter to itself, so it needs no atomic operations, and
+ * it sorts the keys by where they go, so that memory is written in its order. For a filter larger
+ * than the cache this is much faster than blm_add_many(); the data of kinds that set bits are the
+ * same, bit for bit, for any order of keys, threads and memory.
  *
- * Until blm_build_finish() there is no file: one that dies, or is cancelled, leaves nothing. The name is not taken meanwhile. All
- * space is taken here, unless params->sparse. A thread takes its share of memory_bytes, but no less than 32 KiB and no more than
- * 1 GiB, when it first adds.
+ * Until blm_build_finish() there is no file: one that dies, or is cancelled, leaves nothing. The
+ * name is not taken meanwhile. All space is taken here, unless params->sparse. A thread takes its
+ * share of memory_bytes, but no less than 32 KiB and no more than 1 GiB, when it first adds.
  *
- * Kinds that are made from all their keys at once (BLM_CAN_BUILD), and the others where params have neither capacity nor cells, are
- * sized for the distinct keys that were really given. Their keys are gathered, 16 bytes each and with values 24: in memory_bytes (no less
- * than 64 KiB) less 64 MiB, or half of it, and beyond that in a temporary file without a name, in the folder of the filter. What is made
- * of them is made in memory_bytes less what they take; in up to 224 MiB where that is more, by kinds with BLM_CAN_BUILD. Space and memory
- * for the filter itself are then taken by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same keys
- * with the same seeds are the same, bit for bit, for any order of keys, threads and memory. What capacity says is not looked at for kinds with
- * BLM_CAN_BUILD, but by golomb.
+ * Kinds that are made from all their keys at once (BLM_CAN_BUILD), and the others where params have
+ * neither capacity nor cells, are sized for the distinct keys that were really given. Their keys
+ * are gathered, 16 bytes each and with values 24: in memory_bytes (no less than 64 KiB) less 64
+ * MiB, or half of it, and beyond that in a temporary file without a name, in the folder of the
+ * filter. What is made of them is made in memory_bytes less what they take; in up to 224 MiB where
+ * that is more, by kinds with BLM_CAN_BUILD. Space and memory for the filter itself are then taken
+ * by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same
+ * keys with the same seeds are the same, bit for bit, for any order of keys, threads and memory.
+ * What capacity says is not looked at for kinds with BLM_CAN_BUILD, but by golomb.
  *
  * A builder belongs to the process that began it: after fork() the child must not touch it.
- * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys, and for keys that cannot be gathered where they are to be: a
- * hash that is made anew for each probe, a kind that forgets.
+ * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys, and for keys that
+ * cannot be gathered where they are to be: a hash that is made anew for each probe, a kind that
+ * forgets.
  */
-BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name, const struct blm_params *params,
+BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name,
+			    const struct blm_params *params,
 			    const struct blm_build_options *options);
 
 /**
@@ -344,33 +447,42 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
  * blm_build_add_fixed() - ... of `width` bytes each, one after the other
  * blm_build_add_hashes() - ... that are hashed already, by a filter of the same blm_hash_id()
  *
- * Any number of threads may call these at the same time; as many as the builder was begun for work at once.
- * Return: 0, or a negative errno, after which some of the keys may be in it: -ENOMEM; as blm_add_many() for what is no key of such a
- * filter; for hashes as blm_add_hashes().
+ * Any number of threads may call these at the same time; as many as the builder was begun for work
+ * at once.
+ * Return: 0, or a negative errno, after which some of the keys may be in it: -ENOMEM; as
+ * blm_add_many() for what is no key of such a filter; for hashes as blm_add_hashes().
  */
 BLM_API int blm_build_add_many(struct blm_build *b, const struct blm_key *keys, size_t count);
 BLM_API int blm_build_add_fixed(struct blm_build *b, const void *keys, size_t width, size_t count);
-BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id, const struct blm_hash *hashes, size_t count);
+BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id,
+				 const struct blm_hash *hashes, size_t count);
 
 /**
- * blm_build_put_many() - add keys with a value for each, to kinds with BLM_CAN_BUILD and BLM_CAN_GET, which take no others
+ * blm_build_put_many() - add keys with a value for each, to kinds with BLM_CAN_BUILD and
+ * BLM_CAN_GET, which take no others
  *
- * The same key may come again with the same value; with another blm_build_finish() fails with -ENOTUNIQ, or one of these calls does.
- * Return: as above, or -ERANGE: one is no value of such a filter (blm_error_message() says which), and none of these is in it.
+ * The same key may come again with the same value; with another blm_build_finish() fails with
+ * -ENOTUNIQ, or one of these calls does.
+ * Return: as above, or -ERANGE: one is no value of such a filter (blm_error_message() says which),
+ * and none of these is in it.
  */
-BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys, const uint64_t *values, size_t count);
+BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
+			       const uint64_t *values, size_t count);
 
 /** blm_build_hash_id() - blm_hash_id() of the filter that is being built */
 BLM_API uint64_t blm_build_hash_id(const struct blm_build *b);
 
 /**
- * blm_build_finish() - the filter appears, whole, on the disk, in one step; the builder is gone, also on failure
+ * blm_build_finish() - the filter appears, whole, on the disk, in one step; the builder is gone,
+ * also on failure
  * @ret: NULL, or the filter, open for writing
  *
- * No other call with b may be under way. The count of keys (blm_count()) is of those that changed the filter, as if they had been
- * added one by one: exactly so with one thread; with more, a key that two threads add at about the same time can count twice. Kinds with
- * BLM_CAN_BUILD count the distinct keys, or where they count keys (golomb: counted=1) all that were given.
- * Return: 0, or a negative errno, and then there is no filter: -EEXIST if the name was taken meanwhile, and not params->replace.
+ * No other call with b may be under way. The count of keys (blm_count()) is of those that changed
+ * the filter, as if they had been added one by one: exactly so with one thread; with more, a key
+ * that two threads add at about the same time can count twice. Kinds with BLM_CAN_BUILD count the
+ * distinct keys, or where they count keys (golomb: counted=1) all that were given.
+ * Return: 0, or a negative errno, and then there is no filter: -EEXIST if the name was taken
+ * meanwhile, and not params->replace.
  */
 BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret);
 
@@ -379,76 +491,102 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b);
 
 /**
  * blm_open() - map an existing filter
- * @write: false maps read-only: the handle writes no byte, takes no lock, and refuses every change with -EBADF
+ * @write: false maps read-only: the handle writes no byte, takes no lock, and refuses every change
+ * with -EBADF
  *
- * In a store, a file that is older than its catalog says, since an older copy of it was put back, opens all the same, and blm_info() says so.
+ * In a store, a file that is older than its catalog says, since an older copy of it was put back,
+ * opens all the same, and blm_info() says so.
  *
- * Reads and checks the header, not the data: the cost does not grow with the filter. Where the file is replaced or
- * dropped later, the handle's next call sees that without a system call and goes over to the new file. Until that call it keeps the old
- * one, which is gone from the folder, on the disk and mapped; and one more, since other threads may still be in it: the last but one goes
- * when the next takes its place and no call is left in it, the last when the handle is closed.
+ * Reads and checks the header, not the data: the cost does not grow with the filter. Where the file
+ * is replaced or dropped later, the handle's next call sees that without a system call and goes
+ * over to the new file. Until that call it keeps the old one, which is gone from the folder, on the
+ * disk and mapped; and one more, since other threads may still be in it: the last but one goes when
+ * the next takes its place and no call is left in it, the last when the handle is closed.
  */
-BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name, bool write);
+BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     bool write);
 
-/** blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY if it is another's */
-BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret);
+/**
+ * blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY
+ * if it is another's
+ */
+BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
+			   bool write, const uint8_t *secret);
 
 /** enum blm_load_flags - how a filter lies in memory; a set of bits */
 enum blm_load_flags {
-	BLM_PREFAULT    = 1 << 0,	/* read and map all of it now, so that no later call waits for the disk */
-	BLM_LOCK        = 1 << 1,	/* ... and keep it there until the handle is closed: mlock(2) */
+	/* read and map all of it now, so that no later call waits for the disk */
+	BLM_PREFAULT    = 1 << 0,
+	/* ... and keep it there until the handle is closed: mlock(2) */
+	BLM_LOCK        = 1 << 1,
 	BLM_HUGE_PAGES  = 1 << 2,	/* let the system use pages of 2 MiB */
 	BLM_SMALL_PAGES = 1 << 3,	/* let it use pages of 4 KiB */
 };
 
 /**
  * blm_load() - say how the filter's file is to lie in memory; best before the first question or key
- * @flags: of enum blm_load_flags; they take the place of those that were given before. 0 is what a handle begins with: pages
- *         are read when they are first needed; huge ones, but for filters that are sparse, or larger than the machine's memory,
- *         or prove not to stay in it.
+ * @flags: of enum blm_load_flags; they take the place of those that were given before. 0 is what a
+ *         handle begins with: pages are read when they are first needed; huge ones, but for filters
+ *         that are sparse, or larger than the machine's memory, or prove not to stay in it.
  *
- * Pages: with huge ones a random line costs half the time. But a page is read and written back whole: each key added since the
- * last write can cost 2 MiB of writing instead of 4 KiB, in blm_sync() and in the system, which writes twice a minute. Who
- * adds few keys at a time wants small pages. The choice is made for each 2 MiB of the file when it comes into memory, by the
- * handle that first needs it, and holds for all processes as long as it stays there. Not all file systems have huge pages
- * (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and filters up to 2 MiB never do.
+ * Pages: with huge ones a random line costs half the time. But a page is read and written back
+ * whole: each key added since the last write can cost 2 MiB of writing instead of 4 KiB, in
+ * blm_sync() and in the system, which writes twice a minute. Who adds few keys at a time wants
+ * small pages. The choice is made for each 2 MiB of the file when it comes into memory, by the
+ * handle that first needs it, and holds for all processes as long as it stays there. Not all file
+ * systems have huge pages (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and filters
+ * up to 2 MiB never do.
  *
- * A file that comes in the place of this one later is loaded in the same way, as far as that is possible then: where it cannot
- * be locked, the handle goes on without. A child process after fork() has no locks.
- * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be read; BLM_LOCK: -ENOMEM,
- * -EPERM or -EAGAIN where the process may not lock so much (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the
- * filter is as usable as before.
+ * A file that comes in the place of this one later is loaded in the same way, as far as that is
+ * possible then: where it cannot be locked, the handle goes on without. A child process after
+ * fork() has no locks.
+ * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be
+ * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock so much
+ * (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as usable
+ * as before.
  */
 BLM_API int blm_load(struct blm_filter *f, unsigned flags);
 
-/** blm_close() - unmap and forget; no other thread may be in a call with f. Syncs nothing. Returns NULL */
+/**
+ * blm_close() - unmap and forget; no other thread may be in a call with f. Syncs nothing. Returns
+ * NULL
+ */
 BLM_API struct blm_filter *blm_close(struct blm_filter *f);
 
-/** blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's rate. Cannot fail */
+/**
+ * blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's
+ * rate. Cannot fail
+ */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
 
 /**
  * blm_add() - add a key
  *
- * Lock-free for the kinds that set bits, from any number of processes; a key whose add returned is found by every
- * question that begins afterwards, in any process, and survives the death of any process. Surviving a power cut takes
- * blm_sync(). Beyond its capacity a filter still takes keys, at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE)
- * keep a key for their window from the beginning of the last call that added it, and give 1 where that renewed it. Kinds that count how
- * often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with each add of it, as far as they can count.
- * Return: 1 if the filter changed, 0 if it held the key (or seemed to), or a negative errno: -EKEYREVOKED for a key that was removed from a
- * filter that takes none again (of many keys the others are added, and their answers told); -ENOSPC and others where it cannot grow: then of
- * many keys some may have been added; -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a bitmap, for what is no number
- * or not below m. Two processes that race with one new key can both get 1; blm_claim() is for those who must know.
+ * Lock-free for the kinds that set bits, from any number of processes; a key whose add returned is
+ * found by every question that begins afterwards, in any process, and survives the death of any
+ * process. Surviving a power cut takes blm_sync(). Beyond its capacity a filter still takes keys,
+ * at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE) keep a key for their
+ * window from the beginning of the last call that added it, and give 1 where that renewed it. Kinds
+ * that count how often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with each
+ * add of it, as far as they can count.
+ * Return: 1 if the filter changed, 0 if it held the key (or seemed to), or a negative errno:
+ * -EKEYREVOKED for a key that was removed from a filter that takes none again (of many keys the
+ * others are added, and their answers told); -ENOSPC and others where it cannot grow: then of many
+ * keys some may have been added; -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a
+ * bitmap, for what is no number or not below m. Two processes that race with one new key can both
+ * get 1; blm_claim() is for those who must know.
  */
 BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
 
 /**
  * blm_claim() - add a key, and learn whether this caller was the first
  *
- * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly one does unless the key was a false positive,
- * before or by what others add at that moment, or its claimer died first. Takes no lock on the data, and none that a dead process could hold;
- * it holds off a replacement of the file, at about a microsecond a call: claim many at once with blm_claim_many().
- * In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim renews nothing. A key that was removed for good is not new.
+ * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly
+ * one does unless the key was a false positive, before or by what others add at that moment, or its
+ * claimer died first. Takes no lock on the data, and none that a dead process could hold; it holds
+ * off a replacement of the file, at about a microsecond a call: claim many at once with
+ * blm_claim_many(). In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim
+ * renews nothing. A key that was removed for good is not new.
  * Return: 1 (yours), 0 (not new), or a negative errno.
  */
 BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
@@ -456,27 +594,33 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
 /**
  * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
  *
- * A key that the filter denies, or that is on its list of false positives, is not taken out, and nothing changes. One that it takes for
- * there by mistake, a false positive, cannot be told from one that is: taking it out can hide other keys. So remove only what was added.
- * What else a kind asks for is its caveat (struct blm_kind_info). Of all who race to take out a key that was added once, one gets 1.
- * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a negative errno: -EUCLEAN where a
- * power cut, a copy during changes, or a union that was cut short left the filter so that it can answer and take keys but not give them up.
+ * A key that the filter denies, or that is on its list of false positives, is not taken out, and
+ * nothing changes. One that it takes for there by mistake, a false positive, cannot be told from
+ * one that is: taking it out can hide other keys. So remove only what was added. What else a kind
+ * asks for is its caveat (struct blm_kind_info). Of all who race to take out a key that was added
+ * once, one gets 1.
+ * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
+ * negative errno: -EUCLEAN where a power cut, a copy during changes, or a union that was cut short
+ * left the filter so that it can answer and take keys but not give them up.
  */
 BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len);
 
 /**
- * blm_rotate() - begin the next slot now, and forget the oldest, for kinds that have slots (BLM_CAN_ROTATE)
+ * blm_rotate() - begin the next slot now, and forget the oldest, for kinds that have slots
+ * (BLM_CAN_ROTATE)
  *
- * Slots begin by themselves where their time has come, or where one has as many keys as it is for, when a key is added. In all
- * processes keys go into the new slot from then on; of those that are added at the same moment each is in the old one or in the new one.
- * The slot is on the disk, empty, before; it may take as long as writing that.
+ * Slots begin by themselves where their time has come, or where one has as many keys as it is for,
+ * when a key is added. In all processes keys go into the new slot from then on; of those that are
+ * added at the same moment each is in the old one or in the new one. The slot is on the disk,
+ * empty, before; it may take as long as writing that.
  */
 BLM_API int blm_rotate(struct blm_filter *f);
 
 /**
- * blm_put() - give a key a value, for kinds that hold some (BLM_CAN_PUT); what values there are, and what becomes of an earlier one, is
- * the kind's to say
- * Return: 1 if the filter changed, 0 if not, or a negative errno: -ERANGE for what is no value of this filter
+ * blm_put() - give a key a value, for kinds that hold some (BLM_CAN_PUT); what values there are,
+ * and what becomes of an earlier one, is the kind's to say
+ * Return: 1 if the filter changed, 0 if not, or a negative errno: -ERANGE for what is no value of
+ * this filter
  */
 BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_t value);
 
@@ -488,41 +632,57 @@ BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_
 BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, uint64_t *ret);
 
 /**
- * blm_contains_many(), blm_add_many(), blm_claim_many() - the same for many keys, several times as fast
+ * blm_contains_many(), blm_add_many(), blm_claim_many() - the same for many keys, several times as
+ * fast
  * @keys, @count: any number of keys; they are hashed and their memory asked for together
- * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's answer
+ * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
+ * answer
  *
- * A key that stands twice in one batch is new at most once. blm_contains_many() cannot fail; where the others fail, some
- * of the keys may have been added, and ret_bits is written all the same: it says which changed the filter, or were claimed, before
- * that. Those are nobody else's to claim. So it is with blm_remove_many() and blm_put_many(), and with the other forms below.
+ * A key that stands twice in one batch is new at most once. blm_contains_many() cannot fail; where
+ * the others fail, some of the keys may have been added, and ret_bits is written all the same: it
+ * says which changed the filter, or were claimed, before that. Those are nobody else's to claim. So
+ * it is with blm_remove_many() and blm_put_many(), and with the other forms below.
  * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
  */
-BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
+				  size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_bits);
+BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			       uint64_t *ret_bits);
 
 /**
- * blm_remove_many(), blm_put_many(), blm_get_many() - as the _many forms, of blm_remove(), blm_put() and blm_get()
- * @values, @ret_values: one for each key; where the answer for a key is no, ret_values has what it had before
+ * blm_remove_many(), blm_put_many(), blm_get_many() - as the _many forms, of blm_remove(),
+ * blm_put() and blm_get()
+ * @values, @ret_values: one for each key; where the answer for a key is no, ret_values has what it
+ * had before
  */
-BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys, const uint64_t *values, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_values, uint64_t *ret_bits);
+BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+				uint64_t *ret_bits);
+BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys,
+			     const uint64_t *values, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_values, uint64_t *ret_bits);
 
 /* The longest key that a list of false positives takes, in bytes. */
 enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
 
 /**
- * blm_allowlist_add(), blm_allowlist_remove() - keys that a filter takes for its own by mistake, on a list or off it
+ * blm_allowlist_add(), blm_allowlist_remove() - keys that a filter takes for its own by mistake, on
+ * a list or off it
  *
- * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a rename keeps it, and what comes in the filter's
- * place (by blm_clear(), blm_seal(), blm_rebuild(), a build or an update, blm_store_publish(), ...) takes it over in the same step, less all
- * keys that the new file may have been given: those that were given by their names while it was made; where it came by hashes, unions or
- * publishing, all that it says yes to. A copy has none, and a dropped filter's is gone. Who lists a key says that it was not given to the filter,
- * which cannot tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a listed key for one that is not there.
- * Given later, by any call of any process, it goes off the list before that call returns, and that call says that it was new: of all that claim
- * it, one, and then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance() take all keys off. While
- * there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE, and adding keys takes one look-up in the catalog more.
+ * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a
+ * rename keeps it, and what comes in the filter's place (by blm_clear(), blm_seal(), blm_rebuild(),
+ * a build or an update, blm_store_publish(), ...) takes it over in the same step, less all keys
+ * that the new file may have been given: those that were given by their names while it was made;
+ * where it came by hashes, unions or publishing, all that it says yes to. A copy has none, and a
+ * dropped filter's is gone. Who lists a key says that it was not given to the filter, which cannot
+ * tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a
+ * listed key for one that is not there. Given later, by any call of any process, it goes off the
+ * list before that call returns, and that call says that it was new: of all that claim it, one, and
+ * then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance()
+ * take all keys off. While there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE,
+ * and adding keys takes one look-up in the catalog more.
  *
  * Who opens a store's file by its path is not of the store, and takes nothing off: do not add so.
  *
@@ -532,117 +692,155 @@ enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
  *   -EBADF        opened for reading only
  *   -E2BIG        a key is longer than BLM_ALLOW_KEY_MAX
  *   -ENOENT, -EBUSY, -EUCLEAN, ...  as looking up a name; some keys may be on, or off
- * Threads, processes: any number. Putting on waits for claims that are under way, and holds off claims and replacements.
+ * Threads, processes: any number. Putting on waits for claims that are under way, and holds off
+ * claims and replacements.
  */
 BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count);
-BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys, size_t count);
+BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys,
+				     size_t count);
 
 /**
- * blm_allowlist_filter() - after blm_contains_many(): clear the bits of keys that are on the filter's list
+ * blm_allowlist_filter() - after blm_contains_many(): clear the bits of keys that are on the
+ * filter's list
  *
  * Ask the filter first. A filter of no store has no list. What is damaged is not honoured.
- * Return: how many bits were cleared, or a negative errno, as looking up a name; some may be cleared then.
+ * Return: how many bits were cleared, or a negative errno, as looking up a name; some may be
+ * cleared then.
  */
-BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits);
+BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys,
+				     size_t count, uint64_t *bits);
 
 /**
  * blm_allowlist_list() - every key on the filter's list, in no order that means anything
  *
- * each() may do anything but close the filter or its store; a negative return ends it. One look-up each, so changes meanwhile may show.
+ * each() may do anything but close the filter or its store; a negative return ends it. One look-up
+ * each, so changes meanwhile may show.
  * Return: how many, what each() returned, or a negative errno.
  */
-BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context);
+BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context,
+	const struct blm_key *key), void *context);
 
 /**
- * blm_contains_fixed(), blm_add_fixed(), blm_claim_fixed() - as the _many forms, for keys of one length
- * @keys:  count keys of `width` bytes each, one after the other, at any address; of width 0 it may be NULL
+ * blm_contains_fixed(), blm_add_fixed(), blm_claim_fixed() - as the _many forms, for keys of one
+ * length
+ * @keys:  count keys of `width` bytes each, one after the other, at any address; of width 0 it may
+ * be NULL
  *
- * The answers are those of the same bytes as (pointer, length) keys. Faster than the _many forms, above all for widths of 4, 8,
- * 16 and 32 bytes. A number is a key by its bytes, so numbers are to be of one byte order wherever the filter is used.
+ * The answers are those of the same bytes as (pointer, length) keys. Faster than the _many forms,
+ * above all for widths of 4, 8, 16 and 32 bytes. A number is a key by its bytes, so numbers are to
+ * be of one byte order wherever the filter is used.
  */
-BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width,
+				   size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
+			      uint64_t *ret_bits);
+BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
+				uint64_t *ret_bits);
 
 /**
- * blm_hash_many() - hash keys once, to use the hashes with every filter that has the same blm_hash_id()
+ * blm_hash_many() - hash keys once, to use the hashes with every filter that has the same
+ * blm_hash_id()
  * @ret:  room for count hashes
  * Return: 0, or -EOPNOTSUPP where the filter's family hashes a key k times.
  */
-BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, struct blm_hash *ret);
+BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			  struct blm_hash *ret);
 
 /** blm_hash_fixed() - the same for keys of `width` bytes each, one after the other */
-BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count, struct blm_hash *ret);
+BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count,
+			   struct blm_hash *ret);
 
-/** blm_hash_id() - what hashes depend on (family, seeds, key id, tweak), as a number; equal for filters of one template */
+/**
+ * blm_hash_id() - what hashes depend on (family, seeds, key id, tweak), as a number; equal for
+ * filters of one template
+ */
 BLM_API uint64_t blm_hash_id(const struct blm_filter *f);
 
 /**
- * blm_contains_hashes(), blm_add_hashes(), blm_claim_hashes() - as the _many forms, for keys hashed already
+ * blm_contains_hashes(), blm_add_hashes(), blm_claim_hashes() - as the _many forms, for keys hashed
+ * already
  * @hash_id: blm_hash_id() of the filter that hashed them
- * Return: as the _many forms, or -EMEDIUMTYPE where hash_id is not this filter's (it may have been replaced by one with
- * another seed since), -EOPNOTSUPP where the filter's family hashes a key k times.
+ * Return: as the _many forms, or -EMEDIUMTYPE where hash_id is not this filter's (it may have been
+ * replaced by one with another seed since), -EOPNOTSUPP where the filter's family hashes a key k
+ * times.
  */
-BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id,
+				    const struct blm_hash *hashes, size_t count,
+				    uint64_t *ret_bits);
+BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,
+			       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
+				 const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
 
 /**
  * blm_sync() - make all keys added before this call durable
  *
- * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed before the next.
+ * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed
+ * before the next.
  * Return: 0;
  * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is
- * there is durable then, but keys may be denied. blm_error_message() names the first block and its bytes, and
- * blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify() has repaired
- * them, or until more keys have set as many bits as the block lost.
+ * there is durable then, but keys may be denied. blm_error_message() names the first block and its
+ * bytes, and blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify()
+ * has repaired them, or until more keys have set as many bits as the block lost.
  * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
- * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see blm_status()); or as msync(2) fails: then some of the keys added since the last good sync may not survive a power cut.
+ * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see
+ * blm_status()); or as msync(2) fails: then some of the keys added since the last good sync may not
+ * survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 
 /**
  * blm_clear() - take all keys out, in one step for everyone
  *
- * A new, empty file of the same parameters takes the place of the old one: other handles go over to it at their next call. A
- * key whose add runs at the same time may be gone or not.
+ * A new, empty file of the same parameters takes the place of the old one: other handles go over to
+ * it at their next call. A key whose add runs at the same time may be gone or not.
  */
 BLM_API int blm_clear(struct blm_filter *f);
 
 /** enum blm_grow_flags - how to grow; a set of bits */
 enum blm_grow_flags {
-	BLM_GROW_FORCE = 1 << 0,	/* also where the rate promised at capacity goes up; it is then the predicted one */
+	/* also where the rate promised at capacity goes up; it is then the predicted one */
+	BLM_GROW_FORCE = 1 << 0,
 };
 
 /**
- * blm_grow() - make it twice as large from what is in it, without its keys, in one step for everyone
+ * blm_grow() - make it twice as large from what is in it, without its keys, in one step for
+ * everyone
  *
- * Kinds with BLM_CAN_GROW. A larger file takes the place of this one; keys that are added or taken out meanwhile wait for it. Each doubling
- * takes a bit from every fingerprint, so beyond the spare ones the filter was made with the rate at capacity doubles.
- * Return: 0, or -ERANGE where the rate would go above what it was made for and flags has no BLM_GROW_FORCE, -EFBIG where it has no bits left.
+ * Kinds with BLM_CAN_GROW. A larger file takes the place of this one; keys that are added or taken
+ * out meanwhile wait for it. Each doubling takes a bit from every fingerprint, so beyond the spare
+ * ones the filter was made with the rate at capacity doubles.
+ * Return: 0, or -ERANGE where the rate would go above what it was made for and flags has no
+ * BLM_GROW_FORCE, -EFBIG where it has no bits left.
  */
 BLM_API int blm_grow(struct blm_filter *f, unsigned flags);
 
 /**
- * blm_seal() - make it read-only for good, with a checksum for each 64 KiB, in one step for everyone
+ * blm_seal() - make it read-only for good, with a checksum for each 64 KiB, in one step for
+ * everyone
  *
- * A sealed copy takes the place of the file; later changes answer -EROFS, and blm_verify() finds every bit that is not as it
- * was. What others add at the same moment is in it, or they are told -EROFS. A copy of it (blm_copy()) can be changed.
+ * A sealed copy takes the place of the file; later changes answer -EROFS, and blm_verify() finds
+ * every bit that is not as it was. What others add at the same moment is in it, or they are told
+ * -EROFS. A copy of it (blm_copy()) can be changed.
  */
 BLM_API int blm_seal(struct blm_filter *f);
 
 /**
- * blm_rebuild() - make a filter anew from its keys, and put it in the place of the old one in one step
- * @params: as for blm_create(), zeros of kind, hash, capacity, rate and mode meaning those of the old one; also sparse and no_checkpoint stay. Options
- *          that are not named keep their values, but those that follow from the rate are found anew where that or other options change.
- *          With a format of another program kind, hash and options are what that says
- * @fill:   adds or puts the keys to `fresh`, which only it sees, from one thread or many; what it returns below 0 ends the rebuild, and the
- *          old filter stays as it is. It must not close `fresh`.
+ * blm_rebuild() - make a filter anew from its keys, and put it in the place of the old one in one
+ * step
+ * @params: as for blm_create(), zeros of kind, hash, capacity, rate and mode meaning those of the
+ *          old one; also sparse and no_checkpoint stay. Options that are not named keep their
+ *          values, but those that follow from the rate are found anew where that or other options
+ *          change. With a format of another program kind, hash and options are what that says
+ * @fill:   adds or puts the keys to `fresh`, which only it sees, from one thread or many; what it
+ *          returns below 0 ends the rebuild, and the old filter stays as it is. It must not close
+ *          `fresh`.
  *
- * Others ask and add to the old filter all the time, and go over to the new one at their next call. What they add before that is
- * in the new one only if fill() adds it. Name and labels stay.
- * Return: 0, or -ENOENT where there is none, -EBADMSG and others where the old one does not open (it must be dropped or removed first,
- * and another created), what fill() returned, or as blm_create().
+ * Others ask and add to the old filter all the time, and go over to the new one at their next call.
+ * What they add before that is in the new one only if fill() adds it. Name and labels stay.
+ * Return: 0, or -ENOENT where there is none, -EBADMSG and others where the old one does not open
+ * (it must be dropped or removed first, and another created), what fill() returned, or as
+ * blm_create().
  */
 BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
 			int (*fill)(struct blm_filter *fresh, void *context), void *context);
@@ -650,21 +848,25 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 /**
  * blm_sync_every() - let this handle's adds and claims sync by themselves
  * @keys:    after so many keys that changed the filter; 0: never for their number
- * @seconds: after so long since the last time; 0: never for the time. It is looked at when something is added, so the last keys
- *           before a pause, or before closing, still want a blm_sync().
+ * @seconds: after so long since the last time; 0: never for the time. It is looked at when
+ *           something is added, so the last keys before a pause, or before closing, still want a
+ *           blm_sync().
  *
- * The call that brings it about returns when the sync is done; where that failed it returns its error, though its keys are added, and
- * the answers for each of them are in ret_bits. So it does, with -EUCLEAN, where the sync found blocks that have lost bits.
+ * The call that brings it about returns when the sync is done; where that failed it returns its
+ * error, though its keys are added, and the answers for each of them are in ret_bits. So it does,
+ * with -EUCLEAN, where the sync found blocks that have lost bits.
  */
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 
 /**
  * blm_stop_waiting_if() - end waits for locks when the program was asked to end, as by a signal
- * @asked: called by any thread that waits for a lock of a filter's file, some hundred times a second; NULL, as at first: never.
- *         Returns 0, or 1 if the program was asked to end. It calls nothing of this library.
+ * @asked: called by any thread that waits for a lock of a filter's file, some hundred times a
+ *         second; NULL, as at first: never. Returns 0, or 1 if the program was asked to end. It
+ *         calls nothing of this library.
  *
- * The call that waits then fails with -EINTR. Without this function a signal whose handler returns ends no wait. A wait for a writer has no
- * limit. A wait for a process that only reads the file, and holds a lock that writers need, ends after some seconds with -EBUSY.
+ * The call that waits then fails with -EINTR. Without this function a signal whose handler returns
+ * ends no wait. A wait for a writer has no limit. A wait for a process that only reads the file,
+ * and holds a lock that writers need, ends after some seconds with -EBUSY.
  */
 BLM_API void blm_stop_waiting_if(int (*asked)(void));
 
@@ -686,20 +888,25 @@ BLM_API void blm_stop_waiting_if(int (*asked)(void));
  * Filters in memory have no path. A file that is reached through a symbolic link is found by that
  * link. A deleted file counts as moved where it has another link, on NFS, which renames it while it
  * is open, and in a child process after fork().
- * Return: 0, or one of the above, or what opening the file said that took its place: then the handle
- * goes on with the old one.
+ * Return: 0, or one of the above, or what opening the file said that took its place: then the
+ * handle goes on with the old one.
  */
 BLM_API int blm_status(const struct blm_filter *f);
 
 /** struct blm_info - what a filter is; strings are static or inside */
 struct blm_info {
-	const char *format;		/* of the file: "bloomery", or that of a foreign file opened as it is */
-	const char *origin;		/* the format of the file that it was imported from; NULL: it was made here */
+	/* of the file: "bloomery", or that of a foreign file opened as it is */
+	const char *format;
+	/* the format of the file that it was imported from; NULL: it was made here */
+	const char *origin;
 	char name[BLM_NAME_MAX + 1];	/* in the store; empty for a path */
-	char path[BLM_PATH_MAX];	/* of its file, as far as it fits; it changes when the filter is replaced */
+	/* of its file, as far as it fits; it changes when the filter is replaced */
+	char path[BLM_PATH_MAX];
 	const char *kind, *hash;
-	const char *scheme, *bit_order;	/* as in struct blm_params, "own" if it is ours; how bits lie in their bytes, in words */
-	char options[BLM_OPTIONS_MAX];	/* all options of the kind, as in struct blm_params; spans of time in seconds */
+	/* as in struct blm_params, "own" if it is ours; how bits lie in their bytes, in words */
+	const char *scheme, *bit_order;
+	/* all options of the kind, as in struct blm_params; spans of time in seconds */
+	char options[BLM_OPTIONS_MAX];
 	const char *caveat;		/* of the kind, as in struct blm_kind_info */
 	uint64_t cells;			/* m */
 	uint32_t probes;		/* k */
@@ -715,41 +922,92 @@ struct blm_info {
 	double rate;			/* promised at capacity */
 	double rate_at_capacity;	/* predicted from m and k */
 	double rate_at_keys;		/* the same with so many keys as are in it */
-	uint64_t keys;			/* held: adds and claims that changed the filter, less removals; from the catalog: at the last sync */
-	bool keys_estimated;		/* the filter is a union or an intersection, so keys is an estimate */
+	/*
+	 * held: adds and claims that changed the filter, less removals; from the catalog: at the
+	 * last sync
+	 */
+	uint64_t keys;
+	/* the filter is a union or an intersection, so keys is an estimate */
+	bool keys_estimated;
 	uint8_t template_id[16], uuid[16];
 	uint64_t created;		/* nanoseconds since 1970, UTC */
 	uint64_t bytes, data_bytes;	/* of the file; of the parts in it */
-	uint64_t shadow_bytes;		/* of a second image of the data, for power cuts; 0: this kind needs none, or it does without */
-	const char *caution;		/* what to know of this file, or of the file system that it lies on; NULL: nothing; static */
+	/*
+	 * of a second image of the data, for power cuts; 0: this kind needs none, or it does
+	 * without
+	 */
+	uint64_t shadow_bytes;
+	/*
+	 * what to know of this file, or of the file system that it lies on; NULL: nothing; static
+	 */
+	const char *caution;
 	bool sparse, sealed;
-	bool foreign;			/* another program's file, opened as it is: nobody counted its keys */
+	/* another program's file, opened as it is: nobody counted its keys */
+	bool foreign;
 	bool dirty;			/* changed since the last sync; from the catalog: false */
-	bool older;			/* the catalog of its store knows of a later sync than its file: an older copy of that was put back; until the next sync */
-	uint64_t catalog_keys, catalog_synced;	/* then: what the catalog has in the place of `keys` and `synced`; else 0 */
-	bool suspect;			/* a write-back since the last sync failed, and no sync is under way: keys added since `synced` may not be on the disk */
-	bool capacity_computed;		/* of another program's file that states none, or none that can be: half of the bits are set then */
+	/*
+	 * the catalog of its store knows of a later sync than its file: an older copy of that was
+	 * put back; until the next sync
+	 */
+	bool older;
+	/* then: what the catalog has in the place of `keys` and `synced`; else 0 */
+	uint64_t catalog_keys, catalog_synced;
+	/*
+	 * a write-back since the last sync failed, and no sync is under way: keys added since
+	 * `synced` may not be on the disk
+	 */
+	bool suspect;
+	/*
+	 * of another program's file that states none, or none that can be: half of the bits are set
+	 * then
+	 */
+	bool capacity_computed;
 	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
-	bool unchecked;			/* its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in its data */
-	uint64_t synced;		/* time of the last sync, nanoseconds since 1970; 0: none since it was made, when it was written durably */
-	uint64_t epoch;			/* that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next two */
+	/*
+	 * its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in
+	 * its data
+	 */
+	bool unchecked;
+	/*
+	 * time of the last sync, nanoseconds since 1970; 0: none since it was made, when it was
+	 * written durably
+	 */
+	uint64_t synced;
+	/*
+	 * that of changes made now, from 1; each sync begins one. From the catalog: 0, as the next
+	 * two
+	 */
+	uint64_t epoch;
 	uint64_t synced_epoch;		/* all changes up to the end of this one are on the disk */
-	uint64_t suspect_epoch;		/* suspect: those after synced_epoch, up to the end of this one, may not be; 0: its sync records are damaged, so any; else 0 */
+	/*
+	 * suspect: those after synced_epoch, up to the end of this one, may not be; 0: its sync
+	 * records are damaged, so any; else 0
+	 */
+	uint64_t suspect_epoch;
 	unsigned can;			/* of enum blm_can */
-	unsigned lost_blocks;		/* how many blocks the last blm_sync() of this handle found that have lost bits; from the catalog: 0 */
-	bool from_catalog;		/* the file was not read: keys, bytes and data_bytes are those of the last sync */
+	/*
+	 * how many blocks the last blm_sync() of this handle found that have lost bits; from the
+	 * catalog: 0
+	 */
+	unsigned lost_blocks;
+	/* the file was not read: keys, bytes and data_bytes are those of the last sync */
+	bool from_catalog;
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
 
 /**
  * blm_info() - what a filter is; reads the header only
  *
- * In a forked child it may open the file, to know whether somebody syncs; where it cannot, a filter that is synced right now is `suspect`.
+ * In a forked child it may open the file, to know whether somebody syncs; where it cannot, a filter
+ * that is synced right now is `suspect`.
  * Return: 0, or -ENOMEM
  */
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret);
 
-/** struct blm_fact - something to know of a filter that only its kind can tell: a stage, a slot, how many cells are full */
+/**
+ * struct blm_fact - something to know of a filter that only its kind can tell: a stage, a slot, how
+ * many cells are full
+ */
 struct blm_fact {
 	const char *name;	/* static */
 	double value;
@@ -761,140 +1019,174 @@ BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
 
 /**
  * blm_count() - how many keys the filter holds: adds that changed it, however long ago and by whom
- * @ret_estimated: set to false where the keys were counted; true where not (after a union, an intersection, an import of a
- *                 file without a count), and then the number comes from the bits, all of which are read, as in
- *                 blm_estimate(). NULL: be strict, and refuse an estimate with -EDOM.
+ * @ret_estimated: set to false where the keys were counted; true where not (after a union, an
+ *                 intersection, an import of a file without a count), and then the number comes
+ *                 from the bits, all of which are read, as in blm_estimate(). NULL: be strict, and
+ *                 refuse an estimate with -EDOM.
  *
- * Two adds of one key that race can both count; a process that is killed can leave its last batch uncounted; and a power cut can leave
- * the count off by keys added after the last sync: it may keep them and not their count, or lose them and keep their count, and they
- * count again when they are added again. The count is never below that of the last sync.
+ * Two adds of one key that race can both count; a process that is killed can leave its last batch
+ * uncounted; and a power cut can leave the count off by keys added after the last sync: it may keep
+ * them and not their count, or lose them and keep their count, and they count again when they are
+ * added again. The count is never below that of the last sync.
  */
 BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estimated);
 
 /**
  * blm_data_read() - copy raw data out: `bytes` bytes from offset `at` on
  *
- * The data of all parts, one after the other, as format-spec.md says for the kind; of classic filters bit j of m is bit
- * j % 8 of byte j / 8. Its size is blm_info's data_bytes (the last bits of which, past m, are 0). What others add in the
- * meantime may or may not be in it. Return: 0, or -EINVAL past its end.
+ * The data of all parts, one after the other, as format-spec.md says for the kind; of classic
+ * filters bit j of m is bit j % 8 of byte j / 8. Its size is blm_info's data_bytes (the last bits
+ * of which, past m, are 0). What others add in the meantime may or may not be in it. Return: 0, or
+ * -EINVAL past its end.
  */
 BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, size_t bytes);
 
 /**
- * blm_data_unite() - unite with raw data of a filter of the same template, by atomic operations, beside any number of writers
+ * blm_data_unite() - unite with raw data of a filter of the same template, by atomic operations,
+ * beside any number of writers
  *
- * The count of keys becomes an estimate, brought up to date with the piece that has the last cell. Where cells are more than bits the
- * pieces are whole words of 8 bytes; that all pieces come, each once, is the caller's care.
- * Return: 0, or -EINVAL past the end or with a bit that is no cell's, -EOPNOTSUPP for kinds that make no unions.
+ * The count of keys becomes an estimate, brought up to date with the piece that has the last cell.
+ * Where cells are more than bits the pieces are whole words of 8 bytes; that all pieces come, each
+ * once, is the caller's care.
+ * Return: 0, or -EINVAL past the end or with a bit that is no cell's, -EOPNOTSUPP for kinds that
+ * make no unions.
  */
 BLM_API int blm_data_unite(struct blm_filter *f, uint64_t at, const void *data, size_t bytes);
 
 /* ---- Templates and algebra ---- */
 
 /**
- * blm_template() - make an empty filter that combines with `from`: same kind, m, k, hash, seeds or key, tweak
+ * blm_template() - make an empty filter that combines with `from`: same kind, m, k, hash, seeds or
+ * key, tweak
  * @mode:  as in struct blm_params
  * @ret:   NULL, or the new filter, open for writing
  */
-BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode);
+BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name,
+			 const struct blm_filter *from, unsigned mode);
 
 /**
- * blm_copy() - a full copy under a new uuid; keys added to `from` while it runs may or may not be in it
+ * blm_copy() - a full copy under a new uuid; keys added to `from` while it runs may or may not be
+ * in it
  *
- * Where removing, claiming, or adding to a kind like cuckoo looks at more than it changes, that waits meanwhile. Counting takes keys all the
- * same; a copy, or a union, into which only some counters of a key came says so, and refuses to take keys out (blm_remove()).
+ * Where removing, claiming, or adding to a kind like cuckoo looks at more than it changes, that
+ * waits meanwhile. Counting takes keys all the same; a copy, or a union, into which only some
+ * counters of a key came says so, and refuses to take keys out (blm_remove()).
  *
- * Of a filter with a block that lost bits since it was recorded nothing is made, here or by blm_combine(), blm_combine_into(), blm_seal()
- * or blm_store_publish(): -EUCLEAN, blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys, and no
- * longer know that it does.
+ * Of a filter with a block that lost bits since it was recorded nothing is made, here or by
+ * blm_combine(), blm_combine_into(), blm_seal() or blm_store_publish(): -EUCLEAN,
+ * blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys,
+ * and no longer know that it does.
  */
-BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode);
+BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     const struct blm_filter *from, unsigned mode);
 
 /**
  * blm_convert() - make a filter of another kind from this one, without its keys
  * @kind: NULL: the one that it can become (struct blm_kind_info, becomes)
  * @mode: as in struct blm_params
  *
- * What becomes what: counting and approximator become classic, with the same m, k, hash and seeds: the very filter that the keys which
- * are in it now would have made (counting: where no counter is full). Keys added to `from` while it runs may or may not be in it.
- * Return: 0, or -EOPNOTSUPP where that takes the keys: blm_error_message() says what becomes what. -EEXIST if the name is taken.
+ * What becomes what: counting and approximator become classic, with the same m, k, hash and seeds:
+ * the very filter that the keys which are in it now would have made (counting: where no counter is
+ * full). Keys added to `from` while it runs may or may not be in it.
+ * Return: 0, or -EOPNOTSUPP where that takes the keys: blm_error_message() says what becomes what.
+ * -EEXIST if the name is taken.
  */
-BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,
+BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name,
+			const struct blm_filter *from, const char *kind,
 			unsigned mode);
 
 /**
  * blm_merge() - make one filter of several that were built, without their keys (BLM_CAN_MERGE)
- * @from, @count: at least one, of one template: a golomb filter's range is in it, so build them with the same capacity, rate and seed
+ * @from, @count: at least one, of one template: a golomb filter's range is in it, so build them
+ * with the same capacity, rate and seed
  * @mode: as in struct blm_params
  *
- * It answers as one that was built from all their keys together. (Keys of two filters that come to one number count once; in those that
- * count keys each counts.) Its capacity is the first one's; with more keys than that it is wrong more often, as blm_info() says.
- * Return: 0, or as blm_create(); -EMEDIUMTYPE for others' templates, -EOPNOTSUPP for a kind that takes its keys, -EUCLEAN where one of them
- * is damaged.
+ * It answers as one that was built from all their keys together. (Keys of two filters that come to
+ * one number count once; in those that count keys each counts.) Its capacity is the first one's;
+ * with more keys than that it is wrong more often, as blm_info() says.
+ * Return: 0, or as blm_create(); -EMEDIUMTYPE for others' templates, -EOPNOTSUPP for a kind that
+ * takes its keys, -EUCLEAN where one of them is damaged.
  */
-BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *const *from, size_t count,
+BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name,
+		      const struct blm_filter *const *from, size_t count,
 		      unsigned mode);
 
 struct blm_update;
 
 /**
- * blm_update_begin() - put keys into a filter that was built, and take some out, without its other keys (BLM_CAN_MERGE)
+ * blm_update_begin() - put keys into a filter that was built, and take some out, without its other
+ * keys (BLM_CAN_MERGE)
  * @ret:     give it to blm_update_finish() or blm_update_cancel()
- * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read where it lies
+ * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read where
+ * it lies
  * @options: NULL: as all zeros; threads, memory_bytes and progress are looked at
  *
- * Keys are gathered as by blm_build_begin(); when all are there, a new file takes the place of the old one, in one step. A key goes only
- * from a filter that was built to count them (golomb: counted=1): it has a key as often as it was given. Any number of threads may
- * give keys at the same time; after fork() the child must not touch it.
+ * Keys are gathered as by blm_build_begin(); when all are there, a new file takes the place of the
+ * old one, in one step. A key goes only from a filter that was built to count them (golomb:
+ * counted=1): it has a key as often as it was given. Any number of threads may give keys at the
+ * same time; after fork() the child must not touch it.
  * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
  */
-BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name, const uint8_t *secret,
+BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
+			     const uint8_t *secret,
 			     const struct blm_build_options *options);
 BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count);
 BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *keys, size_t count);
 
 /**
- * blm_update_finish() - put the new file in the place of the old one; no other call with u may be under way. u is gone, also on failure
+ * blm_update_finish() - put the new file in the place of the old one; no other call with u may be
+ * under way. u is gone, also on failure
  *
- * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to go from one that does not count them,
- * -EUCLEAN where it is damaged, -ESTALE where another filter with another hash or other options has the name by now.
+ * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to
+ * go from one that does not count them, -EUCLEAN where it is damaged, -ESTALE where another filter
+ * with another hash or other options has the name by now.
  */
 BLM_API int blm_update_finish(struct blm_update *u);
 
 /** blm_update_cancel() - the filter stays as it is; takes NULL, returns NULL */
 BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
 
-/** blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_error_message() names the first field and both values */
+/**
+ * blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_error_message() names
+ * the first field and both values
+ */
 BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b);
 
 /**
  * blm_fold() - make a filter with 1/by of the cells from a larger one, without its keys
- * @by:   divides the number of its blocks: of cells / 256 in a split-block filter, of cells / 512 in a blocked one
+ * @by:   divides the number of its blocks: of cells / 256 in a split-block filter, of cells / 512
+ * in a blocked one
  * @mode: as in struct blm_params
  *
- * The data are, bit for bit, those of a filter of the smaller size that was given the same keys; so one made too large, when nobody
- * knew how many keys would come, is cut to what they need. Its capacity is 1/by of the larger one's. Keys added to `from` while it
- * runs may or may not be in it.
- * Return: 0, or -EINVAL where `by` does not divide the blocks, -EOPNOTSUPP for a kind that does not fold, -EEXIST.
+ * The data are, bit for bit, those of a filter of the smaller size that was given the same keys; so
+ * one made too large, when nobody knew how many keys would come, is cut to what they need. Its
+ * capacity is 1/by of the larger one's. Keys added to `from` while it runs may or may not be in it.
+ * Return: 0, or -EINVAL where `by` does not divide the blocks, -EOPNOTSUPP for a kind that does not
+ * fold, -EEXIST.
  */
-BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, uint64_t by, unsigned mode);
+BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     const struct blm_filter *from, uint64_t by, unsigned mode);
 
 enum blm_op { BLM_UNION, BLM_INTERSECT };
 
 /**
- * blm_advance() - put level i of each of `from` into level i + 1 of `into`, for kinds with levels (BLM_CAN_ADVANCE)
+ * blm_advance() - put level i of each of `from` into level i + 1 of `into`, for kinds with levels
+ * (BLM_CAN_ADVANCE)
  *
- * `into` keeps what it has; the last level of the others goes nowhere. Others may add to all of them meanwhile. Its count of keys becomes
- * an estimate. All must be of one template. Return: 0, or -EMEDIUMTYPE and others as blm_combine_into().
+ * `into` keeps what it has; the last level of the others goes nowhere. Others may add to all of
+ * them meanwhile. Its count of keys becomes an estimate. All must be of one template. Return: 0, or
+ * -EMEDIUMTYPE and others as blm_combine_into().
  */
-BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from, size_t count);
+BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from,
+			size_t count);
 
 /**
  * blm_use_threads() - how many threads a call may use that goes over all data of filters
- * @threads: 0, as at first: as many as this process may run on, at most 8; 1: none but the caller's own
+ * @threads: 0, as at first: as many as this process may run on, at most 8; 1: none but the caller's
+ * own
  *
- * Combining, copying, counting. Only filters of many megabytes are divided; the threads end with the call, and block all signals.
- * For all calls of the process that begin afterwards.
+ * Combining, copying, counting. Only filters of many megabytes are divided; the threads end with
+ * the call, and block all signals. For all calls of the process that begin afterwards.
  */
 BLM_API void blm_use_threads(unsigned threads);
 
@@ -904,29 +1196,36 @@ BLM_API void blm_use_threads(unsigned threads);
  * @max_rate:     refuse with -ERANGE a result whose predicted rate is above it; 0: any
  * @ret_rate:     NULL, or the result's predicted rate, written also with -ERANGE
  *
- * The data of an OR equals, byte for byte, that of a filter of the same template that was given all the keys (counting: each of
- * them as often as all filters together; counters that are full stay so). An AND
- * holds every key that all of them hold; its rate is at most that of each, and at least that of a filter made from the
- * common keys. The result's `keys` is an estimate.
+ * The data of an OR equals, byte for byte, that of a filter of the same template that was given all
+ * the keys (counting: each of them as often as all filters together; counters that are full stay
+ * so). An AND holds every key that all of them hold; its rate is at most that of each, and at least
+ * that of a filter made from the common keys. The result's `keys` is an estimate.
  */
-BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name, enum blm_op op,
-			const struct blm_filter *const *from, size_t count, double max_rate, double *ret_rate);
+BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name,
+			enum blm_op op,
+			const struct blm_filter *const *from, size_t count, double max_rate,
+			double *ret_rate);
 
 /**
  * blm_combine_into() - the same into `into`, which is the first of the filters combined
  *
- * An OR goes into the mapped data by atomic operations, beside any number of writers, which lose nothing. An AND cannot: it makes
- * a new file that replaces the old one, whole; what others add in the meantime is carried over. An OR that ends in -EUCLEAN (see
- * blm_copy()) leaves what it has set by then. Into counting it keeps who removes, claims, copies or syncs waiting, and who dies in the
+ * An OR goes into the mapped data by atomic operations, beside any number of writers, which lose
+ * nothing. An AND cannot: it makes a new file that replaces the old one, whole; what others add in
+ * the meantime is carried over. An OR that ends in -EUCLEAN (see blm_copy()) leaves what it has set
+ * by then. Into counting it keeps who removes, claims, copies or syncs waiting, and who dies in the
  * middle leaves a filter that takes no key out any more (blm_remove()).
  *
- * The call takes effect at one moment between its beginning and its end, also where other processes replace or clear the filters. A key
- * is in `into` after an AND if its adds to all the filters returned before that moment, or if its add to `into` returned after it. So a
- * key that is added to `from` first and to `into` afterwards is not lost. A key whose add to `from` returns after the add to `into`, while
- * the AND runs, may be taken out. After an OR, `into` has each key whose add to one of `from` returned before the moment.
- * Return: as blm_combine(); -EBUSY where the filters are replaced again and again; an error where what replaced one of `from` does not open.
+ * The call takes effect at one moment between its beginning and its end, also where other processes
+ * replace or clear the filters. A key is in `into` after an AND if its adds to all the filters
+ * returned before that moment, or if its add to `into` returned after it. So a key that is added to
+ * `from` first and to `into` afterwards is not lost. A key whose add to `from` returns after the
+ * add to `into`, while the AND runs, may be taken out. After an OR, `into` has each key whose add
+ * to one of `from` returned before the moment.
+ * Return: as blm_combine(); -EBUSY where the filters are replaced again and again; an error where
+ * what replaced one of `from` does not open.
  */
-BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const struct blm_filter *const *from, size_t count,
+BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
+			     const struct blm_filter *const *from, size_t count,
 			     double max_rate, double *ret_rate);
 
 /* ---- Exchange: other programs' files, and filters as text ---- */
@@ -936,50 +1235,107 @@ struct blm_format_info {
 	const char *name, *summary;
 	const char *hashes;	/* the families that its files can have, with commas; NULL: all */
 	const char *text;	/* what its base64 form is, like "base64(zstd(file))" */
-	bool in_place;		/* its files are opened as they are, too: blm_open() for reading. Others are read into memory first */
+	/*
+	 * its files are opened as they are, too: blm_open() for reading. Others are read into
+	 * memory first
+	 */
+	bool in_place;
 	bool read_only;		/* it is imported only: no program reads such a file */
 	bool planned;		/* filters can be made for it: struct blm_params, format */
 	const char *limits;	/* what it cannot hold, in one line; NULL: nothing worth saying */
-	bool states;		/* its files say for how many keys they were made. Of others blm_info.capacity and .rate are of half of the bits set */
-	bool built;		/* those that are made for it are made from all their keys at once: blm_build_begin(), not blm_create() */
+	/*
+	 * its files say for how many keys they were made. Of others blm_info.capacity and .rate are
+	 * of half of the bits set
+	 */
+	bool states;
+	/*
+	 * those that are made for it are made from all their keys at once: blm_build_begin(), not
+	 * blm_create()
+	 */
+	bool built;
 };
 
-/** blm_format_list() - the i-th format, from 0; the native one first. Return: 0, or -ENOENT past the last */
+/**
+ * blm_format_list() - the i-th format, from 0; the native one first. Return: 0, or -ENOENT past the
+ * last
+ */
 BLM_API int blm_format_list(size_t i, struct blm_format_info *ret);
 
 /** struct blm_exchange - how to read or write another form of a filter; zero means default */
 struct blm_exchange {
-	const char *format;	/* NULL: import: by its first bytes; export: what the filter was imported from, else "bloomery" */
+	/*
+	 * NULL: import: by its first bytes; export: what the filter was imported from, else
+	 * "bloomery"
+	 */
+	const char *format;
 	bool base64;		/* the format's text form */
 
 	/* Reading: */
 	/*
-	 * Refuse (-EINVAL) a hash that a file says to be another one or that its numbers rule out, unless known keys show it; and cells, probes and
-	 * record where its format has no use for them. Else those are passed over, and of the hashes that its numbers rule out the named one is taken.
+	 * Refuse (-EINVAL) a hash that a file says to be another one or that its numbers rule out,
+	 * unless known keys show it; and cells, probes and record where its format has no use for
+	 * them. Else those are passed over, and of the hashes that its numbers rule out the named
+	 * one is taken.
 	 */
 	bool strict;
-	const char *hash;	/* the family, where files of the format do not say; NULL: from its numbers, if one alone fits them */
-	const struct blm_key *known;	/* keys that are surely in it: families under which it lacks one are ruled out */
+	/*
+	 * the family, where files of the format do not say; NULL: from its numbers, if one alone
+	 * fits them
+	 */
+	const char *hash;
+	/* keys that are surely in it: families under which it lacks one are ruled out */
+	const struct blm_key *known;
 	size_t known_count;
-	const uint64_t *seeds;		/* of its hash, where files of the format do not have them: for bip158 the first 16 bytes of the block's */
-	uint32_t seed_count;		/* hash (as they lie, not as they are shown) as two little-endian words */
+	/*
+	 * of its hash, where files of the format do not have them: for bip158 the first 16 bytes of
+	 * the block's
+	 */
+	const uint64_t *seeds;
+	/* hash (as they lie, not as they are shown) as two little-endian words */
+	uint32_t seed_count;
 	uint64_t cells;		/* m, where files of the format do not say; 0: not given */
 	uint64_t probes;	/* k, likewise */
-	const char *record;	/* which of the filters of a file, where those of the format have several (fps: an id; leveldb: its
-				 * number, or @ and where a data block begins); NULL: the only one */
-	uint64_t max_bytes;	/* of file, unpacked; refuse more, before any space is taken. 0: what a plain file has, else 1 GiB */
-	unsigned mode;		/* of the new filter, as in struct blm_params; and of the file that blm_export_file() makes */
+	/*
+	 * which of the filters of a file, where those of the format have several (fps: an id;
+	 * leveldb: its number, or @ and where a data block begins); NULL: the only one
+	 */
+	const char *record;
+	/*
+	 * of file, unpacked; refuse more, before any space is taken. 0: what a plain file has, else
+	 * 1 GiB
+	 */
+	uint64_t max_bytes;
+	/*
+	 * of the new filter, as in struct blm_params; and of the file that blm_export_file() makes
+	 */
+	unsigned mode;
 	bool allocate;		/* take all space now, also for a filter that is mostly empty */
-	bool everything;	/* also bip37's and neo's filters without bits or functions, which else are refused: they hold every key */
+	/*
+	 * also bip37's and neo's filters without bits or functions, which else are refused: they
+	 * hold every key
+	 */
+	bool everything;
 	const uint8_t *secret;	/* of a keyed filter; NULL: look where the new one's will lie */
-	const char *column;	/* of a Parquet file, the parts of its name joined by dots; NULL: the only one with a Bloom filter */
-	uint64_t row_group;	/* of a Parquet file, its number from 0, plus 1; 0: the only one with a Bloom filter */
+	/*
+	 * of a Parquet file, the parts of its name joined by dots; NULL: the only one with a Bloom
+	 * filter
+	 */
+	const char *column;
+	/* of a Parquet file, its number from 0, plus 1; 0: the only one with a Bloom filter */
+	uint64_t row_group;
 
 	/* Writing: */
-	bool fresh;		/* a header of today's; else a filter that was imported gets the one it came with */
-	bool replace;		/* blm_export_file(): also in the place of a filter; else only of files of other sorts */
-	bool power_of_two;	/* parquet: refuse a number of blocks that some readers do not take */
-	const char *redis_key;	/* redisbloom, redisbloom-cf: not the file, but the commands that load it into this key of a server, for redis-cli --pipe */
+	/* a header of today's; else a filter that was imported gets the one it came with */
+	bool fresh;
+	/* blm_export_file(): also in the place of a filter; else only of files of other sorts */
+	bool replace;
+	/* parquet: refuse a number of blocks that some readers do not take */
+	bool power_of_two;
+	/*
+	 * redisbloom, redisbloom-cf: not the file, but the commands that load it into this key of a
+	 * server, for redis-cli --pipe
+	 */
+	const char *redis_key;
 };
 
 /**
@@ -987,56 +1343,71 @@ struct blm_exchange {
  * @how:     NULL: as all zeros
  * @read:    gives up to `bytes` bytes; 0 at the end; or a negative errno, which is passed on
  *
- * The bits stay as they are, so that the filter answers as its maker would, false positives included, combines with its
- * siblings, and exports to the same bytes again. Read in a stream, in a few MiB of memory whatever comes; a filter that is
- * mostly empty is made sparse (see blm_params.sparse) unless how->allocate. It appears whole or not at all.
- * Return: 0, or -EBADMSG (which field or layer is wrong), -ENODATA (it ends too early), -EFBIG (above max_bytes), -ENOTUNIQ
- * (several families fit, or there are several filters in it; blm_error_message() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its
- * end must be read first: see blm_import_file()), -EEXIST.
+ * The bits stay as they are, so that the filter answers as its maker would, false positives
+ * included, combines with its siblings, and exports to the same bytes again. Read in a stream, in a
+ * few MiB of memory whatever comes; a filter that is mostly empty is made sparse (see
+ * blm_params.sparse) unless how->allocate. It appears whole or not at all.
+ * Return: 0, or -EBADMSG (which field or layer is wrong), -ENODATA (it ends too early), -EFBIG
+ * (above max_bytes), -ENOTUNIQ (several families fit, or there are several filters in it;
+ * blm_error_message() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its end must
+ * be read first: see blm_import_file()), -EEXIST.
  */
-BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       const struct blm_exchange *how,
 		       int64_t (*read)(void *context, void *room, size_t bytes), void *context);
 
 /** blm_import_file() - from a file, which is only read */
-BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name,
+			    const struct blm_exchange *how,
 			    const char *path);
 
 /** blm_import_bytes() - from memory */
-BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name,
+			     const struct blm_exchange *how,
 			     const void *bytes, size_t len);
 
 /**
  * blm_export() - a filter as bytes of a format
  * @write: takes all `bytes` bytes and returns 0, or a negative errno, which is passed on
  *
- * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may not be in it. Of a filter from which
- * keys can be taken away, unless it is sealed, a copy is made in memory first (blm_copy()). The same filter gives the same bytes. The secret
- * of a keyed filter is not in them (and see blm_store_drop()).
- * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message() says for which it has), or -EUCLEAN: it is damaged,
- * which blm_verify() repairs where that can be done; part of it may be written.
+ * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may
+ * not be in it. Of a filter from which keys can be taken away, unless it is sealed, a copy is made
+ * in memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed filter
+ * is not in them (and see blm_store_drop()).
+ * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message()
+ * says for which it has), or -EUCLEAN: it is damaged, which blm_verify() repairs where that can be
+ * done; part of it may be written.
  */
 BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *how,
 		       int (*write)(void *context, const void *bytes, size_t count), void *context);
 
-/** blm_export_file() - to a file, which appears whole, in the place of one that had the name; -EEXIST if that is a filter */
-BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how, const char *path);
+/**
+ * blm_export_file() - to a file, which appears whole, in the place of one that had the name;
+ * -EEXIST if that is a filter
+ */
+BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how,
+			    const char *path);
 
 /** blm_export_bytes() - to memory: *ret is the caller's, to be given to blm_free() */
-BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret, size_t *ret_len);
+BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret,
+			     size_t *ret_len);
 
 /** blm_free() - what blm_export_bytes() gave; takes NULL */
 BLM_API void blm_free(void *bytes);
 
 /**
  * blm_open_foreign() - open a file of another program's format for reading
- * @how: format, strict, hash, known, seeds, cells, probes, record, everything, max_bytes, column and row_group are looked at
+ * @how: format, strict, hash, known, seeds, cells, probes, record, everything, max_bytes, column
+ * and row_group are looked at
  *
- * Where its bits lie as ours do (struct blm_format_info, in_place) the file is mapped as it is; else it is read into memory.
- * blm_open() does the same with `how` NULL where a file is of a known format and opened for reading. The handle asks, tells,
- * compares, is copied and combined like any other; it is not told when the file is replaced.
+ * Where its bits lie as ours do (struct blm_format_info, in_place) the file is mapped as it is;
+ * else it is read into memory. blm_open() does the same with `how` NULL where a file is of a known
+ * format and opened for reading. The handle asks, tells, compares, is copied and combined like any
+ * other; it is not told when the file is replaced.
  * Return: as blm_import().
  */
-BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const struct blm_exchange *how);
+BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path,
+			     const struct blm_exchange *how);
 
 /* ---- Estimates ---- */
 
@@ -1048,9 +1419,9 @@ struct blm_value {
 /**
  * struct blm_estimate - what the bits of a filter say
  *
- * `keys` by Swamidass and Baldi, J. Chem. Inf. Model. 47(3), 2007: -(m/k) ln(1 - X/m) for X of m bits set; a full
- * filter has no estimate and says saturated. Where a sample has not a single bit set (ones is 0), the errors are upper bounds of the
- * values, exceeded with a probability of 5 %.
+ * `keys` by Swamidass and Baldi, J. Chem. Inf. Model. 47(3), 2007: -(m/k) ln(1 - X/m) for X of m
+ * bits set; a full filter has no estimate and says saturated. Where a sample has not a single bit
+ * set (ones is 0), the errors are upper bounds of the values, exceeded with a probability of 5 %.
  */
 struct blm_estimate {
 	struct blm_value fill;	/* share of the cells that are set */
@@ -1063,72 +1434,102 @@ struct blm_estimate {
 
 /**
  * blm_estimate() - how full, how wrong, how many
- * @exact: false reads a sample of at most 16 MiB, spread evenly, and the errors say so; true reads all
+ * @exact: false reads a sample of at most 16 MiB, spread evenly, and the errors say so; true reads
+ * all
  * Return: 0, or -EOPNOTSUPP.
  */
 BLM_API int blm_estimate(const struct blm_filter *f, bool exact, struct blm_estimate *ret);
 
-/** struct blm_comparison - two filters of one template; values are estimates of numbers of keys, or shares of them */
+/**
+ * struct blm_comparison - two filters of one template; values are estimates of numbers of keys, or
+ * shares of them
+ */
 struct blm_comparison {
-	struct blm_value a, b, both, common;	/* keys in A, in B, in their union, in their intersection */
+	/* keys in A, in B, in their union, in their intersection */
+	struct blm_value a, b, both, common;
 	struct blm_value jaccard;		/* common / both */
-	struct blm_value tanimoto;		/* of the bits: |A AND B| / |A OR B|; counted, not estimated */
-	struct blm_value difference;		/* keys in one of them alone: both - common; of kinds with counters by those, which tell better */
-	bool saturated;				/* one of them, or the OR, is full: the values are lower bounds */
+	/* of the bits: |A AND B| / |A OR B|; counted, not estimated */
+	struct blm_value tanimoto;
+	/*
+	 * keys in one of them alone: both - common; of kinds with counters by those, which tell
+	 * better
+	 */
+	struct blm_value difference;
+	/* one of them, or the OR, is full: the values are lower bounds */
+	bool saturated;
 };
 
 /**
  * blm_compare() - sizes and overlap; reads all of both
  *
- * The intersection comes from the three counts |A|, |B|, |A or B|, never from the bits of the AND, which say too many. So does the
- * difference, but where cells are counters (counting; blm_difference_estimate() has iblt, too): from the sum of the squares of what they differ by,
- * with a standard error of difference * sqrt(2 / cells). That is of keys as they were added: one that was added twice to A and once to B
- * differs once.
+ * The intersection comes from the three counts |A|, |B|, |A or B|, never from the bits of the AND,
+ * which say too many. So does the difference, but where cells are counters (counting;
+ * blm_difference_estimate() has iblt, too): from the sum of the squares of what they differ by,
+ * with a standard error of difference * sqrt(2 / cells). That is of keys as they were added: one
+ * that was added twice to A and once to B differs once.
  */
-BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret);
+BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b,
+			struct blm_comparison *ret);
 
 /**
- * blm_difference_estimate() - about how many keys are in one of two filters alone; reads all of both
+ * blm_difference_estimate() - about how many keys are in one of two filters alone; reads all of
+ * both
  *
- * As blm_compare() tells it, and of two iblt by their counts, with a standard error of difference * sqrt(2 / cells): also where far more keys
- * differ than they can list, so that a small one tells how large another has to be.
+ * As blm_compare() tells it, and of two iblt by their counts, with a standard error of difference *
+ * sqrt(2 / cells): also where far more keys differ than they can list, so that a small one tells
+ * how large another has to be.
  * Return: 0, or -EMEDIUMTYPE, -EOPNOTSUPP.
  */
-BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret);
+BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b,
+				    struct blm_value *ret);
 
 /**
- * blm_difference_list() - the keys that are in one of two filters of one template alone, of kinds that hold keys (BLM_CAN_LIST)
- * @each: called with every such key, once, in the order of their bytes, after all were found; key is valid for this call only. in_b: it is
- *        in b, else in a. A value other than 0 ends the listing.
+ * blm_difference_list() - the keys that are in one of two filters of one template alone, of kinds
+ * that hold keys (BLM_CAN_LIST)
+ * @each: called with every such key, once, in the order of their bytes, after all were found; key
+ *        is valid for this call only. in_b: it is in b, else in a. A value other than 0 ends the
+ *        listing.
  *
- * A key that both have, or neither, is never listed, but with a probability of 2^-64 for each cell; all others are, if each key was added
- * once. Takes memory for the cells of one of them and for the keys that differ. Writers of either wait until both are read.
- * Return: 0, what each() ended it with, or a negative errno: -EXFULL where more keys differ than such a table is for, with about how many those
- * are in blm_error_message(), and then none is listed; -EUCLEAN where that comes of damage to a sealed one; -EMEDIUMTYPE where the templates differ;
- * -EOPNOTSUPP.
+ * A key that both have, or neither, is never listed, but with a probability of 2^-64 for each cell;
+ * all others are, if each key was added once. Takes memory for the cells of one of them and for the
+ * keys that differ. Writers of either wait until both are read.
+ * Return: 0, what each() ended it with, or a negative errno: -EXFULL where more keys differ than
+ * such a table is for, with about how many those are in blm_error_message(), and then none is
+ * listed; -EUCLEAN where that comes of damage to a sealed one; -EMEDIUMTYPE where the templates
+ * differ; -EOPNOTSUPP.
  */
 BLM_API int blm_difference_list(const struct blm_filter *a, const struct blm_filter *b,
-			    int (*each)(void *context, const void *key, size_t len, bool in_b), void *context);
+			    int (*each)(void *context, const void *key, size_t len, bool in_b),
+			    void *context);
 
 /* ---- Stores ---- */
 
 /** enum blm_store_flags */
 enum blm_store_flags {
-	BLM_STORE_CREATE = 1 << 0,	/* make the directory and an empty catalog where there is none */
-	BLM_STORE_READ   = 1 << 1,	/* change nothing; works on a read-only mount and as another user */
-	BLM_STORE_ANYONE = 1 << 2,	/* open it also where every user of the machine may change it, its catalog, its keys or a filter in it */
+	/* make the directory and an empty catalog where there is none */
+	BLM_STORE_CREATE = 1 << 0,
+	/* change nothing; works on a read-only mount and as another user */
+	BLM_STORE_READ   = 1 << 1,
+	/*
+	 * open it also where every user of the machine may change it, its catalog, its keys or a
+	 * filter in it
+	 */
+	BLM_STORE_ANYONE = 1 << 2,
 };
 
 /**
  * blm_store_open() - open a directory of filters with its catalog
  *
- * Names are 1 to BLM_NAME_MAX bytes of UTF-8 without control characters and without '/', and not "." or "..". A
- * new one has no marks of direction (like U+202E) and no line separators (U+2028, U+2029) either. They are
- * keys in the catalog and never become paths. One directory is opened once in a process, however often this is called.
- * A store that every user may write to, where anyone can put another's filter in the place of yours, is refused with -EPERM unless
- * flags say BLM_STORE_ANYONE. So is, when it is opened or made, a filter in it whose file every user may write to.
- * Return: 0, or -ENOENT where there is no store, -EUCLEAN where the catalog is damaged (blm_store_verify() mends it), -EACCES or -ENOLCK
- * where this user cannot open the catalog's lock (readers hold it too), and the mount is not read-only.
+ * Names are 1 to BLM_NAME_MAX bytes of UTF-8 without control characters and without '/', and not
+ * "." or "..". A new one has no marks of direction (like U+202E) and no line separators (U+2028,
+ * U+2029) either. They are keys in the catalog and never become paths. One directory is opened once
+ * in a process, however often this is called. A store that every user may write to, where anyone
+ * can put another's filter in the place of yours, is refused with -EPERM unless flags say
+ * BLM_STORE_ANYONE. So is, when it is opened or made, a filter in it whose file every user may
+ * write to.
+ * Return: 0, or -ENOENT where there is no store, -EUCLEAN where the catalog is damaged
+ * (blm_store_verify() mends it), -EACCES or -ENOLCK where this user cannot open the catalog's lock
+ * (readers hold it too), and the mount is not read-only.
  */
 BLM_API int blm_store_open(struct blm_store **ret, const char *dir, unsigned flags);
 
@@ -1138,65 +1539,79 @@ BLM_API struct blm_store *blm_store_close(struct blm_store *store);
 /** blm_store_dir() - the directory, as it was given; valid until the store is closed */
 BLM_API const char *blm_store_dir(const struct blm_store *store);
 
-/** blm_store_find() - what the catalog knows of a name, without opening its file. Return: 0, -ENOENT, -EUCLEAN */
+/**
+ * blm_store_find() - what the catalog knows of a name, without opening its file. Return: 0,
+ * -ENOENT, -EUCLEAN
+ */
 BLM_API int blm_store_find(struct blm_store *store, const char *name, struct blm_info *ret);
 
 /**
  * blm_store_refresh() - bring what the catalog knows up to date: as of now, not of the last sync
  * @info: of blm_store_find() or blm_store_list()
  *
- * Reads the header of the filter's file, 20 KiB, and nothing else. It maps nothing and takes no lock,
- * so a listing may call it for thousands of filters. It writes keys, keys_estimated, rate_at_keys,
- * bytes, data_bytes, synced, dirty, epoch, synced_epoch and from_catalog.
- * Return: 0, or a negative errno and info as it was: -ENOENT where the file is gone or was replaced,
- * -EBADMSG, -ENODATA, -EACCES.
+ * Reads the header of the filter's file, 20 KiB, and nothing else. It maps nothing and takes no
+ * lock, so a listing may call it for thousands of filters. It writes keys, keys_estimated,
+ * rate_at_keys, bytes, data_bytes, synced, dirty, epoch, synced_epoch and from_catalog.
+ * Return: 0, or a negative errno and info as it was: -ENOENT where the file is gone or was
+ * replaced, -EBADMSG, -ENODATA, -EACCES.
  */
 BLM_API int blm_store_refresh(struct blm_store *store, struct blm_info *info);
 
 /**
  * blm_store_list() - every filter of which the catalog knows, in the order of their names' bytes
  * @pattern: NULL, or as for fnmatch(3)
- * @each:    called with what the catalog knows, no lock held, no file opened; a value other than 0 ends the listing.
- *           A damaged record comes with err (-EUCLEAN) and only its name.
+ * @each:    called with what the catalog knows, no lock held, no file opened; a value other than 0
+ *           ends the listing. A damaged record comes with err (-EUCLEAN) and only its name.
  * Return: 0, what each() ended it with, or a negative errno.
  */
 BLM_API int blm_store_list(struct blm_store *store, const char *pattern,
-			   int (*each)(void *context, const struct blm_info *info, int err), void *context);
+			   int (*each)(void *context, const struct blm_info *info, int err),
+			   void *context);
 
 /**
- * blm_store_rename() - one step; -EEXIST if the new name is taken, -ENOENT if the old one is not, -EPERM where every user may write to its
- * file and the store was opened without BLM_STORE_ANYONE
+ * blm_store_rename() - one step; -EEXIST if the new name is taken, -ENOENT if the old one is not,
+ * -EPERM where every user may write to its file and the store was opened without BLM_STORE_ANYONE
  *
- * Handles that are open stay with the filter, whatever its name. When it is replaced or dropped later under its new name, a
- * handle opened under the old one answers -ESTALE: open it again. Where the old name has been given to another filter by then, it
- * goes over to that one when its own is replaced, as to whatever has the name that it was opened by.
+ * Handles that are open stay with the filter, whatever its name. When it is replaced or dropped
+ * later under its new name, a handle opened under the old one answers -ESTALE: open it again. Where
+ * the old name has been given to another filter by then, it goes over to that one when its own is
+ * replaced, as to whatever has the name that it was opened by.
  */
 BLM_API int blm_store_rename(struct blm_store *store, const char *from, const char *to);
 
 /**
- * blm_store_drop() - take the filter out of the catalog and delete its file. Handles of it answer -ESTALE to changes
+ * blm_store_drop() - take the filter out of the catalog and delete its file. Handles of it answer
+ * -ESTALE to changes
  *
- * A keyed filter's secret, keys/ID, goes with the last filter of the store that has it (also where one with another secret takes its
- * place): who exported the filter, or copied its file past the library, needs a copy of that. A drop that is killed can leave it.
- * One whose file is lost or damaged is dropped, too. Return: 0, or a negative errno: -EUCLEAN where the record, or the catalog, is damaged, so that
- * nobody knows which file goes with it; repair the store first.
+ * A keyed filter's secret, keys/ID, goes with the last filter of the store that has it (also where
+ * one with another secret takes its place): who exported the filter, or copied its file past the
+ * library, needs a copy of that. A drop that is killed can leave it. One whose file is lost or
+ * damaged is dropped, too. Return: 0, or a negative errno: -EUCLEAN where the record, or the
+ * catalog, is damaged, so that nobody knows which file goes with it; repair the store first.
  */
 BLM_API int blm_store_drop(struct blm_store *store, const char *name);
 
 /**
- * blm_store_publish() - put a sealed copy of a filter into the store under a name, in one step for everyone else
+ * blm_store_publish() - put a sealed copy of a filter into the store under a name, in one step for
+ * everyone else
  * @mode:  as in struct blm_params
  * @flags: BLM_PUBLISH_WRITABLE: not sealed, so that keys can go on being added to it
  *
- * The copy is of `from` as it was at one moment while the name was locked, even if `from` is replaced during the call.
- * Replaces what had the name before: readers go over to the new file at their next call, and so do writers, whose calls
- * under way are done again on it; once it is sealed these fail with -EROFS, as for blm_seal().
+ * The copy is of `from` as it was at one moment while the name was locked, even if `from` is
+ * replaced during the call. Replaces what had the name before: readers go over to the new file at
+ * their next call, and so do writers, whose calls under way are done again on it; once it is sealed
+ * these fail with -EROFS, as for blm_seal().
  */
-BLM_API int blm_store_publish(struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode, unsigned flags);
+BLM_API int blm_store_publish(struct blm_store *store, const char *name,
+			      const struct blm_filter *from, unsigned mode, unsigned flags);
 enum { BLM_PUBLISH_WRITABLE = 1 };
 
-/** blm_store_label() - set a label of a filter; value NULL takes it away. Keys without '=', both without newlines */
-BLM_API int blm_store_label(struct blm_store *store, const char *name, const char *key, const char *value);
+/**
+ * blm_store_label() - set a label of a filter; value NULL takes it away. Keys without '=', both
+ * without newlines
+ */
+BLM_API int blm_store_label(struct blm_store *store, const char *name, const char *key,
+			    const char *value);
 
 /* ---- Checking ---- */
 
@@ -1205,97 +1620,121 @@ struct blm_finding {
 	const char *file;	/* path */
 	const char *what;	/* in words */
 	bool repaired;
-	const char *name;	/* of the filter in the store whose file that is; NULL: not known, or of a file that was named itself */
+	/*
+	 * of the filter in the store whose file that is; NULL: not known, or of a file that was
+	 * named itself
+	 */
+	const char *name;
 };
 
 /**
- * blm_verify() - check all of one filter: header, records, the blocks of its data as far as there are records of them, and
- * that no bit lies where none can
- * @repair:  set all bits of damaged blocks, in the kinds that only set bits: then no key is denied, and more are taken for there;
- *           and beside a path remove what a process left that died while it put a file in its place in that folder
+ * blm_verify() - check all of one filter: header, records, the blocks of its data as far as there
+ * are records of them, and that no bit lies where none can
+ * @repair:  set all bits of damaged blocks, in the kinds that only set bits: then no key is denied,
+ *           and more are taken for there; and beside a path remove what a process left that died
+ *           while it put a file in its place in that folder
  * @finding: called for each thing that is wrong, and with the rate that a repair results in
  *
- * Of kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable, attenuated) a block
- * is checked from the first sync (or the sealing, or the making of a copy) after it changed; of the others, where cells change both ways, only
- * if it is sealed: what damaged their data before that is not found (struct blm_info, unchecked). A block is damaged if it has
- * fewer bits than then, or as many but others; more are newer keys, among which bits that damage turned on cannot be seen.
- * In a sealed filter every difference is. Others may add and sync in the meantime.
- * Kinds with BLM_CAN_BUILD are always sealed, and never repaired: until it is built anew, a damaged one can deny keys that it was built
- * from, or take any for there.
+ * Of kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable,
+ * attenuated) a block is checked from the first sync (or the sealing, or the making of a copy)
+ * after it changed; of the others, where cells change both ways, only if it is sealed: what damaged
+ * their data before that is not found (struct blm_info, unchecked). A block is damaged if it has
+ * fewer bits than then, or as many but others; more are newer keys, among which bits that damage
+ * turned on cannot be seen. In a sealed filter every difference is. Others may add and sync in the
+ * meantime. Kinds with BLM_CAN_BUILD are always sealed, and never repaired: until it is built anew,
+ * a damaged one can deny keys that it was built from, or take any for there.
  * Return: how many things are wrong and not repaired, or a negative errno.
  */
 BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
-		       void (*finding)(void *context, const struct blm_finding *found), void *context);
+		       void (*finding)(void *context, const struct blm_finding *found),
+		       void *context);
 
 /** enum blm_verify_flags */
 enum blm_verify_flags {
 	BLM_VERIFY_REPAIR   = 1 << 0,
 	BLM_VERIFY_DISTRUST = 1 << 1,	/* do not open the catalog: it is known to be damaged */
-	BLM_VERIFY_ANYONE   = 1 << 2,	/* that every user may write to the store, or to a filter's file, is meant, and nothing wrong */
+	/*
+	 * that every user may write to the store, or to a filter's file, is meant, and nothing
+	 * wrong
+	 */
+	BLM_VERIFY_ANYONE   = 1 << 2,
 };
 
 /**
  * blm_store_verify() - check a whole store: the catalog, every file, and each against the other
- * @flags: BLM_VERIFY_REPAIR: build the catalog anew from the files, names included, where it is damaged or lost or disagrees; delete
- *         what a dead process left behind; give files of filters that the catalog knows the name that their header says; fill damaged
- *         blocks as blm_verify() does. Then it looks again, and what it finds is left.
+ * @flags: BLM_VERIFY_REPAIR: build the catalog anew from the files, names included, where it is
+ *         damaged or lost or disagrees; delete what a dead process left behind; give files of
+ *         filters that the catalog knows the name that their header says; fill damaged blocks as
+ *         blm_verify() does. Then it looks again, and what it finds is left.
  *
- * A file that the catalog does not know is deleted only where it is certain that it was replaced, dropped or never finished: where the
- * catalog says so, or where the catalog is whole and the file says that nobody was told of it, or holds nothing. Every other one comes
- * back under its own name, or where another filter has that, NAME.recovered-UUID. One repair at a time: -EBUSY after five seconds.
- * That every user may write to the store is told of, and not repaired in: -EPERM.
+ * A file that the catalog does not know is deleted only where it is certain that it was replaced,
+ * dropped or never finished: where the catalog says so, or where the catalog is whole and the file
+ * says that nobody was told of it, or holds nothing. Every other one comes back under its own name,
+ * or where another filter has that, NAME.recovered-UUID. One repair at a time: -EBUSY after five
+ * seconds. That every user may write to the store is told of, and not repaired in: -EPERM.
  *
- * LMDB trusts its file, so the pages of the catalog are walked before it reads them. Should one make it crash all the same, only
- * another process can go on: the program `bloomery verify` calls this in a process of its own, and again with BLM_VERIFY_DISTRUST if
- * that crashed.
+ * LMDB trusts its file, so the pages of the catalog are walked before it reads them. Should one
+ * make it crash all the same, only another process can go on: the program `bloomery verify` calls
+ * this in a process of its own, and again with BLM_VERIFY_DISTRUST if that crashed.
  */
 BLM_API int blm_store_verify(const char *dir, unsigned flags,
-			     void (*finding)(void *context, const struct blm_finding *found), void *context);
+			     void (*finding)(void *context, const struct blm_finding *found),
+			     void *context);
 
 /* ---- Banks: one file of many filters or fingerprints of one template ---- */
 
 /**
- * A bank is a file of its own, no filter: it holds the data of many, is made whole, and never changes. Of each filter it has an id, which is
- * one line without tabs. Kinds whose keys are bits of one array: classic, blocked, split-block, bitmap; without secret key. It
- * takes twice the data of its filters, in rows of a multiple of 64 bytes.
- * Rows are numbered from 0 in the order of their numbers of ones, those with as many in the order they came in.
+ * A bank is a file of its own, no filter: it holds the data of many, is made whole, and never
+ * changes. Of each filter it has an id, which is one line without tabs. Kinds whose keys are bits
+ * of one array: classic, blocked, split-block, bitmap; without secret key. It takes twice the data
+ * of its filters, in rows of a multiple of 64 bytes. Rows are numbered from 0 in the order of their
+ * numbers of ones, those with as many in the order they came in.
  */
 struct blm_bank;
 struct blm_bank_build;
 
 /**
- * blm_bank_begin(), _add(), _finish() - put a bank together in memory, write it, and give it its name in one step
+ * blm_bank_begin(), _add(), _finish() - put a bank together in memory, write it, and give it its
+ * name in one step
  * @path:    relative: as for filters
  * @replace: take the place of what lies there; else -EEXIST
  * @mode:    as in struct blm_params
  *
- * add: the filter's data as they are at that moment. The first says which template all others must have: -EMEDIUMTYPE. -EOPNOTSUPP: not of
- * such a kind, or keyed. What fails adds nothing, and one may go on. finish and cancel free it, whether they succeed or not; finish fails with
- * -ENODATA where nothing was added. Not by two threads at once.
+ * add: the filter's data as they are at that moment. The first says which template all others must
+ * have: -EMEDIUMTYPE. -EOPNOTSUPP: not of such a kind, or keyed. What fails adds nothing, and one
+ * may go on. finish and cancel free it, whether they succeed or not; finish fails with -ENODATA
+ * where nothing was added. Not by two threads at once.
  */
-BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool replace, unsigned mode);
+BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool replace,
+			   unsigned mode);
 BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, const char *id);
 BLM_API int blm_bank_finish(struct blm_bank_build *b);
-BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b);	/* takes NULL; returns NULL */
+/* takes NULL; returns NULL */
+BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b);
 
 /**
- * blm_bank_add_fps() - add all the fingerprints of a file of chemfp's FPS format, each as a bitmap; all or none
+ * blm_bank_add_fps() - add all the fingerprints of a file of chemfp's FPS format, each as a bitmap;
+ * all or none
  * @bytes: the file
  * @shown: how messages call it
- * The bank keeps the first such file's header, and what else a line has behind its id. Return: how many there were.
+ * The bank keeps the first such file's header, and what else a line has behind its id. Return: how
+ * many there were.
  */
-BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count, const char *display);
+BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count,
+				 const char *display);
 
 /**
  * blm_bank_open() - map a bank for reading
- * A handle is for any number of threads, until it is closed. One whose file is replaced meanwhile goes on with the old one.
+ * A handle is for any number of threads, until it is closed. One whose file is replaced meanwhile
+ * goes on with the old one.
  */
 BLM_API int blm_bank_open(struct blm_bank **ret, const char *path);
 BLM_API struct blm_bank *blm_bank_close(struct blm_bank *b);	/* takes NULL; returns NULL */
 
 struct blm_bank_info {
 	uint64_t rows;
-	uint64_t row_bytes;		/* of data, as blm_data_read() gives them; a multiple of 64 */
+	/* of data, as blm_data_read() gives them; a multiple of 64 */
+	uint64_t row_bytes;
 	uint64_t file_bytes;
 	uint64_t cells;			/* m of each */
 	uint32_t probes;		/* k */
@@ -1310,12 +1749,16 @@ BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret);
  * @ret_id_bytes: the id's length
  * @ret_bytes:    NULL, or that of all: a tab comes after the id where there is more
  */
-BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **ret, size_t *ret_id_bytes, size_t *ret_bytes);
+BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **ret,
+			  size_t *ret_id_bytes, size_t *ret_bytes);
 
 /** blm_bank_find() - the row of that id. -ENOENT: none; -ENOTUNIQ: several. Looks at all. */
 BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *ret);
 
-/** blm_bank_read() - a row's data; of a filter of the same template (else -EMEDIUMTYPE) its data. ret: room for row_bytes. */
+/**
+ * blm_bank_read() - a row's data; of a filter of the same template (else -EMEDIUMTYPE) its data.
+ * ret: room for row_bytes.
+ */
 BLM_API int blm_bank_read(const struct blm_bank *b, uint64_t row, void *ret);
 BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filter *f, void *ret);
 
@@ -1323,18 +1766,23 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
  * blm_bank_which() - in which of them may this key be?
  * @ret_bits: NULL, or room for (rows + 63) / 64 words: bit i % 64 of word i / 64 for row i
  *
- * The answer for each is what blm_contains() says of that filter. Read for it are of k slices, a bit for each row in each, as many lines of
- * 64 bytes as there are 512s of rows, and fewer where none of the 512 is left.
+ * The answer for each is what blm_contains() says of that filter. Read for it are of k slices, a
+ * bit for each row in each, as many lines of 64 bytes as there are 512s of rows, and fewer where
+ * none of the 512 is left.
  * Return: in how many.
  */
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits);
 
 /**
- * How alike two sets of bits are, of which the question has a, a row b, and both c: c / (alpha (a - c) + beta (b - c) + c), Tversky's
- * index; 0 where that is 0 / 0.
+ * How alike two sets of bits are, of which the question has a, a row b, and both c: c / (alpha (a -
+ * c) + beta (b - c) + c), Tversky's index; 0 where that is 0 / 0.
  */
 struct blm_likeness {
-	const char *measure;	/* "tanimoto" (NULL) or "jaccard": alpha = beta = 1; "containment": 1 and 0, the share of a; "tversky" */
+	/*
+	 * "tanimoto" (NULL) or "jaccard": alpha = beta = 1; "containment": 1 and 0, the share of a;
+	 * "tversky"
+	 */
+	const char *measure;
 	double alpha, beta;	/* for "tversky" only: 0 to 10^6 */
 	double threshold;	/* rows less alike than this are left out */
 };
@@ -1345,28 +1793,34 @@ struct blm_bank_hit {
 };
 
 /**
- * blm_bank_similar() - the rows that are most like these bits, best first; those as good as each other in the order they came in
+ * blm_bank_similar() - the rows that are most like these bits, best first; those as good as each
+ * other in the order they came in
  * @bits: row_bytes of data, see blm_bank_read()
  * @ret:  room for `room` of them
  *
- * The answer is that of looking at all; rows of so many or so few ones that they cannot be alike enough are not looked at.
+ * The answer is that of looking at all; rows of so many or so few ones that they cannot be alike
+ * enough are not looked at.
  * Return: how many it found, at most `room`.
  */
-BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret,
+BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,
+				 const struct blm_likeness *how, struct blm_bank_hit *ret,
 				 size_t room);
 
 /**
- * blm_bank_export_fps() - write it as an FPS file, in the order it was put together; of one that was made of such a file, the same again,
- * in lower case and with LF at the ends of lines
+ * blm_bank_export_fps() - write it as an FPS file, in the order it was put together; of one that
+ * was made of such a file, the same again, in lower case and with LF at the ends of lines
  * @write: as for blm_export(): 0, or a negative errno, which is then returned
  */
-BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *context, const void *bytes, size_t count), void *context);
+BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *context,
+	const void *bytes, size_t count), void *context);
 
 /**
- * blm_bank_verify() - check it against its checksums, and whether rows, slices, numbers of ones, order and ids agree
+ * blm_bank_verify() - check it against its checksums, and whether rows, slices, numbers of ones,
+ * order and ids agree
  * Return: how many findings there were.
  */
-BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *context, const struct blm_finding *found), void *context);
+BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *context,
+	const struct blm_finding *found), void *context);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,18 @@
 /* after.c - a filter made after another one */
 #include "after.h"
 
-/* A store is opened once. It must be writable if the result goes into it, and it must be there if a source is in it. */
+/*
+ * A store is opened once. It must be writable if the result goes into it, and it must be there if a
+ * source is in it.
+ */
 unsigned source_flags(const char *to)
 {
 	return is_path(to) ? BLM_STORE_READ : 0;
 }
 
 int after(const char *from, const char *to, unsigned mode,
-	  int (*make)(struct blm_filter **, struct blm_store *, const char *, const struct blm_filter *, unsigned))
+	  int (*make)(struct blm_filter **, struct blm_store *, const char *,
+		      const struct blm_filter *, unsigned))
 {
 	struct blm_filter *f, *made;
 	struct place place;

@@ -1,4 +1,7 @@
-/* apart.h - work in a process of its own, started anew, so that a crash there is news and not the end */
+/*
+ * apart.h - work in a process of its own, started anew, so that a crash there is news and not the
+ * end
+ */
 #ifndef BLOOMERY_APART_H
 #define BLOOMERY_APART_H
 

@@ -10,7 +10,8 @@ bool is_bank(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char magic[8];
-	bool is = fd >= 0 && pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, "BLOOMBNK", sizeof(magic));
+	bool is = fd >= 0 && pread(fd, magic, sizeof(magic), 0) == sizeof(magic)
+		&& !memcmp(magic, "BLOOMBNK", sizeof(magic));
 
 	if (fd >= 0)
 		close(fd);

@@ -1,4 +1,7 @@
-/* choose.c - the lines whose keys a filter may contain: questions ahead by any thread, answers in turn */
+/*
+ * choose.c - the lines whose keys a filter may contain: questions ahead by any thread, answers in
+ * turn
+ */
 #include "choose.h"
 #include "load.h"
 #include "output.h"
@@ -8,8 +11,10 @@
 static int ask(struct batch *batch, void *context)
 {
 	const struct choice *choice = context;
-	uint64_t yes = (uint64_t)blm_contains_many(choice->f, batch->keys, batch->count, batch->bits);
-	int64_t spared = yes ? blm_allowlist_filter(choice->f, batch->keys, batch->count, batch->bits) : 0;
+	uint64_t yes = (uint64_t)blm_contains_many(choice->f, batch->keys, batch->count,
+						   batch->bits);
+	int64_t spared = yes ? blm_allowlist_filter(choice->f, batch->keys, batch->count,
+						    batch->bits) : 0;
 
 	if (spared < 0)
 		return fail(spared);
@@ -40,7 +45,8 @@ int choose_from(struct choice *choice, const char *name)
 
 int choose_lines(struct choice *choice, char **files, size_t count)
 {
-	const struct work work = { .ahead = ask, .in_turn = tell, .context = choice, .given = choice->given };
+	const struct work work = { .ahead = ask, .in_turn = tell, .context = choice,
+				   .given = choice->given };
 
 	return each_batch(files, count, &work);
 }

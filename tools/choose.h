@@ -19,7 +19,10 @@ int choose_lines(struct choice *choice, char **files, size_t count);
 /* Open F for that, as the options say. Return: an exit code, with a message. */
 int choose_from(struct choice *choice, const char *name);
 
-/* Close it. Return: the exit code of a command that prints lines: `code`, but NO where all went well and there were none. */
+/*
+ * Close it. Return: the exit code of a command that prints lines: `code`, but NO where all went
+ * well and there were none.
+ */
 int end_choice(struct choice *choice, int code);
 
 #endif

@@ -25,7 +25,8 @@ struct job {
 /* Some keys were removed for good. What was not refused is in the filter now. */
 static int64_t count_refused(struct job *job, const struct batch *batch)
 {
-	job->refused += batch->count - (uint64_t)blm_contains_many(job->f, batch->keys, batch->count, NULL);
+	job->refused += batch->count - (uint64_t)blm_contains_many(job->f, batch->keys,
+		batch->count, NULL);
 	return 0;
 }
 
@@ -36,7 +37,10 @@ static bool is_exact(const struct blm_filter *f)
 	return blm_info(f, &info) == 0 && info.can & BLM_EXACT;
 }
 
-/* One of them is none that the filter can have: which line is it? Those before it change nothing when they come once more. */
+/*
+ * One of them is none that the filter can have: which line is it? Those before it change nothing
+ * when they come once more.
+ */
 static int refuse_line(struct job *job, struct batch *batch)
 {
 	char why[MESSAGE];
@@ -77,8 +81,8 @@ static int check(struct batch *batch, void *context)
 }
 
 /*
- * Of two threads that add one key at once both may find it new, so where it is counted, one adds after the other; and so where the order
- * matters, since what came first is forgotten first.
+ * Of two threads that add one key at once both may find it new, so where it is counted, one adds
+ * after the other; and so where the order matters, since what came first is forgotten first.
  */
 static int add_and_count(struct batch *batch, void *context)
 {
@@ -109,18 +113,22 @@ static int run(int count, char **operands)
 		return code;
 	code = begin_syncing(job.f);
 	if (code == DONE)
-		code = each_batch(operands + 1, (size_t)count - 1, count_new || forgets(job.f) ? &counting : &adding);
+		code = each_batch(operands + 1, (size_t)count - 1,
+				  count_new || forgets(job.f) ? &counting : &adding);
 	code = end_syncing(job.f, code);
 	if (count_new && code == DONE)
 		printf("%llu\n", (unsigned long long)job.new);
 	if (job.refused)
-		say("%s: %llu of the keys not taken: each was removed before, and such a filter takes none again", job.name,
+		say("%s: %llu of the keys not taken: each was removed before, and such a filter "
+		    "takes none again", job.name,
 		    (unsigned long long)job.refused);
 	blm_close(job.f);
 	return code == DONE && job.refused ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, sync_option, key_options, jobs_option, progress_option, load_options, quiet_option, key_option,
+static const struct opt *const options[] = { own_options, sync_option, key_options, jobs_option,
+					     progress_option, load_options, quiet_option,
+					     key_option,
 					     store_option, NULL };
 
 const struct command cmd_add = {
@@ -129,8 +137,9 @@ const struct command cmd_add = {
 	.summary = "add keys to a filter",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Any number of processes may add at once. Files packed with gzip or zstd are unpacked. A removable filter takes no key\n"
-		 "again that was removed: the others are added, and the exit code is 1.",
+	.notes = "Any number of processes may add at once. Files packed with gzip or zstd are "
+	"unpacked. A removable filter takes no key\nagain that was removed: the others are added, "
+	"and the exit code is 1.",
 	.example = "bloomery add seen urls.txt.zst",
 	.options = options,
 	.run = run,

@@ -8,7 +8,8 @@
 
 static bool count_only;
 static const struct opt own_options[] = {
-	{ 'c', "count", NULL, "print how many keys were put on, taken off, or are there", set_flag, &count_only },
+	{ 'c', "count", NULL, "print how many keys were put on, taken off, or are there", set_flag,
+	  &count_only },
 	{ 0 }
 };
 
@@ -63,36 +64,43 @@ static int run(int count, char **operands)
 	else if (!strcmp(operands[0], "remove"))
 		job.change = blm_allowlist_remove;
 	else if (!lists)
-		return misuse("allow: '%s' is none of add, remove and list; see 'bloomery help allow'", operands[0]);
+		return misuse("allow: '%s' is none of add, remove and list; see 'bloomery help "
+			      "allow'", operands[0]);
 	if (lists && given_keys.count)
-		return misuse("allow: list reads no keys: leave --key %s out", given_keys.keys[0].text);
+		return misuse("allow: list reads no keys: leave --key %s out",
+			      given_keys.keys[0].text);
 	if (lists && count > 2)
-		return misuse("allow: list reads no keys: '%s' is one argument too many", operands[2]);
+		return misuse("allow: list reads no keys: '%s' is one argument too many",
+			      operands[2]);
 	code = open_filter(&job.f, operands[1], !lists, lists ? BLM_STORE_READ : 0);
 	if (code != DONE)
 		return code;
 	if (lists)
 		code = list(&job);
 	else
-		code = each_batch(operands + 2, (size_t)count - 2, &(struct work){ .in_turn = change, .context = &job });
+		code = each_batch(operands + 2, (size_t)count - 2,
+				  &(struct work){ .in_turn = change, .context = &job });
 	blm_close(job.f);
 	if (count_only && code == DONE)
 		printf("%llu\n", (unsigned long long)job.keys);
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option,
+					     quiet_option, key_option, store_option, NULL };
 
 const struct command cmd_allow = {
 	.name = "allow",
 	.group = ON_KEYS,
-	.summary = "keep a list of keys that a filter takes for its own by mistake; 'test' then leaves them out",
+	.summary = "keep a list of keys that a filter takes for its own by mistake; 'test' then "
+	"leaves them out",
 	.operands = "add|remove|list NAME [FILE...]",
 	.least = 2, .most = -1,
-	.notes = "The list is exact, and lies in the catalog of the store. Warning: the filter cannot tell whether a key was added to it. One\n"
-		 "that was, and is listed all the same, is hidden. A key that is added or claimed later goes off the list, so that it never\n"
-		 "hides one; a union takes all off. 'remove' takes out none that is listed. What comes in the filter's place takes the list\n"
-		 "over, less what it may have been given; a copy has none.",
+	.notes = "The list is exact, and lies in the catalog of the store. Warning: the filter "
+	"cannot tell whether a key was added to it. One\nthat was, and is listed all the same, is "
+	"hidden. A key that is added or claimed later goes off the list, so that it never\nhides "
+	"one; a union takes all off. 'remove' takes out none that is listed. What comes in the "
+	"filter's place takes the list\nover, less what it may have been given; a copy has none.",
 	.example = "bloomery allow add blacklist < reported.txt",
 	.options = options,
 	.run = run,

@@ -11,11 +11,13 @@ static const char *fps;
 static bool replace, to_fps, list;
 static unsigned mode;
 static const struct opt own_options[] = {
-	{ 0, "fps", "FILE", "the fingerprints of a file of chemfp's FPS, each as a bitmap; - is stdin", set_text, &fps },
+	{ 0, "fps", "FILE", "the fingerprints of a file of chemfp's FPS, each as a bitmap; - is "
+	  "stdin", set_text, &fps },
 	{ 0, "to-fps", NULL, "print the bank that is there as such a file", set_flag, &to_fps },
 	{ 0, "list", NULL, "print the ids of what is in the bank that is there", set_flag, &list },
 	{ 0, "force", NULL, "replace the bank that has this name now", set_flag, &replace },
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it replaces, else 0644 less the umask)", set_mode, &mode },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it "
+	  "replaces, else 0644 less the umask)", set_mode, &mode },
 	{ 0 }
 };
 
@@ -149,7 +151,8 @@ static int run(int count, char **operands)
 	int code, r;
 
 	if ((to_fps || list) && (fps || count > 1 || (to_fps && list)))
-		return misuse("bank: --%s takes a bank and nothing else", to_fps ? "to-fps" : "list");
+		return misuse("bank: --%s takes a bank and nothing else",
+			      to_fps ? "to-fps" : "list");
 	if (to_fps)
 		return print_fps(operands[0]);
 	if (list)
@@ -175,12 +178,14 @@ static const struct opt *const options[] = { own_options, json_option, store_opt
 const struct command cmd_bank = {
 	.name = "bank",
 	.group = ON_SETS,
-	.summary = "put many filters, or fingerprints, of one template into one file, for which and similar",
+	.summary = "put many filters, or fingerprints, of one template into one file, for which "
+	"and similar",
 	.operands = "BANK [FILTER...]",
 	.least = 1, .most = -1,
-	.notes = "BANK is the path of the file. The id of a filter is its name as it is given here, that of a fingerprint what its line says. Kinds:\n"
-		 "classic, blocked, split-block, bitmap, without secret key. A bank is never changed; its filters may be, and it does not follow.\n"
-		 "With --json it says what was made; with --list it prints objects with the ids.",
+	.notes = "BANK is the path of the file. The id of a filter is its name as it is given "
+	"here, that of a fingerprint what its line says. Kinds:\nclassic, blocked, split-block, "
+	"bitmap, without secret key. A bank is never changed; its filters may be, and it does not "
+	"follow.\nWith --json it says what was made; with --list it prints objects with the ids.",
 	.example = "bloomery bank ./week.bank mon tue wed thu fri",
 	.options = options,
 	.run = run,

@@ -12,11 +12,15 @@
 static uint64_t memory, value_bits, check_bits;
 static bool seal;
 static const struct opt own_options[] = {
-	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a temporary file beside F", set_number, &memory,
+	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a "
+	  "temporary file beside F", set_number, &memory,
 	  64 << 10, UINT64_C(1) << 46 },
-	{ 0, "seal", NULL, "read-only for good, with checksums; kinds that are built always are", set_flag, &seal },
-	{ 0, "value-bits", "V", "width of the values: --with value-bits=V", set_number, &value_bits, 1, 64 },
-	{ 0, "check-bits", "C", "a stranger is answered once in 2^C, 1 to 64: --with check-bits=C (default: as few as keep -p)", set_number, &check_bits, 1, 64 },
+	{ 0, "seal", NULL, "read-only for good, with checksums; kinds that are built always are",
+	  set_flag, &seal },
+	{ 0, "value-bits", "V", "width of the values: --with value-bits=V", set_number, &value_bits,
+	  1, 64 },
+	{ 0, "check-bits", "C", "a stranger is answered once in 2^C, 1 to 64: --with check-bits=C "
+	  "(default: as few as keep -p)", set_number, &check_bits, 1, 64 },
 	{ 0 }
 };
 
@@ -26,12 +30,17 @@ struct job {
 };
 
 /* Some of a batch's keys; values NULL: it has none. */
-static int give(struct job *job, const struct batch *batch, const uint64_t *values, size_t at, size_t count)
+static int give(struct job *job, const struct batch *batch, const uint64_t *values, size_t at,
+		size_t count)
 {
-	return values ? blm_build_put_many(job->b, batch->keys + at, values + at, count) : blm_build_add_many(job->b, batch->keys + at, count);
+	return values ? blm_build_put_many(job->b, batch->keys + at, values + at, count)
+		: blm_build_add_many(job->b, batch->keys + at, count);
 }
 
-/* One of them is none that the filter can have: which line is it? Those before it change nothing when they come once more. */
+/*
+ * One of them is none that the filter can have: which line is it? Those before it change nothing
+ * when they come once more.
+ */
 static int refuse_line(struct job *job, struct batch *batch, const uint64_t *values, size_t count)
 {
 	char why[MESSAGE];
@@ -48,7 +57,8 @@ static int give_all(struct job *job, struct batch *batch, const uint64_t *values
 {
 	int r = give(job, batch, values, 0, count);
 
-	return r == -ERANGE || r == -EINVAL ? refuse_line(job, batch, values, count) : r < 0 ? fail(r) : DONE;
+	return r == -ERANGE || r == -EINVAL ? refuse_line(job, batch, values, count) : r < 0
+		? fail(r) : DONE;
 }
 
 /* The answers' room has a bit a key, so values want some of their own. */
@@ -101,7 +111,8 @@ static bool holds_values(const char *name)
 static int begin(struct job *job, const char *name)
 {
 	const struct blm_build_options options = {
-		.threads = (unsigned)jobs_wanted(), .memory_bytes = memory, .sealed = seal, .progress = show,
+		.threads = (unsigned)jobs_wanted(), .memory_bytes = memory, .sealed = seal,
+		.progress = show,
 	};
 	struct place place;
 	int code = DONE, r;
@@ -133,8 +144,10 @@ static int run(int operands_count, char **operands)
 		return code;
 	if (job.values)
 		keys_in_first_column();
-	code = each_batch(operands + 1, (size_t)operands_count - 1, &(struct work){ .ahead = add, .in_turn = count, .context = &job });
-	let_signals_kill();	/* it can take long, and nobody sees anything of it before its end */
+	code = each_batch(operands + 1, (size_t)operands_count - 1,
+			  &(struct work){ .ahead = add, .in_turn = count, .context = &job });
+	/* it can take long, and nobody sees anything of it before its end */
+	let_signals_kill();
 	if (code != DONE || stopping()) {
 		blm_build_cancel(job.b);
 		return code;
@@ -149,8 +162,10 @@ static int run(int operands_count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { own_options, size_options, make_options, file_options, create_options, hash_key_options,
-					     key_options, value_options, jobs_option, threads_option, progress_option, quiet_option,
+static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
+					     create_options, hash_key_options,
+					     key_options, value_options, jobs_option,
+					     threads_option, progress_option, quiet_option,
 					     key_option, store_option, NULL };
 
 const struct command cmd_build = {
@@ -159,11 +174,13 @@ const struct command cmd_build = {
 	.summary = "make a filter from all its keys at once",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The smallest filters can only be made so, and then do not change. -n is not needed: the filter is for as many keys as there are,\n"
-		 "each counted once, also of the kinds that take more later. It is for the kinds stable, window and iblt, for --format but of bip158 and\n"
-		 "bloomery, and for hashes that are made once a probe. It appears when it is whole; until then what F was goes on. Kinds that hold\n"
-		 "values take them from the second column (--value-field); the key is the first.\n"
-		 "The same keys and --seed give the same data, in any order and with any -j and --memory.",
+	.notes = "The smallest filters can only be made so, and then do not change. -n is not "
+	"needed: the filter is for as many keys as there are,\neach counted once, also of the "
+	"kinds that take more later. It is for the kinds stable, window and iblt, for --format but "
+	"of bip158 and\nbloomery, and for hashes that are made once a probe. It appears when it is "
+	"whole; until then what F was goes on. Kinds that hold\nvalues take them from the second "
+	"column (--value-field); the key is the first.\nThe same keys and --seed give the same "
+	"data, in any order and with any -j and --memory.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
 	.run = run,

@@ -17,8 +17,10 @@ static bool create, same;
 static uint64_t batch_keys = 4096;
 static const struct opt own_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
-	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the options say", set_flag, &same },
-	{ 0, "batch", "N", "claim at most N keys before printing them (default: 4096)", set_number, &batch_keys, 1, 1 << 20 },
+	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the "
+	  "options say", set_flag, &same },
+	{ 0, "batch", "N", "claim at most N keys before printing them (default: 4096)", set_number,
+	  &batch_keys, 1, 1 << 20 },
 	{ 0 }
 };
 
@@ -26,20 +28,25 @@ struct job {
 	struct blm_filter *f;
 	const char *name;
 	uint64_t claimed;
-	bool forgets;			/* then a key that is known is remembered anew by being claimed, or may be */
+	/* then a key that is known is remembered anew by being claimed, or may be */
+	bool forgets;
 	atomic_bool mostly_known;	/* were nearly all keys of the last batch? */
 };
 
-/* The filter may be replaced by one with another seed at any moment: its id is the same before and after, or there are no hashes. */
+/*
+ * The filter may be replaced by one with another seed at any moment: its id is the same before and
+ * after, or there are no hashes.
+ */
 static bool hash(struct batch *batch, const struct blm_filter *f)
 {
 	batch->hash_id = blm_hash_id(f);
-	return batch_hash_room(batch) && blm_hash_many(f, batch->keys, batch->count, batch->hashes) == 0 && blm_hash_id(f) == batch->hash_id;
+	return batch_hash_room(batch) && blm_hash_many(f, batch->keys, batch->count, batch->hashes)
+		== 0 && blm_hash_id(f) == batch->hash_id;
 }
 
 /*
- * What is there already need not be claimed. To ask ahead costs more than it saves where new keys are not few: what one core claims and
- * another asks about goes from cache to cache.
+ * What is there already need not be claimed. To ask ahead costs more than it saves where new keys
+ * are not few: what one core claims and another asks about goes from cache to cache.
  */
 static int hash_and_ask(struct batch *batch, void *context)
 {
@@ -50,10 +57,12 @@ static int hash_and_ask(struct batch *batch, void *context)
 	if (batch->alone || job->forgets || !job->mostly_known)
 		return DONE;
 	if (batch->hashed)
-		r = blm_contains_hashes(job->f, batch->hash_id, batch->hashes, batch->count, batch->bits);
+		r = blm_contains_hashes(job->f, batch->hash_id, batch->hashes, batch->count,
+					batch->bits);
 	if (r < 0)
 		blm_contains_many(job->f, batch->keys, batch->count, batch->bits);
-	r = blm_allowlist_filter(job->f, batch->keys, batch->count, batch->bits);	/* those are to be claimed */
+	/* those are to be claimed */
+	r = blm_allowlist_filter(job->f, batch->keys, batch->count, batch->bits);
 	if (r < 0)
 		return fail(r);
 	batch_drop(batch);
@@ -71,14 +80,18 @@ static int claim_part(struct job *job, struct batch part)
 		r = blm_claim_many(job->f, part.keys, part.count, part.bits);
 	failed = r < 0 ? fail((int)r) : DONE;
 	job->claimed += r < 0 ? 0 : (uint64_t)r;
-	gather_lines(&part, true);	/* also those that were claimed before it failed: nobody else prints them */
+	/* also those that were claimed before it failed: nobody else prints them */
+	gather_lines(&part, true);
 	code = print_gathered(&part);
 	if (failed != DONE)
 		return failed;
 	return code == DONE ? sync_if_due(job->f, (uint64_t)r) : code;
 }
 
-/* In turn, so that of equal keys the first one is claimed, and no thread has claimed what is not printed yet. */
+/*
+ * In turn, so that of equal keys the first one is claimed, and no thread has claimed what is not
+ * printed yet.
+ */
 static int claim(struct batch *batch, void *context)
 {
 	struct job *job = context;
@@ -92,7 +105,10 @@ static int claim(struct batch *batch, void *context)
 	return code;
 }
 
-/* Of several that find no filter, one makes it and the others open it; it may also be dropped in between, hence again. */
+/*
+ * Of several that find no filter, one makes it and the others open it; it may also be dropped in
+ * between, hence again.
+ */
 static int open_or_make(struct blm_filter **ret, const char *name)
 {
 	const uint8_t *secret;
@@ -141,7 +157,8 @@ static int run(int count, char **operands)
 	if (!create && params_given())
 		return misuse("claim: the size and kind of a filter are given with --create only");
 	if (!kind_claims())
-		return misuse("claim: filters of the kind %s cannot tell who was first; 'bloomery kinds' says which can", params.kind);
+		return misuse("claim: filters of the kind %s cannot tell who was first; 'bloomery "
+			      "kinds' says which can", params.kind);
 	code = create ? open_or_make(&job.f, job.name) : open_filter(&job.f, job.name, true, 0);
 	if (code == DONE)
 		code = load(job.f);
@@ -150,24 +167,29 @@ static int run(int count, char **operands)
 	job.forgets = blm_info(job.f, &info) < 0 || info.can & BLM_FORGETS;
 	code = begin_syncing(job.f);
 	if (code == DONE)
-		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead = hash_and_ask, .in_turn = claim, .context = &job });
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead =
+			hash_and_ask, .in_turn = claim, .context = &job });
 	code = end_syncing(job.f, code);
 	blm_close(job.f);
 	return code == DONE && !job.claimed ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, sync_option, size_options, make_options, file_options, key_options, jobs_option,
-					     progress_option, load_options, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, sync_option, size_options, make_options,
+					     file_options, key_options, jobs_option,
+					     progress_option, load_options, quiet_option,
+					     key_option, store_option, NULL };
 
 const struct command cmd_claim = {
 	.name = "claim",
 	.group = ON_KEYS,
-	.summary = "add keys, and print the lines that this process was first to add; exit 1 if there are none",
+	.summary = "add keys, and print the lines that this process was first to add; exit 1 if "
+	"there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Of all processes that claim one new key, exactly one prints it. Answers are written before the next batch is\n"
-		 "claimed, so a process that is killed takes at most one batch with it. If F is there already, its own size, kind, hash\n"
-		 "and seed hold, and a warning names the options that say otherwise.",
+	.notes = "Of all processes that claim one new key, exactly one prints it. Answers are "
+	"written before the next batch is\nclaimed, so a process that is killed takes at most one "
+	"batch with it. If F is there already, its own size, kind, hash\nand seed hold, and a "
+	"warning names the options that say otherwise.",
 	.example = "bloomery claim seen -n 10m -p 0.001 --create < urls.txt > first-seen.txt",
 	.options = options,
 	.run = run,

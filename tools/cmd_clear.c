@@ -14,8 +14,9 @@ const struct command cmd_clear = {
 	.summary = "take all keys out, in one step for everyone who has the filter open",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "Name, labels and parameters stay. Others go over to the empty filter at their next call.\n"
-		 "Of several filters those after one that fails are cleared, too; the exit code is 2 then.",
+	.notes = "Name, labels and parameters stay. Others go over to the empty filter at their "
+	"next call.\nOf several filters those after one that fails are cleared, too; the exit code "
+	"is 2 then.",
 	.example = "bloomery clear tonight",
 	.options = options,
 	.run = run,

@@ -1,4 +1,7 @@
-/* cmd_compare.c - bloomery compare: how many keys two filters hold, and how many of them are the same */
+/*
+ * cmd_compare.c - bloomery compare: how many keys two filters hold, and how many of them are the
+ * same
+ */
 #include "after.h"
 #include "describe.h"
 #include "foreign.h"
@@ -50,16 +53,19 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { json_option, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { json_option, foreign_option, maker_options, key_option,
+					     store_option, NULL };
 
 const struct command cmd_compare = {
 	.name = "compare",
 	.group = ON_SETS,
-	.summary = "estimate the sizes of A, B, their union, intersection and difference, and their likeness",
+	.summary = "estimate the sizes of A, B, their union, intersection and difference, and "
+	"their likeness",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Each number comes with its standard error. The filters must be of one template. How many keys are in one of them alone, filters with\n"
-		 "counters (counting) tell best: within some thousandths, also where that is few of many.",
+	.notes = "Each number comes with its standard error. The filters must be of one template. "
+	"How many keys are in one of them alone, filters with\ncounters (counting) tell best: "
+	"within some thousandths, also where that is few of many.",
 	.example = "bloomery compare monday tuesday --json",
 	.options = options,
 	.run = run,

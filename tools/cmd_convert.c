@@ -6,11 +6,13 @@
 
 static const char *kind;
 static const struct opt own_options[] = {
-	{ 0, "kind", "KIND", "the kind that B is to be (default: the one that A can become)", set_text, &kind },
+	{ 0, "kind", "KIND", "the kind that B is to be (default: the one that A can become)",
+	  set_text, &kind },
 	{ 0 }
 };
 
-static int make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
+static int make(struct blm_filter **ret, struct blm_store *store, const char *name,
+		const struct blm_filter *from, unsigned mode)
 {
 	return blm_convert(ret, store, name, from, kind, mode);
 }
@@ -20,7 +22,8 @@ static int run(int count, char **operands)
 	return after(operands[0], operands[1], params.mode, make);
 }
 
-static const struct opt *const options[] = { own_options, mode_option, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, mode_option, foreign_option,
+					     maker_options, key_option, store_option, NULL };
 
 const struct command cmd_convert = {
 	.name = "convert",
@@ -28,9 +31,10 @@ const struct command cmd_convert = {
 	.summary = "make B a filter of another kind with what is in A now",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Without the keys that is possible for few kinds: counting and approximator become classic, with the same m, k, hash and\n"
-		 "seeds, the filter that their keys would have made. 'bloomery kinds -l' says what becomes what; 'bloomery rebuild' makes\n"
-		 "any kind from the keys.",
+	.notes = "Without the keys that is possible for few kinds: counting and approximator "
+	"become classic, with the same m, k, hash and\nseeds, the filter that their keys would "
+	"have made. 'bloomery kinds -l' says what becomes what; 'bloomery rebuild' makes\nany kind "
+	"from the keys.",
 	.example = "bloomery convert sessions snapshot --kind classic",
 	.options = options,
 	.run = run,

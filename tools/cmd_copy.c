@@ -8,7 +8,8 @@ static int run(int count, char **operands)
 	return after(operands[0], operands[1], params.mode, blm_copy);
 }
 
-static const struct opt *const options[] = { mode_option, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { mode_option, foreign_option, maker_options, key_option,
+					     store_option, NULL };
 
 const struct command cmd_copy = {
 	.name = "copy",
@@ -16,7 +17,8 @@ const struct command cmd_copy = {
 	.summary = "make B a full copy of A",
 	.operands = "A B",
 	.least = 2, .most = 2,
-	.notes = "Others may go on adding to A; what they add in the meantime may or may not be in B.",
+	.notes = "Others may go on adding to A; what they add in the meantime may or may not be in "
+	"B.",
 	.example = "bloomery copy seen ./seen.blm",
 	.options = options,
 	.run = run,

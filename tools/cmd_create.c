@@ -21,7 +21,8 @@ static int run(int count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { size_options, make_options, file_options, create_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { size_options, make_options, file_options,
+					     create_options, key_option, store_option, NULL };
 
 const struct command cmd_create = {
 	.name = "create",
@@ -29,8 +30,9 @@ const struct command cmd_create = {
 	.summary = "make a new, empty filter",
 	.operands = "F",
 	.least = 1, .most = 1,
-	.notes = "Give -n and -p, and the size follows; or -m or -k or both, which are taken exactly (the classic kind, if no\n"
-		 "other is named). A keyed filter's secret is made at random, or read from --key-file, and kept apart from the filter.",
+	.notes = "Give -n and -p, and the size follows; or -m or -k or both, which are taken "
+	"exactly (the classic kind, if no\nother is named). A keyed filter's secret is made at "
+	"random, or read from --key-file, and kept apart from the filter.",
 	.example = "bloomery create seen -n 10m -p 0.001",
 	.options = options,
 	.run = run,

@@ -1,8 +1,9 @@
 /*
- * cmd_dedup.c - bloomery dedup: which blocks of files were seen before, in these files and in runs before
+ * cmd_dedup.c - bloomery dedup: which blocks of files were seen before, in these files and in runs
+ * before
  *
- * S. Quinlan, S. Dorward, "Venti: A New Approach to Archival Storage", FAST 2002: blocks named by their hash, and a filter in front of
- * the index of what is stored.
+ * S. Quinlan, S. Dorward, "Venti: A New Approach to Archival Storage", FAST 2002: blocks named by
+ * their hash, and a filter in front of the index of what is stored.
  */
 #include "command.h"
 #include "json.h"
@@ -21,10 +22,14 @@ static uint64_t block_bytes;
 static const char *dir;
 static bool list, stats;
 static const struct opt own_options[] = {
-	{ 0, "index", "DIR", "where the hashes of blocks are kept for runs to come; made if there is none", set_text, &dir },
-	{ 0, "blocks", "BYTES", "the size of a block, like 8Ki, which is 8192 (8K is 8000); needed where DIR is new, or none is named", set_number, &block_bytes, 64, 1 << 26 },
-	{ 'l', "list", NULL, "print each block that was seen before: file, offset, bytes", set_flag, &list },
-	{ 0, "stats", NULL, "say at the end how many blocks the filter left to look up in the table", set_flag, &stats },
+	{ 0, "index", "DIR", "where the hashes of blocks are kept for runs to come; made if there "
+	  "is none", set_text, &dir },
+	{ 0, "blocks", "BYTES", "the size of a block, like 8Ki, which is 8192 (8K is 8000); needed "
+	  "where DIR is new, or none is named", set_number, &block_bytes, 64, 1 << 26 },
+	{ 'l', "list", NULL, "print each block that was seen before: file, offset, bytes", set_flag,
+	  &list },
+	{ 0, "stats", NULL, "say at the end how many blocks the filter left to look up in the "
+	  "table", set_flag, &stats },
 	{ 0 }
 };
 
@@ -43,7 +48,10 @@ struct job {
 	struct count total;
 };
 
-/* As many bytes as there is room for, less at the end only; none where we are to stop. Return: how many, or -1 after a message. */
+/*
+ * As many bytes as there is room for, less at the end only; none where we are to stop. Return: how
+ * many, or -1 after a message.
+ */
 static ssize_t read_full(int fd, const char *name, uint8_t *room, size_t bytes)
 {
 	size_t at = 0;
@@ -88,7 +96,8 @@ static int look_at(struct job *job, const char *name, size_t bytes, struct count
 	int code;
 
 	for (size_t i = 0; i < blocks; i++)
-		crypto_generichash(job->digests[i].bytes, sizeof(job->digests[i].bytes), job->room + i * job->block, piece_of(job, i, bytes), NULL, 0);
+		crypto_generichash(job->digests[i].bytes, sizeof(job->digests[i].bytes),
+				   job->room + i * job->block, piece_of(job, i, bytes), NULL, 0);
 	code = seen_ask(&job->index, job->digests, blocks, job->seen);
 	for (size_t i = 0; i < blocks && code == DONE; i++) {
 		size_t piece = piece_of(job, i, bytes);
@@ -109,8 +118,10 @@ static void print(const char *name, const struct count *c)
 		return;
 	if (!json) {
 		print_data(name ? name : "total", strlen(name ? name : "total"));
-		printf("\t%llu blocks, %llu seen before\t%llu bytes, %llu new\n", (unsigned long long)c->blocks,
-		       (unsigned long long)c->seen, (unsigned long long)c->bytes, (unsigned long long)(c->bytes - c->seen_bytes));
+		printf("\t%llu blocks, %llu seen before\t%llu bytes, %llu new\n",
+		       (unsigned long long)c->blocks,
+		       (unsigned long long)c->seen, (unsigned long long)c->bytes,
+		       (unsigned long long)(c->bytes - c->seen_bytes));
 		return;
 	}
 	json_begin();
@@ -155,7 +166,8 @@ static int read_files(struct job *job, int count, char **names)
 	int code = DONE;
 
 	job->block = (size_t)hashes_block_bytes(&job->index.hashes);
-	job->many = READ / job->block < 1 ? 1 : READ / job->block > SEEN_MANY ? SEEN_MANY : READ / job->block;
+	job->many = READ / job->block < 1 ? 1 : READ / job->block > SEEN_MANY ? SEEN_MANY
+		: READ / job->block;
 	job->room = malloc(job->many * job->block);
 	if (!job->room)
 		return broken("out of memory for blocks of %zu bytes", job->block);
@@ -204,7 +216,8 @@ static int run(int count, char **operands)
 	int code, last;
 
 	if (own && !block_bytes)
-		return misuse("dedup: say the size of blocks, --blocks 8Ki; or --index DIR, which has one");
+		return misuse("dedup: say the size of blocks, --blocks 8Ki; or --index DIR, which "
+			      "has one");
 	catch_signals();
 	code = own ? make_own_index() : DONE;
 	if (code != DONE)
@@ -216,7 +229,8 @@ static int run(int count, char **operands)
 	if (own)
 		remove_own_index();
 	if (stats && code == DONE && last == DONE)
-		say("%llu blocks, %llu looked up in the table, %llu of these in vain", (unsigned long long)job.index.asked,
+		say("%llu blocks, %llu looked up in the table, %llu of these in vain",
+		    (unsigned long long)job.index.asked,
 		    (unsigned long long)job.index.maybe, (unsigned long long)job.index.alarms);
 	return code == DONE ? last : code;
 }
@@ -226,12 +240,14 @@ static const struct opt *const options[] = { own_options, json_option, NULL };
 const struct command cmd_dedup = {
 	.name = "dedup",
 	.group = ON_FILTERS,
-	.summary = "count the blocks of files that were seen before, in these files and in runs before",
+	.summary = "count the blocks of files that were seen before, in these files and in runs "
+	"before",
 	.operands = "FILE...",
 	.least = 1, .most = -1,
-	.notes = "A block is known by its hash (BLAKE2b, 256 bits). A filter tells which blocks are certainly new; only of the others the\n"
-		 "table of all hashes in DIR is asked. A block that is in DIR is never called new; where DIR is damaged, or has one of\n"
-		 "its files without the table, that is an error. Without DIR a run knows its own blocks only.",
+	.notes = "A block is known by its hash (BLAKE2b, 256 bits). A filter tells which blocks "
+	"are certainly new; only of the others the\ntable of all hashes in DIR is asked. A block "
+	"that is in DIR is never called new; where DIR is damaged, or has one of\nits files "
+	"without the table, that is an error. Without DIR a run knows its own blocks only.",
 	.example = "bloomery dedup --index ./blocks --blocks 8Ki monday.img tuesday.img",
 	.options = options,
 	.run = run,

@@ -1,7 +1,9 @@
 /*
- * cmd_diff.c - bloomery diff: the keys that a peer surely lacks, by a filter of all that the peer has; or what both lack, by a table
+ * cmd_diff.c - bloomery diff: the keys that a peer surely lacks, by a filter of all that the peer
+ * has; or what both lack, by a table
  *
- * J. Byers, J. Considine, M. Mitzenmacher, S. Rost, "Informed Content Delivery Across Adaptive Overlay Networks", IEEE/ACM ToN 12(5), 2004.
+ * J. Byers, J. Considine, M. Mitzenmacher, S. Rost, "Informed Content Delivery Across Adaptive
+ * Overlay Networks", IEEE/ACM ToN 12(5), 2004.
  */
 #include "choose.h"
 #include "differ.h"
@@ -17,10 +19,13 @@
 static struct choice choice = { .invert = true };
 static bool stats, tables, estimate;
 static const struct opt own_options[] = {
-	{ 0, "tables", NULL, "list what two iblt, F and the only FILE, differ by", set_flag, &tables },
-	{ 0, "estimate", NULL, "print about how many keys two filters, F and the only FILE, differ by, and what iblt lists them", set_flag, &estimate },
+	{ 0, "tables", NULL, "list what two iblt, F and the only FILE, differ by", set_flag,
+	  &tables },
+	{ 0, "estimate", NULL, "print about how many keys two filters, F and the only FILE, differ "
+	  "by, and what iblt lists them", set_flag, &estimate },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
-	{ 0, "stats", NULL, "say at the end how many lines there were, and about how many more the peer lacks", set_flag, &stats },
+	{ 0, "stats", NULL, "say at the end how many lines there were, and about how many more the "
+	  "peer lacks", set_flag, &stats },
 	{ 0 }
 };
 
@@ -28,13 +33,17 @@ static const struct opt own_options[] = {
 static void tell_stats(const struct blm_info *info, const char *name)
 {
 	struct blm_estimate bits;
-	double rate = blm_estimate(choice.f, false, &bits) == 0 ? bits.rate.value : info->rate_at_keys;
+	double rate = blm_estimate(choice.f, false, &bits) == 0 ? bits.rate.value
+		: info->rate_at_keys;
 
 	if (rate < 1)
-		say("%llu keys, %llu are not in %s, and about %.0f more that look as if they were", (unsigned long long)choice.read,
-		    (unsigned long long)choice.chosen, name, (double)choice.chosen * rate / (1 - rate));
+		say("%llu keys, %llu are not in %s, and about %.0f more that look as if they were",
+		    (unsigned long long)choice.read,
+		    (unsigned long long)choice.chosen, name,
+		    (double)choice.chosen * rate / (1 - rate));
 	else
-		say("%llu keys; %s is full and says yes to all of them", (unsigned long long)choice.read, name);
+		say("%llu keys; %s is full and says yes to all of them",
+		    (unsigned long long)choice.read, name);
 }
 
 static int run_pair(int count, char **operands)
@@ -44,9 +53,11 @@ static int run_pair(int count, char **operands)
 	int code;
 
 	if (given_keys.count)
-		return misuse("diff: --tables and --estimate read no keys: leave --key %s out", given_keys.keys[0].text);
+		return misuse("diff: --tables and --estimate read no keys: leave --key %s out",
+			      given_keys.keys[0].text);
 	if (count != 2 || (tables && estimate))
-		return misuse("diff: --tables and --estimate are each of two filters, and no others");
+		return misuse("diff: --tables and --estimate are each of two filters, and no "
+			      "others");
 	code = open_all(f, operands, 2, false, BLM_STORE_READ);
 	if (code != DONE)
 		return code;
@@ -69,12 +80,14 @@ static int run(int count, char **operands)
 		return code;
 	r = blm_info(choice.f, &info);
 	if (r == 0 && info.can & BLM_CAN_LIST) {
-		code = print_sides_with_keys(choice.f, operands + 1, (size_t)count - 1, &(struct sides){ choice.count_only, stats });
+		code = print_sides_with_keys(choice.f, operands + 1, (size_t)count - 1,
+					     &(struct sides){ choice.count_only, stats });
 		blm_close(choice.f);
 		return code;
 	}
 	if (r == 0 && info.can & BLM_FORGETS)
-		code = broken("diff: %s is of the kind %s, which says no to some of its own keys; 'test -v' prints what it does not know", operands[0], info.kind);
+		code = broken("diff: %s is of the kind %s, which says no to some of its own keys; "
+			      "'test -v' prints what it does not know", operands[0], info.kind);
 	if (r < 0)
 		code = fail(r);
 	if (code != DONE) {
@@ -89,20 +102,26 @@ static int run(int count, char **operands)
 	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, json_option, key_options, jobs_option, progress_option, load_options, quiet_option, foreign_option,
+static const struct opt *const options[] = { own_options, json_option, key_options, jobs_option,
+					     progress_option, load_options, quiet_option,
+					     foreign_option,
 					     maker_options, key_option, store_option, NULL };
 
 const struct command cmd_diff = {
 	.name = "diff",
 	.group = ON_KEYS,
-	.summary = "print one's own keys that a peer surely lacks, by a filter of the peer's, or both sides' by an iblt; exit 1 if there are none",
+	.summary = "print one's own keys that a peer surely lacks, by a filter of the peer's, or "
+	"both sides' by an iblt; exit 1 if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Approximate reconciliation: the peer sends F, a filter of all its keys, and gets what is printed. A key that the peer has is\n"
-		 "never printed. Of those that it lacks some are not either, at the rate of F; a filter with another seed finds most of\n"
-		 "them in a second round. Kinds that forget are refused. If F is an iblt, which is as large as what differs, both sides come, and\n"
-		 "none is missing: \"< \" and each key that only the peer has, \"> \" and each that only FILE has, where each key stands once. Where\n"
-		 "too many differ for its size, nothing is printed, the exit code is 2, and the message says how large one has to be.",
+	.notes = "Approximate reconciliation: the peer sends F, a filter of all its keys, and gets "
+	"what is printed. A key that the peer has is\nnever printed. Of those that it lacks some "
+	"are not either, at the rate of F; a filter with another seed finds most of\nthem in a "
+	"second round. Kinds that forget are refused. If F is an iblt, which is as large as what "
+	"differs, both sides come, and\nnone is missing: \"< \" and each key that only the peer "
+	"has, \"> \" and each that only FILE has, where each key stands once. Where\ntoo many "
+	"differ for its size, nothing is printed, the exit code is 2, and the message says how "
+	"large one has to be.",
 	.example = "bloomery diff ./peer.blm my-keys.txt > to-send.txt",
 	.options = options,
 	.run = run,

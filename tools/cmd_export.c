@@ -14,11 +14,15 @@ static const char *format, *output;
 static const struct opt own_options[] = {
 	{ 0, "format", "FORMAT", "the format, see 'bloomery formats'", set_text, &format },
 	{ 0, "base64", NULL, "the format's text form", set_flag, &foreign.base64 },
-	{ 'o', "output", "FILE", "where to (default: stdout); the file appears whole", set_text, &output },
+	{ 'o', "output", "FILE", "where to (default: stdout); the file appears whole", set_text,
+	  &output },
 	{ 0, "force", NULL, "write also over a filter", set_flag, &foreign.replace },
-	{ 0, "power-of-two", NULL, "of parquet: refuse a number of blocks that some readers do not take", set_flag, &foreign.power_of_two },
-	{ 0, "redis-key", "KEY", "of redisbloom and redisbloom-cf: the commands that load it into KEY, for redis-cli --pipe", set_text, &foreign.redis_key },
-	{ 0, "fresh", NULL, "a header of today, not the one that an imported filter came with", set_flag, &foreign.fresh },
+	{ 0, "power-of-two", NULL, "of parquet: refuse a number of blocks that some readers do not "
+	  "take", set_flag, &foreign.power_of_two },
+	{ 0, "redis-key", "KEY", "of redisbloom and redisbloom-cf: the commands that load it into "
+	  "KEY, for redis-cli --pipe", set_text, &foreign.redis_key },
+	{ 0, "fresh", NULL, "a header of today, not the one that an imported filter came with",
+	  set_flag, &foreign.fresh },
 	{ 0 }
 };
 
@@ -43,7 +47,8 @@ static int to_stdout(const struct blm_filter *f)
 	int r;
 
 	if (terminal && !foreign.base64)
-		return misuse("a filter's bytes are not for a terminal: name a file with -o FILE, or take --base64");
+		return misuse("a filter's bytes are not for a terminal: name a file with -o FILE, "
+			      "or take --base64");
 	r = blm_export(f, &foreign, write_stdout, NULL);
 	if (r == -EPIPE)
 		stop_for(SIGPIPE);
@@ -52,7 +57,10 @@ static int to_stdout(const struct blm_filter *f)
 	return r < 0 && r != -EPIPE ? fail(r) : DONE;
 }
 
-/* The path may lead to another file than the one that was checked, so no file is created or truncated. */
+/*
+ * The path may lead to another file than the one that was checked, so no file is created or
+ * truncated.
+ */
 static int to_device(const struct blm_filter *f, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -63,7 +71,8 @@ static int to_device(const struct blm_filter *f, const char *path)
 		return broken("%s: %s", path, strerror(errno));
 	opened = fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && dup2(fd, STDOUT_FILENO) >= 0;
 	close(fd);
-	return opened ? to_stdout(f) : broken("%s: was replaced while it was opened; try again", path);
+	return opened ? to_stdout(f) : broken("%s: was replaced while it was opened; try again",
+					      path);
 }
 
 /* A device or a pipe is written to; only a file is made. */
@@ -92,7 +101,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, maker_options, mode_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, maker_options, mode_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_export = {
 	.name = "export",
@@ -100,8 +110,8 @@ const struct command cmd_export = {
 	.summary = "write a filter as another program's file, or as text",
 	.operands = "F",
 	.least = 1, .most = 1,
-	.notes = "Without --format it is the one that F was imported from, else our own. The secret of a keyed filter is not\n"
-		 "in it, and goes when the filter is dropped.",
+	.notes = "Without --format it is the one that F was imported from, else our own. The "
+	"secret of a keyed filter is not\nin it, and goes when the filter is dropped.",
 	.example = "bloomery export seen --format bloomery --base64 -o seen.txt",
 	.options = options,
 	.run = run,

@@ -1,4 +1,7 @@
-/* cmd_filter.c - bloomery filter: the rows of a table whose keys a filter may contain, before a join */
+/*
+ * cmd_filter.c - bloomery filter: the rows of a table whose keys a filter may contain, before a
+ * join
+ */
 #include "choose.h"
 #include "foreign.h"
 #include "keys.h"
@@ -13,8 +16,10 @@ static const char *with;
 static bool stats;
 static const struct opt own_options[] = {
 	{ 0, "with", "F", "the filter", set_text, &with },
-	{ 'v', "invert", NULL, "the rows whose keys it does not contain", set_flag, &choice.invert },
-	{ 0, "stats", NULL, "say at the end how many rows there were and how many passed", set_flag, &stats },
+	{ 'v', "invert", NULL, "the rows whose keys it does not contain", set_flag,
+	  &choice.invert },
+	{ 0, "stats", NULL, "say at the end how many rows there were and how many passed", set_flag,
+	  &stats },
 	{ 0 }
 };
 
@@ -30,23 +35,28 @@ static int run(int count, char **operands)
 		return code;
 	code = choose_lines(&choice, operands, (size_t)count);
 	if (stats && code == DONE)
-		say("%llu rows, %llu passed (%.2f %%)", (unsigned long long)choice.read, (unsigned long long)choice.chosen,
+		say("%llu rows, %llu passed (%.2f %%)", (unsigned long long)choice.read,
+		    (unsigned long long)choice.chosen,
 		    choice.read ? 100.0 * (double)choice.chosen / (double)choice.read : 0.0);
 	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option, load_options, quiet_option, foreign_option,
+static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option,
+					     load_options, quiet_option, foreign_option,
 					     maker_options, key_option, store_option, NULL };
 
 const struct command cmd_filter = {
 	.name = "filter",
 	.group = ON_KEYS,
-	.summary = "print the rows of a table whose keys a filter may contain; exit 1 if there are none",
+	.summary = "print the rows of a table whose keys a filter may contain; exit 1 if there are "
+	"none",
 	.operands = "[FILE...] --with F",
 	.least = 0, .most = -1,
-	.notes = "The first half of a join between machines: only a filter of the one table's keys goes over to the other, and only the rows\n"
-		 "that pass come back. No row whose key is in F is left out; of the others some pass, at the filter's rate.",
-	.example = "bloomery filter big.tsv --with ./small.blm --on 1 | ssh here bloomery join small.tsv - --on 1",
+	.notes = "The first half of a join between machines: only a filter of the one table's keys "
+	"goes over to the other, and only the rows\nthat pass come back. No row whose key is in F "
+	"is left out; of the others some pass, at the filter's rate.",
+	.example = "bloomery filter big.tsv --with ./small.blm --on 1 | ssh here bloomery join "
+	"small.tsv - --on 1",
 	.options = options,
 	.run = run,
 };

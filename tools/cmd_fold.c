@@ -6,12 +6,14 @@
 static uint64_t by;
 static const char *output;
 static const struct opt own_options[] = {
-	{ 0, "by", "N", "to 1/N of the size; N divides the number of its blocks", set_number, &by, 2, BLM_CELLS_MAX },
+	{ 0, "by", "N", "to 1/N of the size; N divides the number of its blocks", set_number, &by,
+	  2, BLM_CELLS_MAX },
 	{ 'o', "output", "G", "the new filter", set_text, &output },
 	{ 0 }
 };
 
-static int fold(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
+static int fold(struct blm_filter **ret, struct blm_store *store, const char *name,
+		const struct blm_filter *from, unsigned mode)
 {
 	return blm_fold(ret, store, name, from, by, mode);
 }
@@ -19,11 +21,13 @@ static int fold(struct blm_filter **ret, struct blm_store *store, const char *na
 static int run(int count, char **operands)
 {
 	if (!by || !output)
-		return misuse("fold: how small, and where to? Give --by N and -o G, the new filter");
+		return misuse("fold: how small, and where to? Give --by N and -o G, the new "
+			      "filter");
 	return after(operands[0], output, params.mode, fold);
 }
 
-static const struct opt *const options[] = { own_options, mode_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, mode_option, key_option, store_option,
+					     NULL };
 
 const struct command cmd_fold = {
 	.name = "fold",
@@ -31,8 +35,8 @@ const struct command cmd_fold = {
 	.summary = "make G with 1/N of the bits of F, as if it had been given the same keys",
 	.operands = "F --by N -o G",
 	.least = 1, .most = 1,
-	.notes = "For a filter that was made too large, of a kind that folds, see 'bloomery kinds'. 'bloomery info G' tells the rate\n"
-		 "that comes of it.",
+	.notes = "For a filter that was made too large, of a kind that folds, see 'bloomery "
+	"kinds'. 'bloomery info G' tells the rate\nthat comes of it.",
 	.example = "bloomery fold seen --by 4 -o ./smaller.blm",
 	.options = options,
 	.run = run,

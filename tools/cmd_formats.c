@@ -6,7 +6,8 @@
 static void show(const struct blm_format_info *f)
 {
 	if (!json) {
-		printf("%-18s %s%s%s\n%-18s   text: %s\n", f->name, own_terms(f->summary), f->in_place ? "; also opened as it is" : "",
+		printf("%-18s %s%s%s\n%-18s   text: %s\n", f->name, own_terms(f->summary),
+		       f->in_place ? "; also opened as it is" : "",
 		       f->read_only ? "; only read" : "", "", f->text);
 		if (f->limits)
 			printf("%-18s   limits: %s\n", "", own_terms(f->limits));
@@ -44,9 +45,10 @@ const struct command cmd_formats = {
 	.group = ON_PAPER,
 	.summary = "list the file formats",
 	.operands = "",
-	.notes = "'bloomery import' reads and 'bloomery export' writes each of them, as a file and as text; 'bloomery create --format' makes a\n"
-		 "filter that the other program will take, 'bloomery build --format' one of given keys (and only that makes one for bip158).\n"
-		 "Where the beginning of a file does not tell, --format names it.",
+	.notes = "'bloomery import' reads and 'bloomery export' writes each of them, as a file and "
+	"as text; 'bloomery create --format' makes a\nfilter that the other program will take, "
+	"'bloomery build --format' one of given keys (and only that makes one for bip158).\nWhere "
+	"the beginning of a file does not tell, --format names it.",
 	.example = "bloomery formats",
 	.options = options,
 	.run = run,

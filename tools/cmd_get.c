@@ -63,21 +63,26 @@ static int run(int count, char **operands)
 		code = load(job.f);
 	if (code != DONE)
 		return code;
-	code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .in_turn = get, .context = &job });
+	code = each_batch(operands + 1, (size_t)count - 1,
+			  &(struct work){ .in_turn = get, .context = &job });
 	free(job.values);
 	blm_close(job.f);
 	return code == DONE && !job.found ? NO : code;
 }
 
-static const struct opt *const options[] = { key_options, jobs_option, progress_option, load_options, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { key_options, jobs_option, progress_option,
+					     load_options, quiet_option, key_option, store_option,
+					     NULL };
 
 const struct command cmd_get = {
 	.name = "get",
 	.group = ON_KEYS,
-	.summary = "print the lines whose keys have a value, each with a tab and the value; exit 1 if there are none",
+	.summary = "print the lines whose keys have a value, each with a tab and the value; exit 1 "
+	"if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "For kinds that hold values, see 'bloomery kinds'. A key that was never put can have one by mistake.",
+	.notes = "For kinds that hold values, see 'bloomery kinds'. A key that was never put can "
+	"have one by mistake.",
 	.example = "echo bratwurst | bloomery get prices",
 	.options = options,
 	.run = run,

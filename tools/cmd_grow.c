@@ -26,10 +26,12 @@ const struct command cmd_grow = {
 	.summary = "make a filter twice as large from what is in it, in one step for everyone",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "For kinds that can, see 'bloomery kinds'; of the others 'bloomery rebuild' makes a larger one from the keys, and a scalable\n"
-		 "filter grows by itself. Each doubling takes a bit from the fingerprints. As long as the filter has spare ones\n"
-		 "(--with spare=N when it was made) its false-positive rate stays what was asked for; after that it doubles, and that\n"
-		 "must be forced. Of several filters those after one that fails grow, too; the exit code is 2 then.",
+	.notes = "For kinds that can, see 'bloomery kinds'; of the others 'bloomery rebuild' makes "
+	"a larger one from the keys, and a scalable\nfilter grows by itself. Each doubling takes a "
+	"bit from the fingerprints. As long as the filter has spare ones\n(--with spare=N when it "
+	"was made) its false-positive rate stays what was asked for; after that it doubles, and "
+	"that\nmust be forced. Of several filters those after one that fails grow, too; the exit "
+	"code is 2 then.",
 	.example = "bloomery grow seen",
 	.options = options,
 	.run = run,

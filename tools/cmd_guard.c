@@ -1,4 +1,7 @@
-/* cmd_guard.c - bloomery guard: a filter in front of an exact table, which is asked only where the filter says "maybe" */
+/*
+ * cmd_guard.c - bloomery guard: a filter in front of an exact table, which is asked only where the
+ * filter says "maybe"
+ */
 #include "command.h"
 #include "exact.h"
 #include "foreign.h"
@@ -16,7 +19,8 @@ static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines whose keys are not there", set_flag, &invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &count_only },
 	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &silent },
-	{ 0, "values", NULL, "print each line with a tab and what the table has for its key", set_flag, &values },
+	{ 0, "values", NULL, "print each line with a tab and what the table has for its key",
+	  set_flag, &values },
 	{ 0, "stats", NULL, "print only how many look-ups the filter avoided", set_flag, &stats },
 	{ 0 }
 };
@@ -35,7 +39,10 @@ static int ask_filter(struct batch *batch, void *context)
 	return DONE;
 }
 
-/* Each "maybe" becomes a yes or a no. `out` gets the lines with their values; NULL: none are wanted. */
+/*
+ * Each "maybe" becomes a yes or a no. `out` gets the lines with their values; NULL: none are
+ * wanted.
+ */
 static int look_up(struct job *job, struct batch *batch, FILE *out)
 {
 	const struct exact *exact = &job->exact;
@@ -113,7 +120,8 @@ static int guard(struct batch *batch, void *context)
 
 static void print_stats(const struct job *job)
 {
-	uint64_t avoided = job->keys - job->looked_up, wrong = job->looked_up - job->found, absent = job->keys - job->found;
+	uint64_t avoided = job->keys - job->looked_up, wrong = job->looked_up - job->found,
+		absent = job->keys - job->found;
 
 	if (json) {
 		json_begin();
@@ -126,8 +134,10 @@ static void print_stats(const struct job *job)
 		json_end();
 		return;
 	}
-	printf("asked         %llu\navoided       %llu\nlooked up     %llu\nfound         %llu\nfalse alarms  %llu", (unsigned long long)job->keys,
-	       (unsigned long long)avoided, (unsigned long long)job->looked_up, (unsigned long long)job->found, (unsigned long long)wrong);
+	printf("asked         %llu\navoided       %llu\nlooked up     %llu\nfound         "
+	       "%llu\nfalse alarms  %llu", (unsigned long long)job->keys,
+	       (unsigned long long)avoided, (unsigned long long)job->looked_up,
+	       (unsigned long long)job->found, (unsigned long long)wrong);
 	if (absent)
 		printf(", %.3g of the keys that are not there", (double)wrong / (double)absent);
 	putchar('\n');
@@ -139,7 +149,8 @@ static int refuse_forgetful(const struct blm_filter *f, const char *name)
 	int r = blm_info(f, &info);
 
 	if (r == 0 && info.can & BLM_FORGETS)
-		return broken("guard: %s is of the kind %s, which says no to some of its own keys: the table would not be asked for them", name, info.kind);
+		return broken("guard: %s is of the kind %s, which says no to some of its own keys: "
+			      "the table would not be asked for them", name, info.kind);
 	return r < 0 ? fail(r) : DONE;
 }
 
@@ -150,7 +161,8 @@ static int run(int count, char **operands)
 
 	stats |= json;
 	if (values && (invert || count_only || silent || stats))
-		return misuse("guard: --values prints the lines that are found: -v, -c, -q and --stats do not go with it");
+		return misuse("guard: --values prints the lines that are found: -v, -c, -q and "
+			      "--stats do not go with it");
 	code = exact_open(&job.exact, values);
 	if (code == DONE)
 		code = open_filter(&job.f, operands[0], false, BLM_STORE_READ);
@@ -160,7 +172,8 @@ static int run(int count, char **operands)
 		code = load(job.f);
 	quiet = silent;
 	if (code == DONE)
-		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead = ask_filter, .in_turn = guard, .context = &job });
+		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead =
+			ask_filter, .in_turn = guard, .context = &job });
 	exact_close(&job.exact);
 	if (job.f)
 		blm_close(job.f);
@@ -173,19 +186,24 @@ static int run(int count, char **operands)
 	return wanted(&job) ? DONE : NO;
 }
 
-static const struct opt *const options[] = { own_options, exact_options, json_option, key_options, jobs_option, progress_option, load_options, foreign_option,
+static const struct opt *const options[] = { own_options, exact_options, json_option, key_options,
+					     jobs_option, progress_option, load_options,
+					     foreign_option,
 					     maker_options, key_option, store_option, NULL };
 
 const struct command cmd_guard = {
 	.name = "guard",
 	.group = ON_KEYS,
-	.summary = "print the lines that are in a table of exact keys, asked only where a filter says \"maybe\"; exit 1 if none",
+	.summary = "print the lines that are in a table of exact keys, asked only where a filter "
+	"says \"maybe\"; exit 1 if none",
 	.operands = "F --exact DB [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The filter must have every key of the table; then each answer is the table's, without a false alarm or a miss.\n"
-		 "A key that comes into the table later goes into the filter first. Kinds that forget are refused. With --values a sorted file\n"
-		 "has lines of a key, a tab (or --delimiter) and the value, in the order of the keys: LC_ALL=C sort -t $'\\t' -k 1,1. With --crlf\n"
-		 "its lines may end in CR LF, too. It is read as it is, so one that is packed is refused.",
+	.notes = "The filter must have every key of the table; then each answer is the table's, "
+	"without a false alarm or a miss.\nA key that comes into the table later goes into the "
+	"filter first. Kinds that forget are refused. With --values a sorted file\nhas lines of a "
+	"key, a tab (or --delimiter) and the value, in the order of the keys: LC_ALL=C sort -t "
+	"$'\\t' -k 1,1. With --crlf\nits lines may end in CR LF, too. It is read as it is, so one "
+	"that is packed is refused.",
 	.example = "bloomery guard ./blacklist.bloom --exact blacklist.txt < urls.txt",
 	.options = options,
 	.run = run,

@@ -9,7 +9,8 @@ static int run(int count, char **operands)
 
 	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++) {
 		if (!json) {
-			printf("%-16s %3u bits%s  %s\n", hash.name, hash.bits, hash.keyed ? ", keyed" : "       ", own_terms(hash.summary));
+			printf("%-16s %3u bits%s  %s\n", hash.name, hash.bits,
+			       hash.keyed ? ", keyed" : "       ", own_terms(hash.summary));
 			continue;
 		}
 		json_begin();
@@ -32,8 +33,9 @@ const struct command cmd_hashes = {
 	.group = ON_PAPER,
 	.summary = "list the hash families",
 	.operands = "",
-	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic kind.\n"
-		"Only keyed ones protect from keys that are chosen to do harm; the seeds of others, which lie in the file, do not.",
+	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic "
+	"kind.\nOnly keyed ones protect from keys that are chosen to do harm; the seeds of others, "
+	"which lie in the file, do not.",
 	.example = "bloomery hashes --json",
 	.options = options,
 	.run = run,

@@ -6,7 +6,8 @@
 static bool words, completing;
 static const struct opt own_options[] = {
 	{ 0, "words", NULL, NULL, set_flag, &words },	/* each with what it means */
-	{ 0, "complete", NULL, NULL, set_flag, &completing },	/* for completions: -- and the words on the line */
+	/* for completions: -- and the words on the line */
+	{ 0, "complete", NULL, NULL, set_flag, &completing },
 	{ 0 }
 };
 
@@ -17,7 +18,8 @@ static int run(int count, char **operands)
 	if (completing)
 		return complete(count, operands);
 	if (count > 1)
-		return misuse("help: '%s' is one argument too many: bloomery help [COMMAND]", operands[1]);
+		return misuse("help: '%s' is one argument too many: bloomery help [COMMAND]",
+			      operands[1]);
 	command = count ? command_find(operands[0]) : NULL;
 	if (count && !command)
 		return command_unknown(operands[0]);

@@ -9,9 +9,12 @@
 
 static const struct opt own_options[] = {
 	{ 0, "base64", NULL, "the input is the format's text form", set_flag, &foreign.base64 },
-	{ 0, "max-size", "BYTES", "refuse more (default: what a plain file has, else 1 GiB)", set_number, &foreign.max_bytes, 1, INT64_MAX },
-	{ 0, "force", NULL, "take also what has no bits or hash functions, as a filter of every key (bip37, neo)", set_flag, &foreign.everything },
-	{ 0, "allocate", NULL, "take all space now, also for a filter that is mostly empty", set_flag, &foreign.allocate },
+	{ 0, "max-size", "BYTES", "refuse more (default: what a plain file has, else 1 GiB)",
+	  set_number, &foreign.max_bytes, 1, INT64_MAX },
+	{ 0, "force", NULL, "take also what has no bits or hash functions, as a filter of every "
+	  "key (bip37, neo)", set_flag, &foreign.everything },
+	{ 0, "allocate", NULL, "take all space now, also for a filter that is mostly empty",
+	  set_flag, &foreign.allocate },
 	{ 0 }
 };
 
@@ -46,7 +49,8 @@ static int run(int count, char **operands)
 	return DONE;
 }
 
-static const struct opt *const options[] = { foreign_option, maker_options, own_options, mode_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { foreign_option, maker_options, own_options,
+					     mode_option, key_option, store_option, NULL };
 
 const struct command cmd_import = {
 	.name = "import",
@@ -54,9 +58,11 @@ const struct command cmd_import = {
 	.summary = "make a filter F of another program's file, or of a text form",
 	.operands = "FILE F",
 	.least = 2, .most = 2,
-	.notes = "FILE - is stdin. The bits stay as they are: F answers as its maker would, and exports to the same bytes again.\n"
-		 "What is mostly empty becomes a sparse file, to which adding fails on a full disk; --allocate takes the space now.",
-	.example = "bloomery import old.bloom seen --format pybloomfiltermmap --probe https://example.org/",
+	.notes = "FILE - is stdin. The bits stay as they are: F answers as its maker would, and "
+	"exports to the same bytes again.\nWhat is mostly empty becomes a sparse file, to which "
+	"adding fails on a full disk; --allocate takes the space now.",
+	.example = "bloomery import old.bloom seen --format pybloomfiltermmap --probe "
+	"https://example.org/",
 	.options = options,
 	.run = run,
 };

@@ -8,7 +8,8 @@
 
 static bool exact;
 static const struct opt own_options[] = {
-	{ 0, "exact", NULL, "read all of the data, not a sample of at most 16 MiB", set_flag, &exact },
+	{ 0, "exact", NULL, "read all of the data, not a sample of at most 16 MiB", set_flag,
+	  &exact },
 	{ 0 }
 };
 
@@ -49,7 +50,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, json_option, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, foreign_option,
+					     maker_options, key_option, store_option, NULL };
 
 const struct command cmd_info = {
 	.name = "info",
@@ -57,8 +59,8 @@ const struct command cmd_info = {
 	.summary = "show what a filter is, how full it is and how often it is wrong",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "The rate now, and the estimate of keys, come from the bits as they are. So does what only its kind can tell:\n"
-		 "counters that are full, stages, levels, slots.",
+	.notes = "The rate now, and the estimate of keys, come from the bits as they are. So does "
+	"what only its kind can tell:\ncounters that are full, stages, levels, slots.",
 	.example = "bloomery info seen --json | jq .predicted_rate",
 	.options = options,
 	.run = run,

@@ -1,4 +1,7 @@
-/* cmd_join.c - bloomery join: two tables by a key, the rows of the large one through a filter of the small one's keys first */
+/*
+ * cmd_join.c - bloomery join: two tables by a key, the rows of the large one through a filter of
+ * the small one's keys first
+ */
 #include "command.h"
 #include "keys.h"
 #include "output.h"
@@ -14,7 +17,8 @@ static double rate = 0.01;
 static bool stats;
 static const struct opt own_options[] = {
 	{ 'p', "rate", "P", "false positives of the filter (default: 0.01)", set_rate, &rate },
-	{ 0, "stats", NULL, "say at the end how many rows there were, passed the filter, and had a match", set_flag, &stats },
+	{ 0, "stats", NULL, "say at the end how many rows there were, passed the filter, and had a "
+	  "match", set_flag, &stats },
 	{ 0 }
 };
 
@@ -42,11 +46,13 @@ static int keep(struct batch *batch, void *context)
 
 static int read_small(struct job *job, char **name)
 {
-	int r = blm_build_begin(&job->building, NULL, NULL, &(struct blm_params){ .rate = rate }, NULL), code;
+	int r = blm_build_begin(&job->building, NULL, NULL, &(struct blm_params){ .rate = rate },
+				NULL), code;
 
 	if (r < 0)
 		return fail(r);
-	code = each_batch(name, 1, &(struct work){ .in_turn = keep, .context = job, .given = &no_keys });
+	code = each_batch(name, 1, &(struct work){ .in_turn = keep, .context = job,
+						   .given = &no_keys });
 	if (code != DONE || stopping()) {
 		blm_build_cancel(job->building);
 		return code;
@@ -57,7 +63,9 @@ static int read_small(struct job *job, char **name)
 
 /* ---- BIG ---- */
 
-/* Most rows have no match, and what the filter says of them is in the cache where the table is not. */
+/*
+ * Most rows have no match, and what the filter says of them is in the cache where the table is not.
+ */
 static int pass(struct batch *batch, void *context)
 {
 	struct job *job = context;
@@ -69,7 +77,8 @@ static int pass(struct batch *batch, void *context)
 	batch->hashed = true;
 	r = blm_hash_many(job->f, batch->keys, batch->count, batch->hashes);
 	if (r == 0)
-		r = blm_contains_hashes(job->f, blm_hash_id(job->f), batch->hashes, batch->count, batch->bits);
+		r = blm_contains_hashes(job->f, blm_hash_id(job->f), batch->hashes, batch->count,
+					batch->bits);
 	if (r < 0)
 		return fail(r);
 	for (size_t i = 0; i < (batch->count + 63) / 64; i++)
@@ -131,7 +140,8 @@ static int match(struct batch *batch, void *context)
 
 	job->passed += batch->count;
 	for (size_t i = 0; i < batch->count && code == DONE && !stopping(); i++) {
-		const struct row *row = table_find(&job->small, &batch->keys[i], batch->hashes[i].lo);
+		const struct row *row = table_find(&job->small, &batch->keys[i],
+						   batch->hashes[i].lo);
 
 		job->matched += row != NULL;
 		for (; row && code == DONE; row = row->next)
@@ -144,14 +154,16 @@ static void tell_stats(struct job *job)
 {
 	uint64_t read = job->read;
 
-	say("%llu rows, %llu passed the filter, %llu of them had a match; %llu joined", (unsigned long long)read, (unsigned long long)job->passed,
+	say("%llu rows, %llu passed the filter, %llu of them had a match; %llu joined",
+	    (unsigned long long)read, (unsigned long long)job->passed,
 	    (unsigned long long)job->matched, (unsigned long long)job->joined);
 }
 
 static int run(int count, char **operands)
 {
 	struct job job = { 0 };
-	const struct work matching = { .ahead = pass, .in_turn = match, .context = &job, .given = &no_keys };
+	const struct work matching = { .ahead = pass, .in_turn = match, .context = &job,
+				       .given = &no_keys };
 	int code;
 
 	for (int i = 1; i < count || i == 1; i++)
@@ -169,7 +181,8 @@ static int run(int count, char **operands)
 	return code == DONE && !job.joined ? NO : code;
 }
 
-static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option, quiet_option, NULL };
+static const struct opt *const options[] = { own_options, row_options, jobs_option, progress_option,
+					     quiet_option, NULL };
 
 const struct command cmd_join = {
 	.name = "join",
@@ -177,9 +190,10 @@ const struct command cmd_join = {
 	.summary = "join two tables by a column, which need not be sorted; exit 1 if no rows match",
 	.operands = "SMALL [BIG...]",
 	.least = 1, .most = -1,
-	.notes = "A row of BIG goes through a filter of SMALL's keys first; what passes is looked up exactly. What is printed is what join(1)\n"
-		 "prints of the sorted tables: the key, SMALL's other columns, BIG's other columns. It comes in the order of BIG, and of\n"
-		 "equal keys in the order of SMALL, which must fit into memory.",
+	.notes = "A row of BIG goes through a filter of SMALL's keys first; what passes is looked "
+	"up exactly. What is printed is what join(1)\nprints of the sorted tables: the key, "
+	"SMALL's other columns, BIG's other columns. It comes in the order of BIG, and of\nequal "
+	"keys in the order of SMALL, which must fit into memory.",
 	.example = "bloomery join small.tsv big.tsv --on 1",
 	.options = options,
 	.run = run,

@@ -6,13 +6,15 @@
 
 static bool all;
 static const struct opt own_options[] = {
-	{ 'l', "long", NULL, "with the options of each kind, and what to know before relying on it", set_flag, &all },
+	{ 'l', "long", NULL, "with the options of each kind, and what to know before relying on it",
+	  set_flag, &all },
 	{ 0 }
 };
 
 static void print_names(const struct blm_option_info *o)
 {
-	printf("%-12s   --with %s=%s: %s (", "", o->name, o->names[(int)o->usual], own_terms(o->summary));
+	printf("%-12s   --with %s=%s: %s (", "", o->name, o->names[(int)o->usual],
+	       own_terms(o->summary));
 	for (int i = 0; i <= (int)o->most; i++)
 		printf("%s%s", i ? ", " : "", o->names[i]);
 	puts(")");
@@ -25,7 +27,8 @@ static void print_option(const struct blm_option_info *o)
 		print_names(o);
 		return;
 	}
-	printf("%-12s   --with %s=%g: %s (%g to %g%s)\n", "", o->name, o->usual, own_terms(o->summary), o->least, o->most, o->seconds ? " seconds" : "");
+	printf("%-12s   --with %s=%g: %s (%g to %g%s)\n", "", o->name, o->usual,
+	       own_terms(o->summary), o->least, o->most, o->seconds ? " seconds" : "");
 }
 
 static void print_more(const struct blm_kind_info *kind)

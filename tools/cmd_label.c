@@ -35,12 +35,14 @@ static int run(int count, char **operands)
 	int code, r;
 
 	if (is_path(operands[0]))
-		return misuse("label: '%s' has a '/', but only names in the store carry labels", operands[0]);
+		return misuse("label: '%s' has a '/', but only names in the store carry labels",
+			      operands[0]);
 	for (int i = 1; i < count; i++)
 		if (!strchr(operands[i], '=') || *operands[i] == '=')
 			return misuse("label: '%s' is no label; write it KEY=VALUE", operands[i]);
 	code = find_store(&store, count > 1 || unwanted ? 0 : BLM_STORE_READ);
-	if (code == DONE && unwanted && (r = blm_store_label(store, operands[0], unwanted, NULL)) < 0)
+	if (code == DONE && unwanted && (r = blm_store_label(store, operands[0], unwanted, NULL))
+	    < 0)
 		code = fail(r);
 	for (int i = 1; i < count && code == DONE; i++)
 		code = set(store, operands[0], operands[i]);

@@ -1,4 +1,6 @@
-/* cmd_ls.c - bloomery ls: the filters of a store, from its catalog and the headers of their files */
+/*
+ * cmd_ls.c - bloomery ls: the filters of a store, from its catalog and the headers of their files
+ */
 #include "describe.h"
 #include "numbers.h"
 #include "output.h"
@@ -7,7 +9,8 @@
 
 static bool detailed;
 static const struct opt own_options[] = {
-	{ 'l', "long", NULL, "kind, keys, capacity, rate, size and time as well", set_flag, &detailed },
+	{ 'l', "long", NULL, "kind, keys, capacity, rate, size and time as well", set_flag,
+	  &detailed },
 	{ 0 }
 };
 
@@ -18,8 +21,10 @@ struct seen {
 
 static void show_long(const struct blm_info *i)
 {
-	printf("%-12s %11llu%s %12llu %9s %10s  %s  ", i->kind, (unsigned long long)i->keys, i->from_catalog ? "*" : " ",
-	       (unsigned long long)i->capacity, show_rate(i->rate), show_bytes(i->bytes), show_time(i->created));
+	printf("%-12s %11llu%s %12llu %9s %10s  %s  ", i->kind, (unsigned long long)i->keys,
+	       i->from_catalog ? "*" : " ",
+	       (unsigned long long)i->capacity, show_rate(i->rate), show_bytes(i->bytes),
+	       show_time(i->created));
 	print_text(i->name);
 	putchar('\n');
 }
@@ -34,7 +39,8 @@ static int show(void *context, const struct blm_info *info, int err)
 		seen->unread++;
 	if (err < 0) {
 		seen->damaged++;
-		say("%s: its record in the catalog is damaged; 'bloomery verify --repair' mends it", info->name);
+		say("%s: its record in the catalog is damaged; 'bloomery verify --repair' mends it",
+		    info->name);
 	} else if (json) {
 		describe_json(&(struct description){ .info = &now });
 	} else if (detailed) {
@@ -55,7 +61,8 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	if (detailed && !json)
-		printf("%-12s %11s  %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate", "size", "created", "name");
+		printf("%-12s %11s  %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate",
+		       "size", "created", "name");
 	seen.store = store;
 	r = blm_store_list(store, count ? operands[0] : NULL, show, &seen);
 	if (r < 0)
@@ -75,8 +82,9 @@ const struct command cmd_ls = {
 	.summary = "list the filters of the store, or those whose names match a pattern",
 	.operands = "[PATTERN]",
 	.least = 0, .most = 1,
-	.notes = "With -l or --json the keys and the size are those in the header of each file. Where that cannot be read, they are the\n"
-		 "catalog's, as of the last sync: marked with *, in JSON \"from_catalog\": true. Exit 1 if none matches.",
+	.notes = "With -l or --json the keys and the size are those in the header of each file. "
+	"Where that cannot be read, they are the\ncatalog's, as of the last sync: marked with *, "
+	"in JSON \"from_catalog\": true. Exit 1 if none matches.",
 	.example = "bloomery ls 'crawl-*' -l",
 	.options = options,
 	.run = run,

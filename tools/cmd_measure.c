@@ -13,8 +13,10 @@ enum { AT_ONCE = 4096, HALF = 8, KEY = 2 * HALF };
 
 static uint64_t questions = 100000000, enough = 10000;
 static const struct opt own_options[] = {
-	{ 0, "questions", "N", "ask no more than N absent keys (default: 100m)", set_number, &questions, 1, UINT64_C(1) << 50 },
-	{ 0, "enough", "N", "stop after N false positives (default: 10k)", set_number, &enough, 1, UINT64_C(1) << 50 },
+	{ 0, "questions", "N", "ask no more than N absent keys (default: 100m)", set_number,
+	  &questions, 1, UINT64_C(1) << 50 },
+	{ 0, "enough", "N", "stop after N false positives (default: 10k)", set_number, &enough, 1,
+	  UINT64_C(1) << 50 },
 	{ 0 }
 };
 
@@ -73,10 +75,12 @@ static int fill(struct blm_filter *f, struct keys *keys, uint64_t *ret)
 	if (r >= 0 && info.can & BLM_EXACT)
 		return never_wrong(&info);
 	for (uint64_t done = 0; r >= 0 && done < info.capacity; done += AT_ONCE) {
-		size_t count = info.capacity - done < AT_ONCE ? (size_t)(info.capacity - done) : AT_ONCE;
+		size_t count = info.capacity - done < AT_ONCE ? (size_t)(info.capacity - done)
+			: AT_ONCE;
 
 		next_keys(keys, count);
-		r = info.can & BLM_CAN_PUT && !(info.can & BLM_CAN_ADD) ? put(f, keys, count) : blm_add_fixed(f, keys->bytes, KEY, count, NULL);
+		r = info.can & BLM_CAN_PUT && !(info.can & BLM_CAN_ADD) ? put(f, keys, count)
+			: blm_add_fixed(f, keys->bytes, KEY, count, NULL);
 	}
 	*ret = r < 0 ? 0 : keys->next;
 	return r < 0 && r != -EXFULL ? fail(r) : DONE;
@@ -103,7 +107,8 @@ static int build(struct blm_filter **ret, struct keys *keys, uint64_t *ret_given
 	for (uint64_t done = 0; r >= 0 && done < params.capacity; done += AT_ONCE) {
 		static uint64_t values[AT_ONCE];
 		struct blm_key each[AT_ONCE];
-		size_t count = params.capacity - done < AT_ONCE ? (size_t)(params.capacity - done) : AT_ONCE;
+		size_t count = params.capacity - done < AT_ONCE ? (size_t)(params.capacity - done)
+			: AT_ONCE;
 
 		next_keys(keys, count);
 		for (size_t i = 0; i < count; i++)
@@ -123,7 +128,8 @@ static int build(struct blm_filter **ret, struct keys *keys, uint64_t *ret_given
 
 struct measured {
 	uint64_t asked, found;
-	double rate, error;	/* its standard error; of none found: the most that it is, 19 times of 20 */
+	/* its standard error; of none found: the most that it is, 19 times of 20 */
+	double rate, error;
 };
 
 static struct measured ask(const struct blm_filter *f, struct keys *keys)
@@ -131,7 +137,8 @@ static struct measured ask(const struct blm_filter *f, struct keys *keys)
 	struct measured m = { 0 };
 
 	while (m.asked < questions && m.found < enough) {
-		size_t count = questions - m.asked < AT_ONCE ? (size_t)(questions - m.asked) : AT_ONCE;
+		size_t count = questions - m.asked < AT_ONCE ? (size_t)(questions - m.asked)
+			: AT_ONCE;
 
 		next_keys(keys, count);
 		m.found += (uint64_t)blm_contains_fixed(f, keys->bytes, KEY, count, NULL);
@@ -142,7 +149,8 @@ static struct measured ask(const struct blm_filter *f, struct keys *keys)
 	return m;
 }
 
-static void print_json(const struct blm_info *i, const struct measured *m, double formula, const struct blm_estimate *e)
+static void print_json(const struct blm_info *i, const struct measured *m, double formula,
+		       const struct blm_estimate *e)
 {
 	json_begin();
 	json_text("kind", i->kind);
@@ -162,13 +170,17 @@ static void print_json(const struct blm_info *i, const struct measured *m, doubl
 	json_end();
 }
 
-static void print(const struct blm_info *i, const struct measured *m, double formula, const struct blm_estimate *e)
+static void print(const struct blm_info *i, const struct measured *m, double formula,
+		  const struct blm_estimate *e)
 {
-	printf("kind       %s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes, *i->options ? "; " : "", i->options);
+	printf("kind       %s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells,
+	       i->probes, *i->options ? "; " : "", i->options);
 	if (strcmp(i->scheme, "own"))
 		printf("scheme     %s\n", i->scheme);
-	printf("keys       %llu of %llu\n", (unsigned long long)i->keys, (unsigned long long)i->capacity);
-	printf("asked      %llu absent keys, %llu found\n", (unsigned long long)m->asked, (unsigned long long)m->found);
+	printf("keys       %llu of %llu\n", (unsigned long long)i->keys,
+	       (unsigned long long)i->capacity);
+	printf("asked      %llu absent keys, %llu found\n", (unsigned long long)m->asked,
+	       (unsigned long long)m->found);
 	if (m->found)
 		printf("measured   %.4g ± %.2g\n", m->rate, m->error);
 	else
@@ -192,7 +204,9 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 		return never_wrong(&info);
 	m = ask(f, keys);
 	estimated = blm_estimate(f, true, &estimate);
-	(json ? print_json : print)(&info, &m, given && given == info.capacity ? info.rate_at_capacity : info.rate_at_keys, estimated < 0 ? NULL : &estimate);
+	(json ? print_json : print)(&info, &m,
+				    given && given == info.capacity ? info.rate_at_capacity
+				    : info.rate_at_keys, estimated < 0 ? NULL : &estimate);
 	return DONE;
 }
 
@@ -221,9 +235,11 @@ static int run(int count, char **operands)
 	int code = begin_keys(&keys);
 
 	if (count && params_given())
-		return misuse("measure: a filter that is there has its own kind and size: give F, or -n and the like");
+		return misuse("measure: a filter that is there has its own kind and size: give F, "
+			      "or -n and the like");
 	if (code == DONE)
-		code = count ? open_filter(&f, operands[0], false, BLM_STORE_READ) : make(&f, &keys, &given);
+		code = count ? open_filter(&f, operands[0], false, BLM_STORE_READ)
+			: make(&f, &keys, &given);
 	if (code != DONE)
 		return code;
 	code = measure(f, &keys, given);
@@ -231,18 +247,22 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, size_options, make_options, file_options, json_option, foreign_option, maker_options, key_option, store_option,
+static const struct opt *const options[] = { own_options, size_options, make_options, file_options,
+					     json_option, foreign_option, maker_options, key_option,
+					     store_option,
 					     NULL };
 
 const struct command cmd_measure = {
 	.name = "measure",
 	.group = ON_PAPER,
-	.summary = "find out by experiment how often a filter is wrong, beside what its formula says",
+	.summary = "find out by experiment how often a filter is wrong, beside what its formula "
+	"says",
 	.operands = "[F]",
 	.least = 0, .most = 1,
-	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for create, filled to its capacity. Keys that\n"
-		 "are surely not in it are asked for; the error is the standard error of that sample. 'formula' goes by m, k and the\n"
-		 "number of keys, 'from bits' by how full it is.",
+	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for "
+	"create, filled to its capacity. Keys that\nare surely not in it are asked for; the error "
+	"is the standard error of that sample. 'formula' goes by m, k and the\nnumber of keys, "
+	"'from bits' by how full it is.",
 	.example = "bloomery measure -n 1m -p 0.001 --kind counting",
 	.options = options,
 	.run = run,

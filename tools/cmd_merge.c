@@ -20,7 +20,8 @@ static int merge(struct blm_filter **from, size_t count)
 
 	if (code != DONE)
 		return code;
-	r = blm_merge(&made, place.store, place.name, (const struct blm_filter *const *)from, count, params.mode);
+	r = blm_merge(&made, place.store, place.name, (const struct blm_filter *const *)from, count,
+		      params.mode);
 	if (r < 0)
 		return fail(r);
 	warn_beyond(made, output);
@@ -47,7 +48,8 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { own_options, mode_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, mode_option, key_option, store_option,
+					     NULL };
 
 const struct command cmd_merge = {
 	.name = "merge",
@@ -55,8 +57,9 @@ const struct command cmd_merge = {
 	.summary = "make one filter of several that were built, without their keys",
 	.operands = "A B... -o C",
 	.least = 2, .most = -1,
-	.notes = "For golomb filters that were built with the same -n, -p and --seed: -n says how many keys all together may have. The result\n"
-		 "answers as the one that 'build' makes of all the keys. Of the other kinds that are built it takes the keys; the rest have 'union'.",
+	.notes = "For golomb filters that were built with the same -n, -p and --seed: -n says how "
+	"many keys all together may have. The result\nanswers as the one that 'build' makes of all "
+	"the keys. Of the other kinds that are built it takes the keys; the rest have 'union'.",
 	.example = "bloomery merge ./monday ./tuesday -o ./both",
 	.options = options,
 	.run = run,

@@ -8,7 +8,8 @@ static int run(int count, char **operands)
 
 	for (int i = 0; i < 2; i++)
 		if (is_path(operands[i]))
-			return misuse("mv: '%s' has a '/', but only names in the store are changed; for files there is mv(1)", operands[i]);
+			return misuse("mv: '%s' has a '/', but only names in the store are "
+				      "changed; for files there is mv(1)", operands[i]);
 	code = find_store(&store, 0);
 	if (code != DONE)
 		return code;

@@ -11,23 +11,30 @@ static struct plan_more more;
 static const struct opt own_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys", set_number, &p.capacity, 1, BLM_CAPACITY_MAX },
 	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &p.rate },
-	{ 'm', "bits", "M", "how many bits: then the rate is what is looked for", set_number, &p.cells, 1, BLM_CELLS_MAX },
+	{ 'm', "bits", "M", "how many bits: then the rate is what is looked for", set_number,
+	  &p.cells, 1, BLM_CELLS_MAX },
 	{ 'k', "probes", "K", "how many probes for each key", set_range, &k, 1, BLM_PROBES_MAX },
 	{ 0, "kind", "KIND", "this kind only", set_text, &p.kind },
-	{ 0, "with", "NAME=VALUE", "with --kind: an option of it, or several with commas", set_list, &with },
-	{ 0, "bound", NULL, "with -m: the bound for a filter of finite size as well", set_flag, &bound },
-	{ 0, "compare", NULL, "with -n and -p: a hash table, a bitmap and a perfect hash function as well", set_flag, &more.compare },
+	{ 0, "with", "NAME=VALUE", "with --kind: an option of it, or several with commas", set_list,
+	  &with },
+	{ 0, "bound", NULL, "with -m: the bound for a filter of finite size as well", set_flag,
+	  &bound },
+	{ 0, "compare", NULL, "with -n and -p: a hash table, a bitmap and a perfect hash function "
+	  "as well", set_flag, &more.compare },
 	{ 0, "plot", NULL, "likewise: bits a key as bars", set_flag, &more.plot },
 	{ 0, "svg", "FILE", "likewise, as SVG, into a new file", set_text, &more.svg },
 	{ 0, "table", NULL, "the table of rates by bits per key and k", set_flag, &table },
-	{ 0, "mn", "RANGE", "the rows of the table, bits per key (default: 2..32)", set_range, &mn, 1, 1024 },
-	{ 0, "k", "RANGE", "the columns of the table (default: 1..24)", set_range, &k, 1, BLM_PROBES_MAX },
+	{ 0, "mn", "RANGE", "the rows of the table, bits per key (default: 2..32)", set_range, &mn,
+	  1, 1024 },
+	{ 0, "k", "RANGE", "the columns of the table (default: 1..24)", set_range, &k, 1,
+	  BLM_PROBES_MAX },
 	{ 0 }
 };
 
 static int run(int count, char **operands)
 {
-	if (table && (p.capacity || p.rate > 0 || p.cells || p.kind || bound || more.compare || more.plot || more.svg))
+	if (table && (p.capacity || p.rate > 0 || p.cells || p.kind || bound || more.compare
+		      || more.plot || more.svg))
 		return misuse("plan: --table takes --mn and --k alone");
 	if (table)
 		return plan_table(&mn, k.first ? &k : &table_k);
@@ -37,16 +44,20 @@ static int run(int count, char **operands)
 	if (with.text[0] && !p.kind)
 		return misuse("plan: --with gives options of a kind: name it with --kind");
 	p.options = with.text[0] ? with.text : NULL;
-	if (!p.capacity && !(p.cells && p.kind))		/* so many bits of a kind are for so many keys */
-		return misuse("plan: how many keys? Give -n KEYS, and -p RATE or -m BITS; or --table");
+	/* so many bits of a kind are for so many keys */
+	if (!p.capacity && !(p.cells && p.kind))
+		return misuse("plan: how many keys? Give -n KEYS, and -p RATE or -m BITS; or "
+			      "--table");
 	if (p.cells && p.rate > 0)
-		return misuse("plan: -m and -p exclude each other: bits give a rate, and a rate gives bits");
+		return misuse("plan: -m and -p exclude each other: bits give a rate, and a rate "
+			      "gives bits");
 	if (bound && !p.cells)
 		return misuse("plan: --bound goes with -m");
 	if ((more.compare || more.plot || more.svg) && (p.cells || p.kind))
 		return misuse("plan: --compare, --plot and --svg go with -n and -p, for all kinds");
 	if (more.plot && json)
-		return misuse("plan: --plot is for people, --json for programs; --svg goes with both");
+		return misuse("plan: --plot is for people, --json for programs; --svg goes with "
+			      "both");
 	if (p.cells && !p.kind)
 		return plan_rate(&p, bound);
 	return plan_sizes(&p, &more);
@@ -59,10 +70,11 @@ const struct command cmd_plan = {
 	.group = ON_PAPER,
 	.summary = "work out sizes and rates on paper",
 	.operands = "",
-	.notes = "With -n and -p: what each kind takes, but bitmap, which is for numbers and never wrong, and iblt, which is for what differs:\n"
-		 "--kind tells these. With -n and -m (and -k): the rate of Bloom's filter, or of --kind. With --kind\n"
-		 "and -m: how many keys they are for. With --table: the rates of the literature, a row for each number of bits per\n"
-		 "key, the best k in front, as far as one more than it. With --compare: also what is no filter.",
+	.notes = "With -n and -p: what each kind takes, but bitmap, which is for numbers and never "
+	"wrong, and iblt, which is for what differs:\n--kind tells these. With -n and -m (and -k): "
+	"the rate of Bloom's filter, or of --kind. With --kind\nand -m: how many keys they are "
+	"for. With --table: the rates of the literature, a row for each number of bits per\nkey, "
+	"the best k in front, as far as one more than it. With --compare: also what is no filter.",
 	.example = "bloomery plan -n 10m -p 0.001",
 	.options = options,
 	.run = run,

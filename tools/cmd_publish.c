@@ -1,4 +1,7 @@
-/* cmd_publish.c - bloomery publish: put a copy of a filter into the store, in one step for everyone else */
+/*
+ * cmd_publish.c - bloomery publish: put a copy of a filter into the store, in one step for everyone
+ * else
+ */
 #include "params.h"
 #include "values.h"
 
@@ -11,14 +14,16 @@ static int run(int count, char **operands)
 	int code, r;
 
 	if (is_path(operands[1]))
-		return misuse("publish: '%s' has a '/', but what is published gets a name in the store; 'bloomery copy' makes files",
+		return misuse("publish: '%s' has a '/', but what is published gets a name in the "
+			      "store; 'bloomery copy' makes files",
 			      operands[1]);
 	code = open_filter(&f, operands[0], false, 0);
 	if (code != DONE)
 		return code;
 	code = find_store(&store, BLM_STORE_CREATE);
 	if (code == DONE) {
-		r = blm_store_publish(store, operands[1], f, params.mode, writable ? BLM_PUBLISH_WRITABLE : 0);
+		r = blm_store_publish(store, operands[1], f, params.mode,
+				      writable ? BLM_PUBLISH_WRITABLE : 0);
 		if (r < 0)
 			code = fail(r);
 	}
@@ -27,7 +32,8 @@ static int run(int count, char **operands)
 }
 
 static const struct opt own[] = {
-	{ 'w', "writable", NULL, "not sealed: keys can go on being added to it", set_flag, &writable },
+	{ 'w', "writable", NULL, "not sealed: keys can go on being added to it", set_flag,
+	  &writable },
 	{ 0 }
 };
 
@@ -36,11 +42,13 @@ static const struct opt *const options[] = { own, mode_option, key_option, store
 const struct command cmd_publish = {
 	.name = "publish",
 	.group = ON_STORES,
-	.summary = "put a sealed copy of a filter into the store under a name, in place of what had it",
+	.summary = "put a sealed copy of a filter into the store under a name, in place of what "
+	"had it",
 	.operands = "F NAME",
 	.least = 2, .most = 2,
-	.notes = "One step for everyone else: readers and writers of NAME go over to the new filter at their next call.\n"
-		 "It is sealed as by `bloomery seal`, so adding to it is refused then.",
+	.notes = "One step for everyone else: readers and writers of NAME go over to the new "
+	"filter at their next call.\nIt is sealed as by `bloomery seal`, so adding to it is "
+	"refused then.",
 	.example = "bloomery publish ./new.blm seen",
 	.options = options,
 	.run = run,

@@ -30,14 +30,17 @@ static int run(int count, char **operands)
 	keys_in_first_column();
 	code = begin_syncing(p.f);
 	if (code == DONE)
-		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .in_turn = put, .context = &p });
+		code = each_batch(operands + 1, (size_t)count - 1,
+				  &(struct work){ .in_turn = put, .context = &p });
 	code = end_syncing(p.f, code);
 	putting_end(&p);
 	blm_close(p.f);
 	return code;
 }
 
-static const struct opt *const options[] = { value_options, sync_option, key_options, jobs_option, progress_option, load_options, quiet_option, key_option,
+static const struct opt *const options[] = { value_options, sync_option, key_options, jobs_option,
+					     progress_option, load_options, quiet_option,
+					     key_option,
 					     store_option, NULL };
 
 const struct command cmd_put = {
@@ -47,8 +50,8 @@ const struct command cmd_put = {
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "A key on the command line has its value behind it: --key KEY --value V.\n"
-		 "For kinds that hold values, see 'bloomery kinds'. A line without a value, or with one that F cannot hold, ends\n"
-		 "it; all lines before that have been put.",
+		 "For kinds that hold values, see 'bloomery kinds'. A line without a value, or "
+		 "with one that F cannot hold, ends\nit; all lines before that have been put.",
 	.example = "printf 'bratwurst\\t7\\n' | bloomery put prices",
 	.options = options,
 	.run = run,

@@ -17,9 +17,12 @@ static const struct opt own_options[] = {
 
 /* What the old one's file is, unless it is asked for. */
 static const struct opt kept_options[] = {
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those that it has)", set_mode, &params.mode },
-	{ 0, "sparse", NULL, "do not allocate the space now, also if it was: adding fails on a full disk", set_flag, &params.sparse },
-	{ 0, "no-shadow", NULL, "no second image, also if it had one: a third of the space, but unusable after some power cuts", set_flag, &params.no_checkpoint },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those that it has)",
+	  set_mode, &params.mode },
+	{ 0, "sparse", NULL, "do not allocate the space now, also if it was: adding fails on a "
+	  "full disk", set_flag, &params.sparse },
+	{ 0, "no-shadow", NULL, "no second image, also if it had one: a third of the space, but "
+	  "unusable after some power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };
 
@@ -30,15 +33,20 @@ struct job {
 	int code;
 };
 
-/* The beginning of a file of ours: the magic, and a version of less than three bytes, which no text has there. */
+/*
+ * The beginning of a file of ours: the magic, and a version of less than three bytes, which no text
+ * has there.
+ */
 static int refuse_filter(const struct batch *batch)
 {
 	static const char magic[] = "BLOOMERY";
 	size_t bytes = sizeof(magic) - 1;
 
-	if (batch->given || !batch->first || batch->used < bytes + 4 || memcmp(batch->text, magic, bytes) || batch->text[bytes + 3])
+	if (batch->given || !batch->first || batch->used < bytes + 4
+	    || memcmp(batch->text, magic, bytes) || batch->text[bytes + 3])
 		return DONE;
-	return broken("%s: is a filter, and keys cannot be read out of it: --from takes the keys themselves, a line each", batch->source);
+	return broken("%s: is a filter, and keys cannot be read out of it: --from takes the keys "
+		      "themselves, a line each", batch->source);
 }
 
 static int add(struct batch *batch, void *context)
@@ -69,7 +77,10 @@ static int put(struct batch *batch, void *context)
 	return code == DONE ? check(batch, job) : code;
 }
 
-/* Kinds whose keys have values are filled as by put; those that take keys without one, too, only if a column of values is named. */
+/*
+ * Kinds whose keys have values are filled as by put; those that take keys without one, too, only if
+ * a column of values is named.
+ */
 static int fill(struct blm_filter *new, void *context)
 {
 	struct job *job = context;
@@ -106,23 +117,29 @@ static int run(int count, char **operands)
 		return code;
 	r = blm_rebuild(place.store, place.name, &params, fill, &job);
 	if (r == -ECANCELED)
-		return job.code;	/* it said why, or was asked to stop; the filter is as it was */
+		/* it said why, or was asked to stop; the filter is as it was */
+		return job.code;
 	return r < 0 ? fail(r) : DONE;
 }
 
-static const struct opt *const options[] = { own_options, value_options, size_options, make_options, kept_options, key_options, jobs_option, progress_option, quiet_option,
+static const struct opt *const options[] = { own_options, value_options, size_options, make_options,
+					     kept_options, key_options, jobs_option,
+					     progress_option, quiet_option,
 					     key_option, store_option, NULL };
 
 const struct command cmd_rebuild = {
 	.name = "rebuild",
 	.group = ON_FILTERS,
-	.summary = "make a filter anew from its keys, and put it in the old one's place in one step",
+	.summary = "make a filter anew from its keys, and put it in the old one's place in one "
+	"step",
 	.operands = "F [--from FILE] [--key KEY]",
 	.least = 1, .most = 1,
-	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, labels, mode, and whether it is sparse or\n"
-		 "has no second image. Others ask and add to the old filter until the new one is complete; what they add before that is in\n"
-		 "the new one only if FILE has it. The lines of FILE are as for add; for kinds that take keys with values only, as for put,\n"
-		 "and for all that hold values if --value-field says where they are. A filter, which has no keys to be read, is refused as FILE.",
+	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, "
+	"labels, mode, and whether it is sparse or\nhas no second image. Others ask and add to the "
+	"old filter until the new one is complete; what they add before that is in\nthe new one "
+	"only if FILE has it. The lines of FILE are as for add; for kinds that take keys with "
+	"values only, as for put,\nand for all that hold values if --value-field says where they "
+	"are. A filter, which has no keys to be read, is refused as FILE.",
 	.example = "bloomery rebuild seen --from urls.txt -n 20m -p 0.001",
 	.options = options,
 	.run = run,

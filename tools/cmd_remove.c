@@ -38,23 +38,28 @@ static int run(int count, char **operands)
 		return code;
 	code = begin_syncing(job.f);
 	if (code == DONE)
-		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .in_turn = take_out, .context = &job });
+		code = each_batch(operands + 1, (size_t)count - 1,
+				  &(struct work){ .in_turn = take_out, .context = &job });
 	code = end_syncing(job.f, code);
 	blm_close(job.f);
 	return code == DONE && job.absent ? NO : code;
 }
 
-static const struct opt *const options[] = { sync_option, key_options, jobs_option, progress_option, load_options, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { sync_option, key_options, jobs_option, progress_option,
+					     load_options, quiet_option, key_option, store_option,
+					     NULL };
 
 const struct command cmd_remove = {
 	.name = "remove",
 	.group = ON_KEYS,
-	.summary = "take keys out, and print the lines whose keys were not in it or cannot leave; exit 1 if there are some",
+	.summary = "take keys out, and print the lines whose keys were not in it or cannot leave; "
+	"exit 1 if there are some",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "For kinds that can, see 'bloomery kinds'. Remove only what was added: a key that the filter takes for there by\n"
-		 "mistake, a false positive, cannot be told from one that is, and taking it out can hide other keys. One whose counters are\n"
-		 "all full, as after many adds of it, cannot leave: it is printed, and 'test' still finds it.",
+	.notes = "For kinds that can, see 'bloomery kinds'. Remove only what was added: a key that "
+	"the filter takes for there by\nmistake, a false positive, cannot be told from one that "
+	"is, and taking it out can hide other keys. One whose counters are\nall full, as after "
+	"many adds of it, cannot leave: it is printed, and 'test' still finds it.",
 	.example = "bloomery remove sessions expired.txt",
 	.options = options,
 	.run = run,

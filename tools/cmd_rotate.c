@@ -14,8 +14,9 @@ const struct command cmd_rotate = {
 	.summary = "begin the next slot of a window now, and forget the oldest",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "For kinds that have slots, see 'bloomery kinds'. They begin by themselves when their time has come, or when one has as\n"
-		 "many keys as it is for. Of several filters those after one that fails are rotated, too; the exit code is 2 then.",
+	.notes = "For kinds that have slots, see 'bloomery kinds'. They begin by themselves when "
+	"their time has come, or when one has as\nmany keys as it is for. Of several filters those "
+	"after one that fails are rotated, too; the exit code is 2 then.",
 	.example = "bloomery rotate recent",
 	.options = options,
 	.run = run,

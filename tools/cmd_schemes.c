@@ -35,8 +35,9 @@ const struct command cmd_schemes = {
 	.group = ON_PAPER,
 	.summary = "list the schemes by which classic filters can choose bits",
 	.operands = "",
-	.notes = "Without --scheme bits are chosen in our own way, or as the hash family does it: as m and k promise. Others do not always\n"
-		 "keep that, as is said of them here and by 'info'; 'measure' shows it.",
+	.notes = "Without --scheme bits are chosen in our own way, or as the hash family does it: "
+	"as m and k promise. Others do not always\nkeep that, as is said of them here and by "
+	"'info'; 'measure' shows it.",
 	.example = "bloomery schemes --json",
 	.options = options,
 	.run = run,

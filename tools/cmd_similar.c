@@ -8,11 +8,15 @@ static const char *threshold, *alpha, *beta;
 static uint64_t top;
 static const struct opt own_options[] = {
 	{ 0, "id", "ID", "like the one in the bank that has this id", set_text, &id },
-	{ 0, "top", "N", "so many, the best ones (default: 10, or all with --threshold)", set_number, &top, 1, UINT64_C(1) << 40 },
+	{ 0, "top", "N", "so many, the best ones (default: 10, or all with --threshold)",
+	  set_number, &top, 1, UINT64_C(1) << 40 },
 	{ 0, "threshold", "T", "only what is at least as like as that", set_text, &threshold },
-	{ 0, "measure", "NAME", "tanimoto (default), jaccard, containment, tversky", set_text, &measure },
-	{ 0, "alpha", "X", "tversky: what a bit weighs that only the query has (default: 1)", set_text, &alpha },
-	{ 0, "beta", "X", "tversky: what a bit weighs that only the other has (default: 1)", set_text, &beta },
+	{ 0, "measure", "NAME", "tanimoto (default), jaccard, containment, tversky", set_text,
+	  &measure },
+	{ 0, "alpha", "X", "tversky: what a bit weighs that only the query has (default: 1)",
+	  set_text, &alpha },
+	{ 0, "beta", "X", "tversky: what a bit weighs that only the other has (default: 1)",
+	  set_text, &beta },
 	{ 0 }
 };
 
@@ -25,7 +29,8 @@ static int number(double *ret, const char *text, double usual, const char *optio
 	if (!text)
 		return DONE;
 	*ret = strtod(text, &end);
-	return end != text && !*end && *ret >= 0 ? DONE : misuse("similar: --%s: \"%s\" is no number from 0 on", option, text);
+	return end != text && !*end && *ret >= 0 ? DONE
+		: misuse("similar: --%s: \"%s\" is no number from 0 on", option, text);
 }
 
 static int read_query(const struct blm_bank *bank, const char *name, void *ret)
@@ -79,7 +84,8 @@ static int run(int count, char **operands)
 	int code;
 
 	if ((alpha || beta) && (!measure || strcmp(measure, "tversky")))
-		return misuse("similar: --%s is a weight of --measure tversky, and %s has none", alpha ? "alpha" : "beta", measure ? measure : "tanimoto");
+		return misuse("similar: --%s is a weight of --measure tversky, and %s has none",
+			      alpha ? "alpha" : "beta", measure ? measure : "tanimoto");
 	if (!id == (count == 1))
 		return misuse("similar: either a filter, or --id and that of one in the bank");
 	code = number(&how.threshold, threshold, 0, "threshold");
@@ -98,11 +104,14 @@ static const struct opt *const options[] = { own_options, json_option, store_opt
 const struct command cmd_similar = {
 	.name = "similar",
 	.group = ON_SETS,
-	.summary = "print what in a bank is most like a filter, best first; exit 1 if there is nothing",
+	.summary = "print what in a bank is most like a filter, best first; exit 1 if there is "
+	"nothing",
 	.operands = "BANK [FILTER]",
 	.least = 1, .most = 2,
-	.notes = "Lines of the likeness, a tab and the id. It is c / (alpha (a - c) + beta (b - c) + c) for a bits of the query, b of the other and c of\n"
-		 "both: alpha = beta = 1 for tanimoto, which of bits is jaccard too; 1 and 0 for containment, the share of the query's bits.",
+	.notes = "Lines of the likeness, a tab and the id. It is c / (alpha (a - c) + beta (b - c) "
+	"+ c) for a bits of the query, b of the other and c of\nboth: alpha = beta = 1 for "
+	"tanimoto, which of bits is jaccard too; 1 and 0 for containment, the share of the query's "
+	"bits.",
 	.example = "bloomery similar ./drugs.bank --id 2244 --threshold 0.7",
 	.options = options,
 	.run = run,

@@ -8,7 +8,8 @@ static int run(int count, char **operands)
 	return after(operands[0], operands[1], params.mode, blm_template);
 }
 
-static const struct opt *const options[] = { mode_option, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { mode_option, foreign_option, maker_options, key_option,
+					     store_option, NULL };
 
 const struct command cmd_template = {
 	.name = "template",

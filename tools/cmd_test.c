@@ -11,7 +11,8 @@ static struct choice choice;
 static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines that it does not contain", set_flag, &choice.invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
-	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &choice.silent },
+	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag,
+	  &choice.silent },
 	{ 0 }
 };
 
@@ -28,7 +29,9 @@ static int run(int count, char **operands)
 	return end_choice(&choice, code);
 }
 
-static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option, load_options, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option,
+					     load_options, foreign_option, maker_options,
+					     key_option, store_option, NULL };
 
 const struct command cmd_test = {
 	.name = "test",
@@ -36,8 +39,8 @@ const struct command cmd_test = {
 	.summary = "print the lines whose keys a filter may contain; exit 1 if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "A line that is not printed is certainly not in the filter; one that is printed is wrong at the filter's rate,\n"
-		 "but for known mistakes: see 'bloomery help allow'.",
+	.notes = "A line that is not printed is certainly not in the filter; one that is printed "
+	"is wrong at the filter's rate,\nbut for known mistakes: see 'bloomery help allow'.",
 	.example = "bloomery test -v seen < urls.txt > not-seen.txt",
 	.options = options,
 	.run = run,

@@ -8,7 +8,9 @@ static int run(int count, char **operands)
 	return combine(BLM_UNION, (size_t)count, operands);
 }
 
-static const struct opt *const options[] = { combine_options, json_option, quiet_option, foreign_option, maker_options, key_option, store_option, NULL };
+static const struct opt *const options[] = { combine_options, json_option, quiet_option,
+					     foreign_option, maker_options, key_option,
+					     store_option, NULL };
 
 const struct command cmd_union = {
 	.name = "union",

@@ -12,7 +12,8 @@ static uint64_t memory;
 
 static int refuse_key(const struct opt *opt, const char *text)
 {
-	return misuse("update: --%s %s: does it come in or go? Write --add-key or --remove-key", opt->name, text);
+	return misuse("update: --%s %s: does it come in or go? Write --add-key or --remove-key",
+		      opt->name, text);
 }
 
 static const struct opt own_options[] = {
@@ -21,7 +22,8 @@ static const struct opt own_options[] = {
 	{ 0, "add-key", "KEY", "a key that comes in (repeatable)", set_given, &keys_in },
 	{ 0, "remove-key", "KEY", "a key that goes (repeatable)", set_given, &keys_out },
 	{ 0, "key", "KEY", NULL, refuse_key, NULL },
-	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi)", set_number, &memory, 64 << 10, UINT64_C(1) << 46 },
+	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi)", set_number,
+	  &memory, 64 << 10, UINT64_C(1) << 46 },
 	{ 0 }
 };
 
@@ -51,7 +53,8 @@ static void show(void *context, const char *phase, uint64_t done, uint64_t total
 
 static int begin(struct blm_update **ret, struct place *place, const char *name)
 {
-	const struct blm_build_options options = { .threads = (unsigned)jobs_wanted(), .memory_bytes = memory, .progress = show };
+	const struct blm_build_options options = { .threads = (unsigned)jobs_wanted(),
+						   .memory_bytes = memory, .progress = show };
 	const uint8_t *secret;
 	int code = find_secret(&secret), r;
 
@@ -89,7 +92,8 @@ static int run(int operands_count, char **operands)
 	int code;
 
 	if (!coming && !keys_in.count && !going && !keys_out.count)
-		return misuse("update: which keys? Give --add FILE or --remove FILE, or --add-key KEY or --remove-key KEY");
+		return misuse("update: which keys? Give --add FILE or --remove FILE, or --add-key "
+			      "KEY or --remove-key KEY");
 	code = begin(&u, &place, operands[0]);
 	if (code != DONE)
 		return code;
@@ -106,7 +110,9 @@ static int run(int operands_count, char **operands)
 	return finish(u, &place, operands[0]);
 }
 
-static const struct opt *const options[] = { own_options, line_options, jobs_option, progress_option, quiet_option, key_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, line_options, jobs_option,
+					     progress_option, quiet_option, key_option,
+					     store_option, NULL };
 
 const struct command cmd_update = {
 	.name = "update",
@@ -114,9 +120,11 @@ const struct command cmd_update = {
 	.summary = "put some keys into a filter that was built, and take some out",
 	.operands = "F [--add FILE] [--remove FILE]",
 	.least = 1, .most = 1,
-	.notes = "For golomb filters, without their other keys: a new file takes the place of the old one, in one step. Keys go only from one that\n"
-		 "counts them: 'build --with counted=1', which has a key as often as it was given. Only what was given may go: a key that is found\n"
-		 "by mistake takes another with it. Of the other kinds that are built, 'build --force' makes a new one from all keys.",
+	.notes = "For golomb filters, without their other keys: a new file takes the place of the "
+	"old one, in one step. Keys go only from one that\ncounts them: 'build --with counted=1', "
+	"which has a key as often as it was given. Only what was given may go: a key that is "
+	"found\nby mistake takes another with it. Of the other kinds that are built, 'build "
+	"--force' makes a new one from all keys.",
 	.example = "bloomery update ./blocked --add new.txt",
 	.options = options,
 	.run = run,

@@ -11,7 +11,8 @@
 
 static bool repair, here, distrust;
 static const struct opt own_options[] = {
-	{ 0, "repair", NULL, "mend what can be mended: damaged blocks, and the catalog of a whole store", set_flag, &repair },
+	{ 0, "repair", NULL, "mend what can be mended: damaged blocks, and the catalog of a whole "
+	  "store", set_flag, &repair },
 	/* how the program calls itself: */
 	{ 0, "here", NULL, NULL, set_flag, &here },
 	{ 0, "distrust-catalog", NULL, NULL, set_flag, &distrust },
@@ -31,7 +32,8 @@ static void show(void *context, const struct blm_finding *found)
 		json_end();
 		return;
 	}
-	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "", found->name ? found->name : "", found->name ? ")" : "",
+	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "",
+		 found->name ? found->name : "", found->name ? ")" : "",
 		 own_terms(found->what), found->repaired ? " (repaired)" : "");
 	print_text(text);
 	putchar('\n');
@@ -60,9 +62,11 @@ static void say_what_is_not_seen(const struct place *place)
 	if (blm_info(f, &info) < 0)
 		info.sealed = true, info.unchecked = false;	/* nothing is known of it */
 	if (info.unchecked)
-		say("%s: its data was not checked: of the kind %s damage is seen only in a filter that is sealed", place->name, info.kind);
+		say("%s: its data was not checked: of the kind %s damage is seen only in a filter "
+		    "that is sealed", place->name, info.kind);
 	else if (!info.sealed)
-		say("%s: bits that damage turned on cannot be seen, for it is not sealed", place->name);
+		say("%s: bits that damage turned on cannot be seen, for it is not sealed",
+		    place->name);
 	blm_close(f);
 }
 
@@ -86,8 +90,8 @@ static int say_what_is_not_seen_in_store(void)
 	if (r < 0)
 		return fail(r);
 	if (any)
-		say("in filters that are not sealed bits that damage turned on cannot be seen, and in some kinds no damage to data; "
-		    "`bloomery verify NAME` says it of one");
+		say("in filters that are not sealed bits that damage turned on cannot be seen, and "
+		    "in some kinds no damage to data; `bloomery verify NAME` says it of one");
 	return DONE;
 }
 
@@ -108,18 +112,21 @@ static int verify_one(const char *name, int64_t *ret)
 
 static int verify_store(const char *dir, int64_t *ret)
 {
-	*ret = blm_store_verify(dir, (repair ? BLM_VERIFY_REPAIR : 0) | (distrust ? BLM_VERIFY_DISTRUST : 0)
+	*ret = blm_store_verify(dir, (repair ? BLM_VERIFY_REPAIR : 0)
+				| (distrust ? BLM_VERIFY_DISTRUST : 0)
 				| (takes_anyones() ? BLM_VERIFY_ANYONE : 0), show, NULL);
 	return DONE;
 }
 
 /*
- * The catalog's pages are walked before LMDB changes anything. Should LMDB crash all the same, it does so in another process:
- * then so much is known, and a third one goes by the filters' files alone. Return: an exit code, or -1: do it here.
+ * The catalog's pages are walked before LMDB changes anything. Should LMDB crash all the same, it
+ * does so in another process: then so much is known, and a third one goes by the filters' files
+ * alone. Return: an exit code, or -1: do it here.
  */
 static int verify_apart(const char *dir)
 {
-	const char *arguments[] = { "bloomery", "verify", "--here", "--store", dir, NULL, NULL, NULL, NULL, NULL, NULL };
+	const char *arguments[] = { "bloomery", "verify", "--here", "--store", dir, NULL, NULL,
+				    NULL, NULL, NULL, NULL };
 	int signal, code, at = 5;
 
 	if (repair)
@@ -133,9 +140,11 @@ static int verify_apart(const char *dir)
 	code = run_apart(arguments, &signal);
 	if (!signal)
 		return code;
-	if (signal != SIGSEGV && signal != SIGBUS && signal != SIGABRT && signal != SIGFPE && signal != SIGILL)
+	if (signal != SIGSEGV && signal != SIGBUS && signal != SIGABRT && signal != SIGFPE
+	    && signal != SIGILL)
 		return broken("verify: stopped by the signal %s", sigabbrev_np(signal));
-	say("%s/catalog: reading it crashed (SIG%s): going by the filters' files", dir, sigabbrev_np(signal));
+	say("%s/catalog: reading it crashed (SIG%s): going by the filters' files", dir,
+	    sigabbrev_np(signal));
 	arguments[at] = "--distrust-catalog";
 	code = run_apart(arguments, &signal);
 	return signal ? broken("verify: crashed (SIG%s)", sigabbrev_np(signal)) : code;
@@ -167,7 +176,8 @@ static int run(int count, char **operands)
 	return !count && !quiet && !distrust ? say_what_is_not_seen_in_store() : DONE;
 }
 
-static const struct opt *const options[] = { own_options, json_option, quiet_option, store_option, NULL };
+static const struct opt *const options[] = { own_options, json_option, quiet_option, store_option,
+					     NULL };
 
 const struct command cmd_verify = {
 	.name = "verify",
@@ -175,11 +185,13 @@ const struct command cmd_verify = {
 	.summary = "check a filter, or the whole store; exit 1 if damage is found and remains",
 	.operands = "[F]",
 	.least = 0, .most = 1,
-	.notes = "Prints what is wrong, a line each. Damage to data is found in kinds whose bits are only set, block by block as synced, and in\n"
-		 "sealed filters; of one filter whose data cannot be checked, one of another kind that is not sealed, it says so.\n"
-		 "Repairing deletes only what was surely replaced, dropped or never finished; of a block of data that is damaged it sets all\n"
-		 "bits, so that no key is denied. Bits that damage turned on cannot be seen but in a sealed filter.\n"
-		 "The path of a bank is checked against its checksums and itself.",
+	.notes = "Prints what is wrong, a line each. Damage to data is found in kinds whose bits "
+	"are only set, block by block as synced, and in\nsealed filters; of one filter whose data "
+	"cannot be checked, one of another kind that is not sealed, it says so.\nRepairing deletes "
+	"only what was surely replaced, dropped or never finished; of a block of data that is "
+	"damaged it sets all\nbits, so that no key is denied. Bits that damage turned on cannot be "
+	"seen but in a sealed filter.\nThe path of a bank is checked against its checksums and "
+	"itself.",
 	.example = "bloomery verify --repair",
 	.options = options,
 	.run = run,

@@ -36,7 +36,8 @@ static int ask(struct batch *batch, void *context)
 	struct job *job = context;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		int64_t r = blm_bank_which(job->bank, batch->keys[i].bytes, batch->keys[i].len, job->bits);
+		int64_t r = blm_bank_which(job->bank, batch->keys[i].bytes, batch->keys[i].len,
+					   job->bits);
 
 		if (r < 0)
 			return fail(r);
@@ -62,7 +63,8 @@ static int run(int count, char **operands)
 	job.all = calloc(job.words, sizeof(*job.all));
 	code = job.bits && job.all ? DONE : broken("which: out of memory");
 	if (code == DONE)
-		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .in_turn = ask, .context = &job });
+		code = each_batch(operands + 1, (size_t)count - 1,
+				  &(struct work){ .in_turn = ask, .context = &job });
 	if (code == DONE && !any(&job))
 		code = NO;
 	if (code == DONE && !stopping())	/* else there were more keys to ask about */
@@ -73,16 +75,19 @@ static int run(int count, char **operands)
 	return code;
 }
 
-static const struct opt *const options[] = { json_option, key_options, jobs_option, progress_option, quiet_option, NULL };
+static const struct opt *const options[] = { json_option, key_options, jobs_option, progress_option,
+					     quiet_option, NULL };
 
 const struct command cmd_which = {
 	.name = "which",
 	.group = ON_SETS,
-	.summary = "print the filters of a bank that may hold all of these keys; exit 1 if there are none",
+	.summary = "print the filters of a bank that may hold all of these keys; exit 1 if there "
+	"are none",
 	.operands = "BANK [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "What is printed is what asking each of the filters would say, in the order of their numbers of ones. Without a key nothing is\n"
-		 "printed. Of 10,000 filters it reads a fiftieth of what that would, or less.",
+	.notes = "What is printed is what asking each of the filters would say, in the order of "
+	"their numbers of ones. Without a key nothing is\nprinted. Of 10,000 filters it reads a "
+	"fiftieth of what that would, or less.",
 	.example = "bloomery which ./week.bank --key http://example.org/",
 	.options = options,
 	.run = run,

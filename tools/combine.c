@@ -12,7 +12,8 @@ static double max_rate;
 const struct opt combine_options[] = {
 	{ 'o', "output", "C", "the new filter", set_text, &output },
 	{ 0, "in-place", NULL, "put the result into A", set_flag, &in_place },
-	{ 0, "max-fpr", "P", "refuse a result whose predicted false-positive rate is above P", set_rate, &max_rate },
+	{ 0, "max-fpr", "P", "refuse a result whose predicted false-positive rate is above P",
+	  set_rate, &max_rate },
 	{ 0 }
 };
 
@@ -24,7 +25,8 @@ static int into_new(enum blm_op op, struct blm_filter **from, size_t count, doub
 
 	if (code != DONE)
 		return code;
-	r = blm_combine(&made, place.store, place.name, op, (const struct blm_filter *const *)from, count, max_rate, ret_rate);
+	r = blm_combine(&made, place.store, place.name, op, (const struct blm_filter *const *)from,
+			count, max_rate, ret_rate);
 	if (r < 0)
 		return fail(r);
 	blm_close(made);
@@ -33,7 +35,8 @@ static int into_new(enum blm_op op, struct blm_filter **from, size_t count, doub
 
 static int into_first(enum blm_op op, struct blm_filter **from, size_t count, double *ret_rate)
 {
-	int r = blm_combine_into(from[0], op, (const struct blm_filter *const *)from + 1, count - 1, max_rate, ret_rate);
+	int r = blm_combine_into(from[0], op, (const struct blm_filter *const *)from + 1, count - 1,
+				 max_rate, ret_rate);
 
 	return r < 0 ? fail(r) : DONE;
 }
@@ -58,13 +61,15 @@ int combine(enum blm_op op, size_t count, char **names)
 	int code;
 
 	if (!output == !in_place)
-		return misuse("where is the result to go? Give either -o C, a new filter, or --in-place, into %s", names[0]);
+		return misuse("where is the result to go? Give either -o C, a new filter, or "
+			      "--in-place, into %s", names[0]);
 	from = calloc(count, sizeof(struct blm_filter *));
 	if (!from)
 		return broken("out of memory");
 	code = open_all(from, names, count, in_place, in_place ? 0 : source_flags(output));
 	if (code == DONE) {
-		code = in_place ? into_first(op, from, count, &rate) : into_new(op, from, count, &rate);
+		code = in_place ? into_first(op, from, count, &rate)
+			: into_new(op, from, count, &rate);
 		close_all(from, count);
 	}
 	if (code == DONE)

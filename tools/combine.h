@@ -6,6 +6,7 @@
 
 extern const struct opt combine_options[];
 
-int combine(enum blm_op op, size_t count, char **names);	/* Return: an exit code, with a message */
+/* Return: an exit code, with a message */
+int combine(enum blm_op op, size_t count, char **names);
 
 #endif

@@ -1,4 +1,6 @@
-/* command.h - what a command is: one file each, cmd_NAME.c, with its options, its help and its work */
+/*
+ * command.h - what a command is: one file each, cmd_NAME.c, with its options, its help and its work
+ */
 #ifndef BLOOMERY_COMMAND_H
 #define BLOOMERY_COMMAND_H
 
@@ -16,15 +18,16 @@ enum { DONE = 0, NO = 1, FAILED = 2, USAGE = 64 };	/* exit codes, the same for e
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * An option: one row of a table that ends with { 0 }. Parsing, help and completions all read the same table. The range
- * is for numbers.
+ * An option: one row of a table that ends with { 0 }. Parsing, help and completions all read the
+ * same table. The range is for numbers.
  */
 struct opt {
 	char letter;		/* 0: none */
 	const char *name;	/* without its dashes */
 	const char *value;	/* what its value is called; NULL: it takes none */
 	const char *help;	/* NULL: not shown */
-	int (*set)(const struct opt *opt, const char *text);	/* writes *target. Return: DONE, or USAGE with a message */
+	/* writes *target. Return: DONE, or USAGE with a message */
+	int (*set)(const struct opt *opt, const char *text);
 	void *target;
 	uint64_t least, most;
 };
@@ -40,7 +43,8 @@ struct command {
 	const char *notes;	/* what else there is to know; may be NULL */
 	const char *example;
 	const struct opt *const *options;	/* tables; NULL at the end */
-	int (*run)(int count, char **operands);	/* Return: an exit code, with a message where it is not DONE or NO */
+	/* Return: an exit code, with a message where it is not DONE or NO */
+	int (*run)(int count, char **operands);
 };
 
 /* ---- The list, made by meson.build (commands.c) ---- */
@@ -51,11 +55,13 @@ int command_unknown(const char *name);	/* with the name that is near, if one is.
 
 /* ---- Running one (options.c, help.c) ---- */
 
-int skip_options(const struct opt *const *tables, int *argc, char ***argv);	/* those before the command: DONE, or USAGE with a message */
+/* those before the command: DONE, or USAGE with a message */
+int skip_options(const struct opt *const *tables, int *argc, char ***argv);
 int run_command(const struct command *command, int argc, char **argv);
 void help_overview(FILE *out);
 void help_command(const struct command *command);
-void help_words(const struct command *command);	/* for completions: WORD, tab, what it means; NULL: the commands */
+/* for completions: WORD, tab, what it means; NULL: the commands */
+void help_words(const struct command *command);
 
 /* ---- Messages: always one line on stderr (say.c) ---- */
 
@@ -65,8 +71,13 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Return: USAGE */
 int broken(const char *format, ...) __attribute__((format(printf, 1, 2)));	/* Return: FAILED */
 int fail(int64_t err);		/* in the library's words. Return: FAILED */
-int tell_if_cut(int code);	/* Return: the code, or FAILED where a file was cut under its map; from then on nothing else is said before it */
-void hold_messages(char room[MESSAGE]);	/* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
+/*
+ * Return: the code, or FAILED where a file was cut under its map; from then on nothing else is said
+ * before it
+ */
+int tell_if_cut(int code);
+/* of this thread: the first one goes there, until NULL ends it; `room` begins empty */
+void hold_messages(char room[MESSAGE]);
 
 /* ---- Options that many commands have ---- */
 

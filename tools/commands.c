@@ -31,8 +31,9 @@ static size_t least(size_t a, size_t b)
 enum { LETTERS = 24 };
 
 /*
- * How many letters one must change, add, take away, or swap with the next: Levenshtein's distance, where two letters in the wrong order
- * are one slip, as they are to who typed them. Both of at most LETTERS.
+ * How many letters one must change, add, take away, or swap with the next: Levenshtein's distance,
+ * where two letters in the wrong order are one slip, as they are to who typed them. Both of at most
+ * LETTERS.
  */
 static size_t distance(const char *a, const char *b)
 {
@@ -43,7 +44,8 @@ static size_t distance(const char *a, const char *b)
 			d[i][j] = i ? i : j;
 			if (!i || !j)
 				continue;
-			d[i][j] = least(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), least(d[i - 1][j], d[i][j - 1]) + 1);
+			d[i][j] = least(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]),
+					least(d[i - 1][j], d[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
 		}
@@ -75,6 +77,7 @@ int command_unknown(const char *name)
 	const char *nearest = nearest_to(name);
 
 	if (nearest)
-		return misuse("no command '%s'; did you mean '%s'? See 'bloomery help'", name, nearest);
+		return misuse("no command '%s'; did you mean '%s'? See 'bloomery help'", name,
+			      nearest);
 	return misuse("no command '%s'; see 'bloomery help'", name);
 }

@@ -1,8 +1,9 @@
 /*
  * complete.c - what the word under the cursor of a shell can become
  *
- * The shells' scripts in completions/ only take off quotes, call this, and quote what it prints: names are bytes of other users, and
- * a shell that expands them runs them. So which word is what, and which names there are, is decided here, from the commands' tables.
+ * The shells' scripts in completions/ only take off quotes, call this, and quote what it prints:
+ * names are bytes of other users, and a shell that expands them runs them. So which word is what,
+ * and which names there are, is decided here, from the commands' tables.
  */
 #include "complete.h"
 #include "place.h"
@@ -109,11 +110,16 @@ static void value(const struct wanted *w, const char *called, size_t len)
 		const char *called, *rest;
 		void (*list)(const struct wanted *w);
 	} values[] = {
-		{ "KIND", "none", kinds }, { "HASH", "none", hashes }, { "SCHEME", "none", schemes }, { "FORMAT", "none", formats },
-		{ "COMMAND", "none", commands }, { "NAME", "none", names }, { "OLD", "none", names }, { "PATTERN", "none", names },
-		{ "F", "files", names }, { "A", "files", names }, { "B", "files", names }, { "C", "files", names }, { "G", "files", names },
-		{ "FILTER", "files", names }, { "NEIGHBOUR", "files", names }, { "DIR", "folders", NULL }, { "FILE", "files", NULL },
-		{ "DB", "files", NULL }, { "BANK", "files", NULL }, { "SMALL", "files", NULL }, { "BIG", "files", NULL },
+		{ "KIND", "none", kinds }, { "HASH", "none", hashes },
+			{ "SCHEME", "none", schemes }, { "FORMAT", "none", formats },
+		{ "COMMAND", "none", commands }, { "NAME", "none", names },
+		{ "OLD", "none", names }, { "PATTERN", "none", names },
+		{ "F", "files", names }, { "A", "files", names }, { "B", "files", names },
+		{ "C", "files", names }, { "G", "files", names },
+		{ "FILTER", "files", names }, { "NEIGHBOUR", "files", names },
+		{ "DIR", "folders", NULL }, { "FILE", "files", NULL },
+		{ "DB", "files", NULL }, { "BANK", "files", NULL }, { "SMALL", "files", NULL },
+		{ "BIG", "files", NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
@@ -131,7 +137,8 @@ static void value(const struct wanted *w, const char *called, size_t len)
 /* ---- Options ---- */
 
 /* By its whole name, or by the beginning of one alone, as getopt_long takes it. */
-static const struct opt *option_called(const struct opt *const *tables, const char *text, size_t len)
+static const struct opt *option_called(const struct opt *const *tables, const char *text,
+				       size_t len)
 {
 	const struct opt *found = NULL;
 	int count = 0;
@@ -157,8 +164,12 @@ static const struct opt *option_of_letter(const struct opt *const *tables, char 
 	return NULL;
 }
 
-/* The option in a word that takes a value. *ret: where that stands in the word; NULL: it is the next word. */
-static const struct opt *option_with_value(const struct opt *const *tables, const char *word, const char **ret)
+/*
+ * The option in a word that takes a value. *ret: where that stands in the word; NULL: it is the
+ * next word.
+ */
+static const struct opt *option_with_value(const struct opt *const *tables, const char *word,
+					   const char **ret)
 {
 	const struct opt *opt = NULL;
 
@@ -166,7 +177,8 @@ static const struct opt *option_with_value(const struct opt *const *tables, cons
 	if (word[0] == '-' && word[1] == '-') {
 		const char *end = word + 2 + strcspn(word + 2, "=");
 
-		opt = end > word + 2 ? option_called(tables, word + 2, (size_t)(end - word - 2)) : NULL;
+		opt = end > word + 2 ? option_called(tables, word + 2, (size_t)(end - word - 2))
+			: NULL;
 		*ret = *end ? end + 1 : NULL;
 	} else if (word[0] == '-') {
 		while (*++word && (!opt || !opt->value))	/* -vc, -p0.01 */
@@ -195,14 +207,19 @@ static void options_of(const struct wanted *w, const struct opt *const *tables)
 
 /* ---- The line ---- */
 
-/* The n-th operand of a command is called so. Return: how long that is; 0: there is no such operand. */
+/*
+ * The n-th operand of a command is called so. Return: how long that is; 0: there is no such
+ * operand.
+ */
 static size_t operand(const char *operands, int n, const char **ret)
 {
 	size_t len = 0;
 
-	for (const char *at = operands; *at && *at != '|'; at += strcspn(at, " "), at += strspn(at, " ")) {
+	for (const char *at = operands; *at && *at != '|';
+	     at += strcspn(at, " "), at += strspn(at, " ")) {
 		const char *begin = at + (*at == '[');
-		size_t all = strcspn(begin, " ]"), dots = all >= 3 && !memcmp(begin + all - 3, "...", 3) ? 3 : 0;
+		size_t all = strcspn(begin, " ]"), dots = all >= 3
+			&& !memcmp(begin + all - 3, "...", 3) ? 3 : 0;
 
 		if (*begin == '-') {	/* an option, and what its value is called */
 			at += strcspn(at, " ");
@@ -248,7 +265,8 @@ static void take_word(struct line *line, const struct opt *const *tables, const 
 		opt->set(opt, text);
 }
 
-static void last_word(const struct line *line, const struct command *command, const struct opt *const *tables, const char *word)
+static void last_word(const struct line *line, const struct command *command,
+		      const struct opt *const *tables, const char *word)
 {
 	struct wanted w = { .prefix = word, .before = word, .dashes = line->ended };
 	const struct opt *opt = line->pending;

@@ -10,9 +10,12 @@
 const char *ability(unsigned can, size_t i)
 {
 	static const struct { unsigned can; const char *verb; } abilities[] = {
-		{ 0, "test" }, { BLM_CAN_ADD, "add" }, { BLM_CAN_CLAIM, "claim" }, { BLM_CAN_UNION, "union" },
-		{ BLM_CAN_INTERSECT, "intersect" }, { BLM_CAN_ESTIMATE, "compare" }, { BLM_CAN_REMOVE, "remove" },
-		{ BLM_CAN_BUILD, "build" }, { BLM_CAN_MERGE, "merge" }, { BLM_CAN_GROW, "grow" }, { BLM_CAN_PUT, "put" }, { BLM_CAN_GET, "get" },
+		{ 0, "test" }, { BLM_CAN_ADD, "add" }, { BLM_CAN_CLAIM, "claim" },
+			{ BLM_CAN_UNION, "union" },
+		{ BLM_CAN_INTERSECT, "intersect" }, { BLM_CAN_ESTIMATE, "compare" },
+		{ BLM_CAN_REMOVE, "remove" },
+		{ BLM_CAN_BUILD, "build" }, { BLM_CAN_MERGE, "merge" }, { BLM_CAN_GROW, "grow" },
+		{ BLM_CAN_PUT, "put" }, { BLM_CAN_GET, "get" },
 		{ BLM_CAN_FOLD, "fold" }, { BLM_CAN_LIST, "diff" },
 		{ BLM_CAN_ROTATE, "rotate" }, { BLM_CAN_ADVANCE, "advance" },
 	};
@@ -69,7 +72,8 @@ static void print_hashing(const struct blm_info *i)
 	label("hash");
 	fputs(i->hash, stdout);
 	for (uint32_t s = 0; s < i->seed_count && s < 4; s++)
-		printf("%s %llu", s ? "," : i->seed_count > 1 ? ", seeds" : ", seed", (unsigned long long)i->seeds[s]);
+		printf("%s %llu", s ? "," : i->seed_count > 1 ? ", seeds" : ", seed",
+		       (unsigned long long)i->seeds[s]);
 	if (i->seed_count > 4)
 		printf(", ... (%u seeds)", i->seed_count);
 	if (i->tweak)
@@ -85,16 +89,19 @@ static void print_estimate(const struct blm_info *i, const struct blm_estimate *
 	char note[80] = " (all of the data read)";
 
 	if (e->sampled_bytes < i->data_bytes)
-		snprintf(note, sizeof(note), " (from a sample of %s)", show_bytes(e->sampled_bytes));
+		snprintf(note, sizeof(note), " (from a sample of %s)",
+			 show_bytes(e->sampled_bytes));
 	label("fill");
 	print_value("", &e->fill, note);
 	label("estimate");
 	if (e->saturated)
 		puts("saturated: all bits are set, it says yes to everything");
 	else if (!e->ones && e->sampled_bytes < i->data_bytes)
-		printf("at most %.0f distinct keys: no bit of the sample is set (--exact reads all)\n", e->keys.error);
+		printf("at most %.0f distinct keys: no bit of the sample is set (--exact reads "
+		       "all)\n", e->keys.error);
 	else
-		printf(i->can & BLM_EXACT ? "%.0f distinct keys, exactly\n" : "%.0f ± %.0f distinct keys\n", e->keys.value, e->keys.error);
+		printf(i->can & BLM_EXACT ? "%.0f distinct keys, exactly\n"
+		       : "%.0f ± %.0f distinct keys\n", e->keys.value, e->keys.error);
 	label("rate now");
 	print_value("", &e->rate, "");
 }
@@ -113,7 +120,8 @@ static void print_facts(const struct blm_filter *f)
 /* Not what grows, or counts keys that it has forgotten. */
 static bool is_beyond(const struct blm_info *i)
 {
-	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST)) && !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
+	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST))
+		&& !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
 }
 
 static void print_capacity(const struct blm_info *i, const struct blm_estimate *e)
@@ -122,17 +130,22 @@ static void print_capacity(const struct blm_info *i, const struct blm_estimate *
 
 	label("capacity");
 	if (i->capacity_computed && i->rate_computed)
-		printf("not stated; half of its bits are set with %llu keys, at a rate of %s\n", (unsigned long long)i->capacity, show_rate(i->rate));
+		printf("not stated; half of its bits are set with %llu keys, at a rate of %s\n",
+		       (unsigned long long)i->capacity, show_rate(i->rate));
 	else if (i->capacity_computed)
-		printf("not stated, but for a rate of %s; half of its bits are set with %llu keys, %s predicted\n", show_rate(i->rate),
+		printf("not stated, but for a rate of %s; half of its bits are set with %llu keys, "
+		       "%s predicted\n", show_rate(i->rate),
 		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
 	else if (i->rate_computed)
-		printf("%llu keys stated, at no rate that can be; %s predicted\n", (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
+		printf("%llu keys stated, at no rate that can be; %s predicted\n",
+		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
 	else if (i->can & BLM_CAN_LIST)
-		printf("%llu keys that two of them differ by; with so many in it, questions are answered wrongly at a rate of %s\n",
+		printf("%llu keys that two of them differ by; with so many in it, questions are "
+		       "answered wrongly at a rate of %s\n",
 		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
 	else
-		printf("%llu keys at a rate of %s %s, %s predicted\n", (unsigned long long)i->capacity, show_rate(i->rate),
+		printf("%llu keys at a rate of %s %s, %s predicted\n",
+		       (unsigned long long)i->capacity, show_rate(i->rate),
 		       came ? "stated" : "promised", show_rate(i->rate_at_capacity));
 	label("keys");
 	if (i->foreign) {
@@ -140,11 +153,13 @@ static void print_capacity(const struct blm_info *i, const struct blm_estimate *
 		return;
 	}
 	if (i->keys_estimated && e && e->saturated) {
-		printf("at least %llu: saturated, so the number is a lower bound%s\n", (unsigned long long)i->keys,
+		printf("at least %llu: saturated, so the number is a lower bound%s\n",
+		       (unsigned long long)i->keys,
 		       is_beyond(i) ? "; beyond its capacity" : "");
 		return;
 	}
-	printf("%llu%s%s\n", (unsigned long long)i->keys, i->keys_estimated ? " (estimated: they were not all counted one by one)" : "",
+	printf("%llu%s%s\n", (unsigned long long)i->keys,
+	       i->keys_estimated ? " (estimated: they were not all counted one by one)" : "",
 	       is_beyond(i) ? "; beyond its capacity" : "");
 }
 
@@ -169,25 +184,31 @@ static void print_file(const struct blm_info *i)
 		printf("%s, opened as it is, for reading\n", i->format);
 		return;
 	}
-	printf("%s, version %u%s%s\n", i->format, i->version, i->origin ? ", imported from " : "", i->origin ? i->origin : "");
+	printf("%s, version %u%s%s\n", i->format, i->version, i->origin ? ", imported from " : "",
+	       i->origin ? i->origin : "");
 	label("uuid");
 	puts(show_uuid(i->uuid));
 	if (i->older) {
 		label("older");
-		printf("than the catalog, which has %" PRIu64 " keys, %s%s: an older copy of the file was put back; sync it, or `bloomery verify "
-		       "--repair` it, to take it as it is\n", i->catalog_keys, i->catalog_synced ? "synced " : "never synced",
+		printf("than the catalog, which has %" PRIu64 " keys, %s%s: an older copy of the "
+		       "file was put back; sync it, or `bloomery verify --repair` it, to take it "
+		       "as it is\n", i->catalog_keys, i->catalog_synced ? "synced "
+		       : "never synced",
 		       i->catalog_synced ? show_time(i->catalog_synced) : "");
 	}
 	label("created");
 	if (i->suspect && !i->suspect_epoch) {
-		printf("%s; its sync records are damaged, so which keys are on the disk is not known, and a power cut may take any: sync it again\n",
+		printf("%s; its sync records are damaged, so which keys are on the disk is not "
+		       "known, and a power cut may take any: sync it again\n",
 		       show_time(i->created));
 		return;
 	}
-	printf("%s, %s%s", show_time(i->created), i->synced ? "synced " : i->dirty ? "never synced" : "written durably then",
+	printf("%s, %s%s", show_time(i->created),
+	       i->synced ? "synced " : i->dirty ? "never synced" : "written durably then",
 	       i->synced ? show_time(i->synced) : "");
 	if (i->suspect)
-		printf(", and writing back the changes of the epochs %" PRIu64 " to %" PRIu64 " failed since: sync it again\n", i->synced_epoch + 1,
+		printf(", and writing back the changes of the epochs %" PRIu64 " to "
+		       "%" PRIu64 " failed since: sync it again\n", i->synced_epoch + 1,
 		       i->suspect_epoch);
 	else
 		puts(i->dirty ? ", changed since" : "");
@@ -210,7 +231,8 @@ void describe(const struct description *d)
 	print_text(*i->name ? i->name : i->path);
 	putchar('\n');
 	label("kind");
-	printf("%s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes, *i->options ? "; " : "", i->options);
+	printf("%s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes,
+	       *i->options ? "; " : "", i->options);
 	print_hashing(i);
 	print_capacity(i, d->estimate);
 	if (d->estimate)

@@ -7,13 +7,15 @@
 struct description {
 	const struct blm_info *info;
 	const struct blm_estimate *estimate;	/* NULL: nobody looked, or the kind cannot tell */
-	const struct blm_filter *filter;	/* for what its kind has to say of it; NULL: nobody looked */
+	/* for what its kind has to say of it; NULL: nobody looked */
+	const struct blm_filter *filter;
 };
 
 void describe(const struct description *d);
 void print_value(const char *label, const struct blm_value *value, const char *note);
 void print_abilities(unsigned can);
-const char *ability(unsigned can, size_t i);	/* the i-th command that such a filter takes; NULL past the last */
+/* the i-th command that such a filter takes; NULL past the last */
+const char *ability(unsigned can, size_t i);
 
 void describe_json(const struct description *d);
 void json_value(const char *name, const struct blm_value *value);	/* NAME, and NAME_error */

@@ -59,7 +59,10 @@ static void json_labels(const char *labels)
 	json_close();
 }
 
-/* A whole number of 64 bits that is a name, not a count: as text, since many readers round numbers beyond 2^53. */
+/*
+ * A whole number of 64 bits that is a name, not a count: as text, since many readers round numbers
+ * beyond 2^53.
+ */
 static void json_identifier(const char *name, uint64_t value)
 {
 	char text[24];
@@ -131,7 +134,8 @@ void describe_json(const struct description *d)
 	json_bool("older", i->older);
 	if (i->older) {
 		json_count("catalog_keys", i->catalog_keys);
-		json_text("catalog_synced", i->catalog_synced ? show_time(i->catalog_synced) : NULL);
+		json_text("catalog_synced", i->catalog_synced ? show_time(i->catalog_synced)
+			  : NULL);
 	}
 	json_bool("durable", !i->dirty && !i->suspect && !i->foreign && !i->from_catalog);
 	json_bool("from_catalog", i->from_catalog);

@@ -1,4 +1,7 @@
-/* differ.c - what two filters of one template differ by: the keys of each side, or about how many there are */
+/*
+ * differ.c - what two filters of one template differ by: the keys of each side, or about how many
+ * there are
+ */
 #include "differ.h"
 #include "describe.h"
 #include "json.h"
@@ -42,7 +45,8 @@ int print_sides(const struct blm_filter *a, const struct blm_filter *b, const st
 	if (sides->count_only)
 		printf("%llu\n", (unsigned long long)all);
 	if (sides->stats)
-		say("%llu keys differ: the first alone has %llu, the second %llu", (unsigned long long)all, (unsigned long long)p.alone[0],
+		say("%llu keys differ: the first alone has %llu, the second %llu",
+		    (unsigned long long)all, (unsigned long long)p.alone[0],
 		    (unsigned long long)p.alone[1]);
 	return all ? DONE : NO;
 }
@@ -54,7 +58,8 @@ static int add(struct batch *batch, void *context)
 	return r < 0 ? fail(r) : DONE;
 }
 
-int print_sides_with_keys(const struct blm_filter *a, char **files, size_t count, const struct sides *sides)
+int print_sides_with_keys(const struct blm_filter *a, char **files, size_t count,
+			  const struct sides *sides)
 {
 	struct blm_filter *own;
 	int r = blm_template(&own, NULL, NULL, a, 0), code;
@@ -78,7 +83,8 @@ int print_difference(const struct blm_filter *a, const struct blm_filter *b)
 	struct blm_params params = { .kind = "iblt" };
 
 	if (r == 0) {
-		params.capacity = (uint64_t)fmin(0x1p63, fmax(1, ceil(keys.value + 3 * keys.error)));
+		params.capacity = (uint64_t)fmin(0x1p63,
+						 fmax(1, ceil(keys.value + 3 * keys.error)));
 		r = blm_plan(&plan, &params);
 	}
 	if (r < 0)
@@ -92,6 +98,7 @@ int print_difference(const struct blm_filter *a, const struct blm_filter *b)
 		return DONE;
 	}
 	print_value("keys that differ ", &keys, "");
-	printf("an iblt for them -n %llu, with keys of up to 32 bytes %s\n", (unsigned long long)plan.capacity, show_bytes(plan.data_bytes));
+	printf("an iblt for them -n %llu, with keys of up to 32 bytes %s\n",
+	       (unsigned long long)plan.capacity, show_bytes(plan.data_bytes));
 	return DONE;
 }

@@ -1,4 +1,7 @@
-/* durable.c - --sync-every: by number in the first thread, after a batch's answers are out; by the clock in a thread of its own */
+/*
+ * durable.c - --sync-every: by number in the first thread, after a batch's answers are out; by the
+ * clock in a thread of its own
+ */
 #include "durable.h"
 #include "signals.h"
 #include "values.h"
@@ -11,14 +14,17 @@
 
 static struct every every;
 const struct opt sync_option[] = {
-	{ 0, "sync-every", "N|TIME", "sync after each N changes (100k, 5M), or every so often (5s, 10min, 1h), and at the end", set_every, &every },
+	{ 0, "sync-every", "N|TIME", "sync after each N changes (100k, 5M), or every so often (5s, "
+	  "10min, 1h), and at the end", set_every, &every },
 	{ 0 }
 };
 
-static uint64_t since;		/* keys that changed the filter after the last sync for their number */
+/* keys that changed the filter after the last sync for their number */
+static uint64_t since;
 static bool failed;		/* a sync: no more keys are taken */
 
-static char lost[1024];		/* what the first sync said that found blocks which have lost bits */
+/* what the first sync said that found blocks which have lost bits */
+static char lost[1024];
 
 /* Syncs by the clock, also while no key comes or none is new. */
 static struct {
@@ -33,7 +39,8 @@ static struct timespec later(struct timespec from, double seconds)
 {
 	long nanoseconds = from.tv_nsec + (long)((seconds - floor(seconds)) * 1e9);
 
-	return (struct timespec){ from.tv_sec + (time_t)seconds + nanoseconds / 1000000000, nanoseconds % 1000000000 };
+	return (struct timespec){ from.tv_sec + (time_t)seconds + nanoseconds / 1000000000,
+				  nanoseconds % 1000000000 };
 }
 
 static bool is_dirty(const struct blm_filter *f)
@@ -43,7 +50,10 @@ static bool is_dirty(const struct blm_filter *f)
 	return blm_info(f, &info) < 0 || info.dirty;
 }
 
-/* Was its file deleted, moved or displaced while keys went into it? Then the name does not lead to them. */
+/*
+ * Was its file deleted, moved or displaced while keys went into it? Then the name does not lead to
+ * them.
+ */
 static int tell_if_lost(struct blm_filter *f)
 {
 	int r = blm_status(f);
@@ -52,8 +62,9 @@ static int tell_if_lost(struct blm_filter *f)
 }
 
 /*
- * That blocks have lost bits ends nothing: what came is on the disk. It is told of at the end, where the last sync may find no bit missing
- * any more, for the keys that came since set others in the same block.
+ * That blocks have lost bits ends nothing: what came is on the disk. It is told of at the end,
+ * where the last sync may find no bit missing any more, for the keys that came since set others in
+ * the same block.
  */
 static int sync_and_note(struct blm_filter *f)
 {
@@ -83,7 +94,8 @@ static void *sync_by_clock(void *unused)
 		int code = DONE;
 
 		next = later(next, every.seconds);
-		while (!by_clock.ending && pthread_cond_timedwait(&by_clock.end, &by_clock.mutex, &next) != ETIMEDOUT)
+		while (!by_clock.ending && pthread_cond_timedwait(&by_clock.end, &by_clock.mutex,
+			&next) != ETIMEDOUT)
 			;
 		if (by_clock.ending)
 			break;
@@ -106,7 +118,11 @@ int begin_syncing(struct blm_filter *f)
 	int err;
 
 	if (every.keys || every.seconds > 0)
-		signal(SIGPIPE, SIG_IGN);	/* who reads our answers no more ends us after the last sync, not before it (output.c) */
+		/*
+		 * who reads our answers no more ends us after the last sync, not before it
+		 * (output.c)
+		 */
+		signal(SIGPIPE, SIG_IGN);
 	if (!(every.seconds > 0))
 		return DONE;
 	by_clock.f = f;
@@ -148,7 +164,10 @@ static void end_clock(void)
 	failed |= by_clock.failed;
 }
 
-/* Also where it ends badly: what was added or claimed until then is. But one sync that failed is told of once. */
+/*
+ * Also where it ends badly: what was added or claimed until then is. But one sync that failed is
+ * told of once.
+ */
 int end_syncing(struct blm_filter *f, int code)
 {
 	int r = DONE;

@@ -1,4 +1,6 @@
-/* durable.h - --sync-every: keys become durable while they are added, not only when somebody syncs */
+/*
+ * durable.h - --sync-every: keys become durable while they are added, not only when somebody syncs
+ */
 #ifndef BLOOMERY_DURABLE_H
 #define BLOOMERY_DURABLE_H
 
@@ -7,8 +9,8 @@
 extern const struct opt sync_option[];
 
 /*
- * Before the first key; after a batch that changed the filter by so many, whose answers are written; after the last one, with the code so
- * far. Return: an exit code, with a message.
+ * Before the first key; after a batch that changed the filter by so many, whose answers are
+ * written; after the last one, with the code so far. Return: an exit code, with a message.
  */
 int begin_syncing(struct blm_filter *f);
 int sync_if_due(struct blm_filter *f, uint64_t changed);

@@ -8,9 +8,12 @@ static struct {
 } o;
 
 const struct opt exact_options[] = {
-	{ 0, "exact", "DB", "the keys themselves: an LMDB folder or file, or a file of lines that LC_ALL=C sort has sorted", set_text, &o.path },
-	{ 0, "table", "NAME", "which of the named tables of an LMDB environment (default: the main one)", set_text, &o.name },
-	{ 0, "sorted", NULL, "do not read a sorted file whole, at first, to see that it is sorted", set_flag, &o.trusted },
+	{ 0, "exact", "DB", "the keys themselves: an LMDB folder or file, or a file of lines that "
+	  "LC_ALL=C sort has sorted", set_text, &o.path },
+	{ 0, "table", "NAME", "which of the named tables of an LMDB environment (default: the main "
+	  "one)", set_text, &o.name },
+	{ 0, "sorted", NULL, "do not read a sorted file whole, at first, to see that it is sorted",
+	  set_flag, &o.trusted },
 	{ 0 }
 };
 
@@ -35,7 +38,8 @@ bool exact_has_values(void)
 int exact_open(struct exact *ret, bool with_values)
 {
 	if (!o.path)
-		return misuse("--exact DB is needed: the keys themselves, an LMDB folder or file, or a sorted file");
+		return misuse("--exact DB is needed: the keys themselves, an LMDB folder or file, "
+			      "or a sorted file");
 	o.values = with_values;
 	for (size_t i = 0; i < ARRAY_LEN(sorts); i++) {
 		ret->sort = sorts[i];

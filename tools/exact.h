@@ -1,4 +1,7 @@
-/* exact.h - keys that are surely there: an LMDB table or a sorted file, asked where a filter says "maybe" */
+/*
+ * exact.h - keys that are surely there: an LMDB table or a sorted file, asked where a filter says
+ * "maybe"
+ */
 #ifndef BLOOMERY_EXACT_H
 #define BLOOMERY_EXACT_H
 
@@ -9,10 +12,13 @@ struct exact_sort {
 	bool (*is)(const char *path);
 	/* These say themselves what is wrong. Return: an exit code. */
 	int (*open)(void **ret, const char *path);
-	int (*begin)(void *table);	/* before some look-ups, which all see the table as it is now */
+	/* before some look-ups, which all see the table as it is now */
+	int (*begin)(void *table);
 	void (*end)(void *table);
 	void (*close)(void *table);
-	/* The value lasts until the next look-up. Return: 1 found, 0 not there, -1 after a message. */
+	/*
+	 * The value lasts until the next look-up. Return: 1 found, 0 not there, -1 after a message.
+	 */
 	int (*find)(void *table, const struct blm_key *key, struct blm_key *ret_value);
 };
 

@@ -1,11 +1,12 @@
 /*
  * exact_lmdb.c - an exact table in LMDB: a folder, or a file without one; only read
  *
- * With LMDB's own locks, since others may write to it: as a reader it takes a slot in their lock file, for the time of one batch, so it keeps
- * no pages from being used again.
+ * With LMDB's own locks, since others may write to it: as a reader it takes a slot in their lock
+ * file, for the time of one batch, so it keeps no pages from being used again.
  *
- * LMDB trusts its file, and follows a damaged number to wherever it leads. So the sizes are looked at before it is opened, and who is led out of
- * the file is told that, and not killed without a word: what LMDB gave is not used then, since the program ends there.
+ * LMDB trusts its file, and follows a damaged number to wherever it leads. So the sizes are looked
+ * at before it is opened, and who is led out of the file is told that, and not killed without a
+ * word: what LMDB gave is not used then, since the program ends there.
  */
 #include "exact.h"
 
@@ -30,7 +31,8 @@ enum { MAGIC = 0xBEEFC0DE };
 static int failed(const struct table *t, int code)
 {
 	if (code == EACCES || code == EPERM)
-		return broken("%s: %s (a reader writes to its lock file, so that writers know of it)", t->path, strerror(code));
+		return broken("%s: %s (a reader writes to its lock file, so that writers know of "
+			      "it)", t->path, strerror(code));
 	return broken("%s: %s", t->path, mdb_strerror(code));
 }
 
@@ -51,7 +53,10 @@ static _Noreturn void end_with(const char *what)
 
 static struct sigaction other_fault[2];	/* of SIGSEGV and SIGBUS, as it was */
 
-/* Of somebody else: as before. Where that is to end the program, the same fault comes again and does. */
+/*
+ * Of somebody else: as before. Where that is to end the program, the same fault comes again and
+ * does.
+ */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction *other = &other_fault[number == SIGBUS];
@@ -74,7 +79,8 @@ static void on_assertion(MDB_env *env, const char *what)
 
 static void catch_faults(MDB_env *env)
 {
-	const struct sigaction mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	const struct sigaction mine = { .sa_sigaction = on_fault,
+					.sa_flags = SA_SIGINFO | SA_NODEFER };
 
 	mdb_env_set_assert(env, on_assertion);
 	sigaction(SIGSEGV, &mine, &other_fault[0]);
@@ -82,9 +88,10 @@ static void catch_faults(MDB_env *env)
 }
 
 /*
- * Its first two pages each begin with a head of 16 bytes and its numbers: magic 0xBEEFC0DE, version, ... the size of a page at 24 of these, the
- * last page at 120, the number of the transaction at 128, and of two that whose number is greater counts. A few last pages may never have been
- * written, since they were used and freed again within one transaction.
+ * Its first two pages each begin with a head of 16 bytes and its numbers: magic 0xBEEFC0DE,
+ * version, ... the size of a page at 24 of these, the last page at 120, the number of the
+ * transaction at 128, and of two that whose number is greater counts. A few last pages may never
+ * have been written, since they were used and freed again within one transaction.
  */
 static const char *wrong_sizes(int fd)
 {
@@ -99,7 +106,8 @@ static const char *wrong_sizes(int fd)
 			return "it was cut";
 		memcpy(&magic, meta, 4);
 		if (magic != MAGIC)
-			return i ? "its second page is not LMDB's" : NULL;	/* LMDB says what it is */
+			/* LMDB says what it is */
+			return i ? "its second page is not LMDB's" : NULL;
 		memcpy(&page, meta + 24, 4);
 		if (page < 512 || page > 1 << 16 || page & (page - 1))
 			return "it has an impossible size of pages";
@@ -192,7 +200,8 @@ static int open_dbi(struct table *t)
 		code = mdb_dbi_flags(t->txn, t->dbi, &flags);
 	if (code) {
 		end(t);
-		return code == MDB_NOTFOUND ? broken("%s: has no table named '%s'", t->path, name ? name : "") : failed(t, code);
+		return code == MDB_NOTFOUND ? broken("%s: has no table named '%s'", t->path,
+						     name ? name : "") : failed(t, code);
 	}
 	code = mdb_txn_commit(t->txn);
 	t->txn = NULL;
@@ -200,7 +209,8 @@ static int open_dbi(struct table *t)
 	if (code)
 		return failed(t, code);
 	if (flags & MDB_INTEGERKEY)
-		return broken("%s: its keys are numbers as the processor has them, not bytes", t->path);
+		return broken("%s: its keys are numbers as the processor has them, not bytes",
+			      t->path);
 	return DONE;
 }
 
@@ -234,7 +244,8 @@ static int open_table(void **ret, const char *path)
 	}
 	catch_faults(t->env);
 	mdb_env_set_maxdbs(t->env, 1);
-	code = mdb_env_open(t->env, path, MDB_RDONLY | MDB_NOTLS | (folder ? 0 : MDB_NOSUBDIR), 0644);
+	code = mdb_env_open(t->env, path, MDB_RDONLY | MDB_NOTLS | (folder ? 0 : MDB_NOSUBDIR),
+			    0644);
 	if (code == ENOENT)
 		code = broken("%s: is a folder without a data.mdb", path);
 	else
@@ -266,4 +277,5 @@ static int find(void *table, const struct blm_key *key, struct blm_key *ret_valu
 	return code == 0;
 }
 
-const struct exact_sort exact_lmdb = { .is = is, .open = open_table, .begin = begin, .end = end, .close = close_table, .find = find };
+const struct exact_sort exact_lmdb = { .is = is, .open = open_table, .begin = begin, .end = end,
+				       .close = close_table, .find = find };

@@ -1,8 +1,10 @@
 /*
- * exact_sorted.c - an exact table in a text file: lines in the order of their bytes, as `LC_ALL=C sort` puts them
+ * exact_sorted.c - an exact table in a text file: lines in the order of their bytes, as `LC_ALL=C
+ * sort` puts them
  *
- * Where there are values, a line is a key, a delimiter and the value, and the lines are in the order of their keys. The file is read,
- * not mapped: somebody who cuts it then changes answers, and kills nobody.
+ * Where there are values, a line is a key, a delimiter and the value, and the lines are in the
+ * order of their keys. The file is read, not mapped: somebody who cuts it then changes answers, and
+ * kills nobody.
  */
 #include "exact.h"
 #include "keys.h"
@@ -13,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEARCH = 4096, PASS = 256 << 10 };	/* bytes read at once, to find one line and to read all of them */
+/* bytes read at once, to find one line and to read all of them */
+enum { SEARCH = 4096, PASS = 256 << 10 };
 
 struct sorted {
 	const char *path;
@@ -43,7 +46,8 @@ static int fill(struct sorted *s, uint64_t at, size_t bytes)
 		char *window = realloc(s->window, bytes);
 
 		if (!window) {
-			broken("%s: out of memory for a line of more than %zu bytes", s->path, s->room);
+			broken("%s: out of memory for a line of more than %zu bytes", s->path,
+			       s->room);
 			return -1;
 		}
 		s->window = window;
@@ -67,7 +71,9 @@ static int fill(struct sorted *s, uint64_t at, size_t bytes)
 	return 0;
 }
 
-/* The rest of the line in which `at` lies. Return: 1; 0: the file ends before; -1 after a message. */
+/*
+ * The rest of the line in which `at` lies. Return: 1; 0: the file ends before; -1 after a message.
+ */
 static int line_at(struct sorted *s, uint64_t at, struct line *ret)
 {
 	const char *text = NULL, *stop = NULL, *column;
@@ -98,7 +104,8 @@ static int line_at(struct sorted *s, uint64_t at, struct line *ret)
 		left--;
 	column = exact_has_values() ? memchr(text, columns_end(), left) : NULL;
 	ret->key = (struct blm_key){ text, column ? (size_t)(column - text) : left };
-	ret->value = column ? (struct blm_key){ column + 1, left - ret->key.len - 1 } : (struct blm_key){ text + left, 0 };
+	ret->value = column ? (struct blm_key){ column + 1, left - ret->key.len - 1 }
+		: (struct blm_key){ text + left, 0 };
 	return 1;
 }
 
@@ -122,7 +129,8 @@ static int check_order(struct sorted *s)
 	s->step = PASS;
 	for (; (r = line_at(s, at, &line)) == 1; at = line.next, number++) {
 		if (before.bytes && order(&before, &line.key) > 0) {
-			broken("%s: line %llu is out of its order; LC_ALL=C sort puts it right", s->path, (unsigned long long)number);
+			broken("%s: line %llu is out of its order; LC_ALL=C sort puts it right",
+			       s->path, (unsigned long long)number);
 			r = -1;
 			break;
 		}
@@ -162,7 +170,8 @@ static int check_plain(const struct sorted *s)
 	ssize_t n = pread(s->fd, begin, sizeof(begin), 0);
 	const char *packing = n > 0 ? packed_with(begin, (size_t)n) : NULL;
 
-	return packing ? broken("%s: is packed with %s, and what is packed cannot be searched: unpack it first", s->path, packing) : DONE;
+	return packing ? broken("%s: is packed with %s, and what is packed cannot be searched: "
+				"unpack it first", s->path, packing) : DONE;
 }
 
 static int open_file(void **ret, const char *path)
@@ -213,8 +222,8 @@ static void end(void *table)
 }
 
 /*
- * Lines that begin below `low` are less than the key, and those that begin at `high` or behind it are greater, all but the one at
- * `low`, of which nothing is known.
+ * Lines that begin below `low` are less than the key, and those that begin at `high` or behind it
+ * are greater, all but the one at `low`, of which nothing is known.
  */
 static int find(void *table, const struct blm_key *key, struct blm_key *ret_value)
 {
@@ -254,4 +263,5 @@ static int find(void *table, const struct blm_key *key, struct blm_key *ret_valu
 	return 0;
 }
 
-const struct exact_sort exact_sorted = { .is = is, .open = open_file, .begin = begin, .end = end, .close = close_file, .find = find };
+const struct exact_sort exact_sorted = { .is = is, .open = open_file, .begin = begin, .end = end,
+					 .close = close_file, .find = find };

@@ -27,7 +27,8 @@ static int set_known_hex(const struct opt *opt, const char *text)
 	uint8_t *bytes = malloc(strlen(text) / 2 + 1);	/* until the program ends */
 
 	if (!bytes || !parse_hex(text, strlen(text), bytes))
-		return misuse("--%s %s: not a key in hexadecimal digits, two for each byte", opt->name, text);
+		return misuse("--%s %s: not a key in hexadecimal digits, two for each byte",
+			      opt->name, text);
 	return take(opt, text, bytes, strlen(text) / 2);
 }
 
@@ -57,25 +58,36 @@ static int set_seeds_of_key(const struct opt *opt, const char *text)
 }
 
 const struct opt foreign_option[] = {
-	{ 0, "format", "FORMAT", "the format of another program's file, if its beginning does not tell", set_text, &foreign.format },
-	{ 0, "column", "NAME", "the column of a Parquet file whose filter it is, if several have one", set_text, &foreign.column },
-	{ 0, "row-group", "N", "its row group, from 0, if several have one", set_row_group, &foreign.row_group, 0, INT32_MAX },
+	{ 0, "format", "FORMAT", "the format of another program's file, if its beginning does not "
+	  "tell", set_text, &foreign.format },
+	{ 0, "column", "NAME", "the column of a Parquet file whose filter it is, if several have "
+	  "one", set_text, &foreign.column },
+	{ 0, "row-group", "N", "its row group, from 0, if several have one", set_row_group,
+	  &foreign.row_group, 0, INT32_MAX },
 	{ 0 }
 };
 const struct opt maker_options[] = {
-	{ 0, "hash", "HASH", "the hash that made another program's file, if it does not say", set_text, &foreign.hash },
-	{ 0, "probe", "KEY", "a key that is surely in it, to tell the hash by; may be given again", set_known },
+	{ 0, "hash", "HASH", "the hash that made another program's file, if it does not say",
+	  set_text, &foreign.hash },
+	{ 0, "probe", "KEY", "a key that is surely in it, to tell the hash by; may be given again",
+	  set_known },
 	{ 0, "probe-hex", "KEY", "the same, in hexadecimal digits", set_known_hex },
-	{ 0, "record", "ID", "which of the filters of another program's file, where it has several", set_text, &foreign.record },
-	{ 'm', "bits", "M", "how many bits another program's file has, if it does not say", set_number, &foreign.cells, 1, BLM_CELLS_MAX },
-	{ 'k', "probes", "K", "how many probes for each key, likewise", set_number, &foreign.probes, 1, BLM_PROBES_MAX },
-	{ 0, "block-hash", "HEX", "the hash of the block that a filter of bip158 is of: its file does not say", set_seeds_of_block, &seeds },
-	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the key of its hash", set_seeds_of_key, &seeds },
+	{ 0, "record", "ID", "which of the filters of another program's file, where it has several",
+	  set_text, &foreign.record },
+	{ 'm', "bits", "M", "how many bits another program's file has, if it does not say",
+	  set_number, &foreign.cells, 1, BLM_CELLS_MAX },
+	{ 'k', "probes", "K", "how many probes for each key, likewise", set_number, &foreign.probes,
+	  1, BLM_PROBES_MAX },
+	{ 0, "block-hash", "HEX", "the hash of the block that a filter of bip158 is of: its file "
+	  "does not say", set_seeds_of_block, &seeds },
+	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the key of its hash",
+	  set_seeds_of_key, &seeds },
 	{ 0 }
 };
 
 bool foreign_given(void)
 {
-	return foreign.format || foreign.hash || foreign.record || foreign.known_count || foreign.cells || foreign.probes || foreign.seed_count ||
+	return foreign.format || foreign.hash || foreign.record || foreign.known_count
+		|| foreign.cells || foreign.probes || foreign.seed_count ||
 	       foreign.column || foreign.row_group;
 }

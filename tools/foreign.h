@@ -4,7 +4,10 @@
 
 #include "command.h"
 
-/* These options set it; the rest is the commands' own. All commands that read such files take them all. */
+/*
+ * These options set it; the rest is the commands' own. All commands that read such files take them
+ * all.
+ */
 extern struct blm_exchange foreign;
 extern const struct opt foreign_option[], maker_options[];
 

@@ -28,7 +28,8 @@ static void *start(void)
 {
 	struct state *s = calloc(1, sizeof(*s));
 
-	if (s && blm_zlib.inflateInit2_(&s->z, 16 + MAX_WBITS, ZLIB_VERSION, (int)sizeof(s->z)) == Z_OK)
+	if (s && blm_zlib.inflateInit2_(&s->z, 16 + MAX_WBITS, ZLIB_VERSION, (int)sizeof(s->z))
+	    == Z_OK)
 		return s;
 	free(s);
 	return NULL;
@@ -84,5 +85,6 @@ static void *stop(void *state)
 }
 
 const struct packing packing_gzip = {
-	.name = "gzip", .begins = begins, .magic = 3, .need = need, .start = start, .unpack = unpack, .whole = whole, .stop = stop,
+	.name = "gzip", .begins = begins, .magic = 3, .need = need, .start = start,
+	.unpack = unpack, .whole = whole, .stop = stop,
 };

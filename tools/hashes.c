@@ -1,14 +1,18 @@
 /*
- * hashes.c - an exact set of digests as a file: a table with linear probing, in the order of the digests
+ * hashes.c - an exact set of digests as a file: a table with linear probing, in the order of the
+ * digests
  *
- * A header of 4096 bytes, then pages of 4096: 127 slots of 32 bytes, and a checksum of them. A digest's first bits are the number of its
- * slot, or of the first of those behind it that was free; so digests that come in order are written in the order of the file. It is at most
- * three quarters full: beyond that a file of twice the pages is made and takes its place by rename(2).
+ * A header of 4096 bytes, then pages of 4096: 127 slots of 32 bytes, and a checksum of them. A
+ * digest's first bits are the number of its slot, or of the first of those behind it that was free;
+ * so digests that come in order are written in the order of the file. It is at most three quarters
+ * full: beyond that a file of twice the pages is made and takes its place by rename(2).
  *
- * A page is checked before it is believed, so what the disk has damaged is an error, and no digest that was forgotten. While a run puts
- * digests the header says so, durably before the first of them; where it still does at the next opening that run was killed, or the power
- * was cut. Then any mix of old and new slots is there (each is old or new: it lies within one sector), all checksums are made anew, and
- * the digests are counted. What was durable before is still found: all slots before it are durable too.
+ * A page is checked before it is believed, so what the disk has damaged is an error, and no digest
+ * that was forgotten. While a run puts digests the header says so, durably before the first of
+ * them; where it still does at the next opening that run was killed, or the power was cut. Then any
+ * mix of old and new slots is there (each is old or new: it lies within one sector), all checksums
+ * are made anew, and the digests are counted. What was durable before is still found: all slots
+ * before it are durable too.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -27,7 +31,8 @@
 
 enum { PAGE = 4096, SLOTS = PAGE / sizeof(struct digest) - 1, PAGES_LEAST = 32 };
 
-enum { SETTLED, AT_WORK, DAMAGED };	/* the last: found while at work, so that no later run takes it for a power cut */
+/* the last: found while at work, so that no later run takes it for a power cut */
+enum { SETTLED, AT_WORK, DAMAGED };
 
 static const char magic[8] = "BLMHASH1";
 
@@ -58,7 +63,8 @@ static uint64_t header_sum(const struct hashes_header *header)
 /* With its number, so that no page passes for another. */
 static uint64_t page_sum(const struct hashes *h, uint64_t page)
 {
-	return htole64(XXH3_64bits_withSeed(h->pages[page].slot, sizeof(h->pages[page].slot), page + 1));
+	return htole64(XXH3_64bits_withSeed(h->pages[page].slot, sizeof(h->pages[page].slot),
+					    page + 1));
 }
 
 static void seal(struct hashes *h, uint64_t page)
@@ -71,7 +77,8 @@ static int put_header(struct hashes *h)
 {
 	h->header.sum = header_sum(&h->header);
 	errno = EIO;	/* where it is not all of it */
-	if (pwrite(h->fd, &h->header, sizeof(h->header), 0) != (ssize_t)sizeof(h->header) || fsync(h->fd) < 0)
+	if (pwrite(h->fd, &h->header, sizeof(h->header), 0) != (ssize_t)sizeof(h->header)
+	    || fsync(h->fd) < 0)
 		return failed(h, "cannot be written");
 	return DONE;
 }
@@ -82,7 +89,8 @@ static int damaged(struct hashes *h, uint64_t page)
 		h->header.state = htole64(DAMAGED);
 		put_header(h);
 	}
-	return broken("%s/hashes: damaged at byte %llu, so blocks that were seen could be called new: begin with a new index", h->path,
+	return broken("%s/hashes: damaged at byte %llu, so blocks that were seen could be called "
+		      "new: begin with a new index", h->path,
 		      (unsigned long long)offset_of(page));
 }
 
@@ -105,8 +113,12 @@ static bool is_free(const struct digest *slot)
 	return !memcmp(slot, &none, sizeof(none));
 }
 
-/* The slot where it is or would be, and its page. Pages are checked but where they are still being filled. Return: an exit code. */
-static int look(struct hashes *h, const struct digest *digest, bool check, struct digest **ret, uint64_t *ret_page)
+/*
+ * The slot where it is or would be, and its page. Pages are checked but where they are still being
+ * filled. Return: an exit code.
+ */
+static int look(struct hashes *h, const struct digest *digest, bool check, struct digest **ret,
+		uint64_t *ret_page)
 {
 	uint64_t at;
 	int code = DONE;
@@ -146,12 +158,16 @@ static struct mapped {
 
 static struct sigaction other_fault;	/* SIGBUS, as it was: the library's guard of filters */
 
-/* Without the page nothing can be said of its digests. The file is left as by a kill, of another length, so no later run believes it. */
+/*
+ * Without the page nothing can be said of its digests. The file is left as by a kill, of another
+ * length, so no later run believes it.
+ */
 static _Noreturn void end_with(const struct mapped *m)
 {
 	char text[512];
-	int count = snprintf(text, sizeof(text), "bloomery: %.300s/hashes: damaged: was cut, or cannot be read any more, so blocks that were seen "
-			     "could be called new: begin with a new index\n", m->path);
+	int count = snprintf(text, sizeof(text), "bloomery: %.300s/hashes: damaged: was cut, or "
+			     "cannot be read any more, so blocks that were seen could be called "
+			     "new: begin with a new index\n", m->path);
 
 	if (write(STDERR_FILENO, text, (size_t)count) < 0)
 		_exit(FAILED);
@@ -173,7 +189,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 static void note(const char *at, uint64_t bytes, const char *path)
 {
-	const struct sigaction mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	const struct sigaction mine = { .sa_sigaction = on_fault,
+					.sa_flags = SA_SIGINFO | SA_NODEFER };
 
 	mapped[mapped[0].end != 0] = (struct mapped){ (uintptr_t)at, (uintptr_t)at + bytes, path };
 	if (!other_fault.sa_flags)	/* the library's has some */
@@ -192,7 +209,8 @@ static void forget(const char *at)
 static int map(struct hashes *h)
 {
 	uint64_t pages = le64toh(h->header.pages);
-	char *at = mmap(NULL, offset_of(pages), PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, 0);	/* its header is not used there */
+	/* its header is not used there */
+	char *at = mmap(NULL, offset_of(pages), PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, 0);
 
 	if (at == MAP_FAILED)
 		return failed(h, "cannot be mapped");
@@ -204,16 +222,18 @@ static int map(struct hashes *h)
 }
 
 /*
- * Under another name until it is whole: what a killed run left there goes first. Others may write in the folder too, so what has come there
- * since, a link to any file of ours say, is not opened. All of its space is taken now: a full
- * disk is an error here, and not a signal later.
+ * Under another name until it is whole: what a killed run left there goes first. Others may write
+ * in the folder too, so what has come there since, a link to any file of ours say, is not opened.
+ * All of its space is taken now: a full disk is an error here, and not a signal later.
  */
 static int make(struct hashes *h, uint64_t pages)
 {
 	h->header.pages = htole64(pages);
 	if (unlinkat(h->dir, "hashes.new", 0) < 0 && errno != ENOENT)
-		return broken("%s/hashes.new: cannot be removed to make the table: %s", h->path, strerror(errno));
-	h->fd = openat(h->dir, "hashes.new", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		return broken("%s/hashes.new: cannot be removed to make the table: %s", h->path,
+			      strerror(errno));
+	h->fd = openat(h->dir, "hashes.new", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0666);
 	if (h->fd < 0)
 		return broken("%s/hashes.new: cannot be made: %s", h->path, strerror(errno));
 	errno = posix_fallocate(h->fd, 0, (off_t)offset_of(pages));
@@ -233,26 +253,36 @@ static int publish(struct hashes *h)
 
 static int check(const struct hashes *h, uint64_t block_bytes)
 {
-	uint64_t pages = le64toh(h->header.pages), own = le64toh(h->header.block_bytes), count = le64toh(h->header.count);
+	uint64_t pages = le64toh(h->header.pages), own = le64toh(h->header.block_bytes),
+		count = le64toh(h->header.count);
 	struct stat st;
 
 	if (fstat(h->fd, &st) < 0)
 		return failed(h, "cannot be read");
-	if (memcmp(h->header.magic, magic, sizeof(magic)) || h->header.sum != header_sum(&h->header) || !pages || pages > UINT64_C(1) << 40 ||
-	    (uint64_t)st.st_size != offset_of(pages) || count > most_of(pages) || !own || own > SIZE_MAX || le64toh(h->header.state) > AT_WORK)
-		return broken("%s/hashes: not a table of hashes of this program, or damaged", h->path);
+	if (memcmp(h->header.magic, magic, sizeof(magic)) || h->header.sum != header_sum(&h->header)
+	    || !pages || pages > UINT64_C(1) << 40 ||
+	    (uint64_t)st.st_size != offset_of(pages) || count > most_of(pages) || !own
+	    || own > SIZE_MAX || le64toh(h->header.state) > AT_WORK)
+		return broken("%s/hashes: not a table of hashes of this program, or damaged",
+			      h->path);
 	if (block_bytes && own != block_bytes)
-		return broken("%s: is of blocks of %llu bytes, not %llu", h->path, (unsigned long long)own, (unsigned long long)block_bytes);
+		return broken("%s: is of blocks of %llu bytes, not %llu", h->path,
+			      (unsigned long long)own, (unsigned long long)block_bytes);
 	return DONE;
 }
 
-/* Was it left by a run that was killed in make_first()? Then it has no digest yet; one that was to be larger may have some. */
+/*
+ * Was it left by a run that was killed in make_first()? Then it has no digest yet; one that was to
+ * be larger may have some.
+ */
 static bool is_half_made(const struct hashes *h)
 {
-	int fd = openat(h->dir, "hashes.new", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	int fd = openat(h->dir, "hashes.new",
+			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	struct stat st = { 0 };
 	struct digest slot[SLOTS + 1];
-	bool half = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= offset_of(PAGES_LEAST);
+	bool half = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+		&& (uint64_t)st.st_size <= offset_of(PAGES_LEAST);
 
 	for (uint64_t at = 0; half && at < (uint64_t)st.st_size; at += PAGE) {
 		memset(slot, 0, sizeof(slot));
@@ -267,17 +297,22 @@ static bool is_half_made(const struct hashes *h)
 	return half;
 }
 
-/* The table is made first and never away, so whatever else is there without it is somebody's own, or all that is left of an index. */
+/*
+ * The table is made first and never away, so whatever else is there without it is somebody's own,
+ * or all that is left of an index.
+ */
 static int check_nothing_there(const struct hashes *h)
 {
 	static const char *const names[] = { "filter.blm", "hashes.new", "hashes" };
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (fstatat(h->dir, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || (i == 1 && is_half_made(h)))
+		if (fstatat(h->dir, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0
+		    || (i == 1 && is_half_made(h)))
 			continue;
-		return broken("%s/%s: is there without the table %s/hashes, so %s is no index, or has lost its table: name another folder, "
-			      "or move this file away to begin a new index", h->path, names[i], h->path, h->path);
+		return broken("%s/%s: is there without the table %s/hashes, so %s is no index, or "
+			      "has lost its table: name another folder, or move this file away to "
+			      "begin a new index", h->path, names[i], h->path, h->path);
 	}
 	return DONE;
 }
@@ -289,14 +324,18 @@ static int make_first(struct hashes *h, uint64_t block_bytes)
 	if (code != DONE)
 		return code;
 	if (!block_bytes)
-		return misuse("dedup: %s is new: say the size of its blocks, --blocks 8Ki", h->path);
+		return misuse("dedup: %s is new: say the size of its blocks, --blocks 8Ki",
+			      h->path);
 	memcpy(h->header.magic, magic, sizeof(magic));
 	h->header.block_bytes = htole64(block_bytes);
 	code = make(h, PAGES_LEAST);
 	return code == DONE ? publish(h) : code;
 }
 
-/* After a run that was killed. It stays at work: that there is a filter for it is for hashes_settle() to say. */
+/*
+ * After a run that was killed. It stays at work: that there is a filter for it is for
+ * hashes_settle() to say.
+ */
 static int recover(struct hashes *h)
 {
 	struct digest digests[SLOTS];
@@ -317,9 +356,11 @@ int hashes_open(struct hashes *ret, int dir, const char *path, uint64_t block_by
 	*ret = (struct hashes){ .dir = dir, .path = path };
 	ret->fd = openat(dir, "hashes", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 	if (ret->fd < 0 && errno == ELOOP)
-		return broken("%s/hashes: a symbolic link, which is not followed; name the folder that it leads to", path);
+		return broken("%s/hashes: a symbolic link, which is not followed; name the folder "
+			      "that it leads to", path);
 	if (ret->fd < 0)
-		return errno == ENOENT ? make_first(ret, block_bytes) : failed(ret, "cannot be opened");
+		return errno == ENOENT ? make_first(ret, block_bytes)
+			: failed(ret, "cannot be opened");
 	if (pread(ret->fd, &ret->header, sizeof(ret->header), 0) != (ssize_t)sizeof(ret->header))
 		return broken("%s/hashes: not a table of hashes of this program, or damaged", path);
 	code = check(ret, block_bytes);
@@ -362,7 +403,8 @@ int hashes_find(struct hashes *h, const struct digest *digest, bool *ret_found)
 	return code;
 }
 
-int hashes_each(struct hashes *h, int (*give)(void *context, const struct digest *digests, size_t count), void *context)
+int hashes_each(struct hashes *h, int (*give)(void *context, const struct digest *digests,
+					      size_t count), void *context)
 {
 	struct digest digests[SLOTS];
 	int code = DONE;

@@ -1,4 +1,7 @@
-/* hashes.h - an exact set of digests as a file: a table with linear probing, in the order of the digests */
+/*
+ * hashes.h - an exact set of digests as a file: a table with linear probing, in the order of the
+ * digests
+ */
 #ifndef BLOOMERY_HASHES_H
 #define BLOOMERY_HASHES_H
 
@@ -34,18 +37,32 @@ void hashes_close(struct hashes *h);
 
 uint64_t hashes_block_bytes(const struct hashes *h);
 uint64_t hashes_count(const struct hashes *h);
-int hashes_find(struct hashes *h, const struct digest *digest, bool *ret_found);	/* Return: an exit code, with a message */
+/* Return: an exit code, with a message */
+int hashes_find(struct hashes *h, const struct digest *digest, bool *ret_found);
 
-/* All of them: give(context, digests, count) is called for some at a time, until it fails. Return: an exit code, with a message, or give's. */
-int hashes_each(struct hashes *h, int (*give)(void *context, const struct digest *digests, size_t count), void *context);
+/*
+ * All of them: give(context, digests, count) is called for some at a time, until it fails. Return:
+ * an exit code, with a message, or give's.
+ */
+int hashes_each(struct hashes *h, int (*give)(void *context, const struct digest *digests,
+					      size_t count), void *context);
 
-/* Put digests that are not there, best in their order (memcmp). They stay from hashes_settle() on. Return: an exit code, with a message. */
+/*
+ * Put digests that are not there, best in their order (memcmp). They stay from hashes_settle() on.
+ * Return: an exit code, with a message.
+ */
 int hashes_put(struct hashes *h, const struct digest *digests, size_t count);
 
-/* Make all of it durable, and note what its filter's checksum is, which has all of the digests. Return: an exit code, with a message. */
+/*
+ * Make all of it durable, and note what its filter's checksum is, which has all of the digests.
+ * Return: an exit code, with a message.
+ */
 int hashes_settle(struct hashes *h, uint64_t filter_sum);
 
-/* Is the filter with this checksum the one that has all of the digests? None is after a run that was killed. */
+/*
+ * Is the filter with this checksum the one that has all of the digests? None is after a run that
+ * was killed.
+ */
 bool hashes_filter_is(const struct hashes *h, uint64_t filter_sum);
 
 #endif

@@ -11,17 +11,18 @@ static const char *const titles[GROUPS] = {
 
 void help_overview(FILE *out)
 {
-	fputs("bloomery: memory-mapped filters of the Bloom family, shared by any number of processes\n\n"
-	      "usage: bloomery COMMAND [OPTION...] ARGUMENT...\n", out);
+	fputs("bloomery: memory-mapped filters of the Bloom family, shared by any number of "
+	      "processes\n\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n", out);
 	for (int group = 0; group < GROUPS; group++) {
 		fprintf(out, "\n%s\n", titles[group]);
 		for (size_t i = 0; command_at(i); i++)
 			if ((int)command_at(i)->group == group)
-				fprintf(out, "  %-10s %s\n", command_at(i)->name, command_at(i)->summary);
+				fprintf(out, "  %-10s %s\n", command_at(i)->name,
+					command_at(i)->summary);
 	}
-	fputs("\nA filter F is a path if it has a slash, else a name in the store: --store DIR, $BLOOMERY_STORE, or\n"
-	      "~/.local/share/bloomery. Keys are lines of FILEs or of standard input, or come by --key KEY.\n"
-	      "Numbers: 10k, 1.5m, 1e6, 4Mi.\n"
+	fputs("\nA filter F is a path if it has a slash, else a name in the store: --store DIR, "
+	      "$BLOOMERY_STORE, or\n~/.local/share/bloomery. Keys are lines of FILEs or of "
+	      "standard input, or come by --key KEY.\nNumbers: 10k, 1.5m, 1e6, 4Mi.\n"
 	      "Exit status: 0 yes or done, 1 no, 2 failed, 64 misused.\n"
 	      "'bloomery help COMMAND' tells more; 'bloomery --version' tells the version.\n", out);
 }
@@ -30,14 +31,17 @@ static void help_option(const struct opt *opt)
 {
 	char words[64];
 
-	snprintf(words, sizeof(words), "%c%c%s--%s%s%s", opt->letter ? '-' : ' ', opt->letter ? opt->letter : ' ',
-		 opt->letter ? ", " : "  ", opt->name, opt->value ? " " : "", opt->value ? opt->value : "");
+	snprintf(words, sizeof(words), "%c%c%s--%s%s%s", opt->letter ? '-' : ' ',
+		 opt->letter ? opt->letter : ' ',
+		 opt->letter ? ", " : "  ", opt->name, opt->value ? " " : "", opt->value
+		 ? opt->value : "");
 	printf("  %-24s  %s\n", words, opt->help);
 }
 
 void help_command(const struct command *command)
 {
-	printf("usage: bloomery %s [OPTION...] %s\n\n%s\n", command->name, command->operands, command->summary);
+	printf("usage: bloomery %s [OPTION...] %s\n\n%s\n", command->name, command->operands,
+	       command->summary);
 	if (command->notes)
 		printf("\n%s\n", command->notes);
 	fputs("\nOptions\n", stdout);

@@ -95,7 +95,8 @@ void json_real(const char *name, double value)
 		fputs("null", stdout);
 		return;
 	}
-	for (int digits = 15; digits <= 17; digits++) {	/* the shortest that reads back as the same */
+	/* the shortest that reads back as the same */
+	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			break;

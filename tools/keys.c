@@ -21,12 +21,13 @@ const struct given no_keys = { 0 };
 	{ 0, "hex", NULL, "keys are written in hexadecimal digits", set_flag, &o.hex }, \
 	{ 0, "field", "N", "the key is the N-th column; lines are printed whole", \
 	  set_number, &o.field, 1, 1 << 20 }, \
-	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with quotes)", \
-	  set_byte, &o.delimiter }, \
+	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV " \
+	  "with quotes)", set_byte, &o.delimiter }, \
 	{ 0, "crlf", NULL, "lines end in CR LF: the CR is not part of the key", set_flag, &o.crlf }
 
 const struct opt key_options[] = {
-	{ 0, "key", "KEY", "a key, before those of FILEs (repeatable); --hex holds for it, --field does not",
+	{ 0, "key", "KEY", "a key, before those of FILEs (repeatable); --hex holds for it, --field "
+	  "does not",
 	  set_given, &given_keys },
 	LINE_ROWS,
 	{ 0 }
@@ -39,15 +40,19 @@ const struct opt line_options[] = {
 
 const struct opt row_options[] = {
 	{ '0', "null", NULL, "rows end in NUL, not in newline", set_flag, &o.null },
-	{ 0, "on", "N", "the key is the N-th column (default: 1)", set_number, &o.field, 1, 1 << 20 },
-	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with quotes)", set_byte, &o.delimiter },
-	{ 0, "crlf", NULL, "rows end in CR LF: the CR is not part of the last column", set_flag, &o.crlf },
+	{ 0, "on", "N", "the key is the N-th column (default: 1)", set_number, &o.field, 1,
+	  1 << 20 },
+	{ 0, "delimiter", "C", "what stands between columns (default: tab; ',' reads CSV with "
+	  "quotes)", set_byte, &o.delimiter },
+	{ 0, "crlf", NULL, "rows end in CR LF: the CR is not part of the last column", set_flag,
+	  &o.crlf },
 	{ 0 }
 };
 
 static int set_value(const struct opt *opt, const char *text);
 const struct opt value_options[] = {
-	{ 0, "value-field", "N", "the value is the N-th column (default: 2)", set_number, &o.value_field, 1, 1 << 20 },
+	{ 0, "value-field", "N", "the value is the N-th column (default: 2)", set_number,
+	  &o.value_field, 1, 1 << 20 },
 	{ 0, "value", "V", "the value of the --key before it", set_value, NULL },
 	{ 0 }
 };
@@ -70,7 +75,8 @@ static int set_value(const struct opt *opt, const char *text)
 	struct given_key *last = given_keys.count ? &given_keys.keys[given_keys.count - 1] : NULL;
 
 	if (!last || last->value)
-		return misuse("--%s %s: no --key without a value stands before it; write --key KEY --%s %s", opt->name, text,
+		return misuse("--%s %s: no --key without a value stands before it; write --key KEY "
+			      "--%s %s", opt->name, text,
 			      opt->name, text);
 	last->value = text;
 	return DONE;
@@ -88,14 +94,16 @@ int given_with_values(const char *command)
 {
 	const struct given_key *key = given_that(false);
 
-	return key ? misuse("%s: --key %s has no value; write --key %s --value V", command, key->text, key->text) : DONE;
+	return key ? misuse("%s: --key %s has no value; write --key %s --value V", command,
+			    key->text, key->text) : DONE;
 }
 
 int given_without_values(const char *command)
 {
 	const struct given_key *key = given_that(true);
 
-	return key ? misuse("%s: --value %s: this kind of filter takes keys without values; leave it out", command, key->value)
+	return key ? misuse("%s: --value %s: this kind of filter takes keys without values; leave "
+			    "it out", command, key->value)
 		   : DONE;
 }
 
@@ -142,7 +150,10 @@ int keys_check(void)
 	return DONE;
 }
 
-/* A column in quotes, as in RFC 4180; two quotes are one. No room: only its end is wanted. Return: behind its end, or NULL. */
+/*
+ * A column in quotes, as in RFC 4180; two quotes are one. No room: only its end is wanted. Return:
+ * behind its end, or NULL.
+ */
 static const char *quoted(struct blm_key *ret, const char *at, const char *end, uint8_t *room)
 {
 	uint8_t *to = room;
@@ -159,7 +170,10 @@ static const char *quoted(struct blm_key *ret, const char *at, const char *end, 
 	return NULL;
 }
 
-/* One column from `at`. Return: behind its end, where a delimiter stands or the line ends; NULL: its quotes do not end. */
+/*
+ * One column from `at`. Return: behind its end, where a delimiter stands or the line ends; NULL:
+ * its quotes do not end.
+ */
 static const char *column(struct blm_key *ret, const char *at, const char *end, uint8_t *room)
 {
 	const char *next;
@@ -222,7 +236,8 @@ static bool parse_value(uint64_t *ret, const char *text)
 
 	errno = 0;
 	*ret = strtoull(digits, &end, hex ? 16 : 10);
-	return (hex ? isxdigit((unsigned char)*digits) && digits[strspn(digits, "0123456789abcdefABCDEF")] == '\0'
+	return (hex ? isxdigit((unsigned char)*digits)
+		&& digits[strspn(digits, "0123456789abcdefABCDEF")] == '\0'
 		    : isdigit((unsigned char)*digits) != 0) && !*end && !errno;
 }
 
@@ -232,7 +247,8 @@ static const char *no_value(char why[WHY], const struct blm_key *field)
 	int shown = field->len < 40 ? (int)field->len : 40;
 
 	if (field->len)
-		snprintf(why, WHY, "has \"%.*s\"%s where its value is to be: %s", shown, (const char *)field->bytes, field->len > 40 ? "..." : "", wanted);
+		snprintf(why, WHY, "has \"%.*s\"%s where its value is to be: %s", shown,
+			 (const char *)field->bytes, field->len > 40 ? "..." : "", wanted);
 	else
 		snprintf(why, WHY, "has no value: %s", wanted);
 	return why;
@@ -269,7 +285,8 @@ const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY])
 	return why;
 }
 
-static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field, uint8_t *room)
+static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint64_t field,
+			  uint8_t *room)
 {
 	const char *why;
 

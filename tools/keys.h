@@ -5,11 +5,17 @@
 #include "command.h"
 
 extern const struct opt key_options[];
-extern const struct opt line_options[];		/* the same without --key: of update, whose keys come in or go */
-extern const struct opt row_options[];		/* of commands whose lines are rows of a table, instead: --on for --field */
-extern const struct opt value_options[];	/* of commands whose lines have a value beside the key */
+/* the same without --key: of update, whose keys come in or go */
+extern const struct opt line_options[];
+/* of commands whose lines are rows of a table, instead: --on for --field */
+extern const struct opt row_options[];
+/* of commands whose lines have a value beside the key */
+extern const struct opt value_options[];
 
-/* Keys that stand on the command line, before those of the input. They are no lines: a newline is a byte of the key. */
+/*
+ * Keys that stand on the command line, before those of the input. They are no lines: a newline is a
+ * byte of the key.
+ */
 struct given {
 	const char *option;	/* what gives one; NULL: none can be given */
 	struct given_key {
@@ -22,7 +28,8 @@ struct given {
 extern struct given given_keys;		/* those of --key */
 extern const struct given no_keys;	/* of commands that read rows */
 
-int set_given(const struct opt *opt, const char *text);	/* the `set` of an option whose target is a struct given: one more */
+/* the `set` of an option whose target is a struct given: one more */
+int set_given(const struct opt *opt, const char *text);
 
 /* Has each key of --key a value, or none of them one? Return: DONE, or USAGE with a message. */
 int given_with_values(const char *command);
@@ -46,9 +53,16 @@ const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *roo
 /* The same of a key of the command line, which is no column of a line. */
 const char *given_key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room);
 
-/* What a row is made of, as it stands there, quotes included; the CR that --crlf leaves out is in none of them. */
+/*
+ * What a row is made of, as it stands there, quotes included; the CR that --crlf leaves out is in
+ * none of them.
+ */
 struct row_parts {
-	struct blm_key before;	/* the columns before the key's, without the delimiter between; meaningless if the key is in the first */
+	/*
+	 * the columns before the key's, without the delimiter between; meaningless if the key is in
+	 * the first
+	 */
+	struct blm_key before;
 	struct blm_key column;
 	struct blm_key after;	/* those behind it, and the delimiter before each */
 	bool first;		/* is the key in the first column? */
@@ -61,7 +75,10 @@ bool rows_end_in_cr(void);
 
 enum { WHY = 160 };
 
-/* The value in a line, and that of --value. Return: NULL, or what is wrong with the line; `room` is for that. */
+/*
+ * The value in a line, and that of --value. Return: NULL, or what is wrong with the line; `room` is
+ * for that.
+ */
 const char *value_of(uint64_t *ret, const struct blm_key *line, char room[WHY]);
 const char *given_value_of(uint64_t *ret, const struct given_key *key, char room[WHY]);
 

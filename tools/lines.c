@@ -1,4 +1,7 @@
-/* lines.c - lines of any length, read in large blocks; nothing is copied but what a block has of the next one's first line */
+/*
+ * lines.c - lines of any length, read in large blocks; nothing is copied but what a block has of
+ * the next one's first line
+ */
 #include "lines.h"
 #include "command.h"
 
@@ -92,7 +95,10 @@ static bool make_room(struct batch *b, size_t bytes)
 	return true;
 }
 
-/* Begin with what the block before has of a line; a block that had grown for a long line becomes small again. */
+/*
+ * Begin with what the block before has of a line; a block that had grown for a long line becomes
+ * small again.
+ */
 static bool begin(struct batch *b, const struct batch *before)
 {
 	size_t rest = before ? before->end - before->used : 0;
@@ -124,7 +130,8 @@ int batch_read(struct batch *b, const struct batch *before, struct source *sourc
 		if (room && b->room - b->end < BLOCK / 2)
 			room = make_room(b, 2 * b->room);
 		if (!room) {
-			say("%s: out of memory for a line of more than %zu bytes", source->name, b->end);
+			say("%s: out of memory for a line of more than %zu bytes", source->name,
+			    b->end);
 			return -1;
 		}
 		n = source_read(source, b->text + b->end, b->room - b->end);
@@ -153,7 +160,8 @@ bool batch_give(struct batch *b, const struct given *given)
 		return false;
 	to = b->text;
 	for (size_t i = 0; i < given->count; i++)
-		to = mempcpy(mempcpy(to, given->keys[i].text, strlen(given->keys[i].text)), end + 2 - ends, ends);
+		to = mempcpy(mempcpy(to, given->keys[i].text, strlen(given->keys[i].text)),
+			     end + 2 - ends, ends);
 	b->used = b->end = bytes;
 	b->source = given->option;
 	b->given = given;
@@ -171,7 +179,8 @@ const char *batch_where(char room[WHERE], const struct batch *b, uint64_t before
 
 const char *batch_value(uint64_t *ret, const struct batch *b, size_t i, char room[WHY])
 {
-	return b->given ? given_value_of(ret, &b->given->keys[i], room) : value_of(ret, &b->lines[i], room);
+	return b->given ? given_value_of(ret, &b->given->keys[i], room)
+		: value_of(ret, &b->lines[i], room);
 }
 
 /* ---- Splitting ---- */
@@ -202,7 +211,8 @@ static size_t find_keys(struct batch *b, const char **ret_wrong)
 		const struct blm_key *line = &b->lines[i];
 		size_t at = (size_t)((const char *)line->bytes - b->text);
 		uint8_t *room = b->room_for_keys ? b->room_for_keys + at : NULL;
-		const char *wrong = b->given ? given_key_of(&b->keys[i], line, room) : key_of(&b->keys[i], line, room);
+		const char *wrong = b->given ? given_key_of(&b->keys[i], line, room)
+			: key_of(&b->keys[i], line, room);
 
 		if (wrong) {
 			*ret_wrong = wrong;
@@ -212,7 +222,10 @@ static size_t find_keys(struct batch *b, const char **ret_wrong)
 	return b->read;
 }
 
-/* The end of a line. Those that were read are whole: there is one. That of a key may stand in it, too. */
+/*
+ * The end of a line. Those that were read are whole: there is one. That of a key may stand in it,
+ * too.
+ */
 static const char *line_from(const struct batch *b, const char *at)
 {
 	if (!b->given)

@@ -5,13 +5,18 @@
 #include "keys.h"
 #include "source.h"
 
-/* Lines that were read at once. They and their keys lie in the batch's own memory until it is read into again. */
+/*
+ * Lines that were read at once. They and their keys lie in the batch's own memory until it is read
+ * into again.
+ */
 struct batch {
 	struct blm_key *lines;	/* without their ends, but each end stands behind its line */
 	struct blm_key *keys;	/* the same array, where the key is the whole line */
 	uint64_t *bits;		/* room for an answer to each */
-	struct blm_hash *hashes;	/* of the keys, where the command asked for room and made them */
-	size_t count, read;	/* how many of them are left; how many were there before batch_drop() */
+	/* of the keys, where the command asked for room and made them */
+	struct blm_hash *hashes;
+	/* how many of them are left; how many were there before batch_drop() */
+	size_t count, read;
 	char *answer;		/* what gather_lines() found: bytes of `text` */
 	size_t answer_bytes;
 	uint64_t yes;		/* for the command: how many answers were yes */
@@ -20,17 +25,22 @@ struct batch {
 
 	/* Of the stream. */
 	const char *source;	/* its name */
-	const struct given *given;	/* its lines are these keys of the command line; NULL: it was read */
-	uint64_t taken;		/* bytes of all input up to the end of this batch, packed as they are */
+	/* its lines are these keys of the command line; NULL: it was read */
+	const struct given *given;
+	/* bytes of all input up to the end of this batch, packed as they are */
+	uint64_t taken;
 	bool first, last;	/* of its source; of all */
 	bool alone;		/* no other thread is at work, so that work ahead saves no time */
-	const char *wrong;	/* what is wrong with the line after the last good one, or NULL; static, or in `message` */
+	/* what is wrong with the line after the last good one, or NULL; static, or in `message` */
+	const char *wrong;
 	int code;		/* of reading and working ahead; where it is not DONE: */
 	char message[MESSAGE];	/* what they had to say */
 
-	char *text;		/* [0, used): whole lines; [used, end): the beginning of the next batch's first line */
+	/* [0, used): whole lines; [used, end): the beginning of the next batch's first line */
+	char *text;
 	struct blm_key *own_keys;
-	uint8_t *room_for_keys;	/* as large as text: the key of a line, where it needs room, lies at the same place */
+	/* as large as text: the key of a line, where it needs room, lies at the same place */
+	uint8_t *room_for_keys;
 	size_t used, end, room, most;	/* bytes, bytes, bytes; lines that there is room for */
 	size_t hash_room;
 };
@@ -47,27 +57,41 @@ void batch_drop(struct batch *batch);
 struct batch batch_part(const struct batch *batch, size_t from, size_t count);
 
 /*
- * Read what is there, up to a block of it, and on to the end of a line; never waits for more than one whole line.
- * @before: the batch read before this one from the same source, whatever became of its lines; NULL: none
+ * Read what is there, up to a block of it, and on to the end of a line; never waits for more than
+ * one whole line.
+ * @before: the batch read before this one from the same source, whatever became of its lines; NULL:
+ * none
  *
  * Return: 1, 0 at the end and when asked to stop, -1 after a message.
  */
 int batch_read(struct batch *batch, const struct batch *before, struct source *source);
 
-/* Work ahead: of its lines only the first `good` are, and why. It is told in turn, with the line's number. Return: DONE. */
+/*
+ * Work ahead: of its lines only the first `good` are, and why. It is told in turn, with the line's
+ * number. Return: DONE.
+ */
 int batch_refuse(struct batch *batch, size_t good, const char *why);
 
-/* The keys of the command line, each with the end of a line behind it, as if it had been read. Return: false: no memory. */
+/*
+ * The keys of the command line, each with the end of a line behind it, as if it had been read.
+ * Return: false: no memory.
+ */
 bool batch_give(struct batch *batch, const struct given *given);
 
-/* Where its i-th line stands, for a message; `before`: how many lines of its source come before the batch. */
+/*
+ * Where its i-th line stands, for a message; `before`: how many lines of its source come before the
+ * batch.
+ */
 enum { WHERE = 512 };
 const char *batch_where(char room[WHERE], const struct batch *batch, uint64_t before, size_t i);
 
 /* The value of its i-th line. Return: as value_of(). */
 const char *batch_value(uint64_t *ret, const struct batch *batch, size_t i, char room[WHY]);
 
-/* Find lines and keys in what was read. Return: NULL, or what is wrong with the line after the last good one. */
+/*
+ * Find lines and keys in what was read. Return: NULL, or what is wrong with the line after the last
+ * good one.
+ */
 const char *batch_split(struct batch *batch);
 
 #endif

@@ -11,13 +11,15 @@
 #include <unistd.h>
 
 /*
- * A program may be started with its first descriptors closed, and the next file it opens would take their numbers: a
- * filter could become the standard output. So fill the gaps with what fails the right way, with -EBADF.
+ * A program may be started with its first descriptors closed, and the next file it opens would take
+ * their numbers: a filter could become the standard output. So fill the gaps with what fails the
+ * right way, with -EBADF.
  */
 static bool hold_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null",
+						   fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			return false;
 	return true;
 }
@@ -52,10 +54,14 @@ int main(int argc, char **argv)
 {
 	int code;
 
-	prctl(PR_SET_DUMPABLE, 0);	/* the loops that hash leave pieces of a keyed filter's secret in registers and on the stack */
+	/*
+	 * the loops that hash leave pieces of a keyed filter's secret in registers and on the stack
+	 */
+	prctl(PR_SET_DUMPABLE, 0);
 	if (!hold_descriptors() || blm_survive_truncation() < 0)
 		return FAILED;
-	signal(SIGXFSZ, SIG_IGN);	/* what stdout goes to may be at its limit, too: an error then, as of a full disk */
+	/* what stdout goes to may be at its limit, too: an error then, as of a full disk */
+	signal(SIGXFSZ, SIG_IGN);
 	code = begin_output();
 	if (code == DONE)
 		code = dispatch(argc, argv);

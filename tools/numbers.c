@@ -24,8 +24,8 @@ static long double unit(const char *suffix)
 }
 
 /*
- * A long double holds every integer below 2^64, which is what this needs of it. Of a decimal fraction it holds a little
- * less or more: 0.3m is 300000 all the same.
+ * A long double holds every integer below 2^64, which is what this needs of it. Of a decimal
+ * fraction it holds a little less or more: 0.3m is 300000 all the same.
  */
 int parse_number(const char *text, uint64_t *ret)
 {
@@ -145,6 +145,7 @@ const char *show_uuid(const uint8_t uuid[16])
 	char *text = next_text(), *to = text;
 
 	for (int i = 0; i < 16; i++)
-		to += sprintf(to, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+		to += sprintf(to, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			      uuid[i]);
 	return text;
 }

@@ -5,10 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 10000, 10k, 1.5m, 1e6, 4Ki. Return: 0, -EINVAL (no whole number), -ERANGE (negative, or 2^64 and more). */
+/*
+ * 10000, 10k, 1.5m, 1e6, 4Ki. Return: 0, -EINVAL (no whole number), -ERANGE (negative, or 2^64 and
+ * more).
+ */
 int parse_number(const char *text, uint64_t *ret);
 
-/* Hexadecimal digits to bytes, in as many bytes as half the digits. Return: are they all digits, and even in number? */
+/*
+ * Hexadecimal digits to bytes, in as many bytes as half the digits. Return: are they all digits,
+ * and even in number?
+ */
 int parse_hex(const char *digits, size_t count, uint8_t *ret);
 
 /* These give a text that stays valid for the next seven calls. */

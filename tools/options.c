@@ -1,4 +1,7 @@
-/* options.c - a command's tables of options, read by getopt_long, with our own words for what is wrong */
+/*
+ * options.c - a command's tables of options, read by getopt_long, with our own words for what is
+ * wrong
+ */
 #include "command.h"
 #include "values.h"
 
@@ -36,7 +39,8 @@ static void take_table(struct parser *p, const struct opt *table)
 
 	for (; table->name && p->count < OPTIONS_MAX; table++) {
 		p->opts[p->count] = table;
-		p->longs[p->count] = (struct option){ table->name, table->value ? required_argument : no_argument, NULL,
+		p->longs[p->count] = (struct option){ table->name, table->value ? required_argument
+						      : no_argument, NULL,
 						      (int)(LONG_BASE + p->count) };
 		if (table->letter) {
 			p->shorts[at++] = table->letter;
@@ -57,7 +61,10 @@ static const struct opt *by_code(const struct parser *p, int code)
 	return NULL;
 }
 
-/* getopt_long leaves in optopt a letter it does not know, an option that wanted other arguments, or 0. */
+/*
+ * getopt_long leaves in optopt a letter it does not know, an option that wanted other arguments, or
+ * 0.
+ */
 static int wrong(const struct parser *p, const char *command, int code, const char *word)
 {
 	const struct opt *opt = by_code(p, optopt);
@@ -65,21 +72,27 @@ static int wrong(const struct parser *p, const char *command, int code, const ch
 	if (!command && code == ':' && opt)
 		return misuse("--%s needs a value, %s; see 'bloomery help'", opt->name, opt->value);
 	if (!command)
-		return misuse("%s stands where a command is due; options follow their command, see 'bloomery help'", word);
+		return misuse("%s stands where a command is due; options follow their command, see "
+			      "'bloomery help'", word);
 	if (code == ':' && opt)
-		return misuse("%s: %s needs a value, %s; see 'bloomery help %s'", command, word, opt->value, command);
+		return misuse("%s: %s needs a value, %s; see 'bloomery help %s'", command, word,
+			      opt->value, command);
 	if (opt && optopt >= LONG_BASE)
-		return misuse("%s: --%s takes no value; see 'bloomery help %s'", command, opt->name, command);
+		return misuse("%s: --%s takes no value; see 'bloomery help %s'", command, opt->name,
+			      command);
 	if (optopt)
-		return misuse("%s: unknown option -%c; see 'bloomery help %s'", command, isprint(optopt) ? optopt : '?', command);
-	return misuse("%s: unknown or ambiguous option %s; see 'bloomery help %s'", command, word, command);
+		return misuse("%s: unknown option -%c; see 'bloomery help %s'", command,
+			      isprint(optopt) ? optopt : '?', command);
+	return misuse("%s: unknown or ambiguous option %s; see 'bloomery help %s'", command, word,
+		      command);
 }
 
 /* command NULL: what stands before it. */
 static int parse(const char *command, const struct opt *const *tables, int argc, char **argv)
 {
 	struct parser p = { .shorts = "+:" };
-	const char *shorts = command ? p.shorts + 1 : p.shorts;	/* + stops at the first word that is no option */
+	/* + stops at the first word that is no option */
+	const char *shorts = command ? p.shorts + 1 : p.shorts;
 	const struct opt *opt;
 	int code, r;
 
@@ -119,10 +132,13 @@ int run_command(const struct command *command, int argc, char **argv)
 		return DONE;
 	}
 	if (count < command->least)
-		return misuse("%s: not enough arguments: bloomery %s %s; see 'bloomery help %s'", command->name, command->name,
+		return misuse("%s: not enough arguments: bloomery %s %s; see 'bloomery help %s'",
+			      command->name, command->name,
 			      command->operands, command->name);
 	if (command->most >= 0 && count > command->most)
-		return misuse("%s: '%s' is one argument too many: bloomery %s %s; see 'bloomery help %s'", command->name,
-			      argv[optind + command->most], command->name, command->operands, command->name);
+		return misuse("%s: '%s' is one argument too many: bloomery %s %s; see 'bloomery "
+			      "help %s'", command->name,
+			      argv[optind + command->most], command->name, command->operands,
+			      command->name);
 	return command->run(count, argv + optind);
 }

@@ -8,7 +8,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { PATIENCE = 2000 };	/* milliseconds for a reader that sleeps while we are asked to stop */
+/* milliseconds for a reader that sleeps while we are asked to stop */
+enum { PATIENCE = 2000 };
 
 static int failed(void)
 {
@@ -18,7 +19,10 @@ static int failed(void)
 	return FAILED;
 }
 
-/* Once asked to stop, only pieces for which poll() promises room: a reader that is stuck cannot hold us. */
+/*
+ * Once asked to stop, only pieces for which poll() promises room: a reader that is stuck cannot
+ * hold us.
+ */
 static int write_all(const char *bytes, size_t count)
 {
 	while (count) {

@@ -16,48 +16,64 @@ static int set_power_of_two(const struct opt *opt, const char *text)
 }
 
 const struct opt size_options[] = {
-	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1, BLM_CAPACITY_MAX },
+	{ 'n', "capacity", "KEYS", "how many keys it is made for", set_number, &params.capacity, 1,
+	  BLM_CAPACITY_MAX },
 	{ 'p', "rate", "P", "false positives at capacity (default: 0.01)", set_rate, &params.rate },
-	{ 'm', "bits", "M", "take exactly M bits, or M cells of several bits", set_number, &params.cells, 1, BLM_CELLS_MAX },
-	{ 'k', "probes", "K", "take exactly K probes for each key", set_number, &probes, 1, BLM_PROBES_MAX },
+	{ 'm', "bits", "M", "take exactly M bits, or M cells of several bits", set_number,
+	  &params.cells, 1, BLM_CELLS_MAX },
+	{ 'k', "probes", "K", "take exactly K probes for each key", set_number, &probes, 1,
+	  BLM_PROBES_MAX },
 	{ 0, "kind", "KIND", "the kind of filter, see 'bloomery kinds'", set_text, &params.kind },
-	{ 0, "scheme", "SCHEME", "how bits are chosen by the hash, see 'bloomery schemes' (the classic kind)", set_text, &params.scheme },
-	{ 0, "with", "NAME=VALUE", "an option of the kind, or several with commas", set_list, &with },
+	{ 0, "scheme", "SCHEME", "how bits are chosen by the hash, see 'bloomery schemes' (the "
+	  "classic kind)", set_text, &params.scheme },
+	{ 0, "with", "NAME=VALUE", "an option of the kind, or several with commas", set_list,
+	  &with },
 	{ 0 }
 };
 const struct opt make_options[] = {
 	{ 0, "hash", "HASH", "the hash family, see 'bloomery hashes'", set_text, &params.hash },
-	{ 0, "untrusted", NULL, "keys may come from an adversary: a keyed hash, --hash siphash", set_flag, &untrusted },
-	{ 0, "seed", "N", "a seed instead of a random one; once for each that the family takes", set_seed, &seeds },
+	{ 0, "untrusted", NULL, "keys may come from an adversary: a keyed hash, --hash siphash",
+	  set_flag, &untrusted },
+	{ 0, "seed", "N", "a seed instead of a random one; once for each that the family takes",
+	  set_seed, &seeds },
 	{ 0, "tweak", "N", "the tweak, for families that take one", set_word, &params.tweak },
 	{ 0 }
 };
 const struct opt file_options[] = {
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it replaces, else 0644 less the umask)", set_mode, &params.mode },
-	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag, &params.sparse },
-	{ 0, "no-shadow", NULL, "no second image: a third of the space, but unusable after some power cuts", set_flag, &params.no_checkpoint },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it "
+	  "replaces, else 0644 less the umask)", set_mode, &params.mode },
+	{ 0, "sparse", NULL, "do not allocate the space now: adding fails on a full disk", set_flag,
+	  &params.sparse },
+	{ 0, "no-shadow", NULL, "no second image: a third of the space, but unusable after some "
+	  "power cuts", set_flag, &params.no_checkpoint },
 	{ 0 }
 };
 const struct opt create_options[] = {
-	{ 0, "power-of-two", NULL, "of split-block: --with power-of-two=1", set_power_of_two, &with },
-	{ 0, "format", "FORMAT", "as another program would make it, to be exported to it, see 'bloomery formats'", set_text, &params.format },
-	{ 0, "force", NULL, "replace the filter that has this name now", set_flag, &params.replace },
+	{ 0, "power-of-two", NULL, "of split-block: --with power-of-two=1", set_power_of_two,
+	  &with },
+	{ 0, "format", "FORMAT", "as another program would make it, to be exported to it, see "
+	  "'bloomery formats'", set_text, &params.format },
+	{ 0, "force", NULL, "replace the filter that has this name now", set_flag,
+	  &params.replace },
 	{ 0 }
 };
 const struct opt mode_option[] = {
-	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it replaces, else 0644 less the umask)", set_mode, &params.mode },
+	{ 0, "mode", "BITS", "permission bits of the file, octal (default: those of what it "
+	  "replaces, else 0644 less the umask)", set_mode, &params.mode },
 	{ 0 }
 };
 
 const struct opt hash_key_options[] = {
-	{ 0, "block-hash", "HEX", "the seeds of --hash siphash64: those of Bitcoin's block with this hash", set_block_hash, &seeds },
+	{ 0, "block-hash", "HEX", "the seeds of --hash siphash64: those of Bitcoin's block with "
+	  "this hash", set_block_hash, &seeds },
 	{ 0, "hash-key", "HEX", "the same, as the 16 bytes of the key", set_hash_key, &seeds },
 	{ 0 }
 };
 
 bool params_given(void)
 {
-	return params.capacity || params.rate > 0 || params.cells || probes || params.kind || params.scheme || with.text[0] || params.hash || untrusted ||
+	return params.capacity || params.rate > 0 || params.cells || probes || params.kind
+		|| params.scheme || with.text[0] || params.hash || untrusted ||
 	       seeds.count || params.tweak || params.mode || params.sparse || params.no_checkpoint;
 }
 
@@ -91,7 +107,8 @@ int params_finish(void)
 	int code;
 
 	if (untrusted && !keyed_family(params.hash))
-		return misuse("--untrusted and --hash %s exclude each other: it takes a keyed family, like %s", params.hash,
+		return misuse("--untrusted and --hash %s exclude each other: it takes a keyed "
+			      "family, like %s", params.hash,
 			      keyed_family(NULL));
 	if (untrusted)
 		params.hash = keyed_family(params.hash);
@@ -110,13 +127,17 @@ int params_check(void)
 	int code;
 
 	if (!params.capacity && !params.cells)
-		return misuse("a new filter needs its capacity, -n KEYS (with -p RATE), or its bits, -m M");
+		return misuse("a new filter needs its capacity, -n KEYS (with -p RATE), or its "
+			      "bits, -m M");
 	code = params_finish();
 	if (code == DONE && blm_plan(&plan, &params) < 0)
 		return misuse("%s", blm_error_message());
-	if (code == DONE && !quiet && params.format && params.rate && plan.predicted_rate > 1.1 * params.rate)
-		say("warning: %s sizes its filters otherwise: with %llu keys in %llu bits the rate is %s, not the %g that is asked for", params.format,
-		    (unsigned long long)plan.capacity, (unsigned long long)plan.cells, show_rate(plan.predicted_rate), params.rate);
+	if (code == DONE && !quiet && params.format && params.rate
+	    && plan.predicted_rate > 1.1 * params.rate)
+		say("warning: %s sizes its filters otherwise: with %llu keys in %llu bits the rate "
+		    "is %s, not the %g that is asked for", params.format,
+		    (unsigned long long)plan.capacity, (unsigned long long)plan.cells,
+		    show_rate(plan.predicted_rate), params.rate);
 	return code;
 }
 

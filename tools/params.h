@@ -4,12 +4,14 @@
 
 #include "place.h"
 
-extern const struct opt size_options[];	/* -n, -p, -m, -k, --kind, --hash: what plan reads as well */
+/* -n, -p, -m, -k, --kind, --hash: what plan reads as well */
+extern const struct opt size_options[];
 extern const struct opt make_options[];	/* the rest of what it is */
 extern const struct opt file_options[];	/* what its file is to be */
 extern const struct opt create_options[];	/* of create alone */
 extern const struct opt mode_option[];	/* --mode alone, for filters made after another */
-extern const struct opt hash_key_options[];	/* seeds as a block's hash or a key's bytes, for those hashes that take two */
+/* seeds as a block's hash or a key's bytes, for those hashes that take two */
+extern const struct opt hash_key_options[];
 extern struct blm_params params;
 
 /* Everything that can be wrong with the options together. Return: DONE or USAGE, with a message. */

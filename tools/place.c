@@ -15,12 +15,15 @@
 static const char *given_store, *key_file;
 static bool anyone;
 const struct opt store_option[] = {
-	{ 0, "store", "DIR", "the store; else $BLOOMERY_STORE, else ~/.local/share/bloomery", set_text, &given_store },
-	{ 0, "anyone", NULL, "take a store, or a filter in it, that every user of the machine may change", set_flag, &anyone },
+	{ 0, "store", "DIR", "the store; else $BLOOMERY_STORE, else ~/.local/share/bloomery",
+	  set_text, &given_store },
+	{ 0, "anyone", NULL, "take a store, or a filter in it, that every user of the machine may "
+	  "change", set_flag, &anyone },
 	{ 0 }
 };
 const struct opt key_option[] = {
-	{ 0, "key-file", "FILE", "the secret of a keyed filter, 32 hexadecimal digits", set_text, &key_file },
+	{ 0, "key-file", "FILE", "the secret of a keyed filter, 32 hexadecimal digits", set_text,
+	  &key_file },
 	{ 0 }
 };
 
@@ -74,7 +77,8 @@ const char *store_dir(void)
 	if (!dir)
 		dir = usual_dir();
 	if (!dir)
-		say("no store: neither $BLOOMERY_STORE nor $HOME is set; name one with --store DIR");
+		say("no store: neither $BLOOMERY_STORE nor $HOME is set; name one with --store "
+		    "DIR");
 	else if (!*dir || strlen(dir) >= PATH_MAX)
 		say("--store: the name of a directory is needed");
 	return dir && *dir && strlen(dir) < PATH_MAX ? dir : NULL;
@@ -95,7 +99,8 @@ int find_store(struct blm_store **ret, unsigned flags)
 	if (!store && !dir)
 		return FAILED;
 	if (!store && !(flags & BLM_STORE_CREATE) && stat(dir, &st) < 0 && errno == ENOENT)
-		return broken("%s: there is no store; 'bloomery create' makes one, and a path to a filter has a '/'", dir);
+		return broken("%s: there is no store; 'bloomery create' makes one, and a path to a "
+			      "filter has a '/'", dir);
 	if (!store && flags & BLM_STORE_CREATE && dir == usual_dir() && !make_parents(dir))
 		return broken("%s: cannot make the folders above it: %s", dir, strerror(errno));
 	r = store ? 0 : blm_store_open(&store, dir, flags | (anyone ? BLM_STORE_ANYONE : 0));
@@ -121,7 +126,8 @@ struct kept {
 
 static struct kept *make_kept(void)
 {
-	struct kept *kept = mmap(NULL, sizeof(*kept), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kept *kept = mmap(NULL, sizeof(*kept), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (kept == MAP_FAILED)
 		return NULL;
@@ -157,7 +163,8 @@ static bool take_secret(struct kept *kept, size_t count)
 		used = len = end ? (size_t)(end - line) : count - at;
 		while (used && (line[used - 1] == ' ' || line[used - 1] == '\r'))
 			used--;
-		if (used && (found++ || used != 2 * BLM_SECRET_BYTES || !parse_hex(line, used, kept->secret)))
+		if (used && (found++ || used != 2 * BLM_SECRET_BYTES
+			     || !parse_hex(line, used, kept->secret)))
 			return false;
 	}
 	return found == 1;
@@ -177,14 +184,16 @@ int find_secret(const uint8_t **ret)
 	if (bytes < 0)
 		return broken("--key-file %s: %s", key_file, strerror(errno));
 	if (!take_secret(kept, (size_t)bytes))
-		return broken("--key-file %s: must hold %d hexadecimal digits and nothing else", key_file, 2 * BLM_SECRET_BYTES);
+		return broken("--key-file %s: must hold %d hexadecimal digits and nothing else",
+			      key_file, 2 * BLM_SECRET_BYTES);
 	*ret = kept->secret;
 	return DONE;
 }
 
 /* ---- Filters ---- */
 
-int open_place(struct blm_filter **ret, const struct place *place, bool write, const uint8_t *secret)
+int open_place(struct blm_filter **ret, const struct place *place, bool write,
+	       const uint8_t *secret)
 {
 	if (secret)
 		return blm_open_keyed(ret, place->store, place->name, write, secret);
@@ -202,8 +211,9 @@ void warn_of_place(const struct blm_filter *f, const char *name)
 	if (quiet || blm_info(f, &info) < 0)
 		return;
 	if (info.older)
-		say("warning: %s: its file is older than the catalog: it has %" PRIu64 " keys, and the catalog %" PRIu64 "; keys added in between are "
-		    "gone; see `bloomery info %s`", name, info.keys, info.catalog_keys, name);
+		say("warning: %s: its file is older than the catalog: it has %" PRIu64 " keys, and "
+		    "the catalog %" PRIu64 "; keys added in between are gone; see `bloomery info "
+		    "%s`", name, info.keys, info.catalog_keys, name);
 	if (warned || !info.caution)
 		return;
 	warned = true;
@@ -228,7 +238,8 @@ int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned 
 	return DONE;
 }
 
-int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing, unsigned flags)
+int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing,
+	     unsigned flags)
 {
 	for (size_t i = 0; i < count; i++) {
 		int code = open_filter(&ret[i], names[i], first_for_writing && i == 0, flags);

@@ -15,12 +15,19 @@ bool is_path(const char *name);
 const char *store_dir(void);	/* NULL, after a message */
 bool takes_anyones(void);	/* --anyone: what every user may change, too */
 
-/* These give an exit code, and a message where it is not DONE. The first that needs the store opens it, with its flags. */
+/*
+ * These give an exit code, and a message where it is not DONE. The first that needs the store opens
+ * it, with its flags.
+ */
 int find_store(struct blm_store **ret, unsigned flags);
 int find_place(struct place *ret, const char *name, unsigned flags);
 int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned flags);
-int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing, unsigned flags);
-/* Open each for writing and do it to them, also to those after one that fails; the first such exit code. */
+int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for_writing,
+	     unsigned flags);
+/*
+ * Open each for writing and do it to them, also to those after one that fails; the first such exit
+ * code.
+ */
 int each_filter(char **names, int count, int (*what)(struct blm_filter *f));
 int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was given */
 
@@ -28,7 +35,8 @@ int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was give
 void warn_of_place(const struct blm_filter *f, const char *name);
 
 /* As blm_open(): 0 or a negative errno, no message. */
-int open_place(struct blm_filter **ret, const struct place *place, bool write, const uint8_t *secret);
+int open_place(struct blm_filter **ret, const struct place *place, bool write,
+	       const uint8_t *secret);
 
 void close_all(struct blm_filter **filters, size_t count);
 

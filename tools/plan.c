@@ -1,4 +1,7 @@
-/* plan.c - what each kind takes for so many keys at such a rate; the rate of Bloom's filter; the table of the literature */
+/*
+ * plan.c - what each kind takes for so many keys at such a rate; the rate of Bloom's filter; the
+ * table of the literature
+ */
 #include "plan.h"
 #include "json.h"
 #include "numbers.h"
@@ -44,7 +47,10 @@ static void size_json(const struct blm_params *params, const struct blm_plan *pl
 	json_end();
 }
 
-/* Is the rate that of questions about any keys, as the bound's is? Not of numbers, nor of a table of what differs. */
+/*
+ * Is the rate that of questions about any keys, as the bound's is? Not of numbers, nor of a table
+ * of what differs.
+ */
 static bool has_bound(unsigned can)
 {
 	return !(can & (BLM_EXACT | BLM_CAN_LIST));
@@ -84,8 +90,10 @@ static int size_of(const struct blm_params *params, const char *kind)
 		size_json(&one, &plan, least);
 		return DONE;
 	}
-	printf("%-12s %15llu %4u %10.4g %8s %11s  %s\n", plan.kind, (unsigned long long)plan.cells, plan.probes,
-	       plan.bits_per_key, show_above(&plan, least), show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
+	printf("%-12s %15llu %4u %10.4g %8s %11s  %s\n", plan.kind, (unsigned long long)plan.cells,
+	       plan.probes,
+	       plan.bits_per_key, show_above(&plan, least), show_bytes(plan.file_bytes),
+	       show_rate(plan.predicted_rate));
 	print_facts(&one);
 	return DONE;
 }
@@ -97,10 +105,12 @@ static void size_head(const struct blm_params *params)
 	if (json)
 		return;
 	if (!params->cells && is_bounded(params->kind))
-		printf("For %llu keys at a rate of %s no filter takes fewer than %.4g bits/key, log2(1/p); Bloom's, if it\n"
-		       "were infinitely large, takes %.4g with k = %.4g.\n\n", (unsigned long long)params->capacity,
+		printf("For %llu keys at a rate of %s no filter takes fewer than %.4g bits/key, "
+		       "log2(1/p); Bloom's, if it\nwere infinitely large, takes %.4g with k = "
+		       "%.4g.\n\n", (unsigned long long)params->capacity,
 		       show_rate(rate), least, least / M_LN2, least);
-	printf("%-12s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound", "size", "predicted rate");
+	printf("%-12s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound",
+	       "size", "predicted rate");
 }
 
 static void other_json(const struct plan_other *other, uint64_t keys, double rate)
@@ -129,8 +139,11 @@ static void print_others(uint64_t keys, double rate)
 		if (json)
 			other_json(&other, keys, rate);
 		else
-			printf("%-12s %15.15s %4s %10.4g %8.4g %11s  %s\n%-12s %s\n", other.name, "", "", other.bits_per_key,
-			       other.bits_per_key / -log2(rate), show_bytes((uint64_t)fmin(other.bytes, 0x1p63)), show_rate(other.rate), "", other.about);
+			printf("%-12s %15.15s %4s %10.4g %8.4g %11s  %s\n%-12s %s\n", other.name,
+			       "", "", other.bits_per_key,
+			       other.bits_per_key / -log2(rate),
+			       show_bytes((uint64_t)fmin(other.bytes, 0x1p63)),
+			       show_rate(other.rate), "", other.about);
 	}
 }
 
@@ -163,10 +176,12 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		print_others(params->capacity, rate);
 	if (more->plot)
 		plot_print();
-	snprintf(title, sizeof(title), "Bits a key, for %llu keys at a rate of %s", (unsigned long long)params->capacity, show_rate(rate));
+	snprintf(title, sizeof(title), "Bits a key, for %llu keys at a rate of %s",
+		 (unsigned long long)params->capacity, show_rate(rate));
 	if (any && more->svg)
 		return plot_svg(more->svg, title);
-	return any ? DONE : misuse("no kind of filter keeps this rate for so many keys within 2^47 bits");
+	return any ? DONE : misuse("no kind of filter keeps this rate for so many keys within 2^47 "
+				   "bits");
 }
 
 /* ---- The rate of so many bits ---- */
@@ -174,8 +189,10 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 int plan_rate(const struct blm_params *params, bool bound)
 {
 	double bits = (double)params->cells / (double)params->capacity, best = bits * M_LN2;
-	double probes = params->probes ? params->probes : fmax(1, fmin(BLM_PROBES_MAX, round(best)));
-	double rate = blm_rate_asymptotic(bits, probes), finite = blm_rate_bound(params->cells, (uint32_t)probes, params->capacity);
+	double probes = params->probes ? params->probes
+		: fmax(1, fmin(BLM_PROBES_MAX, round(best)));
+	double rate = blm_rate_asymptotic(bits, probes),
+		finite = blm_rate_bound(params->cells, (uint32_t)probes, params->capacity);
 
 	if (json) {
 		json_begin();
@@ -190,7 +207,8 @@ int plan_rate(const struct blm_params *params, bool bound)
 		json_end();
 		return DONE;
 	}
-	printf("bits/key   %.6g\nk          %.0f (best: %.4g)\nfill       %.4g\nrate       %.4g\n", bits, probes, best,
+	printf("bits/key   %.6g\nk          %.0f (best: %.4g)\nfill       %.4g\nrate       %.4g\n",
+	       bits, probes, best,
 	       -expm1(-probes / bits), rate);
 	if (bound)
 		printf("bound      %.4g\n", finite);
@@ -199,7 +217,10 @@ int plan_rate(const struct blm_params *params, bool bound)
 
 /* ---- The table ---- */
 
-/* The literature prints the best k (Cao, "Bloom Filters - the math", 1998) and goes no farther than one above it. */
+/*
+ * The literature prints the best k (Cao, "Bloom Filters - the math", 1998) and goes no farther than
+ * one above it.
+ */
 static uint64_t last_column(uint64_t mn, const struct range *k)
 {
 	double last = ceil((double)mn * M_LN2) + 1;
@@ -232,7 +253,8 @@ int plan_table(const struct range *mn, const struct range *k)
 	if (!json) {
 		printf("m/n     k");
 		for (uint64_t i = k->first; i <= k->last; i++)
-			printf("%*sk=%llu", i < 10 ? 7 : i < 100 ? 6 : 5, "", (unsigned long long)i);
+			printf("%*sk=%llu", i < 10 ? 7 : i < 100 ? 6 : 5, "",
+			       (unsigned long long)i);
 		putchar('\n');
 	}
 	for (uint64_t i = mn->first; i <= mn->last; i++)

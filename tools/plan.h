@@ -17,7 +17,10 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more);
 int plan_rate(const struct blm_params *params, bool bound);
 int plan_table(const struct range *mn, const struct range *k);
 
-/* What is no filter, for so many keys at this rate: the i-th, from 0; false past the last (plan_other.c). */
+/*
+ * What is no filter, for so many keys at this rate: the i-th, from 0; false past the last
+ * (plan_other.c).
+ */
 struct plan_other {
 	const char *name, *about;
 	double bits_per_key, rate, bytes;
@@ -25,9 +28,13 @@ struct plan_other {
 
 bool plan_other(size_t i, uint64_t keys, double rate, struct plan_other *ret);
 
-/* Bars (plan_plot.c): one more, which is the lower bound if it is the first; all of them, after one at least. */
+/*
+ * Bars (plan_plot.c): one more, which is the lower bound if it is the first; all of them, after one
+ * at least.
+ */
 void plot_add(const char *name, double bits_per_key);
 void plot_print(void);
-int plot_svg(const char *path, const char *title);	/* a new file. Return: an exit code, with a message */
+/* a new file. Return: an exit code, with a message */
+int plot_svg(const char *path, const char *title);
 
 #endif

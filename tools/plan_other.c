@@ -1,5 +1,6 @@
 /*
- * plan_other.c - what else could tell keys apart, on paper: a hash table, a bitmap, a perfect hash function with fingerprints
+ * plan_other.c - what else could tell keys apart, on paper: a hash table, a bitmap, a perfect hash
+ * function with fingerprints
  *
  * None of them is a kind of ours; they are what a filter is compared with.
  */
@@ -7,7 +8,10 @@
 
 #include <math.h>
 
-/* As many fingerprints again are looked at as keys collide: of a stranger 1.5 in a table half full, with linear probing (Knuth). */
+/*
+ * As many fingerprints again are looked at as keys collide: of a stranger 1.5 in a table half full,
+ * with linear probing (Knuth).
+ */
 static void hash_table(struct plan_other *ret, double rate)
 {
 	ret->bits_per_key = 2 * 64;
@@ -21,7 +25,10 @@ static void bitmap(struct plan_other *ret, double rate)
 	ret->rate = rate;
 }
 
-/* log2(e) bits a key at least for the function, though the programs that there are take 2 to 3; then the fingerprint, whole bits. */
+/*
+ * log2(e) bits a key at least for the function, though the programs that there are take 2 to 3;
+ * then the fingerprint, whole bits.
+ */
 static void perfect_hash(struct plan_other *ret, double rate)
 {
 	double bits = fmax(ceil(-log2(rate)), 1);
@@ -36,7 +43,8 @@ static const struct {
 } others[] = {
 	{ "hash-table", "fingerprints of 8 bytes, half full", hash_table },
 	{ "one-hash", "a bitmap, k = 1", bitmap },
-	{ "perfect-hash", "a minimal perfect hash function at its lower bound, and fingerprints", perfect_hash },
+	{ "perfect-hash", "a minimal perfect hash function at its lower bound, and fingerprints",
+	  perfect_hash },
 };
 
 bool plan_other(size_t i, uint64_t keys, double rate, struct plan_other *ret)

@@ -1,7 +1,8 @@
 /*
  * plan_plot.c - bits a key as bars, a row for each kind: in the terminal, and as SVG
  *
- * Bars end at 8 times the lower bound: what is longer is cut there, and its number says how long it is.
+ * Bars end at 8 times the lower bound: what is longer is cut there, and its number says how long it
+ * is.
  */
 #include "plan.h"
 
@@ -56,18 +57,22 @@ static void draw(FILE *to, const char *title)
 {
 	double scale = most();
 
-	fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" font-family=\"sans-serif\" font-size=\"12\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"10\" y=\"22\" font-size=\"14\">%s</text>\n",
+	fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
+		"font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" "
+		"height=\"100%%\" fill=\"#fff\"/>\n<text x=\"10\" y=\"22\" "
+		"font-size=\"14\">%s</text>\n",
 		LEFT + WIDTH + 20, TOP + ROW * count + 10, title);
 	for (size_t i = 0; i < count; i++) {
 		double length = fmin(bars[i].bits, scale) / scale * WIDTH;
 		size_t y = TOP + ROW * i;
 
-		fprintf(to, "<text x=\"10\" y=\"%zu\">%s</text><text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%.4g</text>"
-			"<rect x=\"%d\" y=\"%zu\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", y + 14, bars[i].name, LEFT - 10, y + 14,
+		fprintf(to, "<text x=\"10\" y=\"%zu\">%s</text><text x=\"%d\" y=\"%zu\" "
+			"text-anchor=\"end\">%.4g</text><rect x=\"%d\" y=\"%zu\" width=\"%.1f\" "
+			"height=\"%d\" fill=\"%s\"/>\n", y + 14, bars[i].name, LEFT - 10, y + 14,
 			bars[i].bits, LEFT, y + 3, length, ROW - 6, i == 0 ? "#c44e52" : "#4c72b0");
 		if (bars[i].bits > scale)
-			fprintf(to, "<text x=\"%d\" y=\"%zu\">&gt;</text>\n", LEFT + WIDTH + 4, y + 14);
+			fprintf(to, "<text x=\"%d\" y=\"%zu\">&gt;</text>\n", LEFT + WIDTH + 4,
+				y + 14);
 	}
 	fprintf(to, "</svg>\n");
 }

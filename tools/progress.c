@@ -1,4 +1,7 @@
-/* progress.c - how fast, how far, how long yet: on a terminal once the work takes a second, or where it is asked for */
+/*
+ * progress.c - how fast, how far, how long yet: on a terminal once the work takes a second, or
+ * where it is asked for
+ */
 #include "progress.h"
 #include "values.h"
 
@@ -7,7 +10,8 @@
 
 static bool wanted;
 const struct opt progress_option[] = {
-	{ 0, "progress", NULL, "show rate and time left, also where stderr is no terminal", set_flag, &wanted },
+	{ 0, "progress", NULL, "show rate and time left, also where stderr is no terminal",
+	  set_flag, &wanted },
 	{ 0 }
 };
 
@@ -37,15 +41,18 @@ void progress_begin(uint64_t total_bytes)
 
 static void show(double seconds)
 {
-	double rate = seconds > 0 ? (double)p.keys / seconds : 0, part = p.total ? (double)p.bytes / (double)p.total : 0;
+	double rate = seconds > 0 ? (double)p.keys / seconds : 0, part = p.total
+		? (double)p.bytes / (double)p.total : 0;
 	char left[48] = "";
 
 	if (part > 0 && part <= 1) {
 		double wait = seconds / part - seconds;
 
-		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part, (int)(wait / 60), (int)wait % 60);
+		snprintf(left, sizeof(left), "  %3.0f %%  %d:%02d left", 100 * part,
+			 (int)(wait / 60), (int)wait % 60);
 	}
-	fprintf(stderr, "%s%s%s%llu keys  %.3g million/s%s%s", p.terminal ? "\r" : "", p.phase ? p.phase : "", p.phase ? ": " : "",
+	fprintf(stderr, "%s%s%s%llu keys  %.3g million/s%s%s", p.terminal ? "\r" : "",
+		p.phase ? p.phase : "", p.phase ? ": " : "",
 		(unsigned long long)p.keys, rate / 1e6, left, p.terminal ? "\033[K" : "\n");
 	p.shown = true;
 }

@@ -18,14 +18,18 @@ static int make_room(struct putting *p, size_t count)
 	return DONE;
 }
 
-/* A value that the filter cannot hold: which line has it? To put those before it once more changes nothing. */
+/*
+ * A value that the filter cannot hold: which line has it? To put those before it once more changes
+ * nothing.
+ */
 static int bad_value(const struct putting *p, const struct batch *batch, size_t count)
 {
 	char where[WHERE];
 
 	for (size_t i = 0; i < count; i++)
 		if (blm_put(p->f, batch->keys[i].bytes, batch->keys[i].len, p->values[i]) < 0)
-			return broken("%s: %s", batch_where(where, batch, p->line, i), blm_error_message());
+			return broken("%s: %s", batch_where(where, batch, p->line, i),
+				      blm_error_message());
 	return fail(-ERANGE);
 }
 

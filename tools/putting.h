@@ -11,7 +11,10 @@ struct putting {
 	size_t room, line;	/* lines of this source before the batch */
 };
 
-/* Put each line's key with its value. Where one is wrong, those before it have been put. Return: an exit code, with a message. */
+/*
+ * Put each line's key with its value. Where one is wrong, those before it have been put. Return: an
+ * exit code, with a message.
+ */
 int put_batch(struct putting *p, struct batch *batch, uint64_t *ret_changed);
 void putting_end(struct putting *p);
 

@@ -34,7 +34,10 @@ static void line(const char *format, va_list ap)
 
 static bool told;	/* that a file was cut */
 
-/* Where a file was cut under its map most else comes of that, and numbers in it are none: nothing is said before tell_if_cut() says so. */
+/*
+ * Where a file was cut under its map most else comes of that, and numbers in it are none: nothing
+ * is said before tell_if_cut() says so.
+ */
 static void line_unless_cut(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 static void line_unless_cut(const char *format, va_list ap)
 {
@@ -44,7 +47,13 @@ static void line_unless_cut(const char *format, va_list ap)
 		line(format, ap);
 }
 
-#define LINE(format) do { va_list ap; va_start(ap, format); line_unless_cut(format, ap); va_end(ap); } while (0)
+#define LINE(format) \
+	do { \
+		va_list ap; \
+		va_start(ap, format); \
+		line_unless_cut(format, ap); \
+		va_end(ap); \
+	} while (0)
 
 void say(const char *format, ...)
 {
@@ -68,8 +77,10 @@ int tell_if_cut(int code)
 	if (!blm_truncated())
 		return code;
 	told = true;
-	return broken("%s: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was "
-		      "added may be lost; where the disk is full make room and do it again, else put a copy in its place or make it anew from its keys",
+	return broken("%s: was cut, could not be read, or found the disk full, while it was open: "
+		      "what was answered is worth nothing, and what was added may be lost; where "
+		      "the disk is full make room and do it again, else put a copy in its place or "
+		      "make it anew from its keys",
 		      blm_truncated());
 }
 

@@ -1,9 +1,11 @@
 /*
- * seen.c - which blocks were seen, in this run and those before: a filter of their digests, and the digests themselves where it says maybe
+ * seen.c - which blocks were seen, in this run and those before: a filter of their digests, and the
+ * digests themselves where it says maybe
  *
- * A digest that the filter does not know is in no slot of the file, which is not looked at. New ones wait in memory; then all of them go
- * into the filter and into the file, in its order. When the run ends the file notes a checksum of the filter. Where a filter has another,
- * as a damaged one, an older copy or that of a run that was killed, it is made anew from the file.
+ * A digest that the filter does not know is in no slot of the file, which is not looked at. New
+ * ones wait in memory; then all of them go into the filter and into the file, in its order. When
+ * the run ends the file notes a checksum of the filter. Where a filter has another, as a damaged
+ * one, an older copy or that of a run that was killed, it is made anew from the file.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -21,7 +23,9 @@ enum { FRESH = 1 << 18, CAPACITY_LEAST = 1000000 };
 
 /* ---- The filter ---- */
 
-/* Of its data, and of which filter it is: the same bits mean other keys in one with another seed. */
+/*
+ * Of its data, and of which filter it is: the same bits mean other keys in one with another seed.
+ */
 static int sum_of_filter(const struct seen *s, uint64_t *ret)
 {
 	enum { SOME = 64 << 10 };
@@ -70,13 +74,15 @@ static void close_filter(struct seen *s)
 }
 
 /*
- * With room for as many digests again as there are, those that wait included. The old one is deleted and not replaced: others may write in
- * the folder, and through a link of theirs, that came at any moment, another filter of this user would be replaced.
+ * With room for as many digests again as there are, those that wait included. The old one is
+ * deleted and not replaced: others may write in the folder, and through a link of theirs, that came
+ * at any moment, another filter of this user would be replaced.
  */
 static int make_filter(struct seen *s)
 {
 	uint64_t keys = 2 * (hashes_count(&s->hashes) + s->fresh_count);
-	const struct blm_params params = { .capacity = keys > CAPACITY_LEAST ? keys : CAPACITY_LEAST, .rate = 0.01 };
+	const struct blm_params params = { .capacity = keys > CAPACITY_LEAST ? keys
+					   : CAPACITY_LEAST, .rate = 0.01 };
 	struct blm_build *b;
 	int r, code;
 
@@ -100,12 +106,14 @@ static int make_filter(struct seen *s)
 }
 
 /*
- * Others may write in the folder: through a link of theirs another filter of this user would be opened for changes. So it is opened by a
- * descriptor that followed none. -1, after a message: it is there and is no file; -2: it is not there.
+ * Others may write in the folder: through a link of theirs another filter of this user would be
+ * opened for changes. So it is opened by a descriptor that followed none. -1, after a message: it
+ * is there and is no file; -2: it is not there.
  */
 static int open_file(const struct seen *s)
 {
-	int fd = openat(s->dir, "filter.blm", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	int fd = openat(s->dir, "filter.blm",
+			O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 && errno == ENOENT)
@@ -113,7 +121,8 @@ static int open_file(const struct seen *s)
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		return fd;
 	if (fd >= 0 || errno == ELOOP || errno == EISDIR || errno == ENXIO)
-		broken("%s: not a regular file; remove it, and the filter is made anew", s->filter_path);
+		broken("%s: not a regular file; remove it, and the filter is made anew",
+		       s->filter_path);
 	else
 		broken("%s: %s", s->filter_path, strerror(errno));
 	if (fd >= 0)
@@ -121,7 +130,10 @@ static int open_file(const struct seen *s)
 	return -1;
 }
 
-/* The descriptor stays as long as the filter is open: its path is the filter's, and a sync looks whether the filter is there still. */
+/*
+ * The descriptor stays as long as the filter is open: its path is the filter's, and a sync looks
+ * whether the filter is there still.
+ */
 static int open_by(struct seen *s, int fd)
 {
 	char path[40];
@@ -140,9 +152,11 @@ static int open_filter_of(struct seen *s)
 	if (fd == -1)
 		return FAILED;
 	r = fd < 0 ? -ENOENT : open_by(s, fd);
-	if (r < 0 && r != -ENOENT && r != -EBADMSG && r != -ENODATA && r != -EUCLEAN)	/* not damaged, or not all there */
+	/* not damaged, or not all there */
+	if (r < 0 && r != -ENOENT && r != -EBADMSG && r != -ENODATA && r != -EUCLEAN)
 		return broken("%s: %s", s->filter_path, blm_strerror(r));
-	if (r == 0 && blm_info(s->f, &info) == 0 && sum_of_filter(s, &sum) == DONE && hashes_filter_is(&s->hashes, sum)) {
+	if (r == 0 && blm_info(s->f, &info) == 0 && sum_of_filter(s, &sum) == DONE
+	    && hashes_filter_is(&s->hashes, sum)) {
 		s->capacity = info.capacity;
 		return DONE;
 	}
@@ -201,7 +215,8 @@ static int lock_dir(struct seen *s, const char *dir)
 	if (s->dir < 0)
 		return broken("%s: %s", dir, strerror(errno));
 	if (flock(s->dir, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? broken("%s: another dedup is at work with it", dir) : broken("%s: %s", dir, strerror(errno));
+		return errno == EWOULDBLOCK ? broken("%s: another dedup is at work with it", dir)
+			: broken("%s: %s", dir, strerror(errno));
 	return DONE;
 }
 
@@ -246,7 +261,8 @@ int seen_ask(struct seen *s, const struct digest *digests, size_t count, bool *r
 {
 	uint64_t bits[SEEN_MANY / 64];
 	int code = s->fresh_count + count > FRESH ? store_fresh(s) : DONE;
-	int64_t r = code == DONE ? blm_contains_fixed(s->f, digests, sizeof(*digests), count, bits) : 0;
+	int64_t r = code == DONE ? blm_contains_fixed(s->f, digests, sizeof(*digests), count, bits)
+		: 0;
 
 	if (r < 0)
 		code = fail(r);

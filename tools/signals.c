@@ -45,7 +45,8 @@ void catch_signals(void)
 		return;
 	blm_stop_waiting_if(asked_to_stop);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)	/* nohup stays nohup */
+		/* nohup stays nohup */
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 }
 

@@ -5,17 +5,22 @@
 #include <signal.h>
 #include <stdbool.h>
 
-void catch_signals(void);	/* from now on the first SIGINT, SIGTERM or SIGHUP only asks, the second kills */
-void let_signals_kill(void);	/* ... and now the first one kills again: for long work of which nothing has a name until it is done */
+/* from now on the first SIGINT, SIGTERM or SIGHUP only asks, the second kills */
+void catch_signals(void);
 /*
- * For the threads that are started next: a signal must come to the first one, where it ends a write() that waits. But those that a thread's
- * own fault raises are its own.
+ * ... and now the first one kills again: for long work of which nothing has a name until it is done
+ */
+void let_signals_kill(void);
+/*
+ * For the threads that are started next: a signal must come to the first one, where it ends a
+ * write() that waits. But those that a thread's own fault raises are its own.
  */
 void block_signals(sigset_t *ret_before);
 bool stopping(void);	/* did somebody ask, or is it enough? */
 void stop_for(int signal);	/* as if it had come */
 void stop_reading(void);	/* it is enough: no more input is wanted, but nobody dies of it */
-int stop_descriptor(void);	/* readable once stopping(); for poll(2), so that none is missed; -1: nobody listens */
+/* readable once stopping(); for poll(2), so that none is missed; -1: nobody listens */
+int stop_descriptor(void);
 void die_if_stopped(void);	/* of the very signal, as its sender expects */
 
 #endif

@@ -26,12 +26,13 @@ static bool is_stdin(const char *name)
 }
 
 /*
- * read(2), but a request to stop is never missed: all waiting is done here, for the first writer of a FIFO too, which is
- * why it is opened without.
+ * read(2), but a request to stop is never missed: all waiting is done here, for the first writer of
+ * a FIFO too, which is why it is opened without.
  */
 static ssize_t read_some(struct source *s, void *room, size_t bytes)
 {
-	struct pollfd fds[] = { { .fd = s->fd, .events = POLLIN }, { .fd = stop_descriptor(), .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = s->fd, .events = POLLIN },
+				{ .fd = stop_descriptor(), .events = POLLIN } };
 	ssize_t n = 0;
 
 	do {
@@ -64,7 +65,8 @@ static const struct packing *recognise(const struct bytes *in, bool *ret_sure)
 const char *packed_with(const uint8_t *begin, size_t bytes)
 {
 	bool sure;
-	const struct packing *packing = recognise(&(struct bytes){ (uint8_t *)begin, bytes }, &sure);
+	const struct packing *packing = recognise(&(struct bytes){ (uint8_t *)begin, bytes },
+						  &sure);
 
 	return packing && sure ? packing->name : NULL;
 }
@@ -98,24 +100,32 @@ static int begin(struct source *s)
 /* What a shell takes as it stands, and a message has room for. */
 static bool is_plain(const char *name)
 {
-	return *name && strlen(name) <= 80 && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")];
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789_@%+=:,./-";
+
+	return *name && strlen(name) <= 80 && !name[strspn(name, plain)];
 }
 
-/* A key in the place of a file is a mistake of many: what the path of none can be is most likely one. */
+/*
+ * A key in the place of a file is a mistake of many: what the path of none can be is most likely
+ * one.
+ */
 static int no_file(const char *name, const char *option)
 {
 	const char *why = errno == ENOENT ? "no such file" : strerror(errno);
 
 	if (!option || (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG))
 		return broken("%s: %s", name, strerror(errno));
-	return broken("%s: %s; to give it as a key: %s %s", name, why, option, is_plain(name) ? name : "KEY");
+	return broken("%s: %s; to give it as a key: %s %s", name, why, option,
+		      is_plain(name) ? name : "KEY");
 }
 
 int source_open(struct source *ret, const char *name, const char *option)
 {
 	struct source s = { .name = is_stdin(name) ? "standard input" : name };
 
-	s.fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	s.fd = is_stdin(name) ? STDIN_FILENO
+		: open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (s.fd < 0)
 		return no_file(name, option);
 	s.block = malloc(BLOCK);
@@ -189,7 +199,8 @@ uint64_t source_total(char **names, size_t count)
 	struct stat st;
 
 	for (size_t i = 0; i < count; i++) {
-		if ((is_stdin(names[i]) ? fstat(STDIN_FILENO, &st) : stat(names[i], &st)) < 0 || !S_ISREG(st.st_mode))
+		if ((is_stdin(names[i]) ? fstat(STDIN_FILENO, &st) : stat(names[i], &st)) < 0
+		    || !S_ISREG(st.st_mode))
 			return 0;
 		total += (uint64_t)st.st_size;
 	}

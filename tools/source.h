@@ -15,7 +15,8 @@ struct bytes {
 /* A way of packing, recognised by how it begins. One file each: gzip.c, zstd.c. */
 struct packing {
 	const char *name;
-	bool (*begins)(const uint8_t *bytes, size_t count);	/* could be: it says no as soon as it knows */
+	/* could be: it says no as soon as it knows */
+	bool (*begins)(const uint8_t *bytes, size_t count);
 	size_t magic;		/* how many bytes it takes to be sure */
 	const char *(*need)(void);	/* before it starts: NULL, or what is lacking */
 	void *(*start)(void);	/* NULL: out of memory */
@@ -38,7 +39,8 @@ struct source {
 
 /*
  * Return: an exit code, with a message where it is not DONE. "-" is stdin.
- * @option: what gives the program such a name as a key, for the message where there is no such file; NULL: nothing does
+ * @option: what gives the program such a name as a key, for the message where there is no such
+ * file; NULL: nothing does
  */
 int source_open(struct source *ret, const char *name, const char *option);
 void source_close(struct source *source);

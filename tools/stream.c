@@ -3,16 +3,19 @@
  *
  * A batch goes through four steps:
  *
- *	read	a block of input, on to the end of a line		one batch after the other, by whichever thread is free
- *	split	into lines, and find the key of each			many at once
- *	ahead	what the command may do in any order: questions		many at once
- *	in turn	all else: claims, output, counts, messages		by the first thread, in the order of the input
+ *	read	a block of input, on to the end of a line		one batch after the other,
+ *	by whichever thread is free split	into lines, and find the key of
+ *	each			many at once ahead	what the command may do in any order:
+ *	questions		many at once in turn	all else: claims, output, counts,
+ *	messages		by the first thread, in the order of the input
  *
- * At first one thread does all of them. Once the input has a large piece ready at once, the first three go to threads of
- * their own (-j), so a short input or one that comes line by line starts none. The batches lie in a ring: batch number n
- * in slot n % slots, which is free again when n's turn is over. Signals come to the first thread alone, which writes.
+ * At first one thread does all of them. Once the input has a large piece ready at once, the first
+ * three go to threads of their own (-j), so a short input or one that comes line by line starts
+ * none. The batches lie in a ring: batch number n in slot n % slots, which is free again when n's
+ * turn is over. Signals come to the first thread alone, which writes.
  *
- * Where a step fails, its message waits for the batch's turn; so there is one message, and the answers before it are out.
+ * Where a step fails, its message waits for the batch's turn; so there is one message, and the
+ * answers before it are out.
  */
 #include "stream.h"
 #include "numbers.h"
@@ -28,12 +31,17 @@
 enum {
 	JOBS_MOST = 64,
 	JOBS_SENSIBLE = 8,	/* reading, which one does at a time, keeps no more busy */
-	PLENTY = 32 << 10,	/* bytes that were there at once: half of a full pipe, as somebody leaves it who waits for us */
+	/*
+	 * bytes that were there at once: half of a full pipe, as somebody leaves it who waits for
+	 * us
+	 */
+	PLENTY = 32 << 10,
 };
 
 static uint64_t jobs;
 const struct opt jobs_option[] = {
-	{ 'j', "jobs", "N", "threads that read and work ahead (default: one for each processor, at most 8)", set_number, &jobs, 0, JOBS_MOST },
+	{ 'j', "jobs", "N", "threads that read and work ahead (default: one for each processor, at "
+	  "most 8)", set_number, &jobs, 0, JOBS_MOST },
 	{ 0 }
 };
 
@@ -96,7 +104,10 @@ static void give_step(struct stream *s, struct batch *b)
 		b->code = broken("out of memory");
 }
 
-/* The next batch. It is empty where a file is, or where reading fails, or where somebody asked to stop. */
+/*
+ * The next batch. It is empty where a file is, or where reading fails, or where somebody asked to
+ * stop.
+ */
 static void read_step(struct stream *s, struct batch *b)
 {
 	int r = -1;
@@ -104,7 +115,8 @@ static void read_step(struct stream *s, struct batch *b)
 	if (!s->open)
 		next_source(s, b);
 	if (b->code == DONE) {
-		r = batch_read(b, b->first ? NULL : &slot_of(s, s->next + s->count - 1)->batch, &s->source);
+		r = batch_read(b, b->first ? NULL : &slot_of(s, s->next + s->count - 1)->batch,
+			       &s->source);
 		b->source = s->source.name;
 		b->taken = s->taken + s->source.taken;
 	}
@@ -177,7 +189,8 @@ static int take_turn(struct stream *s, struct batch *b)
 	if (b->first)
 		s->line = 0;
 	if (b->count && b->code == DONE)
-		code = s->work->in_turn(b, s->work->context);	/* also where a line after these is wrong */
+		/* also where a line after these is wrong */
+		code = s->work->in_turn(b, s->work->context);
 	if (b->wrong)
 		batch_where(where, b, s->line, b->read);
 	s->keys += b->read;
@@ -198,7 +211,8 @@ static void start_threads(struct stream *s, size_t count)
 	sigset_t before;
 
 	block_signals(&before);
-	while (s->running < count && pthread_create(&s->threads[s->running], NULL, run_ahead, s) == 0)
+	while (s->running < count && pthread_create(&s->threads[s->running], NULL, run_ahead, s)
+	       == 0)
 		s->running++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -218,7 +232,8 @@ static int each_turn(struct stream *s, size_t threads)
 		if (code == DONE && !stopping())
 			code = take_turn(s, &slot->batch);
 		if (code != DONE)
-			stop_reading();		/* the batches that are read already come, and end unlooked at */
+			/* the batches that are read already come, and end unlooked at */
+			stop_reading();
 		last = slot->batch.last;
 		plenty = slot->batch.used >= PLENTY;
 		sem_post(&slot->free);
@@ -269,7 +284,8 @@ int each_batch(char **files, size_t count, const struct work *work)
 {
 	char standard_input[] = "-", *alone[] = { standard_input };
 	struct stream s = {
-		.work = work, .given = work->given ? work->given : &given_keys, .files = files, .left = count,
+		.work = work, .given = work->given ? work->given
+		: &given_keys, .files = files, .left = count,
 		.reading = PTHREAD_MUTEX_INITIALIZER,
 	};
 	size_t threads = jobs_wanted();
@@ -294,16 +310,21 @@ int each_batch(char **files, size_t count, const struct work *work)
 }
 
 /*
- * A window has keys that it has forgotten in its count: what it has now is estimated, which costs something. What it asks at once can be
- * more than its capacity, so it is beyond it only if its rate is.
+ * A window has keys that it has forgotten in its count: what it has now is estimated, which costs
+ * something. What it asks at once can be more than its capacity, so it is beyond it only if its
+ * rate is.
  */
-static bool is_beyond(const struct blm_filter *f, const struct blm_info *info, struct blm_estimate *estimate)
+static bool is_beyond(const struct blm_filter *f, const struct blm_info *info,
+		      struct blm_estimate *estimate)
 {
-	if (info->keys <= info->capacity || info->can & (BLM_GROWS | BLM_CAN_LIST))	/* which is of keys that differ */
+	/* which is of keys that differ */
+	if (info->keys <= info->capacity || info->can & (BLM_GROWS | BLM_CAN_LIST))
 		return false;
 	if (info->can & BLM_CAN_ROTATE)
-		return blm_estimate(f, false, estimate) == 0 && estimate->rate.value > 1.5 * info->rate;
-	if (info->can & BLM_FORGETS && info->rate_at_keys <= info->rate)	/* its rate stays, however many keys come */
+		return blm_estimate(f, false, estimate) == 0
+			&& estimate->rate.value > 1.5 * info->rate;
+	/* its rate stays, however many keys come */
+	if (info->can & BLM_FORGETS && info->rate_at_keys <= info->rate)
 		return false;
 	if (blm_estimate(f, false, estimate) < 0)
 		estimate->rate.value = info->rate_at_keys;
@@ -311,8 +332,9 @@ static bool is_beyond(const struct blm_filter *f, const struct blm_info *info, s
 }
 
 /*
- * The count is exact enough to warn by; the rate comes from the bits as they are. What the filter was made for is asked once,
- * and again where it seems to be reached: it costs as much as adding a thousand keys.
+ * The count is exact enough to warn by; the rate comes from the bits as they are. What the filter
+ * was made for is asked once, and again where it seems to be reached: it costs as much as adding a
+ * thousand keys.
  */
 void warn_beyond(const struct blm_filter *f, const char *name)
 {
@@ -322,12 +344,15 @@ void warn_beyond(const struct blm_filter *f, const char *name)
 	struct blm_info info;
 	uint64_t keys;
 
-	if (warned || quiet || (blm_count(f, &keys, NULL) == 0 && keys <= reached) || blm_info(f, &info) < 0)
+	if (warned || quiet || (blm_count(f, &keys, NULL) == 0 && keys <= reached)
+	    || blm_info(f, &info) < 0)
 		return;
 	warned = is_beyond(f, &info, &estimate);
 	reached = info.keys > info.capacity ? info.keys + info.capacity / 8 : info.capacity;
 	if (!warned)
 		return;
-	say("warning: %s %s %llu keys, made for %llu; it answers wrongly at a rate of %s now, and more with each key", name,
-	    info.can & BLM_CAN_ROTATE ? "got" : "holds", (unsigned long long)info.keys, (unsigned long long)info.capacity, show_rate(estimate.rate.value));
+	say("warning: %s %s %llu keys, made for %llu; it answers wrongly at a rate of %s now, and "
+	    "more with each key", name,
+	    info.can & BLM_CAN_ROTATE ? "got" : "holds", (unsigned long long)info.keys,
+	    (unsigned long long)info.capacity, show_rate(estimate.rate.value));
 }

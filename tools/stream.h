@@ -10,7 +10,9 @@ enum { ENOUGH = -1 };
 extern const struct opt jobs_option[], threads_option[];
 size_t jobs_wanted(void);
 
-/* What a command does with each batch. A code other than DONE ends the stream; ENOUGH ends it well. */
+/*
+ * What a command does with each batch. A code other than DONE ends the stream; ENOUGH ends it well.
+ */
 struct work {
 	/* By any thread, batches at once and in any order, before their turn. May be NULL. */
 	int (*ahead)(struct batch *batch, void *context);
@@ -25,7 +27,8 @@ struct work {
  *
  * Without either kind it reads stdin.
  *
- * Return: an exit code, with a message. When asked to stop it comes back after the batch in hand, and main() dies then.
+ * Return: an exit code, with a message. When asked to stop it comes back after the batch in hand,
+ * and main() dies then.
  */
 int each_batch(char **files, size_t count, const struct work *work);
 

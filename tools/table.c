@@ -1,4 +1,7 @@
-/* table.c - rows in memory: their bytes in pieces as they were read, the first row of each key in slots with linear probing */
+/*
+ * table.c - rows in memory: their bytes in pieces as they were read, the first row of each key in
+ * slots with linear probing
+ */
 #include "table.h"
 #include "keys.h"
 
@@ -12,8 +15,12 @@ static char *put(char *to, const struct blm_key *part)
 	return (char *)memcpy(to, part->bytes, part->len) + part->len;
 }
 
-/* The column and what stands beside it take as many bytes as the line; a key that was in quotes is kept behind them. */
-static char *keep_row(struct row *ret, char *to, const struct blm_key *line, const struct blm_key *key)
+/*
+ * The column and what stands beside it take as many bytes as the line; a key that was in quotes is
+ * kept behind them.
+ */
+static char *keep_row(struct row *ret, char *to, const struct blm_key *line,
+		      const struct blm_key *key)
 {
 	struct row_parts parts;
 	char *from = to;
@@ -59,7 +66,8 @@ int table_keep(struct table *t, const struct batch *batch)
 	piece = malloc(sizeof(*piece) + bytes);
 	if (!piece || !more_rows(t, batch->count)) {
 		free(piece);
-		return broken("%s: out of memory for its rows; the smaller table is to be the first", batch->source);
+		return broken("%s: out of memory for its rows; the smaller table is to be the "
+			      "first", batch->source);
 	}
 	piece->before = t->pieces;
 	t->pieces = piece;
@@ -75,7 +83,8 @@ static struct row **slot_of(const struct table *t, const struct blm_key *key, ui
 	size_t at = hash & t->last_slot;
 
 	for (const struct row *row; (row = t->slots[at]); at = (at + 1) & t->last_slot)
-		if (row->hash == hash && row->key.len == key->len && !memcmp(row->key.bytes, key->bytes, key->len))
+		if (row->hash == hash && row->key.len == key->len
+		    && !memcmp(row->key.bytes, key->bytes, key->len))
 			break;
 	return &t->slots[at];
 }
@@ -109,11 +118,13 @@ int table_index(struct table *t, const struct blm_filter *f)
 		slots *= 2;
 	t->slots = calloc(slots, sizeof(struct row *));
 	if (!t->slots)
-		return broken("out of memory for %zu rows; the smaller table is to be the first", t->count);
+		return broken("out of memory for %zu rows; the smaller table is to be the first",
+			      t->count);
 	t->last_slot = slots - 1;
 	if (hash_rows(t, f) != DONE)
 		return FAILED;
-	for (size_t i = t->count; i-- > 0; ) {	/* from the last, each before those of its key that are there */
+	/* from the last, each before those of its key that are there */
+	for (size_t i = t->count; i-- > 0; ) {
 		struct row *row = &t->rows[i], **slot = slot_of(t, &row->key, row->hash);
 
 		row->next = *slot;

@@ -4,7 +4,10 @@
 
 #include "lines.h"
 
-/* A row as it begins the rows that it is joined to: its key's column, then its others, each behind a delimiter. */
+/*
+ * A row as it begins the rows that it is joined to: its key's column, then its others, each behind
+ * a delimiter.
+ */
 struct row {
 	struct blm_key head;
 	struct blm_key key;
@@ -15,14 +18,16 @@ struct row {
 struct table {
 	struct row *rows;
 	size_t count, room;
-	struct row **slots;	/* the first row of each key, near the slot of its hash; NULL: free */
+	/* the first row of each key, near the slot of its hash; NULL: free */
+	struct row **slots;
 	size_t last_slot;	/* their number is a power of two */
 	struct piece *pieces;	/* the bytes of the rows */
 };
 
 /* These give an exit code, with a message. */
 int table_keep(struct table *table, const struct batch *batch);
-int table_index(struct table *table, const struct blm_filter *f);	/* once, when all rows are there; by hashes of this filter */
+/* once, when all rows are there; by hashes of this filter */
+int table_index(struct table *table, const struct blm_filter *f);
 
 /* By the hash that the same filter gave. Return: the first row with the key, or NULL. */
 const struct row *table_find(const struct table *table, const struct blm_key *key, uint64_t hash);

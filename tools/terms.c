@@ -1,8 +1,9 @@
 /*
  * terms.c - the library's words in the program's own terms
  *
- * The library tells its callers which of its functions or fields mends what is wrong. Who typed a command needs the name of a
- * command or an option instead. Each name that a message of the library has stands here; tests/terms.py looks.
+ * The library tells its callers which of its functions or fields mends what is wrong. Who typed a
+ * command needs the name of a command or an option instead. Each name that a message of the library
+ * has stands here; tests/terms.py looks.
  */
 #include "terms.h"
 #include "command.h"

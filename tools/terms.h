@@ -3,8 +3,8 @@
 #define BLOOMERY_TERMS_H
 
 /*
- * A message or a summary of the library, with the commands and options in the place of the calls and fields that it names.
- * It lasts until the thread's next call. NULL gives NULL.
+ * A message or a summary of the library, with the commands and options in the place of the calls
+ * and fields that it names. It lasts until the thread's next call. NULL gives NULL.
  */
 const char *own_terms(const char *text);
 

@@ -6,7 +6,8 @@
 #include <errno.h>
 
 /* An option as a person typed it, most likely. */
-#define SHOWN(opt) (opt)->letter ? "-" : "--", (opt)->letter ? (const char[]){ (opt)->letter, 0 } : (opt)->name
+#define SHOWN(opt) (opt)->letter ? "-" : "--", \
+		   (opt)->letter ? (const char[]){ (opt)->letter, 0 } : (opt)->name
 
 int set_flag(const struct opt *opt, const char *text)
 {
@@ -37,9 +38,11 @@ static int number(const struct opt *opt, const char *text, uint64_t *ret)
 	int r = parse_number(text, &value);
 
 	if (r == -EINVAL)
-		return misuse("%s%s %s: not a whole number; write it like 10000, 10k, 1.5m, 1e6 or 4Mi", SHOWN(opt), text);
+		return misuse("%s%s %s: not a whole number; write it like 10000, 10k, 1.5m, 1e6 or "
+			      "4Mi", SHOWN(opt), text);
 	if (r < 0 || value < opt->least || value > opt->most)
-		return misuse("%s%s %s: out of its range, %llu to %llu", SHOWN(opt), text, (unsigned long long)opt->least,
+		return misuse("%s%s %s: out of its range, %llu to %llu", SHOWN(opt), text,
+			      (unsigned long long)opt->least,
 			      (unsigned long long)opt->most);
 	*ret = value;
 	return DONE;
@@ -57,7 +60,8 @@ int set_word(const struct opt *opt, const char *text)
 	errno = 0;
 	*(uint64_t *)opt->target = strtoull(text, &end, 0);
 	if (!isdigit((unsigned char)*text) || *end || errno)
-		return misuse("%s%s %s: not a number from 0 to 2^64 - 1, decimal or 0x...", SHOWN(opt), text);
+		return misuse("%s%s %s: not a number from 0 to 2^64 - 1, decimal or 0x...",
+			      SHOWN(opt), text);
 	return DONE;
 }
 
@@ -67,7 +71,8 @@ int set_rate(const struct opt *opt, const char *text)
 	double rate = strtod(text, &end);
 
 	if (end == text || *end || !(rate > 0 && rate < 1) || isspace((unsigned char)*text))
-		return misuse("%s%s %s: not a rate: it lies between 0 and 1, like 0.01 or 1e-6", SHOWN(opt), text);
+		return misuse("%s%s %s: not a rate: it lies between 0 and 1, like 0.01 or 1e-6",
+			      SHOWN(opt), text);
 	*(double *)opt->target = rate;
 	return DONE;
 }
@@ -78,7 +83,8 @@ int set_mode(const struct opt *opt, const char *text)
 	unsigned long mode = strtoul(text, &end, 8);
 
 	if (!isdigit((unsigned char)*text) || *end || !mode || mode > 0777)
-		return misuse("%s%s %s: not permission bits: octal, 1 to 777, like 0644", SHOWN(opt), text);
+		return misuse("%s%s %s: not permission bits: octal, 1 to 777, like 0644",
+			      SHOWN(opt), text);
 	*(unsigned *)opt->target = (unsigned)mode;
 	return DONE;
 }
@@ -92,7 +98,8 @@ int set_range(const struct opt *opt, const char *text)
 
 	if (dots && (size_t)(dots - text) >= sizeof(first))
 		return misuse("%s%s %s: not a range; write it like 22..32", SHOWN(opt), text);
-	snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - text) : (int)sizeof(first) - 1, text);
+	snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - text) : (int)sizeof(first) - 1,
+		 text);
 	r = number(opt, first, &range->first);
 	if (r == DONE)
 		r = number(opt, dots ? dots + 2 : text, &range->last);
@@ -131,7 +138,8 @@ int set_block_hash(const struct opt *opt, const char *text)
 	uint8_t shown[32], key[16];
 
 	if (strlen(text) != 64 || !parse_hex(text, 64, shown))
-		return misuse("--%s %s: not the hash of a block: 64 hexadecimal digits", opt->name, text);
+		return misuse("--%s %s: not the hash of a block: 64 hexadecimal digits", opt->name,
+			      text);
 	for (int i = 0; i < 16; i++)
 		key[i] = shown[31 - i];
 	return set_key(opt->target, key);
@@ -142,28 +150,37 @@ int set_hash_key(const struct opt *opt, const char *text)
 	uint8_t key[16];
 
 	if (strlen(text) != 32 || !parse_hex(text, 32, key))
-		return misuse("--%s %s: not a key of 16 bytes: 32 hexadecimal digits", opt->name, text);
+		return misuse("--%s %s: not a key of 16 bytes: 32 hexadecimal digits", opt->name,
+			      text);
 	return set_key(opt->target, key);
 }
 
-/* A number of keys, or a time. An m is a million elsewhere in the program, and a minute to many: neither is guessed at. */
+/*
+ * A number of keys, or a time. An m is a million elsewhere in the program, and a minute to many:
+ * neither is guessed at.
+ */
 int set_every(const struct opt *opt, const char *text)
 {
-	static const struct { const char *sign; double seconds; } units[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 } };
+	static const struct { const char *sign; double seconds;
+			      } units[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 } };
 	struct every *every = opt->target;
 	char *end;
 	double count = strtod(text, &end);
 
 	if (isdigit((unsigned char)*text) && !strcmp(end, "m"))
-		return misuse("%s%s %s: %.*s million keys, or minutes? Write %.*sM or %.*smin", SHOWN(opt), text, (int)(end - text), text,
+		return misuse("%s%s %s: %.*s million keys, or minutes? Write %.*sM or %.*smin",
+			      SHOWN(opt), text, (int)(end - text), text,
 			      (int)(end - text), text, (int)(end - text), text);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (isdigit((unsigned char)*text) && !strcmp(end, units[i].sign) && count > 0 && count * units[i].seconds < 1e9) {
+		if (isdigit((unsigned char)*text) && !strcmp(end, units[i].sign) && count > 0
+		    && count * units[i].seconds < 1e9) {
 			every->seconds = count * units[i].seconds;
-			return every->seconds < 1e-3 ? misuse("%s%s %s: at least 0.001s", SHOWN(opt), text) : DONE;
+			return every->seconds < 1e-3
+				? misuse("%s%s %s: at least 0.001s", SHOWN(opt), text) : DONE;
 		}
 	if (parse_number(text, &every->keys) < 0 || !every->keys)
-		return misuse("%s%s %s: not a number of keys, like 100k or 5M, and not a time, like 5s, 10min or 1h", SHOWN(opt), text);
+		return misuse("%s%s %s: not a number of keys, like 100k or 5M, and not a time, "
+			      "like 5s, 10min or 1h", SHOWN(opt), text);
 	return DONE;
 }
 

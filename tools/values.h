@@ -27,13 +27,17 @@ struct seeds {
 int set_flag(const struct opt *opt, const char *text);		/* bool */
 int set_text(const struct opt *opt, const char *text);		/* const char * */
 int set_list(const struct opt *opt, const char *text);		/* struct list, one more */
-int set_number(const struct opt *opt, const char *text);	/* uint64_t, within least and most */
-int set_word(const struct opt *opt, const char *text);		/* uint64_t, any 64 bits; 0x... as well */
+/* uint64_t, within least and most */
+int set_number(const struct opt *opt, const char *text);
+/* uint64_t, any 64 bits; 0x... as well */
+int set_word(const struct opt *opt, const char *text);
 int set_rate(const struct opt *opt, const char *text);		/* double, between 0 and 1 */
 int set_mode(const struct opt *opt, const char *text);		/* unsigned, octal */
-int set_range(const struct opt *opt, const char *text);		/* struct range: "22..32", or one number */
+/* struct range: "22..32", or one number */
+int set_range(const struct opt *opt, const char *text);
 int set_seed(const struct opt *opt, const char *text);		/* struct seeds, one more */
-int set_block_hash(const struct opt *opt, const char *text);	/* struct seeds, the two of siphash64: of a block, by its hash */
+/* struct seeds, the two of siphash64: of a block, by its hash */
+int set_block_hash(const struct opt *opt, const char *text);
 int set_hash_key(const struct opt *opt, const char *text);	/* ... as the bytes of the key */
 int set_every(const struct opt *opt, const char *text);		/* struct every */
 int set_byte(const struct opt *opt, const char *text);		/* char; "\t" as well */

@@ -11,7 +11,8 @@ struct state {
 
 static bool begins(const uint8_t *bytes, size_t count)
 {
-	static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd }, skippable[] = { 0x50, 0x2a, 0x4d, 0x18 };
+	static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd },
+		skippable[] = { 0x50, 0x2a, 0x4d, 0x18 };
 	bool is_frame = true, is_skippable = true;
 
 	for (size_t i = 0; i < count && i < sizeof(frame); i++) {
@@ -67,5 +68,6 @@ static void *stop(void *state)
 }
 
 const struct packing packing_zstd = {
-	.name = "zstd", .begins = begins, .magic = 4, .need = need, .start = start, .unpack = unpack, .whole = whole, .stop = stop,
+	.name = "zstd", .begins = begins, .magic = 4, .need = need, .start = start,
+	.unpack = unpack, .whole = whole, .stop = stop,
 };

@@ -9,20 +9,24 @@ struct advancing {
 	unsigned to;
 };
 
-static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		       size_t bytes)
 {
 	const struct advancing *a = scan->context;
 	const struct blm_part *dst = &a->into->part[a->to];
 	int r;
 
 	memcpy(worker->room, scan->views[0]->part[scan->part].bytes + at, bytes);
-	r = blm_check_sigbus(scan->views[0], a->f->place.display);	/* before it is set, as nothing takes it out again */
+	/* before it is set, as nothing takes it out again */
+	r = blm_check_sigbus(scan->views[0], a->f->place.display);
 	if (r == 0)
 		dst->kind->unite(dst, dst->bytes + at, worker->room, bytes);
 	return r;
 }
 
-/* The farthest level first: a filter that is its own neighbour then goes one step, not all of them. */
+/*
+ * The farthest level first: a filter that is its own neighbour then goes one step, not all of them.
+ */
 static int advance(struct blm_view *into, const struct blm_view *from, const struct blm_filter *f)
 {
 	struct advancing a = { .f = f, .into = into };
@@ -30,12 +34,15 @@ static int advance(struct blm_view *into, const struct blm_view *from, const str
 
 	for (unsigned i = from->parts; r == 0 && i--; )
 		if (into->whole.kind->advance(&into->whole, i, &a.to))
-			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i, .most = BLM_PIECE,
-							 .piece = unite_piece, .context = &a }, NULL);
+			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i,
+							 .most = BLM_PIECE,
+							 .piece = unite_piece, .context = &a },
+							 NULL);
 	return r;
 }
 
-static int advance_all(struct blm_filter *into, struct blm_view *view, const struct blm_filter *const *from, size_t count)
+static int advance_all(struct blm_filter *into, struct blm_view *view,
+		       const struct blm_filter *const *from, size_t count)
 {
 	uint64_t counted = blm_counted_keys(view), keys = 0;
 	const struct blm_view **of;
@@ -46,7 +53,8 @@ static int advance_all(struct blm_filter *into, struct blm_view *view, const str
 	of = calloc(count + 1, sizeof(*of));
 	if (!of)
 		return blm_fail(-ENOMEM, "%s: out of memory", into->place.display);
-	r = blm_views_at_once(of, from, count);	/* once: what takes their places later may be of any kind */
+	/* once: what takes their places later may be of any kind */
+	r = blm_views_at_once(of, from, count);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = blm_check_template(view, into->place.display, of[i], from[i]->place.display);
 	if (r == 0)

@@ -26,13 +26,15 @@ struct combining {
 	size_t count;
 	const char *display;			/* of the result */
 	double max_rate, *ret_rate;
-	bool first_stays;			/* the result goes into the first, which is not sorted */
+	/* the result goes into the first, which is not sorted */
+	bool first_stays;
 	bool moved;				/* was one of them replaced before it was held? */
 };
 
 static bool can(const struct blm_view *view, enum blm_op op)
 {
-	return op == BLM_UNION ? view->whole.kind->unite != NULL : view->whole.kind->intersect != NULL;
+	return op == BLM_UNION ? view->whole.kind->unite != NULL
+		: view->whole.kind->intersect != NULL;
 }
 
 static int begin(struct combining *c)
@@ -50,7 +52,10 @@ static int begin(struct combining *c)
 	return 0;
 }
 
-/* Those that grew farthest first, all but the one that stays in its place: then those that have a part i are the first ones. */
+/*
+ * Those that grew farthest first, all but the one that stays in its place: then those that have a
+ * part i are the first ones.
+ */
 static void sort(const struct combining *c)
 {
 	size_t fixed = c->first_stays ? 1 : 0;
@@ -66,18 +71,21 @@ static void sort(const struct combining *c)
 }
 
 /*
- * Resolve the filters: all views are current at one moment of this call. fixed: the first `fixed` views are the caller's, which keeps
- * their filters from being replaced. A result of these views is the result of that moment.
+ * Resolve the filters: all views are current at one moment of this call. fixed: the first `fixed`
+ * views are the caller's, which keeps their filters from being replaced. A result of these views is
+ * the result of that moment.
  */
 static int look_up(struct combining *c, size_t fixed)
 {
 	int r = blm_views_at_once(c->view + fixed, c->from + fixed, c->count - fixed);
 
 	if (r == 0 && !can(c->view[0], c->op))
-		r = blm_cannot(c->view[0], c->from[0], c->op == BLM_UNION ? "make a union" : "make an intersection",
+		r = blm_cannot(c->view[0], c->from[0],
+			       c->op == BLM_UNION ? "make a union" : "make an intersection",
 			       c->op == BLM_UNION ? BLM_CAN_UNION : BLM_CAN_INTERSECT);
 	for (size_t i = 1; r == 0 && i < c->count; i++)
-		r = blm_check_template(c->view[0], c->from[0]->place.display, c->view[i], c->from[i]->place.display);
+		r = blm_check_template(c->view[0], c->from[0]->place.display, c->view[i],
+				       c->from[i]->place.display);
 	if (r == 0)
 		sort(c);
 	return r;
@@ -93,19 +101,25 @@ static size_t having(const struct combining *c, unsigned part)
 }
 
 /* The rate of the result; -ERANGE if it is above what the caller wants. */
-static int judge(const struct combining *c, const struct blm_view *parts_of, const struct blm_tally *tally)
+static int judge(const struct combining *c, const struct blm_view *parts_of,
+		 const struct blm_tally *tally)
 {
 	double rate = blm_rate_of_parts(parts_of, tally);
 
 	if (c->ret_rate)
 		*c->ret_rate = rate;
 	if (c->max_rate && rate > c->max_rate)
-		return blm_fail(-ERANGE, "%s: the result would have a false-positive rate of %.3g, above %.3g", c->display, rate, c->max_rate);
+		return blm_fail(-ERANGE, "%s: the result would have a false-positive rate of %.3g, "
+				"above %.3g", c->display, rate, c->max_rate);
 	return 0;
 }
 
-/* A union with what lost bits would deny its keys, and say of itself that it is whole. from: the first that is asked. */
-static int check_pieces(const struct combining *c, size_t from, unsigned i, uint64_t at, size_t bytes)
+/*
+ * A union with what lost bits would deny its keys, and say of itself that it is whole. from: the
+ * first that is asked.
+ */
+static int check_pieces(const struct combining *c, size_t from, unsigned i, uint64_t at,
+			size_t bytes)
 {
 	int r = 0;
 
@@ -152,29 +166,35 @@ static bool is_same_file(const struct blm_view *a, const struct blm_view *b)
 }
 
 /*
- * What is taken from them is of one moment; or is known not to be. Who changes one that minds cuts holds it alone, and two who take from
- * each other must not wait for each other: so all hold them in one order, which is that of their files. A file that is given twice, by
- * one handle or by two, is held once. into_first: the first is changed, the others are read.
+ * What is taken from them is of one moment; or is known not to be. Who changes one that minds cuts
+ * holds it alone, and two who take from each other must not wait for each other: so all hold them
+ * in one order, which is that of their files. A file that is given twice, by one handle or by two,
+ * is held once. into_first: the first is changed, the others are read.
  */
 static int hold_all(const struct combining *c, bool into_first)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < c->count; i++)
-		c->held[i] = (struct held){ .f = c->from[i], .view = (struct blm_view *)c->view[i], .into = into_first && i == 0 };
+		c->held[i] = (struct held){ .f = c->from[i], .view = (struct blm_view *)c->view[i],
+					    .into = into_first && i == 0 };
 	qsort(c->held, c->count, sizeof(*c->held), compare_files);
 	for (size_t i = 0; r == 0 && i < c->count; i++) {
 		struct held *h = &c->held[i];
 
 		if (i && is_same_file(h[-1].view, h->view))
 			continue;
-		r = h->into ? blm_lock_torn(h->f, h->view) : blm_quiesce_begin(&h->quiesced, h->f, h->view);
+		r = h->into ? blm_lock_torn(h->f, h->view)
+			: blm_quiesce_begin(&h->quiesced, h->f, h->view);
 		h->held = r == 0;
 	}
 	return r;
 }
 
-/* Is what was made of them whole? Not what a power cut left of one of them, nor what is of several moments, as where `into` is one of them. */
+/*
+ * Is what was made of them whole? Not what a power cut left of one of them, nor what is of several
+ * moments, as where `into` is one of them.
+ */
 static bool let_go(const struct combining *c)
 {
 	bool whole = true;
@@ -198,8 +218,9 @@ static void let_go_of_into(const struct combining *c)
 }
 
 /*
- * Hold them, and look once more: a filter that was replaced while this call waited for its lock has keys that the view lacks. -EAGAIN,
- * with nothing held: look_up() again. Else all views are current at one moment at which all are held. fixed: as in look_up().
+ * Hold them, and look once more: a filter that was replaced while this call waited for its lock has
+ * keys that the view lacks. -EAGAIN, with nothing held: look_up() again. Else all views are current
+ * at one moment at which all are held. fixed: as in look_up().
  */
 static int hold_still(const struct combining *c, bool into_first, size_t fixed)
 {
@@ -221,7 +242,8 @@ struct result {
 };
 
 /* Counted while it is in the cache. */
-static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+			 size_t bytes)
 {
 	const struct result *result = scan->context;
 	const struct combining *c = result->of;
@@ -233,13 +255,17 @@ static int combine_piece(const struct blm_scan *scan, struct blm_worker *worker,
 		size_t some = bytes - done < BLM_PIECE ? bytes - done : BLM_PIECE;
 
 		r = check_pieces(c, 0, scan->part, at + done, some);
-		blm_combine_bytes(c->op, c->view, having(c, scan->part), scan->part, at + done, some, worker->room + done);
+		blm_combine_bytes(c->op, c->view, having(c, scan->part), scan->part, at + done,
+				  some, worker->room + done);
 		part->kind->tally(part, worker->room + done, some, &worker->tally[0]);
 	}
 	return r < 0 ? r : blm_blocksum_put(result->new, scan->part, at, worker->room, bytes);
 }
 
-/* Into a new file, judged before another process sees it. An AND has data only where the first has. The caller did hold_still(). */
+/*
+ * Into a new file, judged before another process sees it. An AND has data only where the first has.
+ * The caller did hold_still().
+ */
 static int fill_with_held(struct blm_view *new, const struct combining *c)
 {
 	struct result result = { .of = c, .new = new };
@@ -251,8 +277,12 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = check_holes(c, 0, i);
 		if (r == 0)
-			r = blm_scan(&(struct blm_scan){ .views = c->view, .count = c->op == BLM_UNION ? having(c, i) : 1, .part = i, .tallies = 1,
-							 .most = BLM_WRITTEN_PIECE, .piece = combine_piece, .context = &result }, &tally[i]);
+			r = blm_scan(&(struct blm_scan){ .views = c->view,
+							 .count = c->op == BLM_UNION ? having(c, i)
+							 : 1, .part = i, .tallies = 1,
+							 .most = BLM_WRITTEN_PIECE,
+							 .piece = combine_piece,
+							 .context = &result }, &tally[i]);
 	}
 	if (!let_go(c))
 		blm_tear(new);
@@ -268,7 +298,10 @@ static int fill_with_held(struct blm_view *new, const struct combining *c)
 	return r;
 }
 
-/* -EAGAIN with c->moved: one was replaced, so the new file, which is made like the views, begins anew. */
+/*
+ * -EAGAIN with c->moved: one was replaced, so the new file, which is made like the views, begins
+ * anew.
+ */
 static int fill_with_result(struct blm_view *new, void *context)
 {
 	struct combining *c = context;
@@ -278,11 +311,14 @@ static int fill_with_result(struct blm_view *new, void *context)
 	return r < 0 ? r : fill_with_held(new, c);
 }
 
-BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name, enum blm_op op,
-			const struct blm_filter *const *from, size_t count, double max_rate, double *ret_rate)
+BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name,
+			enum blm_op op,
+			const struct blm_filter *const *from, size_t count, double max_rate,
+			double *ret_rate)
 {
 	BLM_INSIDE;
-	struct combining c = { .op = op, .given = from, .count = count, .display = name ? name : "(memory)",
+	struct combining c = { .op = op, .given = from, .count = count,
+			       .display = name ? name : "(memory)",
 			       .max_rate = max_rate, .ret_rate = ret_rate };
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r = spec ? begin(&c) : blm_fail(-ENOMEM, "%s: out of memory", c.display);
@@ -305,7 +341,10 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 	return r;
 }
 
-/* What the OR will be is judged first, where there is something to judge; bits that others set in the meantime are not in that. */
+/*
+ * What the OR will be is judged first, where there is something to judge; bits that others set in
+ * the meantime are not in that.
+ */
 static int judge_union(const struct combining *c, struct blm_tally *tally)
 {
 	const struct blm_view *first = c->view[0];
@@ -324,11 +363,13 @@ static int judge_union(const struct combining *c, struct blm_tally *tally)
 }
 
 /*
- * Into a filter that others may add to. What there is to set is put together first: setting takes an atomic OR for each word, and is
- * done once this way, not once for each filter. (In tests/bench: "loop: atomic OR of two into a third", beside the plain one.) And what was
- * read is looked at before it is set, as nothing takes it out again.
+ * Into a filter that others may add to. What there is to set is put together first: setting takes
+ * an atomic OR for each word, and is done once this way, not once for each filter. (In tests/bench:
+ * "loop: atomic OR of two into a third", beside the plain one.) And what was read is looked at
+ * before it is set, as nothing takes it out again.
  */
-static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		       size_t bytes)
 {
 	const struct combining *c = scan->context;
 	const struct blm_part *dst = &c->view[0]->part[scan->part];
@@ -339,7 +380,8 @@ static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, u
 	for (size_t done = 0; r == 0 && scan->count > 1 && done < bytes; done += STEP) {
 		size_t some = bytes - done < STEP ? bytes - done : STEP;
 
-		blm_combine_bytes(BLM_UNION, scan->views + 1, scan->count - 1, scan->part, at + done, some, worker->room);
+		blm_combine_bytes(BLM_UNION, scan->views + 1, scan->count - 1, scan->part,
+				  at + done, some, worker->room);
 		r = check_struck(c, 1);
 		if (r == 0)
 			dst->kind->unite(dst, dst->bytes + at + done, worker->room, some);
@@ -366,8 +408,10 @@ static int unite_all(struct blm_view *view, const struct combining *c)
 	if (begun)
 		was_torn = blm_tear(view);
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
-		r = blm_scan(&(struct blm_scan){ .views = c->view, .count = having(c, i), .part = i, .tallies = 1,
-						 .most = BLM_PIECE, .piece = unite_piece, .context = (void *)c }, &tally[i]);
+		r = blm_scan(&(struct blm_scan){ .views = c->view, .count = having(c, i), .part = i,
+						 .tallies = 1,
+						 .most = BLM_PIECE, .piece = unite_piece,
+						 .context = (void *)c }, &tally[i]);
 	whole = held && let_go(c) && r == 0;
 	if (whole && !was_torn)
 		blm_mend(view);
@@ -391,18 +435,20 @@ static int grow_like(struct blm_filter *into, const struct combining *c)
 	int r = 0;
 
 	while (r >= 0 && c->count > 1 && (view = current_view(into))->parts < c->view[1]->parts) {
-		r = blm_may_change(into);	/* it may have been dropped meanwhile: then there is nothing that grows */
+		/* it may have been dropped meanwhile: then there is nothing that grows */
+		r = blm_may_change(into);
 		if (r == 0)
 			r = blm_make_room(into, view, BLM_ROOM_IN_ANY_CASE);
 	}
 	return r;
 }
 
-enum { PATIENCE = 3 };		/* times that a union begins anew in another file before it holds off replacements */
+/* times that a union begins anew in another file before it holds off replacements */
+enum { PATIENCE = 3 };
 
 /*
- * Into what `into` is now. -EAGAIN: `into` was replaced, one of the others was, or one of them has a part more. insist: `into` is not
- * replaced meanwhile.
+ * Into what `into` is now. -EAGAIN: `into` was replaced, one of the others was, or one of them has
+ * a part more. insist: `into` is not replaced meanwhile.
  */
 static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 {
@@ -412,7 +458,8 @@ static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 
 	r = grow_like(into, c);
 	if (r >= 0)
-		r = insist ? blm_change_begin_held(into, &view) : blm_change_begin_as_kind(into, &view, &held);
+		r = insist ? blm_change_begin_held(into, &view)
+			: blm_change_begin_as_kind(into, &view, &held);
 	if (r < 0)
 		return r;
 	c->view[0] = view;
@@ -426,9 +473,10 @@ static int unite_now(struct blm_filter *into, struct combining *c, bool insist)
 }
 
 /*
- * The OR takes effect at one moment, at which all views are current and `into` is not replaced until the OR has ended. So the others are
- * resolved after the change to `into` has begun, and again each time that it begins anew in another file: else a file that took the place
- * of `into` could get what the others were before, and lack what they are.
+ * The OR takes effect at one moment, at which all views are current and `into` is not replaced
+ * until the OR has ended. So the others are resolved after the change to `into` has begun, and
+ * again each time that it begins anew in another file: else a file that took the place of `into`
+ * could get what the others were before, and lack what they are.
  */
 static int union_into(struct blm_filter *into, struct combining *c)
 {
@@ -440,16 +488,21 @@ static int union_into(struct blm_filter *into, struct combining *c)
 }
 
 /*
- * The AND takes effect at one moment M, after the state of `into` became REPLACING and before its data is read:
+ * The AND takes effect at one moment M, after the state of `into` became REPLACING and before its
+ * data is read:
  *
- *   1. A key whose add to `into` returned before M was in the old file before it became REPLACING. An add that had not returned sees that
- *      state and is repeated in the new file (replace.c), so its key is in `into` after the AND.
- *   2. All other views are current at M (look_up()). Their files hold each key whose add to them returned before M, and data that
- *      is read after M has those bits still: the kinds that have an AND only set bits.
- *   3. So a key that was added to all of them before M is kept, and so is a key that is added to `into` last, at whatever moment.
+ *   1. A key whose add to `into` returned before M was in the old file before it became REPLACING.
+ *      An add that had not returned sees that state and is repeated in the new file (replace.c), so
+ *      its key is in `into` after the AND.
+ *   2. All other views are current at M (look_up()). Their files hold each key whose add to them
+ *      returned before M, and data that is read after M has those bits still: the kinds that have
+ *      an AND only set bits.
+ *   3. So a key that was added to all of them before M is kept, and so is a key that is added to
+ *      `into` last, at whatever moment.
  *
- * A view that was taken before the lock was waited for breaks 2. No lock of the others is held, so A &= B and B &= A at once do not wait
- * for each other. What comes into the others after M, or in their place, comes after the AND.
+ * A view that was taken before the lock was waited for breaks 2. No lock of the others is held, so
+ * A &= B and B &= A at once do not wait for each other. What comes into the others after M, or in
+ * their place, comes after the AND.
  */
 static int fill_with_intersection(struct blm_view *new, const struct blm_view *old, void *context)
 {
@@ -467,12 +520,14 @@ static int fill_with_intersection(struct blm_view *new, const struct blm_view *o
 	return r < 0 ? r : fill_with_held(new, c);
 }
 
-BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const struct blm_filter *const *from, size_t count,
+BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
+			     const struct blm_filter *const *from, size_t count,
 			     double max_rate, double *ret_rate)
 {
 	BLM_INSIDE;
 	const struct blm_filter **all = calloc(count + 1, sizeof(*all));
-	struct combining c = { .op = op, .given = all, .count = count + 1, .display = into->place.display,
+	struct combining c = { .op = op, .given = all, .count = count + 1,
+			       .display = into->place.display,
 			       .max_rate = max_rate, .ret_rate = ret_rate, .first_stays = true };
 	struct blm_view *view;
 	int r;
@@ -489,9 +544,11 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op, const stru
 	if (r == 0)
 		r = begin(&c);
 	if (r == 0)
-		r = look_up(&c, 0);	/* what does not combine is refused before anything is waited for */
+		/* what does not combine is refused before anything is waited for */
+		r = look_up(&c, 0);
 	if (r == 0)
-		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret, NULL, &blm_allowlist_carry_all, fill_with_intersection, &c);
+		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret,
+			NULL, &blm_allowlist_carry_all, fill_with_intersection, &c);
 	free(c.held);
 	free(c.view);
 	free(c.from);

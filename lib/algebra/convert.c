@@ -13,7 +13,8 @@ static const char *what_becomes_what(char *to, size_t bytes)
 	to[0] = '\0';
 	for (size_t i = 0; blm_kind_at(i) && at < bytes; i++)
 		if (blm_kind_at(i)->becomes)
-			at += (size_t)snprintf(to + at, bytes - at, "%s%s becomes %s", at ? ", " : "", blm_kind_at(i)->name, blm_kind_at(i)->becomes);
+			at += (size_t)snprintf(to + at, bytes - at, "%s%s becomes %s", at ? ", "
+					       : "", blm_kind_at(i)->name, blm_kind_at(i)->becomes);
 	return to;
 }
 
@@ -23,19 +24,25 @@ static int can_become(const struct blm_filter *from, const struct blm_view *view
 	char names[256], possible[512];
 
 	if (kind && !blm_kind_by_name(kind))
-		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", kind, blm_kinds_that_can(0, names, sizeof(names)));
+		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", kind,
+				blm_kinds_that_can(0, names, sizeof(names)));
 	if (!becomes || (kind && strcmp(becomes, kind)))
-		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their keys: %s; with the keys blm_rebuild() and blm_build_begin() make any",
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot become %s ones without their "
+				"keys: %s; with the keys blm_rebuild() and blm_build_begin() make "
+				"any",
 				from->place.display, view->whole.kind->name, kind ? kind : "other",
 				what_becomes_what(possible, sizeof(possible)));
 	return 0;
 }
 
 /* The kind's own sizes for the same m and k, of which all but the cells' width is as it was. */
-static int shape_of(struct blm_shape *ret, const struct blm_kind *kind, const struct blm_shape *from)
+static int shape_of(struct blm_shape *ret, const struct blm_kind *kind,
+		    const struct blm_shape *from)
 {
 	*ret = (struct blm_shape){ 0 };
-	return kind->plan(ret, &(struct blm_params){ .cells = from->cells, .probes = from->probes, .capacity = from->capacity, .rate = from->rate });
+	return kind->plan(ret, &(struct blm_params){ .cells = from->cells, .probes = from->probes,
+						     .capacity = from->capacity,
+						     .rate = from->rate });
 }
 
 struct converting {
@@ -66,13 +73,15 @@ static int fill(struct blm_view *new, void *context)
 	return r < 0 ? r : blm_check_sigbus(from, c->f->place.display);
 }
 
-BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, const char *kind,
+BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name,
+			const struct blm_filter *from, const char *kind,
 			unsigned mode)
 {
 	BLM_INSIDE;
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct blm_view *view = current_view(from);
-	int r = spec ? can_become(from, view, kind) : blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
+	int r = spec ? can_become(from, view, kind)
+		: blm_fail(-ENOMEM, "%s: out of memory", from->place.display);
 
 	if (r == 0) {
 		blm_spec_like(spec, view);

@@ -2,14 +2,16 @@
 #include "handle/torn.h"
 #include "stats/tally.h"
 
-static int check_range(const struct blm_filter *f, const struct blm_view *view, uint64_t at, size_t bytes)
+static int check_range(const struct blm_filter *f, const struct blm_view *view, uint64_t at,
+		       size_t bytes)
 {
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < view->parts; i++)
 		all += view->part[i].shape.bytes;
 	if (at > all || bytes > all - at)
-		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu", f->place.display, (unsigned long long)at, bytes,
+		return blm_fail(-EINVAL, "%s: bytes %llu + %zu of its data; there are %llu",
+				f->place.display, (unsigned long long)at, bytes,
 				(unsigned long long)all);
 	return 0;
 }
@@ -63,7 +65,8 @@ static bool in_padding(const struct blm_part *part, uint64_t at, const uint8_t *
 	return false;
 }
 
-static int check_data(const struct blm_filter *f, const struct blm_view *view, uint64_t at, const void *data, size_t bytes)
+static int check_data(const struct blm_filter *f, const struct blm_view *view, uint64_t at,
+		      const void *data, size_t bytes)
 {
 	const struct blm_part *part = &view->part[0];
 	int r = check_range(f, view, at, bytes);
@@ -73,9 +76,11 @@ static int check_data(const struct blm_filter *f, const struct blm_view *view, u
 	if (view->parts > 1 || !part->kind->unite)
 		return blm_cannot(view, f, "take raw data", BLM_CAN_UNION);
 	if (in_padding(part, at, data, bytes))
-		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells", f->place.display, (unsigned long long)part->shape.cells);
+		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells",
+				f->place.display, (unsigned long long)part->shape.cells);
 	if (!part->kind->only_sets && (at % 8 || bytes % 8))
-		return blm_fail(-EINVAL, "%s: the cells of a %s filter lie in words of 8 bytes; %zu bytes at %llu are not whole ones", f->place.display,
+		return blm_fail(-EINVAL, "%s: the cells of a %s filter lie in words of 8 bytes; "
+				"%zu bytes at %llu are not whole ones", f->place.display,
 				part->kind->name, bytes, (unsigned long long)at);
 	return 0;
 }
@@ -94,7 +99,8 @@ static void unite_lines(struct blm_part *part, uint64_t at, const uint8_t *data,
 	}
 }
 
-static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const void *data, size_t bytes)
+static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const void *data,
+		 size_t bytes)
 {
 	int r = blm_lock_torn(f, view);
 	bool was_torn;
@@ -110,7 +116,9 @@ static int unite(struct blm_filter *f, struct blm_view *view, uint64_t at, const
 	return 0;
 }
 
-/* With the last of the data comes a count: what the bits say, where that is more than was counted. */
+/*
+ * With the last of the data comes a count: what the bits say, where that is more than was counted.
+ */
 static int count_at_end(struct blm_view *view, uint64_t at, size_t bytes)
 {
 	uint64_t counted = blm_counted_keys(view), keys = 0;

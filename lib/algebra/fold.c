@@ -1,8 +1,9 @@
 /*
  * fold.c - a smaller filter from a larger one, without its keys
  *
- * Where a key has one block, which is floor(hash * blocks / 2^bits), a filter of blocks / N blocks has it in floor(block / N): so
- * the OR of each N neighbours is, bit for bit, what the smaller filter would be that was given the same keys.
+ * Where a key has one block, which is floor(hash * blocks / 2^bits), a filter of blocks / N blocks
+ * has it in floor(block / N): so the OR of each N neighbours is, bit for bit, what the smaller
+ * filter would be that was given the same keys.
  */
 #include "durable/blocksum.h"
 #include "make/new_filter.h"
@@ -14,10 +15,15 @@ struct folding {
 	uint64_t by;
 };
 
-/* Blocks are whole words. `to` is zeros; the blocks from the first on, as many of them as there are. */
-static void fold_blocks(const struct folding *f, size_t block_words, uint64_t first, uint64_t blocks, uint64_t *to)
+/*
+ * Blocks are whole words. `to` is zeros; the blocks from the first on, as many of them as there
+ * are.
+ */
+static void fold_blocks(const struct folding *f, size_t block_words, uint64_t first,
+			uint64_t blocks, uint64_t *to)
 {
-	const uint64_t *from = (const uint64_t *)f->from->part[0].bytes + first * f->by * block_words;
+	const uint64_t *from = (const uint64_t *)f->from->part[0].bytes + first * f->by
+		* block_words;
 
 	for (uint64_t b = 0; b < blocks; b++, to += block_words)
 		for (uint64_t i = 0; i < f->by; i++, from += block_words)
@@ -58,7 +64,8 @@ static int fill_with_fold(struct blm_view *new, void *context)
 }
 
 /* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */
-static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint64_t by, const char *display)
+static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint64_t by,
+			const char *display)
 {
 	const struct blm_kind *kind = view->whole.kind;
 	const struct blm_shape *old = &view->whole.shape;
@@ -67,12 +74,14 @@ static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint6
 	int r;
 
 	if (!by || blocks % by)
-		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide", display, (unsigned long long)blocks,
+		return blm_fail(-EINVAL, "%s: has %llu blocks, which %llu does not divide", display,
+				(unsigned long long)blocks,
 				(unsigned long long)by);
 	params.cells = old->cells / by;
 	params.capacity = old->capacity > by ? old->capacity / by : 1;
 	blm_spec_like(ret, view);
-	r = kind->plan(&ret->shape[0], &params);	/* with the arguments that are there already */
+	/* with the arguments that are there already */
+	r = kind->plan(&ret->shape[0], &params);
 	ret->whole = ret->shape[0];
 	ret->capacity = ret->whole.capacity;
 	ret->origin = ret->origin_bytes = 0;	/* no file of that program has these bits */
@@ -80,7 +89,8 @@ static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint6
 	return r;
 }
 
-BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, uint64_t by, unsigned mode)
+BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     const struct blm_filter *from, uint64_t by, unsigned mode)
 {
 	BLM_INSIDE;
 	struct folding folding = { .f = from, .from = current_view(from), .by = by };

@@ -8,13 +8,16 @@
 
 /* ---- Where everything lies ---- */
 
-bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_bytes, uint64_t text_bytes)
+bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_bytes,
+		      uint64_t text_bytes)
 {
 	const uint64_t most = UINT64_C(1) << 40;
 	struct blm_bank_layout at = { .slice_bytes = round_up(rows, 512) / 8 };
-	unsigned __int128 bytes = (unsigned __int128)rows * row_bytes + (unsigned __int128)row_bytes * 8 * at.slice_bytes;
+	unsigned __int128 bytes = (unsigned __int128)rows * row_bytes + (unsigned __int128)row_bytes
+		* 8 * at.slice_bytes;
 
-	if (!rows || rows > most || !row_bytes || row_bytes > most || row_bytes % 64 || text_bytes > UINT64_C(1) << 60 || bytes >> 60)
+	if (!rows || rows > most || !row_bytes || row_bytes > most || row_bytes % 64
+	    || text_bytes > UINT64_C(1) << 60 || bytes >> 60)
 		return false;
 	at.ones = BLM_BANK_HEADER_BYTES;
 	at.order = round_up(at.ones + 8 * rows, 64);
@@ -50,20 +53,24 @@ static const char *kinds_of_bits(char *buffer, size_t bytes)
 
 	for (size_t i = 0; blm_kind_at(i) && len < bytes; i++)
 		if (is_bits(blm_kind_at(i)))
-			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "", blm_kind_at(i)->name);
+			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "",
+						blm_kind_at(i)->name);
 	return buffer;
 }
 
-int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *display)
+int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t,
+		   const char *display)
 {
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
 	char names[256];
 
 	if (!is_bits(kind))
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for kinds whose keys are bits of one array: %s", display,
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for "
+				"kinds whose keys are bits of one array: %s", display,
 				kind->name, kinds_of_bits(names, sizeof(names)));
 	if (family && family->keyed)
-		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds none", display, family->name);
+		return blm_fail(-EOPNOTSUPP, "%s: its hash %s has a secret key, and a bank holds "
+				"none", display, family->name);
 	return 0;
 }
 
@@ -79,9 +86,12 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	like->constant = *c;
 	like->parts = 1;
 	*part = (struct blm_part){
-		.kind = blm_kind_known(le32toh(t->kind), b->display, &r), .simd = blm_simd_best(), .alone = true,
-		.shape = { .cells = le64toh(t->cells), .bytes = b->row_bytes, .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
-			   .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) },
+		.kind = blm_kind_known(le32toh(t->kind), b->display, &r), .simd = blm_simd_best(),
+		.alone = true,
+		.shape = { .cells = le64toh(t->cells), .bytes = b->row_bytes,
+			   .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
+			   .capacity = le64toh(c->capacity),
+			   .rate = blm_double_of(le64toh(c->rate)) },
 	};
 	for (int i = 0; i < BLM_KIND_ARGS; i++)
 		part->shape.args[i] = le64toh(t->args[i]);
@@ -89,15 +99,19 @@ static int make_like(struct blm_bank *b, const struct blm_constant *c)
 	r = r < 0 ? r : blm_bank_takes(part->kind, t, b->display);
 	if (r < 0)
 		return r;
-	if (!blm_order_flip(le32toh(t->bit_order), part->shape.cells, &part->flip) || !part->kind->valid(&part->shape))
-		return blm_fail(-EBADMSG, "%s: no %s filter has m=%llu, k=%u, %u-bit cells in %llu bytes", b->display, part->kind->name,
-				(unsigned long long)part->shape.cells, part->shape.probes, part->shape.cell_bits, (unsigned long long)b->row_bytes);
+	if (!blm_order_flip(le32toh(t->bit_order), part->shape.cells, &part->flip)
+	    || !part->kind->valid(&part->shape))
+		return blm_fail(-EBADMSG, "%s: no %s filter has m=%llu, k=%u, %u-bit cells in %llu "
+				"bytes", b->display, part->kind->name,
+				(unsigned long long)part->shape.cells, part->shape.probes,
+				part->shape.cell_bits, (unsigned long long)b->row_bytes);
 	like->whole = *part;
 	r = blm_view_check_template(like, b->display);
 	if (r < 0)
 		return r;
 	/* zeros that take no memory before they are touched, whatever a file says of its size */
-	bytes = mmap(NULL, b->row_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	bytes = mmap(NULL, b->row_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (bytes == MAP_FAILED)
 		return blm_fail(-ENOMEM, "%s: out of memory", b->display);
 	part->bytes = bytes;
@@ -111,8 +125,10 @@ static int check(struct blm_bank *b)
 	int r;
 
 	if (b->image.bytes < sizeof(h))
-		return blm_fail(b->image.bytes < 8 || memcmp(b->image.map, BLM_BANK_MAGIC, 8) ? -EBADMSG : -ENODATA,
-				"%s: %llu bytes are no bank", b->display, (unsigned long long)b->image.bytes);
+		return blm_fail(b->image.bytes < 8
+				|| memcmp(b->image.map, BLM_BANK_MAGIC, 8) ? -EBADMSG : -ENODATA,
+				"%s: %llu bytes are no bank", b->display,
+				(unsigned long long)b->image.bytes);
 	memcpy(&h, b->image.map, sizeof(h));
 	r = blm_constant_check(&h.constant, BLM_BANK_MAGIC, BLM_BANK_HEADER_BYTES, b->display);
 	if (r < 0)
@@ -120,10 +136,12 @@ static int check(struct blm_bank *b)
 	b->rows = le64toh(h.sizes.rows);
 	b->row_bytes = le64toh(h.sizes.row_bytes);
 	b->text_bytes = le64toh(h.sizes.text_bytes);
-	if (h.sizes.check != blm_bank_check_sizes(&h) || !blm_bank_lay_out(&b->at, b->rows, b->row_bytes, b->text_bytes))
+	if (h.sizes.check != blm_bank_check_sizes(&h)
+	    || !blm_bank_lay_out(&b->at, b->rows, b->row_bytes, b->text_bytes))
 		return blm_fail(-EBADMSG, "%s: the sizes in the header are damaged", b->display);
 	if (b->image.bytes < b->at.end)
-		return blm_fail(-ENODATA, "%s: has %llu bytes, and its header says %llu", b->display, (unsigned long long)b->image.bytes,
+		return blm_fail(-ENODATA, "%s: has %llu bytes, and its header says %llu",
+				b->display, (unsigned long long)b->image.bytes,
 				(unsigned long long)b->at.end);
 	return make_like(b, &h.constant);
 }
@@ -138,7 +156,8 @@ BLM_API int blm_bank_open(struct blm_bank **ret, const char *path)
 	if (r == 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r == 0 && fd < 0)
-		r = blm_fail(-errno, "%s: %s", path, errno == ENOENT ? "no such bank; blm_bank_begin() makes one of filters" : strerror(errno));
+		r = blm_fail(-errno, "%s: %s", path, errno == ENOENT ? "no such bank; "
+			     "blm_bank_begin() makes one of filters" : strerror(errno));
 	if (r == 0)
 		r = blm_image_map_foreign(&b->image, fd, path);
 	if (b)
@@ -174,8 +193,10 @@ BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret)
 	const struct blm_view *like = b->like;
 
 	*ret = (struct blm_bank_info){
-		.rows = b->rows, .row_bytes = b->row_bytes, .file_bytes = b->at.end, .cells = like->whole.shape.cells,
-		.probes = like->whole.shape.probes, .kind = like->whole.kind->name, .family = like->hasher.family->name,
+		.rows = b->rows, .row_bytes = b->row_bytes, .file_bytes = b->at.end,
+		.cells = like->whole.shape.cells,
+		.probes = like->whole.shape.probes, .kind = like->whole.kind->name,
+		.family = like->hasher.family->name,
 	};
 	memcpy(ret->template_id, like->constant.template_id, 16);
 	memcpy(ret->uuid, like->constant.uuid, 16);
@@ -183,11 +204,13 @@ BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret)
 
 static int check_row(const struct blm_bank *b, uint64_t row)
 {
-	return row < b->rows ? 0 : blm_fail(-EINVAL, "%s: row %llu; there are %llu", b->display, (unsigned long long)row, (unsigned long long)b->rows);
+	return row < b->rows ? 0 : blm_fail(-EINVAL, "%s: row %llu; there are %llu", b->display,
+					    (unsigned long long)row, (unsigned long long)b->rows);
 }
 
 /* The numbers are the file's, so they are looked at each time. */
-BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **ret, size_t *ret_id_bytes, size_t *ret_bytes)
+BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **ret,
+			  size_t *ret_id_bytes, size_t *ret_bytes)
 {
 	int r = check_row(b, row);
 	uint64_t from, to;
@@ -198,7 +221,8 @@ BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **r
 	from = le64toh(bank_words(b, b->at.ids)[row]);
 	to = le64toh(bank_words(b, b->at.ids)[row + 1]);
 	if (from > to || to > b->text_bytes)
-		return blm_fail(-EBADMSG, "%s: the id of row %llu is damaged", b->display, (unsigned long long)row);
+		return blm_fail(-EBADMSG, "%s: the id of row %llu is damaged", b->display,
+				(unsigned long long)row);
 	text = (const char *)b->image.map + b->at.text + from;
 	tab = memchr(text, '\t', to - from);
 	*ret = text;
@@ -222,7 +246,8 @@ BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *re
 		if (bytes != strlen(id) || memcmp(text, id, bytes))
 			continue;
 		if (found++)
-			return blm_fail(-ENOTUNIQ, "%s: several have the id \"%s\"", b->display, id);
+			return blm_fail(-ENOTUNIQ, "%s: several have the id \"%s\"", b->display,
+					id);
 		*ret = row;
 	}
 	return found ? 0 : blm_fail(-ENOENT, "%s: none has the id \"%s\"", b->display, id);
@@ -242,8 +267,10 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
 
-	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16) || view->whole.shape.bytes != b->row_bytes)
-		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s", f->place.display, b->display);
+	if (memcmp(view->constant.template_id, b->like->constant.template_id, 16)
+	    || view->whole.shape.bytes != b->row_bytes)
+		return blm_fail(-EMEDIUMTYPE, "%s: not of the template of what is in %s",
+				f->place.display, b->display);
 	bank_copy(ret, &view->whole);
 	return blm_check_sigbus(view, f->place.display);
 }
@@ -251,8 +278,8 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 /* ---- Which of them may hold a key? ---- */
 
 /*
- * The bits of a key: those that an empty filter has when it was added. They lie in the lines of 64 bytes that a question looks at. Return: how
- * many; -1: a key that this kind takes nowhere.
+ * The bits of a key: those that an empty filter has when it was added. They lie in the lines of 64
+ * bytes that a question looks at. Return: how many; -1: a key that this kind takes nowhere.
  */
 static int bits_of_key(struct blm_bank *b, const struct blm_key *key, uint64_t ret[BLM_PROBES_MAX])
 {
@@ -268,7 +295,8 @@ static int bits_of_key(struct blm_bank *b, const struct blm_key *key, uint64_t r
 	if (part->kind->add(part, &hashed) < 0)
 		count = -1;
 	/* which places those are follows from the hash alone */
-	for (unsigned i = 0; count >= 0 && (place = part->kind->probe(part, &hashed, i, &mask)); i++) {
+	for (unsigned i = 0; count >= 0 && (place = part->kind->probe(part, &hashed, i, &mask));
+	     i++) {
 		uint64_t line = (uint64_t)((const uint8_t *)place - part->bytes) / 64 * 8;
 
 		for (uint64_t w = line; w < line + 8; w++) {
@@ -284,7 +312,8 @@ static int bits_of_key(struct blm_bank *b, const struct blm_key *key, uint64_t r
 }
 
 /* 512 rows at a time, of each slice one line, until none of them is left. */
-int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *ret_bits, uint64_t *ret_lines)
+int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *ret_bits,
+		     uint64_t *ret_lines)
 {
 	uint64_t bits[BLM_PROBES_MAX], lines = 0, words = (b->rows + 63) / 64;
 	const uint8_t *slices = b->image.map + b->at.slices;
@@ -296,7 +325,8 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 
 		memset(left, count > 0 ? 0xff : 0, sizeof(left));
 		for (int i = 0; i < count && any; i++, lines++) {
-			const uint64_t *line = (const uint64_t *)(slices + bits[i] * b->at.slice_bytes) + at;
+			const uint64_t *line = (const uint64_t *)(slices + bits[i]
+				* b->at.slice_bytes) + at;
 
 			any = 0;
 			for (int w = 0; w < 8; w++)
@@ -313,7 +343,8 @@ int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *re
 	}
 	if (ret_lines)
 		*ret_lines = lines;
-	return blm_sigbus_hit(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
+	return blm_sigbus_hit(b->image.map)
+		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : found;
 }
 
 BLM_API int64_t blm_bank_which(struct blm_bank *b, const void *key, size_t len, uint64_t *ret_bits)

@@ -1,22 +1,26 @@
 /*
  * bank.h - a bank from the inside: one file of many filters or fingerprints of one template
  *
- * A bank holds each filter's data twice: as a row, to be compared with, and as one bit of every slice, to be asked. Row i of all has the
- * i-th place in everything below; rows are in the order of their numbers of ones, then of the order they came in, so that of those with
- * about as many ones as a question has there is one run (bank/similar.c). Slice j holds bit j of every row: a key whose bits are j1 ... jk
- * may be in the rows whose bits are set in all of those k slices (bank.c). It is made whole and named in one step (bank/bank_build.c), is
- * never changed afterwards, and is mapped by any number of processes.
+ * A bank holds each filter's data twice: as a row, to be compared with, and as one bit of every
+ * slice, to be asked. Row i of all has the i-th place in everything below; rows are in the order of
+ * their numbers of ones, then of the order they came in, so that of those with about as many ones
+ * as a question has there is one run (bank/similar.c). Slice j holds bit j of every row: a key
+ * whose bits are j1 ... jk may be in the rows whose bits are set in all of those k slices (bank.c).
+ * It is made whole and named in one step (bank/bank_build.c), is never changed afterwards, and is
+ * mapped by any number of processes.
  *
- *	page 0	struct blm_constant	as a filter's, but for the magic: the template, and whence it came
- *	page 1	struct blm_bank_sizes	of which all offsets follow
+ *	page 0	struct blm_constant	as a filter's, but for the magic: the template, and whence
+ *	it came page 1	struct blm_bank_sizes	of which all offsets follow
  *	ones	a word for each row	how many bits it has
  *	order	a word for each row	which it was of those that were put in, from 0
  *	ids	a word for each row, and one	where its text begins; the last: where all ends
  *	text	of each row its id, and after a tab what else its line had in a file of fingerprints
  *	rows, slices			each at a multiple of a page
- *	checks	a word for each 64 KiB from the ones to the slices' end (the last may be shorter): XXH3-64
+ *	checks	a word for each 64 KiB from the ones to the slices' end (the last may be shorter):
+ *	XXH3-64
  *
- * All but rows, slices and checks lie at multiples of 64. Numbers are little-endian. format-spec.md, "Banks".
+ * All but rows, slices and checks lie at multiples of 64. Numbers are little-endian.
+ * format-spec.md, "Banks".
  */
 #ifndef BLM_BANK_H
 #define BLM_BANK_H
@@ -30,7 +34,8 @@ struct blm_bank_sizes {
 	uint64_t row_bytes;		/* a multiple of 64 */
 	uint64_t text_bytes;
 	uint8_t reserved[BLM_PAGE - 32];
-	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+	/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+	uint64_t check;
 };
 static_assert(sizeof(struct blm_bank_sizes) == BLM_PAGE, "format-spec.md, Banks");
 
@@ -46,16 +51,19 @@ struct blm_bank_layout {
 };
 
 /* False: no file is as large as that. */
-bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_bytes, uint64_t text_bytes);
+bool blm_bank_lay_out(struct blm_bank_layout *ret, uint64_t rows, uint64_t row_bytes,
+		      uint64_t text_bytes);
 uint64_t blm_bank_check_sizes(const struct blm_bank_header *header);
 
 /* Can filters of this template be in a bank? 0, or it fails with words. */
-int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t, const char *display);
+int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields *t,
+		   const char *display);
 
 struct blm_bank {
 	struct blm_image image;		/* header NULL: it is not a filter's */
 	char *display;
-	struct blm_view *like;		/* an empty filter of the template: what a key's bits are is found by adding it to that */
+	/* an empty filter of the template: what a key's bits are is found by adding it to that */
+	struct blm_view *like;
 	pthread_mutex_t adding;		/* to `like`, which is then made empty again */
 	uint64_t rows, row_bytes, text_bytes;
 	struct blm_bank_layout at;
@@ -85,15 +93,21 @@ static inline uint64_t bank_order(const struct blm_bank *b, uint64_t row)
 static inline void bank_copy(uint8_t *to, const struct blm_part *part)
 {
 	for (uint64_t i = 0; i < part->shape.bytes; i += 8) {
-		uint64_t word = __atomic_load_n((const uint64_t *)(part->bytes + i), __ATOMIC_RELAXED);
+		uint64_t word = __atomic_load_n((const uint64_t *)(part->bytes + i),
+						__ATOMIC_RELAXED);
 
 		memcpy(to + i, &word, 8);
 	}
 }
 
-/* What blm_bank_which() does, and how many lines of 64 bytes of the slices it read; of blm_bank_similar(), how many rows. */
-int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *ret_bits, uint64_t *ret_lines);
-int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret, size_t room,
+/*
+ * What blm_bank_which() does, and how many lines of 64 bytes of the slices it read; of
+ * blm_bank_similar(), how many rows.
+ */
+int64_t blm_bank_ask(struct blm_bank *b, const struct blm_key *key, uint64_t *ret_bits,
+		     uint64_t *ret_lines);
+int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how,
+		      struct blm_bank_hit *ret, size_t room,
 		      uint64_t *ret_rows);
 
 #endif

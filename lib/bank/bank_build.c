@@ -1,4 +1,7 @@
-/* bank_build.c - a bank put together: rows gathered in memory, put into order, written with their slices, named in one step */
+/*
+ * bank_build.c - a bank put together: rows gathered in memory, put into order, written with their
+ * slices, named in one step
+ */
 #include "bank/bank.h"
 #include "file/os.h"
 #include "format/fps.h"
@@ -58,13 +61,15 @@ static int check_replaced(const struct blm_bank_build *b)
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	if (blm_read_at(fd, magic, sizeof(magic), 0) != (int64_t)sizeof(magic) || memcmp(magic, BLM_BANK_MAGIC, 8))
+	if (blm_read_at(fd, magic, sizeof(magic), 0) != (int64_t)sizeof(magic)
+	    || memcmp(magic, BLM_BANK_MAGIC, 8))
 		r = blm_fail(-EEXIST, "%s: exists already, and is no bank", b->place.display);
 	close(fd);
 	return r;
 }
 
-BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool replace, unsigned mode)
+BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool replace,
+			   unsigned mode)
 {
 	struct blm_bank_build *b = calloc(1, sizeof(*b));
 	struct blm_place place;
@@ -76,7 +81,8 @@ BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool r
 	b->mode = mode;
 	r = blm_place_set(&place, NULL, path);
 	if (r == 0) {
-		r = replace ? blm_place_follow(&b->place, &place) : blm_place_set(&b->place, NULL, path);
+		r = replace ? blm_place_follow(&b->place, &place)
+			: blm_place_set(&b->place, NULL, path);
 		blm_place_clear(&place);
 	}
 	if (r == 0)
@@ -101,7 +107,10 @@ BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b)
 	return NULL;
 }
 
-/* Room for a row, of zeros, with this text; what is in it is the caller's to write, and then to say so (end_row()). NULL: no memory. */
+/*
+ * Room for a row, of zeros, with this text; what is in it is the caller's to write, and then to say
+ * so (end_row()). NULL: no memory.
+ */
 static uint8_t *begin_row(struct blm_bank_build *b, const char *text, size_t count)
 {
 	struct row *row = more(&b->rows, sizeof(*row));
@@ -113,7 +122,8 @@ static uint8_t *begin_row(struct blm_bank_build *b, const char *text, size_t cou
 			b->text.used -= count;
 		if (row)
 			b->rows.used -= sizeof(*row);
-		blm_fail(-ENOMEM, "%s: out of memory: a bank is put together there", b->place.display);
+		blm_fail(-ENOMEM, "%s: out of memory: a bank is put together there",
+			 b->place.display);
 		return NULL;
 	}
 	memcpy(own, text, count);
@@ -142,11 +152,14 @@ static void drop_row(struct blm_bank_build *b)
 }
 
 /* Of the first: the template of all. Of another: is it the same? */
-static int set_template(struct blm_bank_build *b, const struct blm_constant *c, uint64_t row_bytes, const char *display)
+static int set_template(struct blm_bank_build *b, const struct blm_constant *c, uint64_t row_bytes,
+			const char *display)
 {
 	if (b->row_bytes)
-		return memcmp(b->constant.template_id, c->template_id, 16) || b->row_bytes != row_bytes
-			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of those that are in the bank already", display) : 0;
+		return memcmp(b->constant.template_id, c->template_id, 16)
+			|| b->row_bytes != row_bytes
+			? blm_fail(-EMEDIUMTYPE, "%s: not of the template of those that are in the "
+				   "bank already", display) : 0;
 	b->constant = *c;
 	b->row_bytes = row_bytes;
 	return 0;
@@ -154,14 +167,17 @@ static int set_template(struct blm_bank_build *b, const struct blm_constant *c, 
 
 static int check_id(const char *id)
 {
-	return *id && !id[strcspn(id, "\t\r\n")] ? 0 : blm_fail(-EINVAL, "\"%s\" is no id: that is one line without tabs, and not empty", id);
+	return *id && !id[strcspn(id, "\t\r\n")] ? 0
+		: blm_fail(-EINVAL, "\"%s\" is no id: that is one line without tabs, and not empty",
+			   id);
 }
 
 BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, const char *id)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
-	struct blm_constant c = { .capacity = view->constant.capacity, .rate = view->constant.rate, .template = view->constant.template };
+	struct blm_constant c = { .capacity = view->constant.capacity, .rate = view->constant.rate,
+				  .template = view->constant.template };
 	uint8_t *bits;
 	int r = check_id(id);
 
@@ -182,7 +198,10 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	return r;
 }
 
-/* As format/fps.c has one of them: a bitmap of that many bits. What of the header goes into the bank's is kept, in whole lines. */
+/*
+ * As format/fps.c has one of them: a bitmap of that many bits. What of the header goes into the
+ * bank's is kept, in whole lines.
+ */
 static void constant_of(struct blm_constant *ret, const struct blm_fps *set)
 {
 	struct blm_template_fields *t = &ret->template;
@@ -191,7 +210,8 @@ static void constant_of(struct blm_constant *ret, const struct blm_fps *set)
 	while (kept && set->header[kept - 1] != '\n')
 		kept--;
 	*ret = (struct blm_constant){
-		.capacity = htole64(set->bits), .rate = htole64(blm_bits_of(fmax(blm_rate_bound(set->bits, 1, set->bits), DBL_MIN))),
+		.capacity = htole64(set->bits), .rate =
+		htole64(blm_bits_of(fmax(blm_rate_bound(set->bits, 1, set->bits), DBL_MIN))),
 		.origin = htole32(BLM_FPS_FORMAT), .origin_bytes = htole32((uint32_t)kept),
 	};
 	memcpy(ret->origin_head, set->header, kept);
@@ -203,7 +223,8 @@ static void constant_of(struct blm_constant *ret, const struct blm_fps *set)
 	blm_template_id(t, ret->template_id);
 }
 
-BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count, const char *display)
+BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count,
+				 const char *display)
 {
 	const uint64_t before = rows_of(b);
 	struct blm_constant c;
@@ -309,7 +330,8 @@ static uint64_t *text_ends(const struct blm_bank_build *b)
 	return ends;
 }
 
-static int put_ids(struct out *o, const struct blm_bank_build *b, const struct blm_bank_layout *at, const uint64_t *ends)
+static int put_ids(struct out *o, const struct blm_bank_build *b, const struct blm_bank_layout *at,
+		   const uint64_t *ends)
 {
 	const struct row *rows = (const struct row *)b->rows.at;
 	uint64_t begin = 0;
@@ -332,7 +354,8 @@ static const uint8_t *bits_of(const struct blm_bank_build *b, uint64_t i)
 }
 
 /* 64 slices at a time, which are one word of every row. */
-static int put_slices(struct out *o, const struct blm_bank_build *b, const struct blm_bank_layout *at)
+static int put_slices(struct out *o, const struct blm_bank_build *b,
+		      const struct blm_bank_layout *at)
 {
 	uint64_t words = at->slice_bytes / 8, *slices = malloc(64 * at->slice_bytes);
 	int r = slices ? 0 : blm_fail(-ENOMEM, "%s: out of memory", o->display);
@@ -344,7 +367,8 @@ static int put_slices(struct out *o, const struct blm_bank_build *b, const struc
 
 			memcpy(&word, bits_of(b, i) + 8 * w, 8);
 			for (word = le64toh(word); word; word &= word - 1)
-				slices[(uint64_t)__builtin_ctzll(word) * words + i / 64] |= htole64(UINT64_C(1) << i % 64);
+				slices[(uint64_t)__builtin_ctzll(word) * words + i / 64] |=
+					htole64(UINT64_C(1) << i % 64);
 		}
 		r = put(o, slices, 64 * at->slice_bytes);
 	}
@@ -352,7 +376,8 @@ static int put_slices(struct out *o, const struct blm_bank_build *b, const struc
 	return r;
 }
 
-static int put_all(struct out *o, const struct blm_bank_build *b, const struct blm_bank_layout *at, const uint64_t *ends)
+static int put_all(struct out *o, const struct blm_bank_build *b, const struct blm_bank_layout *at,
+		   const uint64_t *ends)
 {
 	const struct row *rows = (const struct row *)b->rows.at;
 	uint64_t n = rows_of(b);
@@ -391,14 +416,17 @@ static int write_header(struct blm_bank_build *b, const struct blm_new_file *fil
 	return r < 0 ? blm_fail(r, "%s: cannot write: %s", b->place.display, strerror(-r)) : 0;
 }
 
-static int write_bank(struct blm_bank_build *b, struct blm_new_file *file, const struct blm_bank_layout *at)
+static int write_bank(struct blm_bank_build *b, struct blm_new_file *file,
+		      const struct blm_bank_layout *at)
 {
-	uint64_t blocks = blocks_of_part(at->checks - at->ones), *ends = text_ends(b), *checks = malloc(8 * blocks);
+	uint64_t blocks = blocks_of_part(at->checks - at->ones), *ends = text_ends(b),
+		*checks = malloc(8 * blocks);
 	struct out *o = malloc(sizeof(*o));
 	int r = ends && checks && o ? 0 : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
 
 	if (r == 0) {
-		*o = (struct out){ .file = file, .display = b->place.display, .at = at->ones, .checks = checks };
+		*o = (struct out){ .file = file, .display = b->place.display, .at = at->ones,
+				   .checks = checks };
 		r = put_all(o, b, at, ends);
 	}
 	if (r == 0 && (r = blm_write_at(file->fd, checks, 8 * blocks, at->checks)) < 0)
@@ -427,7 +455,8 @@ BLM_API int blm_bank_finish(struct blm_bank_build *b)
 		qsort(b->rows.at, rows_of(b), sizeof(struct row), by_ones);
 		r = blm_new_file_size(&file, at.end, false, b->place.display);
 		r = r < 0 ? r : write_bank(b, &file, &at);
-		r = r < 0 ? r : blm_new_file_publish(&file, last, b->replace ? BLM_OVER : BLM_NOT_OVER, b->place.display);
+		r = r < 0 ? r : blm_new_file_publish(&file, last, b->replace ? BLM_OVER
+						     : BLM_NOT_OVER, b->place.display);
 		blm_new_file_end(&file);
 	}
 	blm_bank_cancel(b);

@@ -1,8 +1,8 @@
 /*
  * bank_verify.c - is a bank what its maker wrote, and does it agree with itself?
  *
- * Checksums find what was damaged since. They say nothing of a file that somebody made up, or of a maker that was wrong: so whatever can be told
- * from the rows is told from them anew, and compared.
+ * Checksums find what was damaged since. They say nothing of a file that somebody made up, or of a
+ * maker that was wrong: so whatever can be told from the rows is told from them anew, and compared.
  */
 #include "bank/bank.h"
 #include "file/sigbus.h"
@@ -27,7 +27,8 @@ static __attribute__((format(printf, 2, 3))) void found(struct report *r, const 
 	va_end(args);
 	r->wrong++;
 	if (r->finding)
-		r->finding(r->context, &(struct blm_finding){ .file = r->bank->display, .what = what });
+		r->finding(r->context, &(struct blm_finding){ .file = r->bank->display,
+							      .what = what });
 }
 
 static void check_blocks(struct report *r)
@@ -36,10 +37,13 @@ static void check_blocks(struct report *r)
 	uint64_t bytes = b->at.checks - b->at.ones;
 
 	for (uint64_t i = 0; i < blocks_of_part(bytes); i++) {
-		uint64_t at = i * BLM_BLOCK, count = bytes - at < BLM_BLOCK ? bytes - at : BLM_BLOCK;
+		uint64_t at = i * BLM_BLOCK, count = bytes - at < BLM_BLOCK ? bytes - at
+			: BLM_BLOCK;
 
-		if (blm_check_bytes(b->image.map + b->at.ones + at, count, i) != bank_words(b, b->at.checks)[i])
-			found(r, "block %llu (64 KiB at %llu) is damaged: its checksum is wrong", (unsigned long long)i,
+		if (blm_check_bytes(b->image.map + b->at.ones + at, count, i)
+		    != bank_words(b, b->at.checks)[i])
+			found(r, "block %llu (64 KiB at %llu) is damaged: its checksum is wrong",
+			      (unsigned long long)i,
 			      (unsigned long long)(b->at.ones + at));
 	}
 }
@@ -58,7 +62,8 @@ static void note(struct bad *bad, uint64_t row)
 static void tell(struct report *r, const struct bad *bad, const char *what)
 {
 	if (bad->count)
-		found(r, "%s: row %llu%s", what, (unsigned long long)bad->first, bad->count > 1 ? " and others" : "");
+		found(r, "%s: row %llu%s", what, (unsigned long long)bad->first,
+		      bad->count > 1 ? " and others" : "");
 }
 
 static void check_ones(struct report *r)
@@ -71,7 +76,8 @@ static void check_ones(struct report *r)
 		if (simd->count_ones(bank_row(b, row), b->row_bytes) != bank_ones(b, row))
 			note(&ones, row);
 		if (row && (bank_ones(b, row - 1) > bank_ones(b, row)
-			    || (bank_ones(b, row - 1) == bank_ones(b, row) && bank_order(b, row - 1) > bank_order(b, row))))
+			    || (bank_ones(b, row - 1) == bank_ones(b, row)
+				&& bank_order(b, row - 1) > bank_order(b, row))))
 			note(&order, row);
 	}
 	tell(r, &ones, "its number of ones is not that of its bits");
@@ -110,7 +116,8 @@ static void check_ids(struct report *r)
 		const char *text;
 		size_t id_bytes, bytes;
 
-		if (blm_bank_text(b, row, &text, &id_bytes, &bytes) < 0 || memchr(text, '\n', bytes))
+		if (blm_bank_text(b, row, &text, &id_bytes, &bytes) < 0
+		    || memchr(text, '\n', bytes))
 			note(&bad, row);
 	}
 	tell(r, &bad, "its id is none");
@@ -122,7 +129,8 @@ static void check_ids(struct report *r)
 static int check_slices(struct report *r)
 {
 	const struct blm_bank *b = r->bank;
-	uint64_t words = b->at.slice_bytes / 8, bytes = 64 * b->at.slice_bytes, *slices = malloc(bytes);
+	uint64_t words = b->at.slice_bytes / 8, bytes = 64 * b->at.slice_bytes,
+		*slices = malloc(bytes);
 	struct bad bad = { 0 };
 
 	if (!slices)
@@ -132,19 +140,24 @@ static int check_slices(struct report *r)
 
 		memset(slices, 0, bytes);
 		for (uint64_t row = 0; row < b->rows; row++)
-			for (uint64_t word = le64toh(((const uint64_t *)bank_row(b, row))[w]); word; word &= word - 1)
-				slices[(uint64_t)__builtin_ctzll(word) * words + row / 64] |= htole64(UINT64_C(1) << row % 64);
+			for (uint64_t word = le64toh(((const uint64_t *)bank_row(b, row))[w]); word;
+			     word &= word - 1)
+				slices[(uint64_t)__builtin_ctzll(word) * words + row / 64] |=
+					htole64(UINT64_C(1) << row % 64);
 		for (uint64_t i = 0; i < 64 && memcmp(slices, there, bytes); i++)
-			if (memcmp(slices + i * words, there + i * b->at.slice_bytes, b->at.slice_bytes))
+			if (memcmp(slices + i * words, there + i * b->at.slice_bytes,
+				   b->at.slice_bytes))
 				note(&bad, 64 * w + i);
 	}
 	free(slices);
 	if (bad.count)
-		found(r, "slice %llu%s not what the rows have", (unsigned long long)bad.first, bad.count > 1 ? " and others are" : " is");
+		found(r, "slice %llu%s not what the rows have", (unsigned long long)bad.first,
+		      bad.count > 1 ? " and others are" : " is");
 	return 0;
 }
 
-BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *context, const struct blm_finding *found), void *context)
+BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *context,
+	const struct blm_finding *found), void *context)
 {
 	struct report report = { b, finding, context, 0 };
 	int r;
@@ -157,5 +170,6 @@ BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *
 		r = check_slices(&report);
 	if (r < 0)
 		return blm_fail(r, "%s: out of memory", b->display);
-	return blm_sigbus_hit(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : report.wrong;
+	return blm_sigbus_hit(b->image.map)
+		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : report.wrong;
 }

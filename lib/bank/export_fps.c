@@ -1,4 +1,7 @@
-/* export_fps.c - a bank as a file of fingerprints: a line for each of its filters, in the order they came in */
+/*
+ * export_fps.c - a bank as a file of fingerprints: a line for each of its filters, in the order
+ * they came in
+ */
 #include "bank/bank.h"
 #include "file/sigbus.h"
 #include "format/fps.h"
@@ -7,7 +10,8 @@
 #include <stdio.h>
 
 /* As it came, or the least that there must be. */
-static int write_head(const struct blm_bank *b, int (*write)(void *context, const void *bytes, size_t count), void *context)
+static int write_head(const struct blm_bank *b,
+		      int (*write)(void *context, const void *bytes, size_t count), void *context)
 {
 	const struct blm_constant *c = &b->like->constant;
 	char head[64];
@@ -15,7 +19,8 @@ static int write_head(const struct blm_bank *b, int (*write)(void *context, cons
 
 	if (le32toh(c->origin) == BLM_FPS_FORMAT && c->origin_bytes)
 		return write(context, c->origin_head, le32toh(c->origin_bytes));
-	count = snprintf(head, sizeof(head), "#FPS1\n#num_bits=%llu\n", (unsigned long long)b->like->whole.shape.cells);
+	count = snprintf(head, sizeof(head), "#FPS1\n#num_bits=%llu\n",
+			 (unsigned long long)b->like->whole.shape.cells);
 	return write(context, head, (size_t)count);
 }
 
@@ -27,13 +32,15 @@ static int find_rows(const struct blm_bank *b, uint64_t *ret)
 		uint64_t order = bank_order(b, row);
 
 		if (order >= b->rows || ret[order] != UINT64_MAX)
-			return blm_fail(-EBADMSG, "%s: the order of its rows is damaged", b->display);
+			return blm_fail(-EBADMSG, "%s: the order of its rows is damaged",
+					b->display);
 		ret[order] = row;
 	}
 	return 0;
 }
 
-static int write_row(const struct blm_bank *b, uint64_t row, int (*write)(void *context, const void *bytes, size_t count), void *context)
+static int write_row(const struct blm_bank *b, uint64_t row,
+		     int (*write)(void *context, const void *bytes, size_t count), void *context)
 {
 	const uint8_t *data = bank_row(b, row);
 	uint64_t bytes = (b->like->whole.shape.cells + 7) / 8;
@@ -53,7 +60,8 @@ static int write_row(const struct blm_bank *b, uint64_t row, int (*write)(void *
 	return r < 0 ? r : write(context, "\n", 1);
 }
 
-BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *context, const void *bytes, size_t count), void *context)
+BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *context,
+	const void *bytes, size_t count), void *context)
 {
 	uint64_t *rows = malloc(b->rows * sizeof(*rows));
 	int r = rows ? find_rows(b, rows) : blm_fail(-ENOMEM, "%s: out of memory", b->display);

@@ -1,10 +1,12 @@
 /*
  * similar.c - which rows of a bank are most like a set of bits
  *
- * Of two sets with a and b bits of which they share c, likeness is a number that grows with c; c is at most the smaller of a and b, and the
- * likeness that this allows is greatest where b is a and falls to both sides (S. J. Swamidass, P. Baldi, "Bounds and Algorithms for Fast
- * Exact Searches of Chemical Fingerprints in Linear and Sublinear Time", J. Chem. Inf. Model. 47(2), 2007). The rows are in the order of
- * their b: so the search begins among those with a bits and goes to whichever side allows more, until neither allows enough.
+ * Of two sets with a and b bits of which they share c, likeness is a number that grows with c; c is
+ * at most the smaller of a and b, and the likeness that this allows is greatest where b is a and
+ * falls to both sides (S. J. Swamidass, P. Baldi, "Bounds and Algorithms for Fast Exact Searches of
+ * Chemical Fingerprints in Linear and Sublinear Time", J. Chem. Inf. Model. 47(2), 2007). The rows
+ * are in the order of their b: so the search begins among those with a bits and goes to whichever
+ * side allows more, until neither allows enough.
  */
 #include "bank/bank.h"
 #include "file/sigbus.h"
@@ -36,7 +38,8 @@ struct search {
 
 static double likeness(const struct search *s, uint64_t ones, uint64_t common)
 {
-	double all = s->alpha * (double)(s->ones - common) + s->beta * (double)(ones - common) + (double)common;
+	double all = s->alpha * (double)(s->ones - common) + s->beta * (double)(ones - common)
+		+ (double)common;
 
 	return all > 0 ? (double)common / all : 0;
 }
@@ -50,7 +53,8 @@ static double most_of(const struct search *s, uint64_t row)
 
 /* ---- The best so far ---- */
 
-static bool is_worse(const struct search *s, const struct blm_bank_hit *a, const struct blm_bank_hit *b)
+static bool is_worse(const struct search *s, const struct blm_bank_hit *a,
+		     const struct blm_bank_hit *b)
 {
 	if (a->score != b->score)
 		return a->score < b->score;
@@ -90,7 +94,8 @@ static void offer(struct search *s, const struct blm_bank_hit *hit)
 		return;
 	}
 	s->hits[s->count] = *hit;
-	for (size_t i = s->count++; i && is_worse(s, &s->hits[i], &s->hits[(i - 1) / 2]); i = (i - 1) / 2)
+	for (size_t i = s->count++; i && is_worse(s, &s->hits[i], &s->hits[(i - 1) / 2]);
+	     i = (i - 1) / 2)
 		swap(&s->hits[i], &s->hits[(i - 1) / 2]);
 }
 
@@ -131,10 +136,14 @@ static uint64_t first_with(const struct blm_bank *b, uint64_t ones)
 	return from;
 }
 
-/* What a bound is rounded by is far less than this; of rows that are as good as the worst, one that came earlier takes its place. */
+/*
+ * What a bound is rounded by is far less than this; of rows that are as good as the worst, one that
+ * came earlier takes its place.
+ */
 static bool allows_enough(const struct search *s, double most)
 {
-	double needed = s->count == s->room && s->hits[0].score > s->least ? s->hits[0].score : s->least;
+	double needed = s->count == s->room
+		&& s->hits[0].score > s->least ? s->hits[0].score : s->least;
 
 	return most >= needed * (1 - 1e-9);
 }
@@ -144,7 +153,8 @@ static uint64_t search(struct search *s, const uint64_t *bits)
 	uint64_t up = first_with(s->bank, s->ones), down = up;
 
 	for (;;) {
-		double above = up < s->bank->rows ? most_of(s, up) : -1, below = down ? most_of(s, down - 1) : -1;
+		double above = up < s->bank->rows ? most_of(s, up) : -1, below = down
+			? most_of(s, down - 1) : -1;
 
 		if (!allows_enough(s, fmax(above, below)))
 			return up - down;
@@ -165,17 +175,22 @@ static int choose(struct search *s, const struct blm_likeness *how)
 			continue;
 		s->alpha = m->given ? how->alpha : m->alpha;
 		s->beta = m->given ? how->beta : m->beta;
-		if (!(s->alpha >= 0 && s->alpha <= 1e6 && s->beta >= 0 && s->beta <= 1e6 && how->threshold >= 0 && how->threshold <= 1e6))
-			return blm_fail(-EINVAL, "alpha %g, beta %g, threshold %g: each is from 0 to 10^6", s->alpha, s->beta, how->threshold);
+		if (!(s->alpha >= 0 && s->alpha <= 1e6 && s->beta >= 0 && s->beta <= 1e6
+		      && how->threshold >= 0 && how->threshold <= 1e6))
+			return blm_fail(-EINVAL, "alpha %g, beta %g, threshold %g: each is from 0 "
+					"to 10^6", s->alpha, s->beta, how->threshold);
 		return 0;
 	}
-	return blm_fail(-EINVAL, "\"%s\" is no measure of likeness: tanimoto, jaccard, containment, tversky", name);
+	return blm_fail(-EINVAL, "\"%s\" is no measure of likeness: tanimoto, jaccard, "
+			"containment, tversky", name);
 }
 
-int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret, size_t room,
+int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct blm_likeness *how,
+		      struct blm_bank_hit *ret, size_t room,
 		      uint64_t *ret_rows)
 {
-	struct search s = { .bank = b, .simd = b->like->part[0].simd, .least = how->threshold, .hits = ret, .room = room };
+	struct search s = { .bank = b, .simd = b->like->part[0].simd, .least = how->threshold,
+			    .hits = ret, .room = room };
 	int r = choose(&s, how);
 	uint64_t *words, rows;
 
@@ -191,10 +206,13 @@ int64_t blm_bank_rank(const struct blm_bank *b, const void *bits, const struct b
 	free(words);
 	if (ret_rows)
 		*ret_rows = rows;
-	return blm_sigbus_hit(b->image.map) ? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : (int64_t)s.count;
+	return blm_sigbus_hit(b->image.map)
+		? blm_fail(-EIO, "%s: cut short, or cannot be read", b->display) : (int64_t)s.count;
 }
 
-BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits, const struct blm_likeness *how, struct blm_bank_hit *ret, size_t room)
+BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,
+				 const struct blm_likeness *how, struct blm_bank_hit *ret,
+				 size_t room)
 {
 	return blm_bank_rank(b, bits, how, ret, room, NULL);
 }

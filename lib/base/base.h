@@ -20,14 +20,16 @@ static inline uint64_t scale(uint64_t x, uint64_t n)
 }
 
 /*
- * The i-th word of 64 bits that a hash of 128 unfolds to (format-spec.md, "Words of a key"): one 64x64 multiply, its
- * halves folded. The words of a key are as good as independent, also for small filters with many probes, where the
- * classical h1 + i h2 misses its rate by far (`bloomery measure -n 1000 -m 32000 -k 22 --scheme double`).
+ * The i-th word of 64 bits that a hash of 128 unfolds to (format-spec.md, "Words of a key"): one
+ * 64x64 multiply, its halves folded. The words of a key are as good as independent, also for small
+ * filters with many probes, where the classical h1 + i h2 misses its rate by far (`bloomery measure
+ * -n 1000 -m 32000 -k 22 --scheme double`).
  */
 #define UNFOLD_FLIP UINT64_C(0xA0761D6478BD642F)
 static inline uint64_t unfold(uint64_t lo, uint64_t hi, uint64_t i)
 {
-	unsigned __int128 p = (unsigned __int128)(lo + i * UINT64_C(0xD1B54A32D192ED03)) * (hi ^ UNFOLD_FLIP);
+	unsigned __int128 p = (unsigned __int128)(lo + i * UINT64_C(0xD1B54A32D192ED03))
+		* (hi ^ UNFOLD_FLIP);
 
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
@@ -60,8 +62,9 @@ static inline uint64_t blm_bits_of(double value)
 }
 
 /*
- * Words that several processes share are little-endian 64-bit words, aligned to 8. These are the only ways to
- * touch one; each declaration says which of them its readers and writers use and why that is enough.
+ * Words that several processes share are little-endian 64-bit words, aligned to 8. These are the
+ * only ways to touch one; each declaration says which of them its readers and writers use and why
+ * that is enough.
  */
 static inline uint64_t load_relaxed(const uint64_t *word)
 {
@@ -90,7 +93,8 @@ static inline void add_relaxed(uint64_t *word, uint64_t n)
 #else
 	uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
 
-	while (!__atomic_compare_exchange_n(word, &old, htole64(le64toh(old) + n), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(word, &old, htole64(le64toh(old) + n), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 #endif
 }
@@ -98,8 +102,9 @@ static inline void add_relaxed(uint64_t *word, uint64_t n)
 /*
  * blm_fail() - fail with words
  *
- * Gives this thread's blm_error_message() its text (one line: which file, field or value, what is wrong, how to mend it) and
- * returns `err`, a negative errno value, so that `return blm_fail(-EINVAL, ...)` is the whole of reporting.
+ * Gives this thread's blm_error_message() its text (one line: which file, field or value, what is
+ * wrong, how to mend it) and returns `err`, a negative errno value, so that `return
+ * blm_fail(-EINVAL, ...)` is the whole of reporting.
  */
 int blm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, with more words after those of the failure that is being told of. */

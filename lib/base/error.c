@@ -6,7 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Each thread's message. It is in the static TLS block, which has room for 1,664 bytes of all libraries that are loaded late. */
+/*
+ * Each thread's message. It is in the static TLS block, which has room for 1,664 bytes of all
+ * libraries that are loaded late.
+ */
 enum { ROOM = 1024 };
 static _Thread_local char text[ROOM];
 
@@ -40,7 +43,8 @@ BLM_API const char *blm_strerror(int err)
 {
 	static const struct { int err; const char *words; } ours[] = {
 		{ EBADMSG, "not a Bloomery file, or its header does not add up" },
-		{ EPROTONOSUPPORT, "made by a newer version, or with a feature that this one does not know" },
+		{ EPROTONOSUPPORT, "made by a newer version, or with a feature that this one does "
+		  "not know" },
 		{ ENODATA, "shorter than its header says" },
 		{ EOPNOTSUPP, "this kind of filter cannot do that" },
 		{ EMEDIUMTYPE, "the filters come from different templates" },

@@ -8,7 +8,8 @@ unsigned blm_character(const char *text, size_t bytes, uint32_t *ret_point)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char *s = (const unsigned char *)text;
-	unsigned n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+	unsigned n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30
+		? 4 : 0;
 	uint32_t point = n == 1 ? s[0] : n ? s[0] & (0x7fu >> n) : 0;
 
 	if (n > bytes)
@@ -27,7 +28,8 @@ unsigned blm_character(const char *text, size_t bytes, uint32_t *ret_point)
 bool blm_acts(uint32_t point)
 {
 	static const struct { uint32_t first, last; } ranges[] = {
-		{ 0x00, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x206f },
+		{ 0x00, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f },
+			{ 0x2028, 0x202e }, { 0x2066, 0x206f },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -36,7 +38,10 @@ bool blm_acts(uint32_t point)
 	return false;
 }
 
-/* What stands for the character at `from`, or for its first byte. Return: how many bytes of `from` that is. */
+/*
+ * What stands for the character at `from`, or for its first byte. Return: how many bytes of `from`
+ * that is.
+ */
 static unsigned one(char ret[8], const char *from, size_t bytes, const char *kept)
 {
 	uint32_t point;

@@ -6,19 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The character of UTF-8 at `s`. Return: its bytes; 0: none is there (too long a form, a surrogate, past U+10FFFF, cut short). */
+/*
+ * The character of UTF-8 at `s`. Return: its bytes; 0: none is there (too long a form, a surrogate,
+ * past U+10FFFF, cut short).
+ */
 unsigned blm_character(const char *s, size_t bytes, uint32_t *ret_point);
 
 /*
- * Does it do something instead of being seen? Controls (C0, DEL, C1) act on the terminal; marks of direction (U+061C, U+200E,
- * U+200F, U+202A to U+202E, U+2066 to U+206F) put text into another order than its bytes; U+2028 and U+2029 end a line.
+ * Does it do something instead of being seen? Controls (C0, DEL, C1) act on the terminal; marks of
+ * direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+206F) put text into another
+ * order than its bytes; U+2028 and U+2029 end a line.
  */
 bool blm_acts(uint32_t point);
 
 /*
- * Each character that acts becomes \n, \t, \xNN or \uNNNN, and each byte that is no UTF-8 \xNN; all else stays, a backslash too,
- * so that what is escaped is not escaped again. `kept`: the ASCII characters that stay although they act. What has no room is
- * left out, whole characters of it. Return: the bytes written, without the NUL that ends them.
+ * Each character that acts becomes \n, \t, \xNN or \uNNNN, and each byte that is no UTF-8 \xNN; all
+ * else stays, a backslash too, so that what is escaped is not escaped again. `kept`: the ASCII
+ * characters that stay although they act. What has no room is left out, whole characters of it.
+ * Return: the bytes written, without the NUL that ends them.
  */
 enum { BLM_ESCAPED_MOST = 4 };	/* bytes for one */
 size_t blm_escape(char *to, size_t room, const char *from, size_t bytes, const char *kept);

@@ -1,4 +1,7 @@
-/* lazylib.c - the tables of lazylib.h: filled by the linker, or by loading the library when somebody needs it */
+/*
+ * lazylib.c - the tables of lazylib.h: filled by the linker, or by loading the library when
+ * somebody needs it
+ */
 #include "base/lazylib.h"
 
 #ifndef BLM_LAZYLIB_LOADED
@@ -24,7 +27,8 @@ struct blm_zstd blm_zstd;
 struct blm_md blm_md;
 
 #define NAME(f) #f,
-static const char *const zlib_names[] = { BLM_ZLIB_CALLS(NAME) }, *const zstd_names[] = { BLM_ZSTD_CALLS(NAME) },
+static const char *const zlib_names[] = { BLM_ZLIB_CALLS(NAME) },
+*const zstd_names[] = { BLM_ZSTD_CALLS(NAME) },
 	*const md_names[] = { BLM_MD_CALLS(NAME) };
 
 typedef void *address __attribute__((may_alias));	/* of a function: POSIX has them fit */
@@ -36,12 +40,17 @@ static struct library {
 	address *calls;
 	bool ready;
 } libraries[] = {
-	[BLM_ZLIB] = { BLM_ZLIB_SONAME, zlib_names, ARRAY_LEN(zlib_names), (address *)&blm_zlib, false },
-	[BLM_ZSTD] = { BLM_ZSTD_SONAME, zstd_names, ARRAY_LEN(zstd_names), (address *)&blm_zstd, false },
+	[BLM_ZLIB] = { BLM_ZLIB_SONAME, zlib_names, ARRAY_LEN(zlib_names), (address *)&blm_zlib,
+		       false },
+	[BLM_ZSTD] = { BLM_ZSTD_SONAME, zstd_names, ARRAY_LEN(zstd_names), (address *)&blm_zstd,
+		       false },
 	[BLM_MD] = { BLM_MD_SONAME, md_names, ARRAY_LEN(md_names), (address *)&blm_md, false },
 };
 
-/* No lock, which a fork could leave held: of several threads that come here at once, all do the same. */
+/*
+ * No lock, which a fork could leave held: of several threads that come here at once, all do the
+ * same.
+ */
 const char *blm_need(enum blm_rare library)
 {
 	struct library *l = &libraries[library];

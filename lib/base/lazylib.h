@@ -1,10 +1,12 @@
 /*
- * lazylib.h - libraries that few runs need: loaded when they are first needed, by who is linked with none of them
+ * lazylib.h - libraries that few runs need: loaded when they are first needed, by who is linked
+ * with none of them
  *
- * A program is started the later the more libraries it is linked with, which is felt where it has one question to ask (in tests/bench:
- * "nothing, with zlib, zstd, libmd", beside "nothing"). So the shared library and the program have these loaded (BLM_LAZYLIB_LOADED); the
- * static library is linked with them. A function of theirs is called through its table, blm_zlib.inflate(...), after blm_need() said
- * that it is there. Their headers say what it takes and gives.
+ * A program is started the later the more libraries it is linked with, which is felt where it has
+ * one question to ask (in tests/bench: "nothing, with zlib, zstd, libmd", beside "nothing"). So the
+ * shared library and the program have these loaded (BLM_LAZYLIB_LOADED); the static library is
+ * linked with them. A function of theirs is called through its table, blm_zlib.inflate(...), after
+ * blm_need() said that it is there. Their headers say what it takes and gives.
  */
 #ifndef BLM_LAZYLIB_H
 #define BLM_LAZYLIB_H
@@ -17,13 +19,16 @@
 #include <zstd_errors.h>
 
 #define BLM_ZLIB_CALLS(F) \
-	F(inflateInit_) F(inflateInit2_) F(inflate) F(inflateReset) F(inflateEnd) F(deflateInit_) F(deflate) F(deflateEnd) F(zError)
+	F(inflateInit_) F(inflateInit2_) F(inflate) F(inflateReset) F(inflateEnd) \
+	F(deflateInit_) F(deflate) F(deflateEnd) F(zError)
 #define BLM_ZSTD_CALLS(F) \
 	F(ZSTD_createDCtx) F(ZSTD_DCtx_setParameter) F(ZSTD_decompressStream) F(ZSTD_freeDCtx) \
 	F(ZSTD_createCCtx) F(ZSTD_CCtx_setParameter) F(ZSTD_compressStream2) F(ZSTD_freeCCtx) \
-	F(ZSTD_minCLevel) F(ZSTD_maxCLevel) F(ZSTD_isError) F(ZSTD_getErrorCode) F(ZSTD_getErrorName)
+	F(ZSTD_minCLevel) F(ZSTD_maxCLevel) F(ZSTD_isError) F(ZSTD_getErrorCode) \
+	F(ZSTD_getErrorName)
 #define BLM_MD_CALLS(F) \
-	F(MD5Init) F(MD5Update) F(MD5Final) F(SHA1Init) F(SHA1Update) F(SHA1Final) F(SHA256Init) F(SHA256Update) F(SHA256Final) \
+	F(MD5Init) F(MD5Update) F(MD5Final) F(SHA1Init) F(SHA1Update) F(SHA1Final) \
+	F(SHA256Init) F(SHA256Update) F(SHA256Final) \
 	F(SHA384Init) F(SHA384Update) F(SHA384Final) F(SHA512Init) F(SHA512Update) F(SHA512Final)
 
 #define BLM_LAZYLIB_CALL(f) __typeof__(f) *f;
@@ -31,7 +36,10 @@ extern struct blm_zlib { BLM_ZLIB_CALLS(BLM_LAZYLIB_CALL) } blm_zlib;
 extern struct blm_zstd { BLM_ZSTD_CALLS(BLM_LAZYLIB_CALL) } blm_zstd;
 extern struct blm_md { BLM_MD_CALLS(BLM_LAZYLIB_CALL) } blm_md;
 
-/* Have a library ready. Any number of threads may ask. Return: NULL, or why it cannot be, in words that are good until the thread asks again. */
+/*
+ * Have a library ready. Any number of threads may ask. Return: NULL, or why it cannot be, in words
+ * that are good until the thread asks again.
+ */
 enum blm_rare { BLM_ZLIB, BLM_ZSTD, BLM_MD };
 const char *blm_need(enum blm_rare library);
 

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 100 };		/* of a call that is interrupted, or says that it is not ready; a millisecond each */
+/* of a call that is interrupted, or says that it is not ready; a millisecond each */
+enum { TRIES = 100 };
 
 /* As much as one call gives, or -errno. */
 static ssize_t some_of(int fd, uint8_t *to, size_t bytes)
@@ -59,6 +60,7 @@ int blm_random(void *ret, size_t bytes, const char *display)
 	if (by_device == 0)
 		return 0;
 	return blm_fail(by_call == -EAGAIN || by_call == -EINTR ? -EIO : by_call,
-			"%s: no random numbers (getrandom: %s; /dev/urandom: %s); allow getrandom(2) or mount /dev",
+			"%s: no random numbers (getrandom: %s; /dev/urandom: %s); allow "
+			"getrandom(2) or mount /dev",
 			display, strerror(-by_call), strerror(-by_device));
 }

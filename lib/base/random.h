@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 /*
- * By getrandom(2), else from /dev/urandom; it ends within a second. shown: what the numbers are for, in the message.
- * Nothing else asks for them: libsodium ends the process where there are none.
+ * By getrandom(2), else from /dev/urandom; it ends within a second. shown: what the numbers are
+ * for, in the message. Nothing else asks for them: libsodium ends the process where there are none.
  */
 int blm_random(void *ret, size_t bytes, const char *display);
 

@@ -5,7 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HEAD = 64, LIBRARY_STACK = 16 << 10 };	/* libsodium's BLAKE2b, a dynamic linker and a signal's frame: below 8 KiB */
+/* libsodium's BLAKE2b, a dynamic linker and a signal's frame: below 8 KiB */
+enum { HEAD = 64, LIBRARY_STACK = 16 << 10 };
 
 /* The pages between the guards; the length stands at their beginning. */
 static size_t length_of(size_t bytes, size_t page)

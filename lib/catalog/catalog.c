@@ -13,11 +13,13 @@ static MDB_val key_of(const char *name)
 	return (MDB_val){ .mv_size = strlen(name), .mv_data = (void *)name };
 }
 
-static int decode(const struct blm_catalog *c, const char *name, const MDB_val *value, struct blm_entry *ret)
+static int decode(const struct blm_catalog *c, const char *name, const MDB_val *value,
+		  struct blm_entry *ret)
 {
 	if (blm_record_decode(name, value->mv_data, value->mv_size, ret))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s: the record of \"%s\" is damaged; repair the store with blm_store_verify()", c->folder, name);
+	return blm_fail(-EUCLEAN, "%s: the record of \"%s\" is damaged; repair the store with "
+			"blm_store_verify()", c->folder, name);
 }
 
 static int absent(const char *name)
@@ -67,7 +69,8 @@ static int look_behind(struct blm_catalog *c, struct blm_snapshot *p, void *cont
 	int code = blm_snapshot_table(p, "filters", &filters);
 
 	look->r = -ENOENT;
-	if (code == 0)			/* no name has a NUL, so with one it is between `after` and the next */
+	/* no name has a NUL, so with one it is between `after` and the next */
+	if (code == 0)
 		code = blm_snapshot_seek(p, &filters, look->after, after ? after + 1 : 0, &found);
 	if (code)
 		return code;
@@ -80,7 +83,8 @@ static int look_behind(struct blm_catalog *c, struct blm_snapshot *p, void *cont
 	return 0;
 }
 
-int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret)
+int blm_catalog_next(struct blm_catalog *c, const char *after, char name[BLM_FORMAT_NAME],
+		     struct blm_entry *ret)
 {
 	struct look look = { .after = after, .ret = ret, .r = -ENOENT };
 	int r = blm_catalog_look(c, look_behind, &look, "listing");
@@ -104,10 +108,12 @@ struct put {
 	void *context;
 };
 
-static int write_entry(struct blm_catalog *c, MDB_txn *txn, const char *name, const struct blm_entry *entry, bool over)
+static int write_entry(struct blm_catalog *c, MDB_txn *txn, const char *name,
+		       const struct blm_entry *entry, bool over)
 {
 	uint8_t bytes[BLM_RECORD_BYTES_MAX];
-	MDB_val key = key_of(name), value = { .mv_data = bytes, .mv_size = blm_record_encode(name, entry, bytes) };
+	MDB_val key = key_of(name), value = { .mv_data = bytes,
+					      .mv_size = blm_record_encode(name, entry, bytes) };
 
 	return mdb_put(txn, c->filters, &key, &value, over ? 0 : MDB_NOOVERWRITE);
 }
@@ -117,12 +123,15 @@ static int put(struct blm_catalog *c, MDB_txn *txn, void *context)
 	struct put *p = context;
 	int code = write_entry(c, txn, p->name, p->entry, p->over);
 
-	return code == MDB_KEYEXIST ? blm_fail(-EEXIST, "%s: there is a filter of that name already", p->name) : code;
+	return code == MDB_KEYEXIST ? blm_fail(-EEXIST, "%s: there is a filter of that name "
+					       "already", p->name) : code;
 }
 
-int blm_catalog_put(struct blm_catalog *c, const char *name, const struct blm_entry *entry, enum blm_put how)
+int blm_catalog_put(struct blm_catalog *c, const char *name, const struct blm_entry *entry,
+		    enum blm_put how)
 {
-	return blm_catalog_transact(c, put, &(struct put){ .name = name, .entry = entry, .over = how == BLM_PUT_OVER });
+	return blm_catalog_transact(c, put, &(struct put){ .name = name, .entry = entry,
+							   .over = how == BLM_PUT_OVER });
 }
 
 static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
@@ -132,9 +141,11 @@ static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	struct blm_entry there;
 	int code = mdb_get(txn, c->filters, &key, &value);
 
-	if (code == MDB_NOTFOUND || (code == 0 && blm_record_decode(p->name, value.mv_data, value.mv_size, &there)
+	if (code == MDB_NOTFOUND || (code == 0 && blm_record_decode(p->name, value.mv_data,
+		value.mv_size, &there)
 				     && memcmp(there.constant.uuid, p->making_way->uuid, 16)))
-		return blm_fail(-ENOENT, "%s: was renamed, replaced or dropped in the meantime", p->name);
+		return blm_fail(-ENOENT, "%s: was renamed, replaced or dropped in the meantime",
+				p->name);
 	if (code)
 		return code;
 	if (blm_record_decode(p->name, value.mv_data, value.mv_size, &there)) {
@@ -147,12 +158,15 @@ static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	return code ? code : write_entry(c, txn, p->name, p->replacing, true);
 }
 
-int blm_catalog_replace(struct blm_catalog *c, const char *name, const struct blm_handover *over, struct blm_entry *entry)
+int blm_catalog_replace(struct blm_catalog *c, const char *name, const struct blm_handover *over,
+			struct blm_entry *entry)
 {
-	return blm_catalog_transact(c, replace_entry, &(struct put){ .name = name, .making_way = over, .replacing = entry });
+	return blm_catalog_transact(c, replace_entry, &(struct put){ .name = name,
+		.making_way = over, .replacing = entry });
 }
 
-static int find_entry(struct blm_catalog *c, MDB_txn *txn, MDB_val *key, const char *name, MDB_val *ret)
+static int find_entry(struct blm_catalog *c, MDB_txn *txn, MDB_val *key, const char *name,
+		      MDB_val *ret)
 {
 	int code;
 
@@ -185,9 +199,11 @@ int blm_catalog_rename(struct blm_catalog *c, const char *from, const char *to)
 	return blm_catalog_transact(c, rename_entry, &(struct put){ .name = from, .to = to });
 }
 
-int blm_catalog_rename_this(struct blm_catalog *c, const char *from, const char *to, const uint8_t uuid[16])
+int blm_catalog_rename_this(struct blm_catalog *c, const char *from, const char *to,
+			    const uint8_t uuid[16])
 {
-	return blm_catalog_transact(c, rename_entry, &(struct put){ .name = from, .to = to, .uuid = uuid });
+	return blm_catalog_transact(c, rename_entry,
+				    &(struct put){ .name = from, .to = to, .uuid = uuid });
 }
 
 static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
@@ -199,7 +215,8 @@ static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 
 	if (code)
 		return code;
-	if (p->uuid && blm_record_decode(p->name, value.mv_data, value.mv_size, &entry) && memcmp(entry.constant.uuid, p->uuid, 16))
+	if (p->uuid && blm_record_decode(p->name, value.mv_data, value.mv_size, &entry)
+	    && memcmp(entry.constant.uuid, p->uuid, 16))
 		return blm_fail(-ENOENT, "%s: is another filter by now", p->name);
 	code = p->gone ? blm_catalog_note_gone(txn, p->uuid) : 0;
 	return code ? code : mdb_del(txn, c->filters, &key, NULL);
@@ -207,7 +224,8 @@ static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 
 int blm_catalog_drop(struct blm_catalog *c, const char *name, const uint8_t uuid[16])
 {
-	return blm_catalog_transact(c, remove_entry, &(struct put){ .name = name, .uuid = uuid, .gone = true });
+	return blm_catalog_transact(c, remove_entry,
+				    &(struct put){ .name = name, .uuid = uuid, .gone = true });
 }
 
 int blm_catalog_remove(struct blm_catalog *c, const char *name, const uint8_t uuid[16])
@@ -232,16 +250,19 @@ static int change_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 	return code == 1 ? write_entry(c, txn, p->name, &entry, true) : code;
 }
 
-int blm_catalog_change(struct blm_catalog *c, const char *name, int (*change)(struct blm_entry *entry, void *context), void *context)
+int blm_catalog_change(struct blm_catalog *c, const char *name,
+		       int (*change)(struct blm_entry *entry, void *context), void *context)
 {
-	return blm_catalog_transact(c, change_entry, &(struct put){ .name = name, .change = change, .context = context });
+	return blm_catalog_transact(c, change_entry, &(struct put){ .name = name, .change = change,
+		.context = context });
 }
 
 /* ---- Making it anew ---- */
 
 static int sync_folder(const char *folder)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = fd < 0 || fsync(fd) < 0 ? errno : 0;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = fd < 0
+		|| fsync(fd) < 0 ? errno : 0;
 
 	if (fd >= 0)
 		close(fd);
@@ -249,8 +270,8 @@ static int sync_folder(const char *folder)
 }
 
 /*
- * LMDB follows a link and takes any file that is there. So the file is created here, and LMDB opens it by its
- * descriptor, where there is a /proc.
+ * LMDB follows a link and takes any file that is there. So the file is created here, and LMDB opens
+ * it by its descriptor, where there is a /proc.
  */
 static int open_fresh(MDB_env *env, const char *fresh)
 {
@@ -280,7 +301,8 @@ static int fill(MDB_env *env, const struct blm_new_entry *entries, size_t count)
 		code = mdb_dbi_open(txn, "filters", MDB_CREATE, &filters);
 	for (size_t i = 0; code == 0 && i < count; i++) {
 		MDB_val key = key_of(entries[i].name);
-		MDB_val value = { .mv_data = bytes, .mv_size = blm_record_encode(entries[i].name, &entries[i].entry, bytes) };
+		MDB_val value = { .mv_data = bytes, .mv_size = blm_record_encode(entries[i].name,
+			&entries[i].entry, bytes) };
 
 		code = mdb_put(txn, filters, &key, &value, 0);
 	}
@@ -316,7 +338,8 @@ static int make(const char *folder, const struct blm_new_entry *entries, size_t 
 		code = sync_folder(folder);
 	if (code) {
 		unlink(fresh);
-		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s", fresh,
+		return blm_fail(code > 0 ? -code : -EIO, "%s: cannot make the catalog anew: %s",
+				fresh,
 				mdb_strerror(code));
 	}
 	return 0;

@@ -1,8 +1,8 @@
 /*
  * catalog.h - names to what filters are, in LMDB
  *
- * Look-ups read data.mdb themselves, page by page (lmdb_snapshot.h): without LMDB, without a lock, and
- * whatever a writer does. They need the right to read that file, and nothing else. Damage is
+ * Look-ups read data.mdb themselves, page by page (lmdb_snapshot.h): without LMDB, without a lock,
+ * and whatever a writer does. They need the right to read that file, and nothing else. Damage is
  * -EUCLEAN, never a crash.
  *
  * Changes are LMDB's, in one environment for each directory in a process, since LMDB must not be
@@ -21,20 +21,28 @@
 struct blm_catalog;
 struct blm_key;
 
-/* What the catalog keeps of a filter: the constant half of its file's header, and what was true at the last sync. */
+/*
+ * What the catalog keeps of a filter: the constant half of its file's header, and what was true at
+ * the last sync.
+ */
 struct blm_entry {
 	struct blm_constant constant;
 	uint64_t data_bytes, file_bytes;
 	uint64_t keys;
 	bool keys_estimated;
 	uint64_t synced;		/* nanoseconds since 1970; 0: never */
-	uint64_t epoch;			/* of that sync's record. The file's is never behind: it is on the disk before the catalog says so */
+	/*
+	 * of that sync's record. The file's is never behind: it is on the disk before the catalog
+	 * says so
+	 */
+	uint64_t epoch;
 	uint32_t labels_bytes;
 	char labels[BLM_FORMAT_LABELS];
 };
 
 /*
- * @folder: the store's catalog/; write false: changes nothing, not even by opening. -EUCLEAN where there is none: a store has one.
+ * @folder: the store's catalog/; write false: changes nothing, not even by opening. -EUCLEAN where
+ * there is none: a store has one.
  */
 int blm_catalog_open(struct blm_catalog **ret, const char *folder, bool write);
 void blm_catalog_close(struct blm_catalog *catalog);
@@ -50,68 +58,91 @@ int blm_catalog_get(struct blm_catalog *catalog, const char *name, struct blm_en
 
 /* Changes; each one transaction, durable when it returns. */
 enum blm_put { BLM_PUT_NEW, BLM_PUT_OVER };
-int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry, enum blm_put how);	/* NEW: -EEXIST */
+/* NEW: -EEXIST */
+int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry,
+		    enum blm_put how);
 /*
- * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose list of false positives (allowlist.h) what keeps()
- * says: they are the name's. keeps NULL: nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name leads to
- * another filter, or nowhere, by now.
+ * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose
+ * list of false positives (allowlist.h) what keeps() says: they are the name's. keeps NULL:
+ * nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name leads
+ * to another filter, or nowhere, by now.
  */
 struct blm_handover {
 	const uint8_t *uuid;
 	bool (*keeps)(const void *context, const struct blm_key *key);
 	const void *context;
 };
-int blm_catalog_replace(struct blm_catalog *catalog, const char *name, const struct blm_handover *over, struct blm_entry *entry);
-int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);		/* -ENOENT, -EEXIST */
+int blm_catalog_replace(struct blm_catalog *catalog, const char *name,
+			const struct blm_handover *over, struct blm_entry *entry);
+/* -ENOENT, -EEXIST */
+int blm_catalog_rename(struct blm_catalog *catalog, const char *from, const char *to);
 /* The same if `from` is the filter with this uuid; else -EAGAIN, without words. */
-int blm_catalog_rename_this(struct blm_catalog *catalog, const char *from, const char *to, const uint8_t uuid[16]);
-int blm_catalog_drop(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* -ENOENT: gone, or another's */
-int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);	/* the same without a note; NULL: any */
+int blm_catalog_rename_this(struct blm_catalog *catalog, const char *from, const char *to,
+			    const uint8_t uuid[16]);
+/* -ENOENT: gone, or another's */
+int blm_catalog_drop(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);
+/* the same without a note; NULL: any */
+int blm_catalog_remove(struct blm_catalog *catalog, const char *name, const uint8_t uuid[16]);
 
-/* Change one record in place: change() gets it and returns 1 (write it), 0 (leave it) or a negative errno. */
+/*
+ * Change one record in place: change() gets it and returns 1 (write it), 0 (leave it) or a negative
+ * errno.
+ */
 int blm_catalog_change(struct blm_catalog *catalog, const char *name,
 		       int (*change)(struct blm_entry *entry, void *context), void *context);
 
 /*
- * The record with the least name above `after` ("": the first). Returns 0 and the name; 1 and the name where its record is
- * damaged; -ENOENT past the last; another negative errno where the catalog is. One look-up each, so that no reader holds the
- * catalog for long.
+ * The record with the least name above `after` ("": the first). Returns 0 and the name; 1 and the
+ * name where its record is damaged; -ENOENT past the last; another negative errno where the catalog
+ * is. One look-up each, so that no reader holds the catalog for long.
  */
-int blm_catalog_next(struct blm_catalog *catalog, const char *after, char name[BLM_FORMAT_NAME], struct blm_entry *ret);
+int blm_catalog_next(struct blm_catalog *catalog, const char *after, char name[BLM_FORMAT_NAME],
+		     struct blm_entry *ret);
 
 /*
- * catalog/tombstones.c. Does a record mean this filter? Did a replacement or a drop take it out? 1 or 0, or a negative errno. How many are
- * noted as taken out; and forget those whose files are not there any more, and will not be after a power cut.
+ * catalog/tombstones.c. Does a record mean this filter? Did a replacement or a drop take it out? 1
+ * or 0, or a negative errno. How many are noted as taken out; and forget those whose files are not
+ * there any more, and will not be after a power cut.
  */
 int blm_catalog_knows(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int blm_catalog_is_gone(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int blm_catalog_count_gone(struct blm_catalog *catalog);
-int blm_catalog_forget_gone(struct blm_catalog *catalog, bool (*is_there)(void *context, const uint8_t uuid[16]), void *context);
+int blm_catalog_forget_gone(struct blm_catalog *catalog,
+			    bool (*is_there)(void *context, const uint8_t uuid[16]), void *context);
 
 /*
- * catalog/catalog_allowlist.c: the list of a filter (allowlist.h). Has it one? How many keys are on it, damaged ones too? Which of these keys, or of those
- * whose bit is set, are on it? Each returns a number, or a negative errno. next: the least at `after` (zeros: the first), which is moved
- * on. 1: ret_key (BLM_ALLOW_KEY_MAX) has it, 2: it is damaged, 0: there is none.
+ * catalog/catalog_allowlist.c: the list of a filter (allowlist.h). Has it one? How many keys are on
+ * it, damaged ones too? Which of these keys, or of those whose bit is set, are on it? Each returns
+ * a number, or a negative errno. next: the least at `after` (zeros: the first), which is moved on.
+ * 1: ret_key (BLM_ALLOW_KEY_MAX) has it, 2: it is damaged, 0: there is none.
  */
 int blm_catalog_has_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int64_t blm_catalog_count_listed(struct blm_catalog *catalog, const uint8_t uuid[16]);
-int64_t blm_catalog_find_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
+int64_t blm_catalog_find_listed(struct blm_catalog *catalog, const uint8_t uuid[16],
+				const struct blm_key *keys, size_t count,
 				const uint64_t *among, uint64_t *ret_bits);
-int blm_catalog_next_listed(struct blm_catalog *catalog, const uint8_t uuid[16], uint8_t after[32], uint8_t *ret_key, size_t *ret_bytes);
-int64_t blm_catalog_put_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count, const uint64_t *among);
-int64_t blm_catalog_take_listed(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count, uint64_t *ret_bits);
+int blm_catalog_next_listed(struct blm_catalog *catalog, const uint8_t uuid[16], uint8_t after[32],
+			    uint8_t *ret_key, size_t *ret_bytes);
+int64_t blm_catalog_put_listed(struct blm_catalog *catalog, const uint8_t uuid[16],
+			       const struct blm_key *keys, size_t count, const uint64_t *among);
+int64_t blm_catalog_take_listed(struct blm_catalog *catalog, const uint8_t uuid[16],
+				const struct blm_key *keys, size_t count, uint64_t *ret_bits);
 /*
- * The same of those whose bit is set, NULL: of all; and do something with each, before others can see that it is off: where that fails, with words, none
- * is taken off. A transaction that is begun again does it again.
+ * The same of those whose bit is set, NULL: of all; and do something with each, before others can
+ * see that it is off: where that fails, with words, none is taken off. A transaction that is begun
+ * again does it again.
  */
-int64_t blm_catalog_take_listed_with(struct blm_catalog *catalog, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
-				     const uint64_t *among, uint64_t *ret_bits, int (*each)(void *context, size_t i), void *context);
+int64_t blm_catalog_take_listed_with(struct blm_catalog *catalog, const uint8_t uuid[16],
+				     const struct blm_key *keys, size_t count,
+				     const uint64_t *among, uint64_t *ret_bits,
+				     int (*each)(void *context, size_t i), void *context);
 int blm_catalog_take_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
-int blm_catalog_check_lists(struct blm_catalog *catalog, bool repair);	/* how many keys are damaged; repair takes them off */
+/* how many keys are damaged; repair takes them off */
+int blm_catalog_check_lists(struct blm_catalog *catalog, bool repair);
 
 /*
- * Put a new catalog, with just these entries, in the place of what is there; the caller holds the catalog's lock exclusively.
- * Who has the old one open goes over to it at the next look-up.
+ * Put a new catalog, with just these entries, in the place of what is there; the caller holds the
+ * catalog's lock exclusively. Who has the old one open goes over to it at the next look-up.
  */
 struct blm_new_entry {
 	char name[BLM_FORMAT_NAME];

@@ -1,9 +1,12 @@
 /*
- * catalog_allowlist.c - the lists of keys that filters are known to take for theirs by mistake, in a table of the catalog
+ * catalog_allowlist.c - the lists of keys that filters are known to take for theirs by mistake, in
+ * a table of the catalog
  *
- * A key of the table is the uuid of a filter and the BLAKE2b of a listed key, its value the listed key, which so checks itself: what is
- * damaged is not honoured. A rename leaves it as it is; the transaction that puts a file in the place of another gives what still holds of the
- * list to the new one (allowlist_carry.c), and with a file that is dropped goes its list. catalog_allowlist.c says who may change it when.
+ * A key of the table is the uuid of a filter and the BLAKE2b of a listed key, its value the listed
+ * key, which so checks itself: what is damaged is not honoured. A rename leaves it as it is; the
+ * transaction that puts a file in the place of another gives what still holds of the list to the
+ * new one (allowlist_carry.c), and with a file that is dropped goes its list. catalog_allowlist.c
+ * says who may change it when.
  */
 #include "bloomery.h"
 #include "catalog/env.h"
@@ -148,7 +151,8 @@ static int look_for_keys(struct blm_catalog *c, struct blm_snapshot *p, void *co
 	return code;
 }
 
-int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
+int64_t blm_catalog_find_listed(struct blm_catalog *c, const uint8_t uuid[16],
+				const struct blm_key *keys, size_t count,
 				const uint64_t *among, uint64_t *ret_bits)
 {
 	struct look look = look_for(uuid);
@@ -192,11 +196,13 @@ static int look_for_next(struct blm_catalog *c, struct blm_snapshot *p, void *co
 	}
 	memcpy(look->after, at.key + UUID, HASH);
 	if (!count_up(look->after))
-		look->found = 0;	/* behind the last number lies none, and no key has that itself */
+		/* behind the last number lies none, and no key has that itself */
+		look->found = 0;
 	return 0;
 }
 
-int blm_catalog_next_listed(struct blm_catalog *c, const uint8_t uuid[16], uint8_t after[32], uint8_t *ret_key, size_t *ret_bytes)
+int blm_catalog_next_listed(struct blm_catalog *c, const uint8_t uuid[16], uint8_t after[32],
+			    uint8_t *ret_key, size_t *ret_bytes)
 {
 	struct look look = look_for(uuid);
 	int r;
@@ -250,7 +256,8 @@ static int put_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 	for (size_t i = 0; code == 0 && i < change->count; i++) {
 		struct listed by;
 		MDB_val at = { .mv_data = &by, .mv_size = sizeof(by) };
-		MDB_val value = { .mv_data = (void *)change->keys[i].bytes, .mv_size = change->keys[i].len };
+		MDB_val value = { .mv_data = (void *)change->keys[i].bytes,
+				  .mv_size = change->keys[i].len };
 
 		if (!(change->among[i / 64] >> i % 64 & 1))
 			continue;
@@ -263,7 +270,8 @@ static int put_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 	return code;
 }
 
-int64_t blm_catalog_put_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count, const uint64_t *among)
+int64_t blm_catalog_put_listed(struct blm_catalog *c, const uint8_t uuid[16],
+			       const struct blm_key *keys, size_t count, const uint64_t *among)
 {
 	struct change change = { .uuid = uuid, .keys = keys, .count = count, .among = among };
 	int r = blm_catalog_transact(c, put_listed, &change);
@@ -299,15 +307,19 @@ static int take_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
-int64_t blm_catalog_take_listed(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+int64_t blm_catalog_take_listed(struct blm_catalog *c, const uint8_t uuid[16],
+				const struct blm_key *keys, size_t count, uint64_t *ret_bits)
 {
 	return blm_catalog_take_listed_with(c, uuid, keys, count, NULL, ret_bits, NULL, NULL);
 }
 
-int64_t blm_catalog_take_listed_with(struct blm_catalog *c, const uint8_t uuid[16], const struct blm_key *keys, size_t count,
-				     const uint64_t *among, uint64_t *ret_bits, int (*each)(void *context, size_t i), void *context)
+int64_t blm_catalog_take_listed_with(struct blm_catalog *c, const uint8_t uuid[16],
+				     const struct blm_key *keys, size_t count,
+				     const uint64_t *among, uint64_t *ret_bits,
+				     int (*each)(void *context, size_t i), void *context)
 {
-	struct change change = { .uuid = uuid, .keys = keys, .count = count, .among = among, .changed_bits = ret_bits, .each = each, .context = context };
+	struct change change = { .uuid = uuid, .keys = keys, .count = count, .among = among,
+				 .changed_bits = ret_bits, .each = each, .context = context };
 	int r = blm_catalog_transact(c, take_listed, &change);
 
 	return r < 0 ? r : change.changed;
@@ -325,7 +337,8 @@ int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16])
 		uint8_t copy[512];
 
 		code = next_of(txn, list, &from, &at, &value);
-		if (code == 0 && at.mv_size <= sizeof(copy)) {	/* it lies in a page that deleting changes */
+		/* it lies in a page that deleting changes */
+		if (code == 0 && at.mv_size <= sizeof(copy)) {
 			memcpy(copy, at.mv_data, at.mv_size);
 			at.mv_data = copy;
 			code = mdb_del(txn, list, &at, NULL);
@@ -334,7 +347,10 @@ int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16])
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
-/* Those that come are of another uuid, so none of them is met again; what a write moves in its page is copied first. */
+/*
+ * Those that come are of another uuid, so none of them is met again; what a write moves in its page
+ * is copied first.
+ */
 int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const uint8_t to[16])
 {
 	struct listed at_new, from = { .hash = { 0 } };
@@ -349,13 +365,17 @@ int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const u
 	if (code == 0)
 		code = mdb_cursor_open(txn, list, &cursor);
 	if (code == 0) {
-		code = over->keeps ? mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE) : MDB_NOTFOUND;
+		code = over->keeps ? mdb_cursor_get(cursor, &at, &value, MDB_SET_RANGE)
+			: MDB_NOTFOUND;
 		while (code == 0 && at.mv_size >= UUID && !memcmp(at.mv_data, over->uuid, UUID)) {
-			if (is_good(&at, &value) && over->keeps(over->context, &(struct blm_key){ value.mv_data, value.mv_size })) {
+			if (is_good(&at, &value) && over->keeps(over->context,
+								&(struct blm_key){ value.mv_data,
+									value.mv_size })) {
 				memcpy(at_new.hash, (const uint8_t *)at.mv_data + UUID, HASH);
 				memcpy(copy, value.mv_data, value.mv_size);
 				value.mv_data = copy;
-				code = mdb_put(txn, list, &(MDB_val){ .mv_data = &at_new, .mv_size = sizeof(at_new) }, &value, 0);
+				code = mdb_put(txn, list, &(MDB_val){ .mv_data = &at_new,
+					.mv_size = sizeof(at_new) }, &value, 0);
 			}
 			if (code == 0)
 				code = mdb_cursor_get(cursor, &at, &value, MDB_NEXT);

@@ -20,14 +20,17 @@ static unsigned generation;
 int blm_catalog_failed(const struct blm_catalog *c, int code, const char *doing)
 {
 	switch (code) {
-	case MDB_CORRUPTED: case MDB_PAGE_NOTFOUND: case MDB_INVALID: case MDB_VERSION_MISMATCH: case MDB_PANIC:
-	case MDB_CURSOR_FULL: case MDB_PAGE_FULL: case MDB_INCOMPATIBLE: case MDB_BAD_TXN: case MDB_BAD_VALSIZE: case MDB_BAD_DBI:
-		return blm_fail(-EUCLEAN, "%s: the catalog is damaged, or another machine's (%s: %s); "
-				"repair the store with blm_store_verify()", c->folder, doing, mdb_strerror(code));
+	case MDB_CORRUPTED: case MDB_PAGE_NOTFOUND: case MDB_INVALID: case MDB_VERSION_MISMATCH:
+	case MDB_PANIC: case MDB_CURSOR_FULL: case MDB_PAGE_FULL: case MDB_INCOMPATIBLE:
+	case MDB_BAD_TXN: case MDB_BAD_VALSIZE: case MDB_BAD_DBI:
+		return blm_fail(-EUCLEAN, "%s: the catalog is damaged, or another machine's (%s: "
+				"%s); repair the store with blm_store_verify()", c->folder, doing,
+				mdb_strerror(code));
 	case ENOMEM:
 		return blm_fail(-ENOMEM, "%s: out of memory", c->folder);
 	default:
-		return blm_fail(code > 0 ? -code : -EIO, "%s: %s: %s", c->folder, doing, mdb_strerror(code));
+		return blm_fail(code > 0 ? -code : -EIO, "%s: %s: %s", c->folder, doing,
+				mdb_strerror(code));
 	}
 }
 
@@ -55,7 +58,8 @@ int blm_catalog_guarded(struct blm_catalog *c, int (*step)(void *context), void 
 		return r;
 	mdb_env_close(c->env);
 	c->env = NULL;
-	return blm_catalog_failed(c, MDB_CORRUPTED, "data.mdb was cut or damaged while it was read");
+	return blm_catalog_failed(c, MDB_CORRUPTED,
+				  "data.mdb was cut or damaged while it was read");
 }
 
 static void on_assertion(MDB_env *env, const char *what)
@@ -74,7 +78,8 @@ static int open_table(struct blm_catalog *c)
 	code = mdb_dbi_open(txn, "filters", 0, &c->filters);
 	if (code) {
 		mdb_txn_abort(txn);
-		return blm_catalog_failed(c, code == MDB_NOTFOUND ? MDB_INVALID : code, "no table of filters");
+		return blm_catalog_failed(c, code == MDB_NOTFOUND ? MDB_INVALID : code,
+					  "no table of filters");
 	}
 	code = mdb_txn_commit(txn);
 	return code ? blm_catalog_failed(c, code, "reading") : 0;
@@ -99,7 +104,8 @@ static int open_file(void *context)
 	int code = mdb_env_open(c->env, c->folder, MDB_NOLOCK | MDB_NOTLS, 0644);
 
 	if (code == 0 && !is_named(c))
-		return blm_fail(-EUCLEAN, "%s/data.mdb: was replaced while it was opened; try again",
+		return blm_fail(-EUCLEAN, "%s/data.mdb: was replaced while it was opened; try "
+				"again",
 				c->folder);
 	return code ? blm_catalog_failed(c, code, "opening") : open_table(c);
 }
@@ -153,7 +159,8 @@ int blm_catalog_lost(const char *path, int err)
 {
 	if (err && err != ENOENT)
 		return blm_fail(-err, "%s: %s", path, strerror(err));
-	return blm_fail(-EUCLEAN, "%s: the catalog is lost; repair the store with blm_store_verify()", path);
+	return blm_fail(-EUCLEAN, "%s: the catalog is lost; repair the store with "
+			"blm_store_verify()", path);
 }
 
 /* Is there a catalog? LMDB would make an empty one in the place of a lost one. */
@@ -169,7 +176,8 @@ static int look(const char *folder, bool write, struct stat *ret, bool *ret_writ
 	if (lstat(path, ret) < 0)
 		return blm_catalog_lost(path, errno);
 	if (!S_ISREG(ret->st_mode))
-		return blm_fail(-EUCLEAN, "%s: not a regular file; repair the store with blm_store_verify()", path);
+		return blm_fail(-EUCLEAN, "%s: not a regular file; repair the store with "
+				"blm_store_verify()", path);
 	if (!ret->st_size)
 		return blm_catalog_lost(path, 0);
 	if (write && !*ret_writable)
@@ -181,7 +189,8 @@ static int look(const char *folder, bool write, struct stat *ret, bool *ret_writ
 static struct blm_catalog *find_open(const struct stat *st, bool write)
 {
 	for (struct blm_catalog *c = all; c; c = c->next)
-		if (c->generation == generation && c->inode == st->st_ino && c->device == st->st_dev && (c->write || !write))
+		if (c->generation == generation && c->inode == st->st_ino && c->device == st->st_dev
+		    && (c->write || !write))
 			return c;
 	return NULL;
 }

@@ -89,7 +89,10 @@ int blm_catalog_transact(struct blm_catalog *c, blm_catalog_step *change, void *
 
 /* catalog/tombstones.c: in the transaction that takes a filter out. 0 or an LMDB code. */
 int blm_catalog_note_gone(MDB_txn *txn, const uint8_t uuid[16]);
-/* catalog/catalog_allowlist.c: the same, with its list; and before that, what of it goes over to the file that takes its place. */
+/*
+ * catalog/catalog_allowlist.c: the same, with its list; and before that, what of it goes over to
+ * the file that takes its place.
+ */
 int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16]);
 int blm_catalog_move_list(MDB_txn *txn, const struct blm_handover *over, const uint8_t to[16]);
 

@@ -79,8 +79,8 @@ static int open_lock(const char *path, bool write)
 static int cannot_open(const char *path, int err)
 {
 	if (err == ELOOP || err == EISDIR || err == ENXIO)
-		return blm_fail(-EBADMSG, "%s: not a regular file; remove it, and the next use of the "
-				"store makes it", path);
+		return blm_fail(-EBADMSG, "%s: not a regular file; remove it, and the next use of "
+				"the store makes it", path);
 	return blm_fail(-err, "%s: %s", path, strerror(err));
 }
 
@@ -95,9 +95,11 @@ static int no_lock(const char *folder, const char *path, int err)
 	if (statvfs(folder, &fs) == 0 && fs.f_flag & ST_RDONLY)
 		return 0;
 	if (err == ENOENT)
-		return blm_fail(-ENOLCK, "%s: missing, and this user cannot make it; the store's owner makes it by any use of the store", path);
+		return blm_fail(-ENOLCK, "%s: missing, and this user cannot make it; the store's "
+				"owner makes it by any use of the store", path);
 	if (err == EACCES)
-		return blm_fail(-EACCES, "%s: %s; who reads the catalog locks this file, so let its owner `chmod a+r` it", path, strerror(err));
+		return blm_fail(-EACCES, "%s: %s; who reads the catalog locks this file, so let "
+				"its owner `chmod a+r` it", path, strerror(err));
 	return cannot_open(path, err);
 }
 
@@ -113,7 +115,8 @@ int blm_catalog_lock_open(struct blm_catalog_lock *ret, const char *folder, bool
 	fd = open_lock(path, write);
 	r = fd >= 0 ? 0 : write ? cannot_open(path, -fd) : no_lock(folder, path, -fd);
 	if (r == 0) {
-		*ret = (struct blm_catalog_lock){ .fd = fd, .queue = -1, .folder = folder, .next = all };
+		*ret = (struct blm_catalog_lock){ .fd = fd, .queue = -1, .folder = folder,
+						  .next = all };
 		if (fd >= 0)
 			ret->queue = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		pthread_mutex_init(&ret->mutex, NULL);
@@ -170,8 +173,10 @@ static int holders(int fd, int *ret_one)
 		return 0;
 	if (fstat(fd, &st) == 0)
 		while (fgets(line, sizeof(line), locks))
-			if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major_number, &minor_number, &inode) == 4
-			    && inode == st.st_ino && major_number == major(st.st_dev) && minor_number == minor(st.st_dev)) {
+			if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major_number,
+				   &minor_number, &inode) == 4
+			    && inode == st.st_ino && major_number == major(st.st_dev)
+			    && minor_number == minor(st.st_dev)) {
 				*ret_one = pid;
 				found++;
 			}

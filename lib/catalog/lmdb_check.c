@@ -1,5 +1,6 @@
 /*
- * lmdb_check.c - is a catalog's data.mdb whole? LMDB trusts its file: of a damaged one it can make a crash
+ * lmdb_check.c - is a catalog's data.mdb whole? LMDB trusts its file: of a damaged one it can make
+ * a crash
  *
  * So its pages are walked before it changes anything: each page is in its place, of its sort and
  * used once, nodes fill their page, keys ascend, leaves are all as deep as the tree, the sums are
@@ -125,7 +126,8 @@ static int walk_table(struct walk *w, struct tree *t, const char *wrong)
 	code = walk_page(w, t, table->root, 1);
 	if (code == 0 && w->left && (t->seen.branches != table->branches
 				     || t->seen.leaves != table->leaves
-				     || t->seen.overflows != table->overflows || t->seen.entries != table->entries))
+				     || t->seen.overflows != table->overflows
+				     || t->seen.entries != table->entries))
 		code = blm_snapshot_damaged(w->p, table->root, wrong);
 	return code;
 }

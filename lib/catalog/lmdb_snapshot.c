@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 
 enum { MAGIC = 0xBEEFC0DE, VERSION = 1, LEAST_PAGE = 512, MISSING_MAX = 1024 };
-enum { NUMBERS = 0x08, SORTING = 0x7f };	/* of blm_table.flags; above them are the environment's */
+/* of blm_table.flags; above them are the environment's */
+enum { NUMBERS = 0x08, SORTING = 0x7f };
 
 int blm_snapshot_damaged(struct blm_snapshot *p, uint64_t page, const char *wrong)
 {
@@ -255,7 +256,8 @@ int blm_snapshot_load(struct blm_snapshot *p, unsigned level, uint64_t page, uns
 int blm_snapshot_big(struct blm_snapshot *p, const struct blm_node *node, uint64_t *ret_page,
 		     uint64_t *ret_pages)
 {
-	uint64_t page, least = (blm_node_bytes(node) + BLM_PAGE_HEAD + p->page_bytes - 1) / p->page_bytes;
+	uint64_t page, least = (blm_node_bytes(node) + BLM_PAGE_HEAD + p->page_bytes - 1)
+		/ p->page_bytes;
 	struct blm_page_head head;
 	int code;
 

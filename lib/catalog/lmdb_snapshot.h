@@ -1,6 +1,6 @@
 /*
- * lmdb_snapshot.h - LMDB's file, read without LMDB: a snapshot of data.mdb, page by page, with every
- * number distrusted
+ * lmdb_snapshot.h - LMDB's file, read without LMDB: a snapshot of data.mdb, page by page, with
+ * every number distrusted
  *
  * The format is that of LMDB 0.9, data version 1, on a machine of 64 bits; see "Internal Database
  * Structures" in its mdb.c. A page is copied first and then checked, so a page that is damaged, or
@@ -70,7 +70,8 @@ struct blm_snapshot {
 	uint32_t page_bytes;
 	uint64_t in_file, pages;	/* pages that the file has; below `pages` a tree may lead */
 	struct blm_meta meta;
-	struct blm_level {		/* a tree's path: the page at each depth, and the node that is looked at */
+	/* a tree's path: the page at each depth, and the node that is looked at */
+	struct blm_level {
 		struct blm_page_head *page;
 		unsigned at;
 	} level[2 * BLM_TREE_DEPTH];

@@ -1,4 +1,7 @@
-/* record.c - a catalog's record: a head, the used bytes of the filter's constant page, labels, a checksum */
+/*
+ * record.c - a catalog's record: a head, the used bytes of the filter's constant page, labels, a
+ * checksum
+ */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -28,15 +31,19 @@ static uint64_t check(const char *name, const uint8_t *bytes, size_t count)
 	return htole64(XXH3_64bits_withSeed(bytes, count, XXH3_64bits(name, strlen(name))));
 }
 
-size_t blm_record_encode(const char *name, const struct blm_entry *entry, uint8_t ret[BLM_RECORD_BYTES_MAX])
+size_t blm_record_encode(const char *name, const struct blm_entry *entry,
+			 uint8_t ret[BLM_RECORD_BYTES_MAX])
 {
-	uint32_t constant = SEEDS_AT + 8 * le32toh(entry->constant.template.seed_count), labels = entry->labels_bytes;
+	uint32_t constant = SEEDS_AT + 8 * le32toh(entry->constant.template.seed_count),
+		labels = entry->labels_bytes;
 	size_t bytes = sizeof(struct head) + constant + labels;
 	struct head head = {
 		.version = htole32(1), .bytes = htole32((uint32_t)bytes + 8),
 		.data_bytes = htole64(entry->data_bytes), .file_bytes = htole64(entry->file_bytes),
-		.keys = htole64(entry->keys), .synced = htole64(entry->synced), .keys_estimated = htole32(entry->keys_estimated),
-		.epoch = htole64(entry->epoch), .constant_bytes = htole32(constant), .labels_bytes = htole32(labels),
+		.keys = htole64(entry->keys), .synced = htole64(entry->synced),
+		.keys_estimated = htole32(entry->keys_estimated),
+		.epoch = htole64(entry->epoch), .constant_bytes = htole32(constant),
+		.labels_bytes = htole32(labels),
 	};
 	uint64_t sum;
 
@@ -61,13 +68,16 @@ bool blm_record_decode(const char *name, const void *bytes, size_t count, struct
 	memcpy(&sum, in + count - 8, 8);
 	constant = le32toh(head.constant_bytes);
 	labels = le32toh(head.labels_bytes);
-	if (le32toh(head.version) != 1 || le32toh(head.bytes) != count || sum != check(name, in, count - 8)
-	    || constant < SEEDS_AT || constant > SEEDS_AT + 8 * BLM_FORMAT_SEEDS || labels >= BLM_FORMAT_LABELS
+	if (le32toh(head.version) != 1 || le32toh(head.bytes) != count
+	    || sum != check(name, in, count - 8)
+	    || constant < SEEDS_AT || constant > SEEDS_AT + 8 * BLM_FORMAT_SEEDS
+	    || labels >= BLM_FORMAT_LABELS
 	    || sizeof(head) + constant + labels + 8 != count)
 		return false;
 	*ret = (struct blm_entry){
 		.data_bytes = le64toh(head.data_bytes), .file_bytes = le64toh(head.file_bytes),
-		.keys = le64toh(head.keys), .synced = le64toh(head.synced), .keys_estimated = head.keys_estimated != 0,
+		.keys = le64toh(head.keys), .synced = le64toh(head.synced),
+		.keys_estimated = head.keys_estimated != 0,
 		.epoch = le64toh(head.epoch), .labels_bytes = labels,
 	};
 	memcpy(&ret->constant, in + sizeof(head), constant);

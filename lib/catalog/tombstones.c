@@ -1,10 +1,11 @@
 /*
  * tombstones.c - what the catalog says of a uuid: that a record means it, or that it took it out
  *
- * The transaction that takes a filter out of the catalog, to replace or to drop it, notes its uuid in a table of its own. So of a
- * file that no record means the catalog tells for certain whether that step was taken; one that is older, or lost a record, does not
- * say so. Its list of false positives
- * goes with it. Once the file is deleted, and that is on the disk, the uuid is of no more use, and goes with others.
+ * The transaction that takes a filter out of the catalog, to replace or to drop it, notes its uuid
+ * in a table of its own. So of a file that no record means the catalog tells for certain whether
+ * that step was taken; one that is older, or lost a record, does not say so. Its list of false
+ * positives goes with it. Once the file is deleted, and that is on the disk, the uuid is of no more
+ * use, and goes with others.
  */
 #include "catalog/env.h"
 #include "catalog/record.h"
@@ -98,9 +99,11 @@ static int forget_gone(struct blm_catalog *c, MDB_txn *txn, void *context)
 	return code == MDB_NOTFOUND ? 0 : code;
 }
 
-int blm_catalog_forget_gone(struct blm_catalog *c, bool (*is_there)(void *context, const uint8_t uuid[16]), void *context)
+int blm_catalog_forget_gone(struct blm_catalog *c,
+			    bool (*is_there)(void *context, const uint8_t uuid[16]), void *context)
 {
-	return blm_catalog_transact(c, forget_gone, &(struct forget){ .is_there = is_there, .context = context });
+	return blm_catalog_transact(c, forget_gone,
+				    &(struct forget){ .is_there = is_there, .context = context });
 }
 
 static int look_for_record(struct blm_catalog *c, struct blm_snapshot *p, void *context)

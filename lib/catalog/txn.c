@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * Another environment in the place of the one that is open, under the lock. Where it does not open there is none until the next
- * transaction: the old one may have lost its map.
+ * Another environment in the place of the one that is open, under the lock. Where it does not open
+ * there is none until the next transaction: the old one may have lost its map.
  */
 static int open_anew(struct blm_catalog *c)
 {
@@ -20,7 +20,10 @@ static int open_anew(struct blm_catalog *c)
 	return blm_catalog_open_env(c);
 }
 
-/* Its map gets another size; 0: what the file says. If the system has no room for that, LMDB is left without any. */
+/*
+ * Its map gets another size; 0: what the file says. If the system has no room for that, LMDB is
+ * left without any.
+ */
 static int resize_map(struct blm_catalog *c, size_t bytes)
 {
 	int code = mdb_env_set_mapsize(c->env, bytes);
@@ -102,10 +105,14 @@ static void note_commit(struct blm_catalog *c)
 
 /* ---- Look-ups ---- */
 
-/* LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest is worded. */
+/*
+ * LMDB's codes are errno values above 0 and its own from MDB_KEYEXIST to MDB_LAST_ERRCODE; the rest
+ * is worded.
+ */
 static int worded(const struct blm_catalog *c, int code, const char *doing)
 {
-	return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE) ? blm_catalog_failed(c, code, doing) : code;
+	return code > 0 || (code >= MDB_KEYEXIST && code <= MDB_LAST_ERRCODE)
+		? blm_catalog_failed(c, code, doing) : code;
 }
 
 /* Meta pages that are no good are damaged, unless one was being written. */
@@ -153,9 +160,9 @@ static int lock(struct blm_catalog *c, bool write)
 }
 
 /*
- * A snapshot lasts for two commits (lmdb_snapshot.h), which is long for a look-up. A long listing beside
- * a fast writer may never get one: then it keeps writers out. Where nothing is committed, as by one
- * that is stopped, every first try is good.
+ * A snapshot lasts for two commits (lmdb_snapshot.h), which is long for a look-up. A long listing
+ * beside a fast writer may never get one: then it keeps writers out. Where nothing is committed, as
+ * by one that is stopped, every first try is good.
  */
 int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context,
 		     const char *doing)
@@ -238,8 +245,9 @@ struct use {
 };
 
 /*
- * LMDB writes new pages also to take an entry away, so on a full disk nothing could be dropped. Behind the end of the file, which does not
- * move, room is kept for them, as far as the file system does that.
+ * LMDB writes new pages also to take an entry away, so on a full disk nothing could be dropped.
+ * Behind the end of the file, which does not move, room is kept for them, as far as the file system
+ * does that.
  */
 static void keep_reserve(struct blm_catalog *c)
 {

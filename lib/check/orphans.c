@@ -3,15 +3,19 @@
  *
  * The rule: a file goes only where it is certain that nobody misses it.
  *
- *   - The catalog says that it took it out: who replaces or drops a filter notes that in the transaction that is the one step
- *     (catalog/tombstones.c). Or its state is REPLACED, which is set after that step.
- *   - Its state is UNNAMED, or it holds nothing at all, and the catalog is whole. Who made a filter and was told so had another state
- *     on the disk before (blm_store_put()), and so has who synced it since: such a maker died before it told anybody.
+ *   - The catalog says that it took it out: who replaces or drops a filter notes that in the
+ *     transaction that is the one step (catalog/tombstones.c). Or its state is REPLACED, which is
+ *     set after that step.
+ *   - Its state is UNNAMED, or it holds nothing at all, and the catalog is whole. Who made a filter
+ *     and was told so had another state on the disk before (blm_store_put()), and so has who synced
+ *     it since: such a maker died before it told anybody.
  *
- * No other state says anything. REPLACING, YIELDING and DROPPED are set before the one step: who died there may have replaced or
- * dropped nothing. And a catalog proves nothing by not knowing a file if it is lost, if a record is damaged, or if one means a file
- * that is not there, as in an older catalog that was put back; then the first two signs alone count, and everything else is kept. It
- * gets the name that it says itself, or if another has that, the same with ".recovered-" and the beginning of its uuid.
+ * No other state says anything. REPLACING, YIELDING and DROPPED are set before the one step: who
+ * died there may have replaced or dropped nothing. And a catalog proves nothing by not knowing a
+ * file if it is lost, if a record is damaged, or if one means a file that is not there, as in an
+ * older catalog that was put back; then the first two signs alone count, and everything else is
+ * kept. It gets the name that it says itself, or if another has that, the same with ".recovered-"
+ * and the beginning of its uuid.
  */
 #include "catalog/flock.h"
 #include "file/os.h"
@@ -31,7 +35,10 @@ static int out_of_memory(const struct repair *r)
 	return blm_fail(-ENOMEM, "%s: out of memory", r->dir);
 }
 
-/* Wait a little until nobody holds a lock of a file. Who is alive and does not wait for us is done by then. */
+/*
+ * Wait a little until nobody holds a lock of a file. Who is alive and does not wait for us is done
+ * by then.
+ */
 static void let_finish(int fd, enum blm_lock_of what, int most_ms)
 {
 	for (int ms = 0; ms < most_ms && blm_ofd_busy(fd, what); ms++)
@@ -51,7 +58,8 @@ static int taken(const struct repair *r, const char *name)
 	if (r->store)
 		err = blm_store_is(r->store, name, (const uint8_t[16]){ 0 });
 	if (err == -EUCLEAN && r->repair)
-		err = blm_catalog_remove(r->store->catalog, name, (const uint8_t[16]){ 0 }) < 0 ? 1 : -ENOENT;
+		err = blm_catalog_remove(r->store->catalog, name, (const uint8_t[16]){ 0 }) < 0 ? 1
+			: -ENOENT;
 	return err == -ENOENT ? 0 : err >= 0 || err == -EUCLEAN ? 1 : err;
 }
 
@@ -67,7 +75,8 @@ static char *cut(char *name, size_t most)
 	return name + end;
 }
 
-static int choose_name(const struct repair *r, const struct blm_view *view, char ret[BLM_FORMAT_NAME])
+static int choose_name(const struct repair *r, const struct blm_view *view,
+		       char ret[BLM_FORMAT_NAME])
 {
 	struct blm_record *record = calloc(1, sizeof(*record));
 	char uuid[BLM_UUID_TEXT];
@@ -77,7 +86,11 @@ static int choose_name(const struct repair *r, const struct blm_view *view, char
 		return out_of_memory(r);
 	blm_uuid_text(view->constant.uuid, uuid);
 	ret[0] = '\0';
-	if (!r->store)		/* who renamed it in the old catalog is about to write its name; who waits for the new one, for us */
+	/*
+	 * who renamed it in the old catalog is about to write its name; who waits for the new one,
+	 * for us
+	 */
+	if (!r->store)
 		let_finish(view->image.fd, BLM_LOCK_SYNC, 20);
 	if (blm_last_record(view->image.header, view->constant.uuid, record)) {
 		memcpy(ret, record->name, le32toh(record->name_bytes));
@@ -108,10 +121,14 @@ static bool is_empty(const struct blm_part *part, uint64_t from, uint64_t to)
 	return true;
 }
 
-/* What was counted is quickly looked at; what was put in by other ways than keys is seen in the data alone. */
+/*
+ * What was counted is quickly looked at; what was put in by other ways than keys is seen in the
+ * data alone.
+ */
 static bool holds_nothing(const struct blm_view *view)
 {
-	bool nothing = load_acquire(&live_of(view)->written.word) == 0 && blm_counted_keys(view) == 0;
+	bool nothing = load_acquire(&live_of(view)->written.word) == 0
+		&& blm_counted_keys(view) == 0;
 	uint64_t from, to;
 
 	for (unsigned i = 0; nothing && i < view->parts; i++)
@@ -122,7 +139,8 @@ static bool holds_nothing(const struct blm_view *view)
 
 static int was_taken_out(const struct repair *r, const struct blm_view *view)
 {
-	return state_now(view) == BLM_REPLACED ? 1 : r->store ? blm_catalog_is_gone(r->store->catalog, view->constant.uuid) : 0;
+	return state_now(view) == BLM_REPLACED ? 1 : r->store
+		? blm_catalog_is_gone(r->store->catalog, view->constant.uuid) : 0;
 }
 
 static bool was_never_told_of(const struct repair *r, const struct blm_view *view)
@@ -130,7 +148,10 @@ static bool was_never_told_of(const struct repair *r, const struct blm_view *vie
 	return r->store && !r->doubt && (state_now(view) == BLM_UNNAMED || holds_nothing(view));
 }
 
-/* Without a catalog: a name that is not the one that the file says, as the catalog to come will have it. */
+/*
+ * Without a catalog: a name that is not the one that the file says, as the catalog to come will
+ * have it.
+ */
 static int say_name(struct blm_view *view, const struct blm_new_entry *new)
 {
 	int err;
@@ -159,7 +180,8 @@ static int keep(struct repair *r, struct blm_view *view)
 		return err;
 	blm_entry_of(&more[r->count].entry, view->image.header, view->image.bytes);
 	if (r->store) {
-		err = blm_catalog_put(r->store->catalog, more[r->count].name, &more[r->count].entry, BLM_PUT_NEW);
+		err = blm_catalog_put(r->store->catalog, more[r->count].name, &more[r->count].entry,
+				      BLM_PUT_NEW);
 		return err < 0 ? err : blm_write_record(r->store, more[r->count].name);
 	}
 	return say_name(view, &more[r->count++]);
@@ -168,7 +190,8 @@ static int keep(struct repair *r, struct blm_view *view)
 static int delete(struct repair *r, int folder, const char *path)
 {
 	/* whoever left it may be alive after all, and quicker */
-	return unlinkat(folder, strrchr(path, '/') + 1, 0) < 0 && errno != ENOENT ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : 0;
+	return unlinkat(folder, strrchr(path, '/') + 1, 0) < 0
+		&& errno != ENOENT ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : 0;
 }
 
 enum { DISCARDED = 1 };
@@ -177,7 +200,8 @@ static int discard(struct repair *r, const char *path, const char *why)
 {
 	int err = r->repair ? delete(r, r->filters, path) : 0;
 
-	blm_found(r->to, path, r->repair && err == 0, "left behind by a process that died: it was %s", why);
+	blm_found(r->to, path, r->repair && err == 0,
+		  "left behind by a process that died: it was %s", why);
 	return err < 0 ? err : DISCARDED;
 }
 
@@ -188,7 +212,10 @@ static bool is_deleted(const struct blm_view *view)
 	return fstat(view->image.fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* A file in filters/ that no record means. DISCARDED: whether it is whole is nobody's concern any more. */
+/*
+ * A file in filters/ that no record means. DISCARDED: whether it is whole is nobody's concern any
+ * more.
+ */
 static int stray(struct repair *r, const char *path, struct blm_view *view)
 {
 	int err;
@@ -203,20 +230,23 @@ static int stray(struct repair *r, const char *path, struct blm_view *view)
 	if (r->repair)
 		err = keep(r, view);
 	if (err == 0 && r->store)
-		blm_found(r->to, path, r->repair, "a filter with %llu keys that the catalog does not know",
+		blm_found(r->to, path, r->repair,
+			  "a filter with %llu keys that the catalog does not know",
 			  (unsigned long long)blm_counted_keys(view));
 	return err;
 }
 
 /*
- * Without a catalog, and nobody can change one at this moment. Who made, replaced or dropped a filter in the old one may be about to
- * say so in the file; who waits to do it does it in the new one, where a new file's name must be free, and an old one's there.
+ * Without a catalog, and nobody can change one at this moment. Who made, replaced or dropped a
+ * filter in the old one may be about to say so in the file; who waits to do it does it in the new
+ * one, where a new file's name must be free, and an old one's there.
  */
 static int orphan(struct repair *r, const char *path, struct blm_view *view)
 {
 	if (state_now(view) != BLM_LIVE)
 		let_finish(view->image.fd, BLM_LOCK_REPLACE, 100);
-	if ((state_now(view) == BLM_UNNAMED || state_now(view) == BLM_REPLACED) && blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE))
+	if ((state_now(view) == BLM_UNNAMED || state_now(view) == BLM_REPLACED)
+	    && blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE))
 		return 0;
 	return stray(r, path, view);
 }
@@ -224,9 +254,10 @@ static int orphan(struct repair *r, const char *path, struct blm_view *view)
 /* ---- Files ---- */
 
 /*
- * Asked of files that nobody is making, replacing or dropping at this moment, and after that was looked at: a maker enters
- * the file into the catalog before it gives its lock back. The name record is a short cut; a rename cut short leaves another name
- * in it. Where the catalog cannot be asked nobody knows, and nothing may be done to the file.
+ * Asked of files that nobody is making, replacing or dropping at this moment, and after that was
+ * looked at: a maker enters the file into the catalog before it gives its lock back. The name
+ * record is a short cut; a rename cut short leaves another name in it. Where the catalog cannot be
+ * asked nobody knows, and nothing may be done to the file.
  */
 static int known(struct repair *r, const struct blm_view *view)
 {
@@ -266,17 +297,22 @@ static bool own_name(int folder, const char *file, struct own *ret)
 	return says;
 }
 
-/* What a name may lead to. An old copy of what was dropped or replaced is where somebody put it, and under its own name it would be deleted. */
+/*
+ * What a name may lead to. An old copy of what was dropped or replaced is where somebody put it,
+ * and under its own name it would be deleted.
+ */
 static int is_in_use(const struct repair *r, const struct own *own)
 {
-	return r->store ? blm_catalog_knows(r->store->catalog, own->uuid) : state_of(le64toh(own->state)) != BLM_REPLACED;
+	return r->store ? blm_catalog_knows(r->store->catalog, own->uuid)
+		: state_of(le64toh(own->state)) != BLM_REPLACED;
 }
 
 static bool is_one_file(int folder, const char *a, const char *b)
 {
 	struct stat sa, sb;
 
-	return fstatat(folder, a, &sa, AT_SYMLINK_NOFOLLOW) == 0 && fstatat(folder, b, &sb, AT_SYMLINK_NOFOLLOW) == 0
+	return fstatat(folder, a, &sa, AT_SYMLINK_NOFOLLOW) == 0
+		&& fstatat(folder, b, &sb, AT_SYMLINK_NOFOLLOW) == 0
 	    && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
@@ -297,7 +333,10 @@ static int move(int folder, const char *from, const char *to)
 	return unlinkat(folder, from, 0) < 0 ? -errno : 0;
 }
 
-/* Two files. Killed in between, where rename has no flags, one of them is left under a name that the next repair sets right. */
+/*
+ * Two files. Killed in between, where rename has no flags, one of them is left under a name that
+ * the next repair sets right.
+ */
 static int exchange(int folder, const char *a, const char *b)
 {
 	char aside[BLM_FILE_TEXT + 16];
@@ -313,8 +352,9 @@ static int exchange(int folder, const char *a, const char *b)
 }
 
 /*
- * Give a file its own name, and what has that name this one's, or its own in turn. Each step brings one file to its place. One whose name
- * has a file that is that filter too, or says nothing for certain, stays where it is. 1: some were moved; or a negative errno.
+ * Give a file its own name, and what has that name this one's, or its own in turn. Each step brings
+ * one file to its place. One whose name has a file that is that filter too, or says nothing for
+ * certain, stays where it is. 1: some were moved; or a negative errno.
  */
 static int put_home(const struct repair *r, const char *file)
 {
@@ -337,26 +377,31 @@ static int put_home(const struct repair *r, const char *file)
 		}
 		snprintf(path, sizeof(path), "%s/filters/%s", r->dir, own.name);
 		if (err < 0)
-			return blm_fail(err, "%s: putting the file %s under this name failed: %s", path, file, strerror(-err));
+			return blm_fail(err, "%s: putting the file %s under this name failed: %s",
+					path, file, strerror(-err));
 		moved = 1;
-		blm_found(r->to, path, true, "was under the name %s, which is not that of its header", file);
+		blm_found(r->to, path, true, "was under the name %s, which is not that of its "
+			  "header", file);
 	}
 	return moved;
 }
 
 int blm_repair_places(struct repair *r)
 {
-	int fd = r->repair ? openat(r->filters, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, err = 0, moved = 0;
+	int fd = r->repair ? openat(r->filters, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+		: -1, err = 0, moved = 0;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 
 	for (struct dirent *e; list && err >= 0 && (e = readdir(list)); moved |= err)
-		err = blm_is_temporary(e->d_name) || blm_is_replacement(e->d_name) ? 0 : put_home(r, e->d_name);
+		err = blm_is_temporary(e->d_name)
+			|| blm_is_replacement(e->d_name) ? 0 : put_home(r, e->d_name);
 	if (list)
 		closedir(list);
 	else if (fd >= 0)
 		close(fd);
 	if (moved > 0 && fsync(r->filters) < 0)
-		return blm_fail(-errno, "%s/filters: writing the folder failed: %s", r->dir, strerror(errno));
+		return blm_fail(-errno, "%s/filters: writing the folder failed: %s", r->dir,
+				strerror(errno));
 	return err < 0 ? err : 0;
 }
 
@@ -368,7 +413,8 @@ static int check_temporary(struct repair *r, int folder, const char *path)
 	if (blm_temporary_is_made(folder, file))
 		return 0;
 	err = r->repair ? delete(r, folder, path) : 0;
-	blm_found(r->to, path, r->repair && err == 0, "a temporary file, left behind by a process that died");
+	blm_found(r->to, path, r->repair && err == 0,
+		  "a temporary file, left behind by a process that died");
 	return err;
 }
 
@@ -380,8 +426,10 @@ static int check_view(struct repair *r, const char *path, struct blm_view *view)
 
 	blm_uuid_file(view->constant.uuid, own);
 	if (strcmp(own, strrchr(path, '/') + 1))
-		blm_found(r->to, path, false, "its header says that it is %s%s", own, faccessat(r->filters, own, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-			  ? ", and there is another file of that name: move the one that is not that filter out of filters/" : "");
+		blm_found(r->to, path, false, "its header says that it is %s%s", own,
+			  faccessat(r->filters, own, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+			  ? ", and there is another file of that name: move the one that is not "
+			  "that filter out of filters/" : "");
 	else if (!r->store)
 		err = orphan(r, path, view);
 	else if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && (err = known(r, view)) >= 0)
@@ -390,7 +438,8 @@ static int check_view(struct repair *r, const char *path, struct blm_view *view)
 		struct blm_record record;
 
 		if (r->store && blm_last_record(view->image.header, view->constant.uuid, &record)) {
-			snprintf(name, sizeof(name), "%.*s", (int)le32toh(record.name_bytes), record.name);
+			snprintf(name, sizeof(name), "%.*s", (int)le32toh(record.name_bytes),
+				 record.name);
 			r->to->name = name;
 		}
 		err = r->shallow ? 0 : blm_verify_view(view, path, r->repair, r->to);
@@ -423,7 +472,8 @@ static int check_file(struct repair *r, int folder, const char *path)
 		return check_temporary(r, folder, path);
 	if (folder != r->filters)
 		return 0;
-	fd = openat(folder, name, (r->repair ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = openat(folder, name, (r->repair ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW
+		    | O_NONBLOCK | O_NOCTTY);
 	err = fd < 0 ? errno : 0;
 	if (fd >= 0 && blm_view_make(&view, fd, path, r->repair) == 0)
 		return check_view(r, path, view);

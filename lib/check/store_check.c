@@ -1,9 +1,10 @@
 /*
  * store_check.c - check a store: the catalog against the files, and the files against the catalog
  *
- * A whole catalog wins, and of a lost one the files' own name records make a new one. orphans.c says which files stay that no record
- * means. Records that are damaged, or mean a file that is not there, are taken out last: a repair that is killed before leaves the
- * next one the same doubt. One repair at a time: looking for a file's record and making one is not one step.
+ * A whole catalog wins, and of a lost one the files' own name records make a new one. orphans.c
+ * says which files stay that no record means. Records that are damaged, or mean a file that is not
+ * there, are taken out last: a repair that is killed before leaves the next one the same doubt. One
+ * repair at a time: looking for a file's record and making one is not one step.
  */
 #include "catalog/flock.h"
 #include "check/store_check.h"
@@ -20,7 +21,10 @@
 
 enum { WAIT_SECONDS = 5 };
 
-/* Held on the folder of the filters, for as long as *ret_fd is open; -1: none is needed, or there is no such folder. */
+/*
+ * Held on the folder of the filters, for as long as *ret_fd is open; -1: none is needed, or there
+ * is no such folder.
+ */
 static int lock_repairs(const char *dir, int *ret_fd)
 {
 	char *folder;
@@ -31,10 +35,12 @@ static int lock_repairs(const char *dir, int *ret_fd)
 		return blm_fail(-ENOMEM, "%s: out of memory", dir);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(folder);
-	for (int tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; tries++) {
+	for (int tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	     tries++) {
 		if (tries == WAIT_SECONDS * 100) {
 			close(fd);
-			return blm_fail(-EBUSY, "%s: another process has been repairing it for more than %d seconds; try again when it is done", dir,
+			return blm_fail(-EBUSY, "%s: another process has been repairing it for "
+					"more than %d seconds; try again when it is done", dir,
 					WAIT_SECONDS);
 		}
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
@@ -45,8 +51,12 @@ static int lock_repairs(const char *dir, int *ret_fd)
 
 /* ---- Records ---- */
 
-/* What a record means: 0 and a descriptor of its file; -EUCLEAN: it is damaged; -ENOENT: there is no such file, or no record any more. */
-static int file_of(const struct repair *r, const char *name, struct blm_entry *ret_entry, int *ret_fd)
+/*
+ * What a record means: 0 and a descriptor of its file; -EUCLEAN: it is damaged; -ENOENT: there is
+ * no such file, or no record any more.
+ */
+static int file_of(const struct repair *r, const char *name, struct blm_entry *ret_entry,
+		   int *ret_fd)
 {
 	char file[BLM_FILE_TEXT];
 	int err = blm_catalog_get(r->store->catalog, name, ret_entry);
@@ -54,11 +64,14 @@ static int file_of(const struct repair *r, const char *name, struct blm_entry *r
 	if (err < 0)
 		return err;
 	blm_uuid_file(ret_entry->constant.uuid, file);
-	*ret_fd = openat(r->filters, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	*ret_fd = openat(r->filters, file,
+			 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* What its file says, to go into the record of a filter, unless the name leads to another by now. */
+/*
+ * What its file says, to go into the record of a filter, unless the name leads to another by now.
+ */
 struct mending {
 	const struct blm_entry *by;
 	uint8_t uuid[16];
@@ -76,8 +89,9 @@ static int mend_entry(struct blm_entry *entry, void *context)
 }
 
 /*
- * A record that does not lead to its filter. The file wins over one that says something else. One that is damaged, or whose file is
- * not there, or is another filter's, makes the catalog one that is not whole, and waits for its end.
+ * A record that does not lead to its filter. The file wins over one that says something else. One
+ * that is damaged, or whose file is not there, or is another filter's, makes the catalog one that
+ * is not whole, and waits for its end.
  */
 static int mend_record(struct repair *r, const char *name, const char *why)
 {
@@ -90,8 +104,9 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 	} else if (err == 0 && blm_store_is_another(fd, entry->constant.uuid)) {
 		r->doubt = true;
 		close(fd);
-		blm_found(r->to, name, false, "%s", r->repair ? "the file of its name is another filter's, and its own is not in filters/: put a "
-			  "copy of that there, or drop the name" : why);
+		blm_found(r->to, name, false, "%s", r->repair ? "the file of its name is another "
+			  "filter's, and its own is not in filters/: put a copy of that there, or "
+			  "drop the name" : why);
 	} else if (err == 0 && blm_view_make(&view, fd, name, false) == 0) {
 		struct mending m = { .by = entry, .done = !r->repair };
 
@@ -110,18 +125,22 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 /* The last look at the records of a catalog that is not whole. */
 static int take_out(void *context, const struct blm_info *info, int unused)
 {
-	static const uint8_t damaged[16];	/* the uuid of none, so only a record that cannot be read is taken out */
+	/* the uuid of none, so only a record that cannot be read is taken out */
+	static const uint8_t damaged[16];
 	struct repair *r = context;
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	int fd = -1, err = entry ? file_of(r, info->name, entry, &fd) : blm_fail(-ENOMEM, "%s: out of memory", r->dir), removed = 0;
+	int fd = -1, err = entry ? file_of(r, info->name, entry, &fd)
+		: blm_fail(-ENOMEM, "%s: out of memory", r->dir), removed = 0;
 
 	if (fd >= 0)
 		close(fd);
 	if (err == -EUCLEAN || err == -ENOENT) {
 		if (r->repair)
-			removed = blm_catalog_remove(r->store->catalog, info->name, err == -EUCLEAN ? damaged : entry->constant.uuid);
+			removed = blm_catalog_remove(r->store->catalog, info->name, err == -EUCLEAN
+						     ? damaged : entry->constant.uuid);
 		if (removed != -ENOENT)
-			blm_found(r->to, info->name, r->repair && removed == 0, err == -EUCLEAN ? "its record in the catalog is damaged"
+			blm_found(r->to, info->name, r->repair && removed == 0,
+				  err == -EUCLEAN ? "its record in the catalog is damaged"
 				  : "its file is missing");
 		err = removed == -ENOENT ? 0 : removed;
 	} else if (err != -ENOMEM) {
@@ -131,7 +150,10 @@ static int take_out(void *context, const struct blm_info *info, int unused)
 	return err;
 }
 
-/* A state that somebody died in means nothing while the catalog knows the file; in case that it one day does not, none is left. */
+/*
+ * A state that somebody died in means nothing while the catalog knows the file; in case that it one
+ * day does not, none is left.
+ */
 static void settle_state(struct repair *r, const char *name)
 {
 	struct blm_view *view;
@@ -139,7 +161,8 @@ static void settle_state(struct repair *r, const char *name)
 
 	if (fd < 0 || blm_view_make(&view, fd, name, true) < 0)
 		return;
-	if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && blm_lock_exclusive(&view->lock, view->image.fd) == 0) {
+	if (!blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)
+	    && blm_lock_exclusive(&view->lock, view->image.fd) == 0) {
 		if (state_of(load_acquire(&live_of(view)->state.word)) != BLM_LIVE
 		    && blm_store_is(r->store, name, view->constant.uuid) == 1) {
 			set_state(view, BLM_LIVE);
@@ -186,8 +209,8 @@ static int check_age(struct repair *r, const struct blm_filter *f, const char *n
 }
 
 /*
- * The file's name record against the catalog. Who changes both holds BLM_LOCK_SYNC from before the one until after the other, so where the
- * two differ, in this order:
+ * The file's name record against the catalog. Who changes both holds BLM_LOCK_SYNC from before the
+ * one until after the other, so where the two differ, in this order:
  *
  *   read the record; look the name up; is the lock free? read the record again
  *
@@ -215,10 +238,12 @@ static bool has_labels(const struct blm_record *record, const void *labels, size
 
 static bool is_in_line(const struct blm_view *view, const char *name)
 {
-	return blm_says_name(view, name) && !blm_records_contradict(view->image.header, view->constant.uuid);
+	return blm_says_name(view, name)
+		&& !blm_records_contradict(view->image.header, view->constant.uuid);
 }
 
-static int look_at_name(struct repair *r, const struct blm_view *view, const struct blm_info *info, struct naming_look *look)
+static int look_at_name(struct repair *r, const struct blm_view *view, const struct blm_info *info,
+			struct naming_look *look)
 {
 	enum { LOOKS = 100 };
 	const char *name = info->name;
@@ -227,14 +252,17 @@ static int look_at_name(struct repair *r, const struct blm_view *view, const str
 		int err;
 
 		read_record(view, &look->before);
-		if (is_in_line(view, name) && has_labels(&look->before, info->labels, strlen(info->labels)))
+		if (is_in_line(view, name) && has_labels(&look->before, info->labels,
+							 strlen(info->labels)))
 			return AS_IT_SHOULD;
 		err = blm_catalog_get(r->store->catalog, name, &look->entry);
-		if (err == -ENOENT || (err == 0 && memcmp(look->entry.constant.uuid, view->constant.uuid, 16)))
+		if (err == -ENOENT || (err == 0 && memcmp(look->entry.constant.uuid,
+							  view->constant.uuid, 16)))
 			return AS_IT_SHOULD;	/* renamed, replaced or dropped in the meantime */
 		if (err < 0)
 			return err;
-		if (is_in_line(view, name) && has_labels(&look->before, look->entry.labels, look->entry.labels_bytes))
+		if (is_in_line(view, name) && has_labels(&look->before, look->entry.labels,
+							 look->entry.labels_bytes))
 			return AS_IT_SHOULD;
 		if (!blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC)) {
 			read_record(view, &look->after);
@@ -246,36 +274,47 @@ static int look_at_name(struct repair *r, const struct blm_view *view, const str
 	return UNDER_WAY;
 }
 
-static void tell_name(struct repair *r, const struct blm_filter *f, const char *name, const char *own)
+static void tell_name(struct repair *r, const struct blm_filter *f, const char *name,
+		      const char *own)
 {
 	const struct blm_view *view = current_view(f);
 	bool labels = is_in_line(view, name);
 	bool mended = r->repair && blm_write_record(r->store, name) == 0 && is_in_line(view, name);
 
 	if (labels)
-		blm_found(r->to, f->place.display, mended, "a change of its labels was cut short before its file said so: the next change of its "
-			  "labels, or a repair with blm_store_verify(), ends it");
+		blm_found(r->to, f->place.display, mended, "a change of its labels was cut short "
+			  "before its file said so: the next change of its labels, or a repair "
+			  "with blm_store_verify(), ends it");
 	else if (!strcmp(own, name))
-		blm_found(r->to, f->place.display, mended, "its two name records contradict each other");
+		blm_found(r->to, f->place.display, mended,
+			  "its two name records contradict each other");
 	else if (*own)
-		blm_found(r->to, f->place.display, mended, "a rename from %s was cut short before the file said so: the next opening for changes, or "
-			  "a repair with blm_store_verify(), ends it", own);
+		blm_found(r->to, f->place.display, mended, "a rename from %s was cut short before "
+			  "the file said so: the next opening for changes, or a repair with "
+			  "blm_store_verify(), ends it", own);
 	else
-		blm_found(r->to, f->place.display, mended, "its file does not say its name, %s, so that a lost catalog could not be made from it", name);
+		blm_found(r->to, f->place.display, mended, "its file does not say its name, %s, so "
+			  "that a lost catalog could not be made from it", name);
 }
 
-/* Of a file that says another name: another record that means the same file has it, or a rename was cut short. */
-static int check_left_behind(struct repair *r, const struct blm_filter *f, const struct blm_info *info, const char *own)
+/*
+ * Of a file that says another name: another record that means the same file has it, or a rename was
+ * cut short.
+ */
+static int check_left_behind(struct repair *r, const struct blm_filter *f,
+			     const struct blm_info *info, const char *own)
 {
 	int err = 0;
 
-	if (strcmp(own, info->name) && blm_check_name(own) == 0 && blm_store_is(r->store, own, info->uuid) == 1) {
+	if (strcmp(own, info->name) && blm_check_name(own) == 0
+	    && blm_store_is(r->store, own, info->uuid) == 1) {
 		/* unless it has just been renamed */
 		if (blm_store_is(r->store, info->name, info->uuid) != 1)
 			return 0;
 		if (r->repair)
 			err = blm_catalog_remove(r->store->catalog, info->name, info->uuid);
-		blm_found(r->to, info->name, r->repair && err == 0, "is one file with %s: the catalog has it twice", own);
+		blm_found(r->to, info->name, r->repair && err == 0,
+			  "is one file with %s: the catalog has it twice", own);
 		return err == -ENOENT ? 0 : err;
 	}
 	tell_name(r, f, info->name, own);
@@ -287,7 +326,8 @@ static int check_name(struct repair *r, const struct blm_filter *f, const struct
 {
 	struct naming_look *look = calloc(1, sizeof(*look));
 	char own[BLM_FORMAT_NAME] = "";
-	int err = look ? look_at_name(r, current_view(f), info, look) : blm_fail(-ENOMEM, "%s: out of memory", r->dir);
+	int err = look ? look_at_name(r, current_view(f), info, look)
+		: blm_fail(-ENOMEM, "%s: out of memory", r->dir);
 
 	if (err == LEFT_BEHIND) {
 		memcpy(own, look->before.name, le32toh(look->before.name_bytes));
@@ -303,11 +343,15 @@ static void check_mode(const struct repair *r, const struct blm_info *info)
 	unsigned mode;
 
 	if (!r->anyone && blm_store_file_mode(r->store, info->uuid, &mode) == 0 && mode & S_IWOTH)
-		blm_found(r->to, info->name, false, "its file %s has the mode %03o, so every user may change what is in it; take that away "
-			  "(chmod o-w), or say that this is meant (BLM_VERIFY_ANYONE)", info->path, mode & 0777);
+		blm_found(r->to, info->name, false, "its file %s has the mode %03o, so every user "
+			  "may change what is in it; take that away (chmod o-w), or say that this "
+			  "is meant (BLM_VERIFY_ANYONE)", info->path, mode & 0777);
 }
 
-/* Its file has its turn later, and says its name only if it opens. Without memory nobody is told the name. */
+/*
+ * Its file has its turn later, and says its name only if it opens. Without memory nobody is told
+ * the name.
+ */
 static void keep_name(struct repair *r, const struct blm_info *info)
 {
 	struct blm_named *more = realloc(r->broken, (r->broken_count + 1) * sizeof(*more));
@@ -358,7 +402,8 @@ static int check_lists(struct repair *r)
 	int damaged = blm_catalog_check_lists(r->store->catalog, r->repair);
 
 	if (damaged > 0)
-		blm_found(r->to, r->dir, r->repair, "%d %s damaged on its lists of false positives", damaged, damaged == 1 ? "key is" : "keys are");
+		blm_found(r->to, r->dir, r->repair, "%d %s damaged on its lists of false positives",
+			  damaged, damaged == 1 ? "key is" : "keys are");
 	return damaged < 0 ? damaged : 0;
 }
 
@@ -372,7 +417,8 @@ static int with_catalog(struct repair *r, bool *ret_lost)
 		err = blm_repair_places(r);
 	if (err == 0)
 		err = blm_store_list(r->store, NULL, check_record, r);
-	*ret_lost = err == -EUCLEAN;	/* not one record, which check_record() is told of, but the table itself */
+	/* not one record, which check_record() is told of, but the table itself */
+	*ret_lost = err == -EUCLEAN;
 	if (err == 0)
 		err = blm_repair_files(r);
 	if (err == 0 && r->doubt)
@@ -405,11 +451,13 @@ static int make_anew(const char *catalog, const struct repair *r)
 		err = blm_fail(-errno, "%s: %s", catalog, strerror(errno));
 	else
 		err = 0;
-	was_there = err == 0 && fstatat(folder, "data.mdb", &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
+	was_there = err == 0 && fstatat(folder, "data.mdb", &old, AT_SYMLINK_NOFOLLOW) == 0
+		&& S_ISREG(old.st_mode);
 	if (err == 0)
 		err = blm_catalog_make(catalog, r->entries, r->count);
 	if (err == 0) {
-		give_to(folder, "data.mdb", was_there ? &old : &above, was_there ? old.st_mode & 0777 : 0644 | (above.st_mode & 0020));
+		give_to(folder, "data.mdb", was_there ? &old : &above,
+			was_there ? old.st_mode & 0777 : 0644 | (above.st_mode & 0020));
 		give_to(folder, "lock", was_there ? &old : &above, 0644);
 	}
 	if (folder >= 0)
@@ -422,11 +470,13 @@ static int without_catalog(struct repair *r, const char *why)
 {
 	struct blm_catalog_lock lock = { .fd = -1, .queue = -1 };
 	char *catalog = NULL, *filters = NULL;
-	int err = asprintf(&catalog, "%s/catalog", r->dir) < 0 || asprintf(&filters, "%s/filters", r->dir) < 0 ? -ENOMEM : 0;
+	int err = asprintf(&catalog, "%s/catalog", r->dir) < 0
+		|| asprintf(&filters, "%s/filters", r->dir) < 0 ? -ENOMEM : 0;
 
 	r->filters = err ? -1 : open(filters, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->filters < 0)
-		err = blm_fail(-errno, "%s: no store of filters there: %s", r->dir, strerror(errno));
+		err = blm_fail(-errno, "%s: no store of filters there: %s", r->dir,
+			       strerror(errno));
 	if (err == 0 && r->repair) {
 		if (mkdir(catalog, 0755) < 0 && errno != EEXIST)
 			err = blm_fail(-errno, "%s: %s", catalog, strerror(errno));
@@ -443,7 +493,8 @@ static int without_catalog(struct repair *r, const char *why)
 		err = make_anew(catalog, r);
 	if (err == 0)
 		blm_found(r->to, catalog, r->repair, "%s%s", why, r->repair
-			  ? " - made anew from the filters' files, without lists of false positives (blm_allowlist_add()), which only it had" : "");
+			  ? " - made anew from the filters' files, without lists of false "
+			  "positives (blm_allowlist_add()), which only it had" : "");
 	if (lock.fd >= 0)
 		blm_catalog_unlock(&lock);
 	blm_catalog_lock_close(&lock);
@@ -458,9 +509,11 @@ static int without_catalog(struct repair *r, const char *why)
 static int look_over(const char *dir, unsigned flags, bool shallow, struct blm_findings *to)
 {
 	bool repair = flags & BLM_VERIFY_REPAIR;
-	struct repair r = { .dir = dir, .repair = repair, .shallow = shallow, .anyone = flags & BLM_VERIFY_ANYONE, .to = to, .filters = -1 };
+	struct repair r = { .dir = dir, .repair = repair, .shallow = shallow,
+			    .anyone = flags & BLM_VERIFY_ANYONE, .to = to, .filters = -1 };
 	int err = flags & BLM_VERIFY_DISTRUST
-		? blm_fail(-EUCLEAN, "%s/catalog: damaged in such a way that reading it crashed", dir)
+		? blm_fail(-EUCLEAN, "%s/catalog: damaged in such a way that reading it crashed",
+			   dir)
 		: blm_store_open(&r.store, dir, (repair ? 0 : BLM_STORE_READ) | BLM_STORE_ANYONE);
 	bool lost = err == -EUCLEAN || (err == -ENOENT && repair);
 
@@ -495,7 +548,8 @@ static int repair_all(const char *dir, unsigned flags, struct blm_findings *to)
 }
 
 BLM_API int blm_store_verify(const char *dir, unsigned flags,
-			     void (*finding)(void *context, const struct blm_finding *found), void *context)
+			     void (*finding)(void *context, const struct blm_finding *found),
+			     void *context)
 {
 	BLM_INSIDE;
 	struct blm_findings findings = { .tell = finding, .context = context };
@@ -505,6 +559,7 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 		return err;
 	if (err < 0)
 		blm_found_broken(&findings, dir);
-	err = flags & BLM_VERIFY_REPAIR ? repair_all(dir, flags, &findings) : look_over(dir, flags, false, &findings);
+	err = flags & BLM_VERIFY_REPAIR ? repair_all(dir, flags, &findings)
+		: look_over(dir, flags, false, &findings);
 	return err < 0 ? err : findings.found - findings.repaired;
 }

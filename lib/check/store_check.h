@@ -1,4 +1,7 @@
-/* store_check.h - what store_check.c, which checks a store, and orphans.c, which looks at its files, share */
+/*
+ * store_check.h - what store_check.c, which checks a store, and orphans.c, which looks at its
+ * files, share
+ */
 #ifndef BLM_REPAIR_H
 #define BLM_REPAIR_H
 
@@ -12,7 +15,8 @@ struct repair {
 	bool anyone;			/* that every user may change a filter is meant */
 	struct blm_findings *to;
 	struct blm_store *store;	/* NULL: the catalog is lost */
-	bool doubt;			/* the catalog is not whole: that it does not know a file proves nothing */
+	/* the catalog is not whole: that it does not know a file proves nothing */
+	bool doubt;
 	int filters;
 	struct blm_new_entry *entries;	/* of the new catalog */
 	size_t count;
@@ -23,9 +27,15 @@ struct repair {
 	size_t broken_count;
 };
 
-/* Where a repair is wanted: give files that are under another name the one that their header says, if it is free or another's. */
+/*
+ * Where a repair is wanted: give files that are under another name the one that their header says,
+ * if it is free or another's.
+ */
 int blm_repair_places(struct repair *r);
-/* Look at all files of the store, and for those that somebody died of in the making of keys; mend what can be, where that is wanted. */
+/*
+ * Look at all files of the store, and for those that somebody died of in the making of keys; mend
+ * what can be, where that is wanted.
+ */
 int blm_repair_files(struct repair *r);
 
 #endif

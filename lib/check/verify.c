@@ -24,7 +24,8 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 	to->found++;
 	to->repaired += repaired;
 	if (to->tell)
-		to->tell(to->context, &(struct blm_finding){ .file = file, .what = what, .repaired = repaired, .name = to->name });
+		to->tell(to->context, &(struct blm_finding){ .file = file, .what = what, .repaired =
+							     repaired, .name = to->name });
 }
 
 void blm_found_broken(struct blm_findings *to, const char *file)
@@ -32,7 +33,8 @@ void blm_found_broken(struct blm_findings *to, const char *file)
 	const char *why = blm_error_message();
 	size_t bytes = strlen(file);
 
-	blm_found(to, file, false, "%s", strncmp(why, file, bytes) || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);
+	blm_found(to, file, false, "%s", strncmp(why, file, bytes)
+		  || strncmp(why + bytes, ": ", 2) ? why : why + bytes + 2);
 }
 
 bool blm_is_damage(int err)
@@ -40,7 +42,10 @@ bool blm_is_damage(int err)
 	return err == -EBADMSG || err == -ENODATA || err == -EPROTONOSUPPORT || err == -EUCLEAN;
 }
 
-/* The first bit that is set and no cell's, so that nobody sets it: the last bits of a part, and what cells leave of a word. */
+/*
+ * The first bit that is set and no cell's, so that nobody sets it: the last bits of a part, and
+ * what cells leave of a word.
+ */
 static bool find_padding(const struct blm_part *part, uint64_t *ret)
 {
 	const uint64_t *words = (const uint64_t *)part->bytes;
@@ -48,23 +53,27 @@ static bool find_padding(const struct blm_part *part, uint64_t *ret)
 
 	for (uint64_t i = 0; left && i < part->shape.bytes / 8; i++)
 		if (load_relaxed(&words[i]) & htole64(left)) {
-			*ret = 64 * i + (unsigned)__builtin_ctzll(le64toh(load_relaxed(&words[i])) & left);
+			*ret = 64 * i + (unsigned)__builtin_ctzll(le64toh(load_relaxed(&words[i]))
+				& left);
 			return true;
 		}
 	for (uint64_t bit = padding_from(part); bit < bits; bit++)
-		if (is_padding(part, bit) && le64toh(load_relaxed(&words[bit / 64])) >> bit % 64 & 1) {
+		if (is_padding(part, bit) && le64toh(load_relaxed(&words[bit / 64])) >> bit % 64
+		    & 1) {
 			*ret = bit;
 			return true;
 		}
 	return false;
 }
 
-static void verify_padding(const struct blm_part *part, unsigned i, const char *file, struct blm_findings *to)
+static void verify_padding(const struct blm_part *part, unsigned i, const char *file,
+			   struct blm_findings *to)
 {
 	uint64_t bit;
 
 	if (find_padding(part, &bit))
-		blm_found(to, file, false, "part %u: bit %llu is set, which is no cell's (m is %llu)", i, (unsigned long long)bit,
+		blm_found(to, file, false, "part %u: bit %llu is set, which is no cell's (m is "
+			  "%llu)", i, (unsigned long long)bit,
 			  (unsigned long long)part->shape.cells);
 }
 
@@ -73,11 +82,12 @@ static void verify_slots(const struct blm_view *view, const char *file, struct b
 	int damaged = blm_syncs_lost(live_of(view), view->constant.uuid);
 
 	if (damaged)
-		blm_found(to, file, false, "%s damaged: how much of it was synced is not known; sync it",
+		blm_found(to, file, false, "%s damaged: how much of it was synced is not known; "
+			  "sync it",
 			  damaged == 2 ? "both sync records are" : "its only sync record is");
 	if (blm_syncs_contradict(live_of(view), view->constant.uuid))
-		blm_found(to, file, false, "its two sync records contradict each other, because neither is the later one; the one that "
-			  "claims less counts: sync it");
+		blm_found(to, file, false, "its two sync records contradict each other, because "
+			  "neither is the later one; the one that claims less counts: sync it");
 }
 
 static bool is_impossible(uint64_t epoch)
@@ -85,21 +95,28 @@ static bool is_impossible(uint64_t epoch)
 	return epoch > BLM_EPOCH_MAX;
 }
 
-/* An epoch below that of the last sync, or below `written`, is what a copy made while others synced can have; writers mend it. */
+/*
+ * An epoch below that of the last sync, or below `written`, is what a copy made while others synced
+ * can have; writers mend it.
+ */
 static void verify_words(const struct blm_view *view, const char *file, struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
-	uint64_t epoch = load_acquire(&live->epoch.word), written = load_acquire(&live->written.word);
+	uint64_t epoch = load_acquire(&live->epoch.word),
+		written = load_acquire(&live->written.word);
 	struct blm_sync_record last = { 0 };
 
 	blm_last_sync(live, view->constant.uuid, &last);
 	if (state_of(load_acquire(&live->state.word)) > BLM_YIELDING)
-		blm_found(to, file, false, "state %u is none", (unsigned)state_of(load_acquire(&live->state.word)));
+		blm_found(to, file, false, "state %u is none",
+			  (unsigned)state_of(load_acquire(&live->state.word)));
 	if (!epoch)
 		blm_found(to, file, false, "epoch 0: impossible");
 	if (is_impossible(epoch) || is_impossible(written) || is_impossible(le64toh(last.epoch)))
-		blm_found(to, file, false, "epoch %llu, written in %llu, synced in %llu: impossible; it can be read, not changed",
-			  (unsigned long long)epoch, (unsigned long long)written, (unsigned long long)le64toh(last.epoch));
+		blm_found(to, file, false, "epoch %llu, written in %llu, synced in %llu: "
+			  "impossible; it can be read, not changed",
+			  (unsigned long long)epoch, (unsigned long long)written,
+			  (unsigned long long)le64toh(last.epoch));
 }
 
 struct blocks {
@@ -115,18 +132,23 @@ static int tell_block(void *context, const struct blm_damage *d)
 	struct blocks *b = context;
 	bool sealed = le64toh(b->view->constant.flags) & BLM_FLAG_SEALED;
 	/* more ones are no damage where they are bits of keys that are in it */
-	bool fill = b->repair && b->view->whole.kind->only_sets && blm_part_counts(b->view, d->part) > 0;
+	bool fill = b->repair && b->view->whole.kind->only_sets
+		&& blm_part_counts(b->view, d->part) > 0;
 	char what[80];
 
-	snprintf(what, sizeof(what), d->ones < d->recorded ? "of %llu bits only %llu are left" : sealed ? "not as it was sealed"
-		 : "as many bits as recorded, but others", (unsigned long long)d->recorded, (unsigned long long)d->ones);
+	snprintf(what, sizeof(what), d->ones < d->recorded ? "of %llu bits only %llu are left"
+		 : sealed ? "not as it was sealed"
+		 : "as many bits as recorded, but others", (unsigned long long)d->recorded,
+		 (unsigned long long)d->ones);
 	if (fill)
 		blm_blocksum_fill(b->view, d);
 	b->filled += fill;
-	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s", d->part, (unsigned long long)d->block,
-		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill ? "; all are set now, so that no key is denied"
-		  : b->repair ? "; it cannot be repaired: put a copy in its place, or make it anew from its keys with blm_build_begin() or "
-				"blm_rebuild()" : "");
+	blm_found(b->to, b->file, fill, "part %u, block %llu, bytes %llu to %llu: damaged, %s%s",
+		  d->part, (unsigned long long)d->block,
+		  (unsigned long long)d->from, (unsigned long long)d->to - 1, what, fill
+		  ? "; all are set now, so that no key is denied"
+		  : b->repair ? "; it cannot be repaired: put a copy in its place, or make it anew "
+		  "from its keys with blm_build_begin() or blm_rebuild()" : "");
 	return 0;
 }
 
@@ -134,13 +156,17 @@ static int tell_image(void *context, const struct blm_damage *d)
 {
 	struct blocks *b = context;
 
-	blm_found(b->to, b->file, false, "second image, block %llu, bytes %llu to %llu: damaged; nothing is lost unless the power fails before "
-		  "all of it was written anew: copy the filter", (unsigned long long)d->block, (unsigned long long)d->from,
+	blm_found(b->to, b->file, false, "second image, block %llu, bytes %llu to %llu: damaged; "
+		  "nothing is lost unless the power fails before all of it was written anew: copy "
+		  "the filter", (unsigned long long)d->block, (unsigned long long)d->from,
 		  (unsigned long long)d->to - 1);
 	return 0;
 }
 
-/* What the false-positive rate comes to with blocks full of ones; no finding, for it is no damage any more. */
+/*
+ * What the false-positive rate comes to with blocks full of ones; no finding, for it is no damage
+ * any more.
+ */
 static int tell_rate(const struct blocks *b)
 {
 	struct blm_tally *tally = calloc(b->view->parts, sizeof(*tally));
@@ -150,24 +176,29 @@ static int tell_rate(const struct blocks *b)
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		r = blm_union_tally(&view, 1, i, &tally[i]);
 	if (r == 0 && view->whole.kind->exact)
-		blm_found(b->to, b->file, true, "%u damaged %s full of ones: numbers that were never added are in it now", b->filled,
+		blm_found(b->to, b->file, true, "%u damaged %s full of ones: numbers that were "
+			  "never added are in it now", b->filled,
 			  b->filled == 1 ? "block is" : "blocks are");
 	else if (r == 0)
-		blm_found(b->to, b->file, true, "%u damaged %s full of ones: the false-positive rate is %.3g now", b->filled,
-			  b->filled == 1 ? "block is" : "blocks are", blm_rate_of_parts(view, tally));
+		blm_found(b->to, b->file, true, "%u damaged %s full of ones: the false-positive "
+			  "rate is %.3g now", b->filled,
+			  b->filled == 1 ? "block is"
+			  : "blocks are", blm_rate_of_parts(view, tally));
 	free(tally);
 	return r;
 }
 
 /* Of a sealed file all blocks were recorded. */
-static void verify_all_known(const struct blm_view *view, uint64_t known, const char *file, struct blm_findings *to)
+static void verify_all_known(const struct blm_view *view, uint64_t known, const char *file,
+			     struct blm_findings *to)
 {
 	uint64_t blocks = 0;
 
 	for (unsigned i = 0; i < view->parts; i++)
 		blocks += blocks_of_part(view->part[i].shape.bytes);
 	if (le64toh(view->constant.flags) & BLM_FLAG_SEALED && known < blocks)
-		blm_found(to, file, false, "the records of %llu blocks are damaged: whether these are as they were sealed is not known",
+		blm_found(to, file, false, "the records of %llu blocks are damaged: whether these "
+			  "are as they were sealed is not known",
 			  (unsigned long long)(blocks - known));
 }
 
@@ -179,7 +210,8 @@ static int write_back(struct blm_view *view, const char *file)
 		return r;
 	r = blm_flush(view, view->image.map, view->image.bytes);
 	blm_unlock_syncing(view);
-	return r < 0 ? blm_fail(r, "%s: writing back what was repaired failed: %s", file, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing back what was repaired failed: %s", file,
+				strerror(-r)) : 0;
 }
 
 int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct blm_findings *to)
@@ -200,14 +232,18 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	if (has_checkpoint(view))
 		blm_checkpoint_check(view, tell_image, &blocks);
 	if (view->whole.kind->checkpoint && is_cut(&view->whole))
-		blm_found(to, file, false, "is a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
-			  "and gives none up; blm_rebuild() makes it anew from its keys");
+		blm_found(to, file, false, "is a copy that was made byte by byte while others "
+			  "changed it: it may lack keys that were moved at that moment, and gives "
+			  "none up; blm_rebuild() makes it anew from its keys");
 	if (blm_sigbus_hit(view->image.map))
-		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: what is said of it is of a part of it");
+		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: "
+			  "what is said of it is of a part of it");
 	if (blocks.filled)
 		r = write_back(view, file);
-	if (r == 0 && blocks.filled && to->found - to->repaired == left)	/* what is left was told of already */
-		r = (int)blm_blocksum_check(view, tell_block, &(struct blocks){ .view = view, .file = file, .to = to }) < 0 ? -ENOMEM : 0;
+	/* what is left was told of already */
+	if (r == 0 && blocks.filled && to->found - to->repaired == left)
+		r = (int)blm_blocksum_check(view, tell_block, &(struct blocks){ .view = view,
+			.file = file, .to = to }) < 0 ? -ENOMEM : 0;
 	return r < 0 ? r : blocks.filled ? tell_rate(&blocks) : 0;
 }
 
@@ -217,12 +253,14 @@ static const char *time_of(uint64_t nanoseconds, char ret[32])
 	time_t seconds = (time_t)(nanoseconds / 1000000000);
 	struct tm tm;
 
-	if (!nanoseconds || !gmtime_r(&seconds, &tm) || !strftime(ret, 32, "synced %Y-%m-%dT%H:%M:%SZ", &tm))
+	if (!nanoseconds || !gmtime_r(&seconds, &tm)
+	    || !strftime(ret, 32, "synced %Y-%m-%dT%H:%M:%SZ", &tm))
 		strcpy(ret, "never synced");
 	return ret;
 }
 
-void blm_verify_age(const struct blm_view *view, const char *file, bool accepted, struct blm_findings *to)
+void blm_verify_age(const struct blm_view *view, const char *file, bool accepted,
+		    struct blm_findings *to)
 {
 	const struct blm_live *live = live_of(view);
 	struct blm_sync_record last = { 0 };
@@ -231,10 +269,13 @@ void blm_verify_age(const struct blm_view *view, const char *file, bool accepted
 	if (!__atomic_load_n(&view->told.epoch, __ATOMIC_ACQUIRE))
 		return;
 	blm_last_sync(live, view->constant.uuid, &last);
-	blm_found(to, file, accepted, "its file is older than the catalog: the file has %llu keys, %s, the catalog %llu, %s; keys that were added in "
-		  "between are gone%s", (unsigned long long)blm_counted_keys(view), time_of(le64toh(last.time), times[0]),
-		  (unsigned long long)view->told.keys, time_of(view->told.synced, times[1]), accepted ? ", and the catalog follows the file"
-		  : ": put the newer file back, or repair it with blm_verify(): the catalog follows the file");
+	blm_found(to, file, accepted, "its file is older than the catalog: the file has %llu keys, "
+		  "%s, the catalog %llu, %s; keys that were added in between are gone%s",
+		  (unsigned long long)blm_counted_keys(view), time_of(le64toh(last.time), times[0]),
+		  (unsigned long long)view->told.keys, time_of(view->told.synced, times[1]),
+		  accepted ? ", and the catalog follows the file"
+		  : ": put the newer file back, or repair it with blm_verify(): the catalog "
+		  "follows the file");
 }
 
 /* Of one filter. In a store they are compared with what the catalog says (store_check.c). */
@@ -245,10 +286,13 @@ static int verify_name(const struct blm_view *view, const char *file, struct blm
 
 	if (!copy)
 		return blm_fail(-ENOMEM, "%s: out of memory", file);
-	if ((record[0].sequence || record[1].sequence) && !blm_last_record(view->image.header, view->constant.uuid, copy))
-		blm_found(to, file, false, "both records of its name in a store are damaged: repair the store with blm_store_verify()");
+	if ((record[0].sequence || record[1].sequence)
+	    && !blm_last_record(view->image.header, view->constant.uuid, copy))
+		blm_found(to, file, false, "both records of its name in a store are damaged: "
+			  "repair the store with blm_store_verify()");
 	else if (blm_records_contradict(view->image.header, view->constant.uuid))
-		blm_found(to, file, false, "its two name records contradict each other: repair the store with blm_store_verify()");
+		blm_found(to, file, false, "its two name records contradict each other: repair the "
+			  "store with blm_store_verify()");
 	free(copy);
 	return 0;
 }
@@ -258,7 +302,9 @@ static bool is_left(int folder, const char *left)
 	return faccessat(folder, left, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Who replaces it makes that file under the lock, so who holds the lock can tell that nobody does. */
+/*
+ * Who replaces it makes that file under the lock, so who holds the lock can tell that nobody does.
+ */
 static bool remove_left(struct blm_view *view, int folder, const char *left)
 {
 	bool removed = false;
@@ -271,7 +317,8 @@ static bool remove_left(struct blm_view *view, int folder, const char *left)
 }
 
 /* Files, of filters or not, that were to come into this folder, and whose makers died. */
-static void verify_temporary(int folder, const struct blm_place *place, bool repair, struct blm_findings *to)
+static void verify_temporary(int folder, const struct blm_place *place, bool repair,
+			     struct blm_findings *to)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -280,18 +327,23 @@ static void verify_temporary(int folder, const struct blm_place *place, bool rep
 	if (!dir && fd >= 0)
 		close(fd);
 	while (dir && (entry = readdir(dir)))
-		if (blm_is_temporary(entry->d_name) && !blm_temporary_is_made(folder, entry->d_name))
-			blm_found(to, place->display, repair && unlinkat(folder, entry->d_name, 0) == 0,
-				  "%s beside it is a temporary file, left behind by a process that died", entry->d_name);
+		if (blm_is_temporary(entry->d_name)
+		    && !blm_temporary_is_made(folder, entry->d_name))
+			blm_found(to, place->display,
+				  repair && unlinkat(folder, entry->d_name, 0) == 0,
+				  "%s beside it is a temporary file, left behind by a process that "
+				  "died", entry->d_name);
 	if (dir)
 		closedir(dir);
 }
 
 /*
- * What a process that died while it replaced this file left beside it, where the file is, wherever links to it are. In a store all files
- * are looked at (orphans.c). Who only reads cannot lock: it is there before nobody replaces the file and after, so nobody alive made it.
+ * What a process that died while it replaced this file left beside it, where the file is, wherever
+ * links to it are. In a store all files are looked at (orphans.c). Who only reads cannot lock: it
+ * is there before nobody replaces the file and after, so nobody alive made it.
  */
-static void verify_beside(struct blm_view *view, const struct blm_place *place, bool repair, struct blm_findings *to)
+static void verify_beside(struct blm_view *view, const struct blm_place *place, bool repair,
+			  struct blm_findings *to)
 {
 	struct blm_place final;
 	char left[BLM_TEMPORARY_NAME];
@@ -302,9 +354,11 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 		return;
 	folder = blm_folder_of(final.name, &last);
 	blm_replacement_name(view->image.inode, left);
-	if (folder >= 0 && is_left(folder, left) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE) && is_left(folder, left))
+	if (folder >= 0 && is_left(folder, left) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)
+	    && is_left(folder, left))
 		blm_found(to, place->display, repair && remove_left(view, folder, left),
-			  "%s beside it was to replace it, left behind by a process that died", left);
+			  "%s beside it was to replace it, left behind by a process that died",
+			  left);
 	if (folder >= 0) {
 		verify_temporary(folder, place, repair, to);
 		close(folder);
@@ -313,7 +367,8 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 }
 
 BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
-		       void (*finding)(void *context, const struct blm_finding *found), void *context)
+		       void (*finding)(void *context, const struct blm_finding *found),
+		       void *context)
 {
 	BLM_INSIDE;
 	struct blm_findings findings = { .tell = finding, .context = context };

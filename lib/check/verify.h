@@ -14,16 +14,21 @@ struct blm_findings {
 
 void blm_found(struct blm_findings *to, const char *file, bool repaired, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-void blm_found_broken(struct blm_findings *to, const char *file);	/* blm_error_message(), which may begin with the file */
+/* blm_error_message(), which may begin with the file */
+void blm_found_broken(struct blm_findings *to, const char *file);
 
 /*
- * All that can be checked of an open filter by itself; reads all of it. repair: where bits of a filter that only sets them
- * are lost, set all of their block; the view must be writable.
+ * All that can be checked of an open filter by itself; reads all of it. repair: where bits of a
+ * filter that only sets them are lost, set all of their block; the view must be writable.
  */
 int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct blm_findings *to);
 
-/* Is its file older than the catalog says? accepted: the catalog has what the file says by now, or will have it. */
-void blm_verify_age(const struct blm_view *view, const char *file, bool accepted, struct blm_findings *to);
+/*
+ * Is its file older than the catalog says? accepted: the catalog has what the file says by now, or
+ * will have it.
+ */
+void blm_verify_age(const struct blm_view *view, const char *file, bool accepted,
+		    struct blm_findings *to);
 
 /* Is this what opening a damaged filter fails with, rather than a missing file or right? */
 bool blm_is_damage(int err);

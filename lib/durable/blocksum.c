@@ -1,10 +1,11 @@
 /*
  * blocksum.c - which blocks are damaged?
  *
- * Data that others add to cannot be under a checksum. But bits of the kinds that only set them never go away: a block on the
- * disk with fewer ones than it was known to have has lost some. So each sync looks at the blocks that were changed, writes
- * all back, and then records of each how many ones it had, and a hash of them for the case that nothing was added since.
- * Bits that damage turned on in a block with newer keys cannot be seen; they deny no key.
+ * Data that others add to cannot be under a checksum. But bits of the kinds that only set them
+ * never go away: a block on the disk with fewer ones than it was known to have has lost some. So
+ * each sync looks at the blocks that were changed, writes all back, and then records of each how
+ * many ones it had, and a hash of them for the case that nothing was added since. Bits that damage
+ * turned on in a block with newer keys cannot be seen; they deny no key.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -27,14 +28,16 @@ static size_t bytes_of_block(const struct blm_part *part, uint64_t block)
 	return left < BLM_BLOCK ? (size_t)left : BLM_BLOCK;
 }
 
-static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, size_t count, uint32_t *ret_hash, uint32_t *ret_ones)
+static void look_at_bytes(const struct blm_part *part, const uint8_t *bytes, size_t count,
+			  uint32_t *ret_hash, uint32_t *ret_ones)
 {
 	*ret_hash = (uint32_t)XXH3_64bits(bytes, count);
 	*ret_ones = (uint32_t)part->simd->count_ones(bytes, count);
 }
 
 /* Of one copy of the block, so that the two agree. */
-static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, uint32_t *ret_hash, uint32_t *ret_ones)
+static void look_at(const struct blm_part *part, uint64_t block, uint8_t *copy, uint32_t *ret_hash,
+		    uint32_t *ret_ones)
 {
 	size_t bytes = bytes_of_block(part, block);
 
@@ -58,14 +61,16 @@ static bool take(struct blm_seen *seen, const struct blm_seen_block *block)
 }
 
 /*
- * The next block from `from` on that is marked; the number of blocks if none is. Most are not: eight at a time. Adders mark meanwhile, by
- * relaxed stores of a byte, so it is loaded relaxed, too: a mark is seen or not, and one that is not is there for the next sync. The marks
- * begin at a multiple of 8.
+ * The next block from `from` on that is marked; the number of blocks if none is. Most are not:
+ * eight at a time. Adders mark meanwhile, by relaxed stores of a byte, so it is loaded relaxed,
+ * too: a mark is seen or not, and one that is not is there for the next sync. The marks begin at a
+ * multiple of 8.
  */
 static uint64_t next_marked(const uint8_t *marks, uint64_t from, uint64_t blocks)
 {
 	while (from < blocks) {
-		if (from % 8 == 0 && blocks - from >= 8 && !__atomic_load_n((const uint64_t *)(marks + from), __ATOMIC_RELAXED)) {
+		if (from % 8 == 0 && blocks - from >= 8
+		    && !__atomic_load_n((const uint64_t *)(marks + from), __ATOMIC_RELAXED)) {
 			from += 8;
 			continue;
 		}
@@ -76,7 +81,8 @@ static uint64_t next_marked(const uint8_t *marks, uint64_t from, uint64_t blocks
 	return blocks;
 }
 
-static bool good_record(const struct blm_view *view, unsigned i, uint64_t block, struct blm_block_record *ret)
+static bool good_record(const struct blm_view *view, unsigned i, uint64_t block,
+			struct blm_block_record *ret)
 {
 	const struct blm_block_record *records = records_of(&view->part[i]);
 
@@ -85,23 +91,32 @@ static bool good_record(const struct blm_view *view, unsigned i, uint64_t block,
 	return ret->check == blm_check_block(ret, i, block, view->constant.uuid);
 }
 
-/* Has a block lost bits since it was recorded? It has never fewer, and as many only if they are the same. */
+/*
+ * Has a block lost bits since it was recorded? It has never fewer, and as many only if they are the
+ * same.
+ */
 static bool lost_bits(const struct blm_block_record *r, uint32_t hash, uint32_t ones)
 {
 	return hash != le32toh(r->hash) && ones <= le32toh(r->ones);
 }
 
-static struct blm_damage damage_of(const struct blm_view *view, unsigned i, uint64_t block, uint32_t ones, const struct blm_block_record *r)
+static struct blm_damage damage_of(const struct blm_view *view, unsigned i, uint64_t block,
+				   uint32_t ones, const struct blm_block_record *r)
 {
 	const struct blm_part *part = &view->part[i];
 	uint64_t from = (uint64_t)(part->bytes - view->image.map) + block * BLM_BLOCK;
 
-	return (struct blm_damage){ .part = i, .block = block, .from = from, .to = from + bytes_of_block(part, block), .ones = ones,
+	return (struct blm_damage){ .part = i, .block = block, .from = from,
+				    .to = from + bytes_of_block(part, block), .ones = ones,
 				    .recorded = le32toh(r->ones) };
 }
 
-/* A damaged block that was added to keeps the record that tells of it, and its mark, so that each sync tells of it until it is repaired. */
-static void take_damaged(const struct blm_view *view, const struct blm_seen_block *s, const struct blm_block_record *r, struct blm_seen *seen)
+/*
+ * A damaged block that was added to keeps the record that tells of it, and its mark, so that each
+ * sync tells of it until it is repaired.
+ */
+static void take_damaged(const struct blm_view *view, const struct blm_seen_block *s,
+			 const struct blm_block_record *r, struct blm_seen *seen)
 {
 	if (!seen->damaged++)
 		seen->first = damage_of(view, s->part, s->block, s->ones, r);
@@ -113,7 +128,8 @@ static int look(const struct blm_view *view, unsigned i, struct blm_seen *seen, 
 	const struct blm_part *part = &view->part[i];
 	uint64_t blocks = blocks_of_part(part->shape.bytes);
 
-	for (uint64_t b = next_marked(part->marks, 0, blocks); b < blocks && seen->count < SEEN_MOST; b = next_marked(part->marks, b + 1, blocks)) {
+	for (uint64_t b = next_marked(part->marks, 0, blocks); b < blocks
+	     && seen->count < SEEN_MOST; b = next_marked(part->marks, b + 1, blocks)) {
 		struct blm_seen_block s = { .block = b, .part = i };
 		struct blm_block_record r;
 
@@ -142,7 +158,8 @@ int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret)
 
 static void write_record(struct blm_view *view, const struct blm_seen_block *s, uint64_t epoch)
 {
-	struct blm_block_record r = { .hash = htole32(s->hash), .ones = htole32(s->ones), .epoch = htole32((uint32_t)epoch) };
+	struct blm_block_record r = { .hash = htole32(s->hash), .ones = htole32(s->ones),
+				      .epoch = htole32((uint32_t)epoch) };
 
 	r.check = blm_check_block(&r, s->part, s->block, view->constant.uuid);
 	records_of(&view->part[s->part])[s->block] = r;
@@ -158,7 +175,8 @@ bool blm_blocksum_record(struct blm_view *view, const struct blm_seen *seen, uin
 void blm_blocksum_look_again(struct blm_view *view, const struct blm_seen *seen)
 {
 	for (size_t i = 0; i < seen->count; i++)
-		mark(&view->part[seen->block[i].part], view->part[seen->block[i].part].bytes + seen->block[i].block * BLM_BLOCK);
+		mark(&view->part[seen->block[i].part],
+		     view->part[seen->block[i].part].bytes + seen->block[i].block * BLM_BLOCK);
 }
 
 void blm_seen_free(struct blm_seen *seen)
@@ -171,12 +189,15 @@ int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *
 {
 	const struct blm_part *part = &new->part[i];
 	struct blm_pages pages = { 0 };
-	int r = blm_write_pages(new->image.fd, bytes, count, (uint64_t)(part->bytes - new->image.map) + at, &pages, "(new file)");
+	int r = blm_write_pages(new->image.fd, bytes, count, (uint64_t)(part->bytes
+		- new->image.map) + at, &pages, "(new file)");
 
-	for (size_t done = 0; r == 0 && new->whole.kind->only_sets && done < count; done += BLM_BLOCK) {
+	for (size_t done = 0; r == 0 && new->whole.kind->only_sets && done < count;
+	     done += BLM_BLOCK) {
 		struct blm_seen_block s = { .block = (at + done) / BLM_BLOCK, .part = i };
 
-		look_at_bytes(part, (const uint8_t *)bytes + done, bytes_of_block(part, s.block), &s.hash, &s.ones);
+		look_at_bytes(part, (const uint8_t *)bytes + done, bytes_of_block(part, s.block),
+			      &s.hash, &s.ones);
 		write_record(new, &s, 1);
 	}
 	if (r == 0 && !new->whole.kind->only_sets && count)
@@ -184,7 +205,8 @@ int blm_blocksum_put(struct blm_view *new, unsigned i, uint64_t at, const void *
 	return r;
 }
 
-static int record_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int record_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+			size_t bytes)
 {
 	struct blm_view *view = scan->context;
 	const struct blm_part *part = &view->part[scan->part];
@@ -210,8 +232,11 @@ int blm_blocksum_new(struct blm_view *view)
 	view->holes &= !sealed;		/* those of a sealed file are recorded too */
 	for (unsigned i = 0; r == 0 && i < view->parts; i++)
 		if (sealed || view->whole.kind->only_sets)
-			r = blm_scan(&(struct blm_scan){ .views = (const struct blm_view *const *)&view, .count = 1, .part = i,
-							 .most = BLM_PIECE, .piece = record_piece, .context = view }, NULL);
+			r = blm_scan(&(struct blm_scan){ .views =
+							 (const struct blm_view *const *)&view,
+							 .count = 1, .part = i,
+							 .most = BLM_PIECE, .piece = record_piece,
+							 .context = view }, NULL);
 	view->holes = holes;
 	return r;
 }
@@ -244,7 +269,8 @@ static int check_part(const struct blm_view *view, unsigned i, uint8_t *copy, in
 	return 0;
 }
 
-int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context)
+int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *context,
+	const struct blm_damage *damage), void *context)
 {
 	uint8_t *copy;
 	int64_t known = 0;
@@ -261,8 +287,12 @@ int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *contex
 	return r < 0 ? r : known;
 }
 
-/* Is a block what its record says, or newer? As above; but first where it lies, since it nearly always is. */
-static int is_intact(const struct blm_view *view, unsigned i, uint64_t block, const struct blm_block_record *r)
+/*
+ * Is a block what its record says, or newer? As above; but first where it lies, since it nearly
+ * always is.
+ */
+static int is_intact(const struct blm_view *view, unsigned i, uint64_t block,
+		     const struct blm_block_record *r)
 {
 	const struct blm_part *part = &view->part[i];
 	const uint8_t *bytes = part->bytes + block * BLM_BLOCK;
@@ -283,7 +313,8 @@ static int is_intact(const struct blm_view *view, unsigned i, uint64_t block, co
 	return sealed ? hash == le32toh(r->hash) : !lost_bits(r, hash, ones);
 }
 
-static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, uint64_t to, const char *display)
+static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, uint64_t to,
+			const char *display)
 {
 	struct blm_block_record record;
 	int r = 1;
@@ -292,16 +323,21 @@ static int check_blocks(const struct blm_view *view, unsigned i, uint64_t from, 
 		if (good_record(view, i, b, &record))
 			r = is_intact(view, i, b, &record);
 		if (r == 0)
-			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in it would be denied in what is made of it; "
-					"%s", display, i, (unsigned long long)b, view->whole.kind->only_sets ? "repair it with "
-					"blm_verify(), which sets all its bits" : "it must be made anew from its keys");
+			return blm_fail(-EUCLEAN, "%s: part %u, block %llu is damaged, and keys in "
+					"it would be denied in what is made of it; %s", display, i,
+					(unsigned long long)b, view->whole.kind->only_sets
+					? "repair it with "
+					"blm_verify(), which sets all its bits" : "it must be made "
+					"anew from its keys");
 	}
 	return r < 0 ? r : 0;
 }
 
-int blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes, const char *display)
+int blm_blocksum_intact(const struct blm_view *view, unsigned i, uint64_t at, size_t bytes,
+			const char *display)
 {
-	return is_foreign(view) ? 0 : check_blocks(view, i, at / BLM_BLOCK, (at + bytes + BLM_BLOCK - 1) / BLM_BLOCK, display);
+	return is_foreign(view) ? 0 : check_blocks(view, i, at / BLM_BLOCK, (at + bytes + BLM_BLOCK
+		- 1) / BLM_BLOCK, display);
 }
 
 int blm_blocksum_intact_holes(const struct blm_view *view, unsigned i, const char *display)
@@ -320,7 +356,8 @@ int blm_blocksum_intact_holes(const struct blm_view *view, unsigned i, const cha
 void blm_blocksum_fill(struct blm_view *view, const struct blm_damage *damage)
 {
 	struct blm_part *part = &view->part[damage->part];
-	uint64_t *words = (uint64_t *)(part->bytes + damage->block * BLM_BLOCK), first = damage->block * BLM_BLOCK * 8;
+	uint64_t *words = (uint64_t *)(part->bytes + damage->block * BLM_BLOCK),
+		first = damage->block * BLM_BLOCK * 8;
 	uint64_t end = padding_from(part);
 	struct blm_seen_block s = { .block = damage->block, .part = damage->part };
 	uint8_t *copy = malloc(BLM_BLOCK);

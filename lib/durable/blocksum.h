@@ -1,4 +1,7 @@
-/* blocksum.h - the records of a part's blocks: made at sync, compared by verify (format.h says what they promise) */
+/*
+ * blocksum.h - the records of a part's blocks: made at sync, compared by verify (format.h says what
+ * they promise)
+ */
 #ifndef BLM_BLOCKSUM_H
 #define BLM_BLOCKSUM_H
 
@@ -15,13 +18,15 @@ struct blm_damage {
 struct blm_seen {
 	struct blm_seen_block *block;
 	size_t count, room;
-	int damaged;			/* blocks that lost bits, and keep the records that tell of it */
+	/* blocks that lost bits, and keep the records that tell of it */
+	int damaged;
 	struct blm_damage first;	/* of them */
 };
 
 /*
- * Look at the marked blocks of a filter whose data only grows, and take the marks away; the caller holds BLM_LOCK_SYNC. Of more
- * than a great many (64 GiB of data) the rest stay marked, for the next time; so do damaged ones. -ENOMEM: some marks may be lost, and no more.
+ * Look at the marked blocks of a filter whose data only grows, and take the marks away; the caller
+ * holds BLM_LOCK_SYNC. Of more than a great many (64 GiB of data) the rest stay marked, for the
+ * next time; so do damaged ones. -ENOMEM: some marks may be lost, and no more.
  */
 int blm_blocksum_look(struct blm_view *view, struct blm_seen *ret);
 
@@ -34,29 +39,41 @@ void blm_blocksum_look_again(struct blm_view *view, const struct blm_seen *seen)
 void blm_seen_free(struct blm_seen *seen);
 
 /*
- * Put bytes, in whole blocks but for the last, into a part of a new file that nobody else sees, and record the blocks while they are
- * at hand. Not through its map, where each page would be made zero first, in a fault of its own.
+ * Put bytes, in whole blocks but for the last, into a part of a new file that nobody else sees, and
+ * record the blocks while they are at hand. Not through its map, where each page would be made zero
+ * first, in a fault of its own.
  */
-int blm_blocksum_put(struct blm_view *new, unsigned part, uint64_t at, const void *bytes, size_t count);
+int blm_blocksum_put(struct blm_view *new, unsigned part, uint64_t at, const void *bytes,
+		     size_t count);
 
-/* Look and record, for a file that nobody else has: all marked blocks; all there are, if it is sealed. Before it is synced. */
+/*
+ * Look and record, for a file that nobody else has: all marked blocks; all there are, if it is
+ * sealed. Before it is synced.
+ */
 int blm_blocksum_new(struct blm_view *view);
 
 /*
- * Compare every block that has a record; tell() of the damaged ones. Others may add and sync in the meantime: a record is read before
- * its block, so more ones are no damage, unless the file is sealed.
+ * Compare every block that has a record; tell() of the damaged ones. Others may add and sync in the
+ * meantime: a record is read before its block, so more ones are no damage, unless the file is
+ * sealed.
  * Return: how many blocks have a record that is good, or what tell() returned that is less than 0.
  */
-int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context);
+int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *context,
+	const struct blm_damage *damage), void *context);
 
 /*
- * Before these bytes, in whole blocks but for the last, are put into another filter: are they all there? By the same rule; -EUCLEAN, with
- * words. What is not there in a filter with holes, which no pass reads, is asked for once, of all the part.
+ * Before these bytes, in whole blocks but for the last, are put into another filter: are they all
+ * there? By the same rule; -EUCLEAN, with words. What is not there in a filter with holes, which no
+ * pass reads, is asked for once, of all the part.
  */
-int blm_blocksum_intact(const struct blm_view *view, unsigned part, uint64_t at, size_t bytes, const char *display);
+int blm_blocksum_intact(const struct blm_view *view, unsigned part, uint64_t at, size_t bytes,
+			const char *display);
 int blm_blocksum_intact_holes(const struct blm_view *view, unsigned part, const char *display);
 
-/* Set all bits of a damaged block, so that no key in it is denied, and record that. Only filters whose data only grows. */
+/*
+ * Set all bits of a damaged block, so that no key in it is denied, and record that. Only filters
+ * whose data only grows.
+ */
 void blm_blocksum_fill(struct blm_view *view, const struct blm_damage *damage);
 
 #endif

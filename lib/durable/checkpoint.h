@@ -1,4 +1,7 @@
-/* checkpoint.h - the second image of a filter's data, for kinds whose changes must reach the disk all or not at all (checkpoint.c) */
+/*
+ * checkpoint.h - the second image of a filter's data, for kinds whose changes must reach the disk
+ * all or not at all (checkpoint.c)
+ */
 #ifndef BLM_CHECKPOINT_H
 #define BLM_CHECKPOINT_H
 
@@ -8,32 +11,46 @@
 int blm_checkpoint_new(struct blm_view *view);
 
 /*
- * sync.c, with BLM_LOCK_SYNC: take() notes what changed, in the journal, which is empty; the caller holds BLM_LOCK_WRITE, too. When the sync record of
- * that epoch is on the disk, finish() brings it into the image. If that does not come to pass, again() has it noted the next time.
- * finish_killed() goes before all that: of a sync that was killed the record may be in memory only, or be taken back there only, so it is
- * written back before journal and image change. Fail with words.
+ * sync.c, with BLM_LOCK_SYNC: take() notes what changed, in the journal, which is empty; the caller
+ * holds BLM_LOCK_WRITE, too. When the sync record of that epoch is on the disk, finish() brings it
+ * into the image. If that does not come to pass, again() has it noted the next time.
+ * finish_killed() goes before all that: of a sync that was killed the record may be in memory only,
+ * or be taken back there only, so it is written back before journal and image change. Fail with
+ * words.
  */
 int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *display);
 int blm_checkpoint_finish(struct blm_view *view, const char *display);
 int blm_checkpoint_finish_killed(struct blm_view *view, const char *display);
 void blm_checkpoint_again(struct blm_view *view, uint64_t epoch);
 /*
- * copies.c: before all of these, where this is a copy, have all of its image made anew, in an epoch after all that it is of; after them the
- * image is this file's own.
+ * copies.c: before all of these, where this is a copy, have all of its image made anew, in an epoch
+ * after all that it is of; after them the image is this file's own.
  */
 int blm_checkpoint_mend_copy(struct blm_view *view, const char *display);
-int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flush);	/* flush: not of a new file, which is flushed later */
+/* flush: not of a new file, which is flushed later */
+int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flush);
 
-/* The first block that the journal has, from the offset `at` of the file on: from where to where it lies. */
-bool blm_checkpoint_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from, uint64_t *ret_to);
+/*
+ * The first block that the journal has, from the offset `at` of the file on: from where to where it
+ * lies.
+ */
+bool blm_checkpoint_next_noted(const struct blm_view *view, uint64_t at, uint64_t *ret_from,
+			       uint64_t *ret_to);
 
-/* recovery.c: did a power cut come between the last sync and now, and is the data therefore nothing to go by? */
+/*
+ * recovery.c: did a power cut come between the last sync and now, and is the data therefore nothing
+ * to go by?
+ */
 bool blm_checkpoint_is_needed(const struct blm_view *view);
-/* Then: the data as of the last sync, for everyone; the caller holds all locks. Or only in this view, which cannot write. Fail with words. */
+/*
+ * Then: the data as of the last sync, for everyone; the caller holds all locks. Or only in this
+ * view, which cannot write. Fail with words.
+ */
 int blm_checkpoint_restore(struct blm_view *view, const char *display);
 int blm_checkpoint_show(struct blm_view *view, const char *display);
 
 /* Compare the image with its records; as blm_blocksum_check(). */
-int blm_checkpoint_check(const struct blm_view *view, int (*tell)(void *context, const struct blm_damage *damage), void *context);
+int blm_checkpoint_check(const struct blm_view *view, int (*tell)(void *context,
+	const struct blm_damage *damage), void *context);
 
 #endif

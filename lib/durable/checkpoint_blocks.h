@@ -1,15 +1,25 @@
-/* checkpoint_blocks.h - a second image from the inside: what checkpoint.c, recovery.c and copies.c share */
+/*
+ * checkpoint_blocks.h - a second image from the inside: what checkpoint.c, recovery.c and copies.c
+ * share
+ */
 #ifndef BLM_CHECKPOINT_BLOCKS_H
 #define BLM_CHECKPOINT_BLOCKS_H
 
 #include "durable/checkpoint.h"
 
-/* The image and the journal of a view: which = BLM_IMAGE, BLM_JOURNAL. Good for as long as the view, and until the next sync record. */
+/*
+ * The image and the journal of a view: which = BLM_IMAGE, BLM_JOURNAL. Good for as long as the
+ * view, and until the next sync record.
+ */
 struct blm_checkpoint {
 	const struct blm_part *part;
 	struct blm_block_record *records[2];
 	uint8_t *blocks[2];
-	uint64_t count, epoch;		/* of blocks; of the last sync record, or where that is damaged the latest that blocks' records tell of */
+	/*
+	 * of blocks; of the last sync record, or where that is damaged the latest that blocks'
+	 * records tell of
+	 */
+	uint64_t count, epoch;
 	const uint8_t *uuid;
 };
 
@@ -22,7 +32,8 @@ static inline size_t blm_checkpoint_bytes(const struct blm_checkpoint *s, uint64
 	return left < BLM_BLOCK ? (size_t)left : BLM_BLOCK;
 }
 
-static inline bool is_later(uint32_t a, uint32_t b)	/* of epochs, of which records have the low half */
+/* of epochs, of which records have the low half */
+static inline bool is_later(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) > 0;
 }
@@ -33,7 +44,8 @@ static inline bool is_later(uint32_t a, uint32_t b)	/* of epochs, of which recor
 uint32_t blm_checkpoint_hash(const struct blm_checkpoint *s, const uint8_t *block, uint64_t number);
 
 /* The record of a block; false where its own check says that it is none. */
-bool blm_checkpoint_record(const struct blm_checkpoint *s, int which, uint64_t block, struct blm_block_record *ret);
+bool blm_checkpoint_record(const struct blm_checkpoint *s, int which, uint64_t block,
+			   struct blm_block_record *ret);
 
 /* It is zeros: nothing was ever written there. */
 bool blm_checkpoint_is_none(const struct blm_checkpoint *s, int which, uint64_t block);
@@ -45,9 +57,13 @@ uint32_t blm_checkpoint_home(const struct blm_checkpoint *s, uint64_t block);
 void blm_checkpoint_empty(const struct blm_checkpoint *s, int which, uint64_t block, uint32_t home);
 
 /* The block and its record, in three steps, of which one who compares sees at least one. */
-void blm_checkpoint_copy(const struct blm_checkpoint *s, int which, uint64_t block, const uint8_t *from, uint64_t epoch);
+void blm_checkpoint_copy(const struct blm_checkpoint *s, int which, uint64_t block,
+			 const uint8_t *from, uint64_t epoch);
 
-/* Does the journal have this block as of the last sync? One that was in the image already can be gone in part. */
+/*
+ * Does the journal have this block as of the last sync? One that was in the image already can be
+ * gone in part.
+ */
 bool blm_in_journal(const struct blm_checkpoint *s, uint64_t block);
 
 /* Zeros, in the data and in the image, and no record. */
@@ -62,24 +78,31 @@ const uint8_t *blm_synced_block(const struct blm_checkpoint *s, uint64_t block);
 bool blm_is_copy(const struct blm_view *view);
 
 /*
- * Does a copy say that nothing was changed after its last sync, and have data that are not as its image? Then who copied it had the header before
- * something was changed, and data of after that: all that was added before he began is in the image.
+ * Does a copy say that nothing was changed after its last sync, and have data that are not as its
+ * image? Then who copied it had the header before something was changed, and data of after that:
+ * all that was added before he began is in the image.
  */
 bool blm_copy_was_changed(const struct blm_view *view);
 
-/* Is the image's block of before its home, and the journal's gone? Then the file is a copy, or a sync is at it at this moment. */
+/*
+ * Is the image's block of before its home, and the journal's gone? Then the file is a copy, or a
+ * sync is at it at this moment.
+ */
 bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block);
 
 /*
- * Is this a copy whose image and journal are of no one moment? Else they are as of s->epoch, which this sets right where the sync record is
- * damaged, but for what is damaged otherwise.
+ * Is this a copy whose image and journal are of no one moment? Else they are as of s->epoch, which
+ * this sets right where the sync record is damaged, but for what is damaged otherwise.
  */
 bool blm_look_for_copy(const struct blm_view *view, struct blm_checkpoint *s);
 
 /* Of an original, the same; a copy has its epoch already. */
 void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s);
 
-/* Such a copy goes on with the data that were copied: no image is to be looked for before a sync has made one, and nothing is removed. */
+/*
+ * Such a copy goes on with the data that were copied: no image is to be looked for before a sync
+ * has made one, and nothing is removed.
+ */
 void blm_say_torn(struct blm_view *view);
 
 #endif

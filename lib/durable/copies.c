@@ -1,28 +1,36 @@
 /*
  * copies.c - what a second image is worth in a file that was copied
  *
- * Who copies the file byte by byte, from its beginning to its end, while others change and sync it has the sync record of when he began, marks
- * that are older than the data, an image that syncs changed meanwhile, a journal that they emptied. Nothing keeps him from that: he takes no lock.
- * So the word `original` says of which file this is the image. Where that is another one the first sync makes all of the image anew, whatever the marks
- * say. (A copy that was written over its original's bytes has its number, too, and cannot be told.)
+ * Who copies the file byte by byte, from its beginning to its end, while others change and sync it
+ * has the sync record of when he began, marks that are older than the data, an image that syncs
+ * changed meanwhile, a journal that they emptied. Nothing keeps him from that: he takes no lock. So
+ * the word `original` says of which file this is the image. Where that is another one the first
+ * sync makes all of the image anew, whatever the marks say. (A copy that was written over its
+ * original's bytes has its number, too, and cannot be told.)
  *
- * Until then a copy that says that nothing was changed after its last sync can have data of later: who copied it had read page 1 when the first
- * change came. All that was added before he began is in the image then, if that is of one moment, and the data may lack what was moved; so such a
- * copy is compared with its image when it is opened, and where they differ it goes back to that as after a power cut.
+ * Until then a copy that says that nothing was changed after its last sync can have data of later:
+ * who copied it had read page 1 when the first change came. All that was added before he began is
+ * in the image then, if that is of one moment, and the data may lack what was moved; so such a copy
+ * is compared with its image when it is opened, and where they differ it goes back to that as after
+ * a power cut.
  *
- * After a power cut the image is all there is to go by if the file was copied when that had come already, and nothing to go
- * by if the copier was among others' syncs. What is copied last can tell. A record of the journal has in `ones`, for good, the last epoch
- * whose sync began to bring this block to the image, its home: written before the image changes, when the sync record of that epoch is on
- * the disk. No power cut leaves one that is later than the last sync record, nor one that is later than the block's record in the image, if the
- * journal has the block no more.
+ * After a power cut the image is all there is to go by if the file was copied when that had come
+ * already, and nothing to go by if the copier was among others' syncs. What is copied last can
+ * tell. A record of the journal has in `ones`, for good, the last epoch whose sync began to bring
+ * this block to the image, its home: written before the image changes, when the sync record of that
+ * epoch is on the disk. No power cut leaves one that is later than the last sync record, nor one
+ * that is later than the block's record in the image, if the journal has the block no more.
  *
- * Let s be the epoch of the copied sync record, and a block of the copy older than as of s. Then s is the last epoch that changed it,
- * as syncs begin when those before them are at home, and it was brought home when the image had been copied. The journal's record was copied
- * after that: it has a home of s or later, and either the block that goes with it is in the journal, or the home is later than the image's record; or
- * the copier came before the home was stored, and the block is in the journal, or that was made a hole since, and neither has it. A block that is newer
- * than as of s has a record that says so, or one that is not the block's. So where none of that is found the image is as of s. Else the data that were
- * copied serve: they have all keys but those that were moved at that moment from where the copier was not yet to where he had
- * been. Own word `cut` says so for good, and nothing is removed any more: a key could be another's.
+ * Let s be the epoch of the copied sync record, and a block of the copy older than as of s. Then s
+ * is the last epoch that changed it, as syncs begin when those before them are at home, and it was
+ * brought home when the image had been copied. The journal's record was copied after that: it has a
+ * home of s or later, and either the block that goes with it is in the journal, or the home is
+ * later than the image's record; or the copier came before the home was stored, and the block is in
+ * the journal, or that was made a hole since, and neither has it. A block that is newer than as of
+ * s has a record that says so, or one that is not the block's. So where none of that is found the
+ * image is as of s. Else the data that were copied serve: they have all keys but those that were
+ * moved at that moment from where the copier was not yet to where he had been. Own word `cut` says
+ * so for good, and nothing is removed any more: a key could be another's.
  */
 #include "file/os.h"
 #include "durable/checkpoint_blocks.h"
@@ -42,9 +50,11 @@ int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flu
 
 	if (blm_is_copy(view)) {
 		store_release(&live->original.word, blm_file_number(view->image.fd));
-		r = flush ? blm_flush_among_others(view, live, BLM_PAGE) : 0;	/* else, after a power cut, it would be torn still */
+		/* else, after a power cut, it would be torn still */
+		r = flush ? blm_flush_among_others(view, live, BLM_PAGE) : 0;
 	}
-	return r < 0 ? blm_fail(r, "%s: noting that its second image is its own failed: %s", display, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: noting that its second image is its own failed: %s",
+				display, strerror(-r)) : 0;
 }
 
 /* Of what the image has the block, or 0: of nothing that changed, or nobody knows. */
@@ -56,8 +66,8 @@ static uint32_t image_epoch(const struct blm_checkpoint *s, uint64_t block)
 }
 
 /*
- * The latest epoch that the records tell of, in full; where there is none later, that of the last sync. Records have the low half: more than a
- * few million later is long before.
+ * The latest epoch that the records tell of, in full; where there is none later, that of the last
+ * sync. Records have the low half: more than a few million later is long before.
  */
 static uint64_t latest_epoch(const struct blm_checkpoint *s)
 {
@@ -91,7 +101,8 @@ static bool is_half_read(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
 
-	return !blm_checkpoint_is_none(s, BLM_JOURNAL, block) && !blm_checkpoint_record(s, BLM_JOURNAL, block, &r);
+	return !blm_checkpoint_is_none(s, BLM_JOURNAL, block)
+		&& !blm_checkpoint_record(s, BLM_JOURNAL, block, &r);
 }
 
 static bool is_torn(const struct blm_view *view, const struct blm_checkpoint *s)
@@ -109,13 +120,15 @@ bool blm_copy_was_changed(const struct blm_view *view)
 	uint64_t original = load_acquire(&live_of(view)->original.word);
 	struct blm_checkpoint s;
 
-	if (!original || original == BLM_TORN || !blm_is_copy(view))	/* 0: in memory, or before it has its first image */
+	/* 0: in memory, or before it has its first image */
+	if (!original || original == BLM_TORN || !blm_is_copy(view))
 		return false;
 	s = blm_checkpoint_of(view);
 	for (uint64_t b = 0; b < s.count && !view->shows_image; b++) {
 		const uint8_t *synced = blm_synced_block(&s, b);
 
-		if (synced && memcmp(synced, s.part->bytes + b * BLM_BLOCK, blm_checkpoint_bytes(&s, b)))
+		if (synced && memcmp(synced, s.part->bytes + b * BLM_BLOCK,
+				     blm_checkpoint_bytes(&s, b)))
 			return true;
 	}
 	return view->shows_image;	/* until a writer has gone back to it, and goes on */
@@ -164,5 +177,6 @@ int blm_checkpoint_mend_copy(struct blm_view *view, const char *display)
 		blm_say_torn(view);
 		r = blm_flush_among_others(view, live, BLM_PAGE);
 	}
-	return r < 0 ? blm_fail(r, "%s: noting that it is a copy failed: %s", display, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: noting that it is a copy failed: %s", display, strerror(-r))
+		: 0;
 }

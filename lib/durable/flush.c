@@ -8,14 +8,16 @@
 #include <unistd.h>
 
 /*
- * The system holds a page that it failed to write for clean, and would not write it again. A store of what is there makes it
- * dirty: by compare-and-swap, so that no writer's change is lost (an OR with nothing is what compilers make a mere load of).
+ * The system holds a page that it failed to write for clean, and would not write it again. A store
+ * of what is there makes it dirty: by compare-and-swap, so that no writer's change is lost (an OR
+ * with nothing is what compilers make a mere load of).
  */
 static void touch(void *at)
 {
 	uint64_t *word = at, old = __atomic_load_n(word, __ATOMIC_RELAXED);
 
-	while (!__atomic_compare_exchange_n(word, &old, old, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(word, &old, old, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
 		;
 }
 
@@ -32,7 +34,8 @@ void blm_make_dirty(struct blm_view *view)
 
 	touch_pages(view->image.map, view->image.map + BLM_HEADER_BYTES);
 	if (has_checkpoint(view)) {
-		touch_pages(view->image.map + view->checkpoint.records[BLM_IMAGE], view->image.map + view->checkpoint.blocks[BLM_JOURNAL]);
+		touch_pages(view->image.map + view->checkpoint.records[BLM_IMAGE],
+			    view->image.map + view->checkpoint.blocks[BLM_JOURNAL]);
 		for (uint64_t at = 0; blm_checkpoint_next_noted(view, at, &from, &to); at = to)
 			touch_pages(view->image.map + from, view->image.map + to);
 	}
@@ -46,20 +49,22 @@ void blm_make_dirty(struct blm_view *view)
 }
 
 /*
- * Of the range the system writes the pages that are dirty, and no others: it knows them one by one, where the marks know blocks. But
- * a page of 2 MiB is dirty as a whole (file/paging.h).
+ * Of the range the system writes the pages that are dirty, and no others: it knows them one by one,
+ * where the marks know blocks. But a page of 2 MiB is dirty as a whole (file/paging.h).
  */
 int blm_write_back(void *from, uint64_t bytes)
 {
-	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();	/* the system's, not ours */
+	/* the system's, not ours */
+	uint8_t *page = (uint8_t *)from - (uintptr_t)from % (uintptr_t)getpagesize();
 
 	return msync(page, bytes + (uint64_t)((uint8_t *)from - page), MS_SYNC) < 0 ? -errno : 0;
 }
 
 /*
- * The system tells of a failure once for each open file, which threads share, and forked processes, whose maps are the same. So who
- * announced an epoch meanwhile may have been told in our place. It is done, or dead, when we have its lock; and if it was told, or nobody
- * knows, all of it is written again. That the pages are suspect whoever calls has noted elsewhere.
+ * The system tells of a failure once for each open file, which threads share, and forked processes,
+ * whose maps are the same. So who announced an epoch meanwhile may have been told in our place. It
+ * is done, or dead, when we have its lock; and if it was told, or nobody knows, all of it is
+ * written again. That the pages are suspect whoever calls has noted elsewhere.
  */
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 {
@@ -93,7 +98,8 @@ static int flush(struct blm_view *view, void *from, uint64_t bytes, bool among_o
 	if (!from)
 		r = fdatasync(view->image.fd) < 0 ? -errno : 0;
 	else
-		r = among_others ? blm_write_among_others(view, from, bytes) : blm_write_back(from, bytes);
+		r = among_others ? blm_write_among_others(view, from, bytes)
+			: blm_write_back(from, bytes);
 	if (r == 0)
 		store_release(&live->failed.word, before);
 	return r;

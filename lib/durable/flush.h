@@ -5,11 +5,15 @@
 #include "view/view.h"
 
 /*
- * Write back some of the map; from NULL: all of the file, and its length. The caller holds BLM_LOCK_SYNC. If that fails, here or as the
- * first to be told of a failure long ago, all pages are suspect (struct blm_live, failed). 0 or a negative errno, without words.
+ * Write back some of the map; from NULL: all of the file, and its length. The caller holds
+ * BLM_LOCK_SYNC. If that fails, here or as the first to be told of a failure long ago, all pages
+ * are suspect (struct blm_live, failed). 0 or a negative errno, without words.
  */
 int blm_flush(struct blm_view *view, void *from, uint64_t bytes);
-/* ... of a part of the map, for who is syncing: others may announce an epoch meanwhile, and be told in our place of what failed. */
+/*
+ * ... of a part of the map, for who is syncing: others may announce an epoch meanwhile, and be told
+ * in our place of what failed.
+ */
 int blm_flush_among_others(struct blm_view *view, void *from, uint64_t bytes);
 /* ... where the caller itself sees to it that a failure is noted. */
 int blm_write_back(void *from, uint64_t bytes);
@@ -17,7 +21,10 @@ int blm_write_back(void *from, uint64_t bytes);
 /* ... for who syncs, and notes a failure itself: with those that announce an epoch meanwhile. */
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes);
 
-/* Every page of the file that may hold data becomes dirty, so that the next write-back writes all of them. */
+/*
+ * Every page of the file that may hold data becomes dirty, so that the next write-back writes all
+ * of them.
+ */
 void blm_make_dirty(struct blm_view *view);
 
 #endif

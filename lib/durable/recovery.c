@@ -1,4 +1,7 @@
-/* recovery.c - back to the second image, after a power cut: for everyone, or in one view (checkpoint.c) */
+/*
+ * recovery.c - back to the second image, after a power cut: for everyone, or in one view
+ * (checkpoint.c)
+ */
 #include "file/sigbus.h"
 #include "file/os.h"
 #include "durable/checkpoint_blocks.h"
@@ -22,18 +25,22 @@ bool blm_checkpoint_is_needed(const struct blm_view *view)
 
 static int damaged(const char *display, uint64_t block)
 {
-	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block %llu of that is damaged: drop it, "
-			"or remove the file, and make it anew from its keys; if it is a copy, make that with blm_copy()",
+	return blm_fail(-EUCLEAN, "%s: after a power cut its second image is to be used, and block "
+			"%llu of that is damaged: drop it, or remove the file, and make it anew "
+			"from its keys; if it is a copy, make that with blm_copy()",
 			display, (unsigned long long)block);
 }
 
 static int no_image(const char *display)
 {
 	if (blm_boot_number() == BLM_NO_BOOT)
-		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed: which, the number of this boot would tell, and "
-				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here", display);
-	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and has no second image to go back to: "
-			"drop it, or remove the file, and make it anew from its keys", display);
+		return blm_fail(-ENOSYS, "%s: is in use, or was when the power failed: which, the "
+				"number of this boot would tell, and "
+				"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here",
+				display);
+	return blm_fail(-EUCLEAN, "%s: was changed after its last sync when the power failed, and "
+			"has no second image to go back to: drop it, or remove the file, and make "
+			"it anew from its keys", display);
 }
 
 static void restore_words(struct blm_view *view)
@@ -52,7 +59,8 @@ static void restore_words(struct blm_view *view)
 
 static int cannot_read(const char *display)
 {
-	return blm_fail(-EIO, "%s: going back to its second image failed: the file was cut, cannot be read, or found the disk full", display);
+	return blm_fail(-EIO, "%s: going back to its second image failed: the file was cut, cannot "
+			"be read, or found the disk full", display);
 }
 
 /* Image and journal stay as they are: the next sync ends what one that was killed began. */
@@ -90,12 +98,17 @@ int blm_checkpoint_restore(struct blm_view *view, const char *display)
 	if (r < 0)
 		return r;
 	restore_words(view);
-	blm_mark_written(live_of(view));	/* of a copy that said that nothing was: what was put back is on no disk yet */
+	/* of a copy that said that nothing was: what was put back is on no disk yet */
+	blm_mark_written(live_of(view));
 	return 0;
 }
 
-/* For this process only, a block of the journal in the place of the image's. -EAGAIN: who writes went back, and syncs at this moment. */
-static int show_block(const struct blm_view *view, const struct blm_checkpoint *s, uint64_t b, const uint8_t *from)
+/*
+ * For this process only, a block of the journal in the place of the image's. -EAGAIN: who writes
+ * went back, and syncs at this moment.
+ */
+static int show_block(const struct blm_view *view, const struct blm_checkpoint *s, uint64_t b,
+		      const uint8_t *from)
 {
 	uint8_t *to = s->blocks[BLM_IMAGE] + b * BLM_BLOCK;
 
@@ -104,21 +117,28 @@ static int show_block(const struct blm_view *view, const struct blm_checkpoint *
 	return blm_in_journal(s, b) && !memcmp(to, from, blm_checkpoint_bytes(s, b)) ? 0 : -EAGAIN;
 }
 
-static int own_pages(const struct blm_view *view, const struct blm_checkpoint *s, const char *display)
+static int own_pages(const struct blm_view *view, const struct blm_checkpoint *s,
+		     const char *display)
 {
-	size_t above = (uintptr_t)s->blocks[BLM_IMAGE] % (size_t)getpagesize();		/* of the system's pages, which can be larger than ours */
+	/* of the system's pages, which can be larger than ours */
+	size_t above = (uintptr_t)s->blocks[BLM_IMAGE] % (size_t)getpagesize();
 	uint8_t *from = s->blocks[BLM_IMAGE] - above;
 
-	if ((uint64_t)(from - view->image.map) < BLM_HEADER_BYTES)	/* whose words are to be seen */
-		return blm_fail(-EOPNOTSUPP, "%s: goes back to its second image when it is opened for writing; before that it cannot be read here, where "
-				"pages are larger", display);
-	if (mmap(from, above + round_up(s->part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd,
+	/* whose words are to be seen */
+	if ((uint64_t)(from - view->image.map) < BLM_HEADER_BYTES)
+		return blm_fail(-EOPNOTSUPP, "%s: goes back to its second image when it is opened "
+				"for writing; before that it cannot be read here, where pages are "
+				"larger", display);
+	if (mmap(from, above + round_up(s->part->shape.bytes, BLM_PAGE), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_FIXED, view->image.fd,
 		 from - view->image.map) == MAP_FAILED)
-		return blm_fail(errno == EAGAIN ? -ENOMEM : -errno, "%s: cannot map its second image: %s", display, strerror(errno));
+		return blm_fail(errno == EAGAIN ? -ENOMEM : -errno,
+				"%s: cannot map its second image: %s", display, strerror(errno));
 	return 0;
 }
 
-static int show_blocks(const struct blm_view *view, const struct blm_checkpoint *s, const char *display)
+static int show_blocks(const struct blm_view *view, const struct blm_checkpoint *s,
+		       const char *display)
 {
 	bool own = false;
 	int r = 0;
@@ -139,7 +159,10 @@ static int show_blocks(const struct blm_view *view, const struct blm_checkpoint 
 	return r;
 }
 
-/* The image in the place of the data, and over it what the journal has. The kind's own words are of later data. -EAGAIN: it is not needed now. */
+/*
+ * The image in the place of the data, and over it what the journal has. The kind's own words are of
+ * later data. -EAGAIN: it is not needed now.
+ */
 int blm_checkpoint_show(struct blm_view *view, const char *display)
 {
 	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
@@ -150,7 +173,8 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 	if (!has_checkpoint(view))
 		return no_image(display);
 	s = blm_checkpoint_of(view);
-	if (blm_look_for_copy(view, &s)) {		/* or a writer did meanwhile what the caller looks for */
+	/* or a writer did meanwhile what the caller looks for */
+	if (blm_look_for_copy(view, &s)) {
 		if (blm_sigbus_hit(view->image.map))
 			return cannot_read(display);
 		view->part[0].cut = view->whole.cut = true;
@@ -167,7 +191,10 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 	view->synced_keys = le64toh(last.keys);
 	view->part[0].cut = view->whole.cut = load_acquire(&live_of(view)->own[BLM_OWN_CUT].word);
 	view->shows_image = true;
-	/* A copy's data can differ because somebody adds to them at this moment: who does has raised `written` before, and it is no more needed. */
+	/*
+	 * A copy's data can differ because somebody adds to them at this moment: who does has
+	 * raised `written` before, and it is no more needed.
+	 */
 	full_fence();
 	return blm_checkpoint_is_needed(view) ? 0 : -EAGAIN;
 }

@@ -1,7 +1,8 @@
 /*
  * export.c - filters as other programs write them, and as text: in a stream
  *
- * A filter that was imported gets the beginning back that its file had, so that it goes out as the bytes that came in.
+ * A filter that was imported gets the beginning back that its file had, so that it goes out as the
+ * bytes that came in.
  */
 #include "view/scan.h"
 #include "exchange/exchange.h"
@@ -21,7 +22,8 @@ static const struct blm_exchange by_default;
 struct exporting {
 	const struct blm_filter *f;
 	const struct blm_view *view;
-	const struct blm_view *data;	/* what is read: the view's, or a copy that nobody changes */
+	/* what is read: the view's, or a copy that nobody changes */
+	const struct blm_view *data;
 	const struct blm_exchange *how;
 	const struct blm_format *format;
 	struct blm_outline *outline;
@@ -47,7 +49,8 @@ static void set_outline(struct exporting *out)
 	c->constant = view->constant;
 	c->parts = view->parts;
 	memcpy(c->part, view->image.header->part, view->parts * sizeof(*c->part));
-	for (unsigned i = 0; i < view->parts; i++)	/* as they were checked, whatever the map says by now */
+	/* as they were checked, whatever the map says by now */
+	for (unsigned i = 0; i < view->parts; i++)
 		c->part[i].bytes = htole64(view->part[i].shape.bytes);
 	out->outline->keys = blm_counted_keys(out->data);
 	out->outline->keys_estimated = load_acquire(&live_of(out->data)->inexact.word) != 0;
@@ -62,11 +65,15 @@ static bool is_possible(const struct blm_outline *file, const struct blm_family 
 
 	for (unsigned i = 0; i < file->candidates && !possible; i++)
 		possible = file->candidate[i].family == family
-			|| (file->candidate[i].also && !strcmp(file->candidate[i].also, family->name));
+			|| (file->candidate[i].also
+			    && !strcmp(file->candidate[i].also, family->name));
 	return possible;
 }
 
-/* The beginning that the filter came with, if it came with one of this format, and that says still what the filter is. */
+/*
+ * The beginning that the filter came with, if it came with one of this format, and that says still
+ * what the filter is.
+ */
 static bool take_origin(struct exporting *out)
 {
 	const struct blm_constant *c = &out->view->constant;
@@ -80,14 +87,17 @@ static bool take_origin(struct exporting *out)
 	came = calloc(1, sizeof(*came));
 	if (!came)
 		return false;
-	same = blm_outline_of(came, out->format, c->origin_head, out->format->head_bytes, out->f->place.display) == 0
-	    && came->contents.parts == out->view->parts && is_possible(came, out->view->hasher.family);
+	same = blm_outline_of(came, out->format, c->origin_head, out->format->head_bytes,
+			      out->f->place.display) == 0
+	    && came->contents.parts == out->view->parts
+	    && is_possible(came, out->view->hasher.family);
 	t = &came->contents.constant.template;
 	t->family = c->template.family;
 	t->seed_count = c->template.seed_count;
 	if (same && !memcmp(t, &c->template, sizeof(*t))) {
 		memcpy(out->head, c->origin_head, out->format->head_bytes);
-		memcpy(out->outline->contents.part, came->contents.part, sizeof(came->contents.part));
+		memcpy(out->outline->contents.part, came->contents.part,
+		       sizeof(came->contents.part));
 		out->outline->end = came->end;
 		if (out->format->recount && !out->outline->keys_estimated && !is_foreign(out->view))
 			out->format->recount(out->head, out->outline->keys);
@@ -98,7 +108,10 @@ static bool take_origin(struct exporting *out)
 	return same;
 }
 
-/* Does the format know such a filter? Its own part in this is lay_out(), which looks at kind and sizes. */
+/*
+ * Does the format know such a filter? Its own part in this is lay_out(), which looks at kind and
+ * sizes.
+ */
 static int check_scheme(const struct exporting *out)
 {
 	const struct blm_format *format = out->format;
@@ -109,24 +122,34 @@ static int check_scheme(const struct exporting *out)
 	char names[256];
 
 	if (!format->lay_out && !format->write)
-		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take one from us", out->f->place.display, format->name);
+		return blm_fail(-EOPNOTSUPP, "%s: files of %s are read only: no program would take "
+				"one from us", out->f->place.display, format->name);
 	if (out->how->redis_key && !format->redis_commands)
-		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of %s (blm_exchange.redis_key)", out->f->place.display, format->name);
+		return blm_fail(-EINVAL, "%s: there are no commands of Redis that load a file of "
+				"%s (blm_exchange.redis_key)", out->f->place.display, format->name);
 	if (out->how->power_of_two && !format->power_of_two)
-		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of two (blm_exchange.power_of_two)", out->f->place.display, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has no blocks that could be a power of "
+				"two (blm_exchange.power_of_two)", out->f->place.display,
+				format->name);
 	if (!blm_format_takes(format, family))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: %s%s", out->f->place.display, family->name,
-				format->name, blm_format_families(format, names, sizeof(names)), make);
+		return blm_fail(-EOPNOTSUPP, "%s: its hash is %s, which %s does not know; it has: "
+				"%s%s", out->f->place.display, family->name,
+				format->name, blm_format_families(format, names, sizeof(names)),
+				make);
 	if (!blm_format_takes_kind(format, out->view->whole.kind))
-		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.display, format->name,
+		return blm_fail(-EOPNOTSUPP, "%s: %s has only %s filters%s", out->f->place.display,
+				format->name,
 				format->kinds ? format->kinds[0] : BLM_EXACT_KIND, make);
 	if (!blm_format_takes_rule(format, scheme))
-		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s", out->f->place.display, scheme->name, format->name, make);
+		return blm_fail(-EOPNOTSUPP, "%s: its scheme is %s, which %s does not know%s",
+				out->f->place.display, scheme->name, format->name, make);
 	for (uint32_t i = 0; format->no_seed && i < le32toh(t->seed_count); i++)
 		if (t->seeds[i])
-			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, which %s has not%s", out->f->place.display, format->name, make);
+			return blm_fail(-EOPNOTSUPP, "%s: its hash has a seed, which %s has not%s",
+					out->f->place.display, format->name, make);
 	if (format->families && le32toh(t->bit_order) != format->bit_order)
-		return blm_fail(-EOPNOTSUPP, "%s: its bits lie %s; those of %s %s%s", out->f->place.display, blm_order_name(le32toh(t->bit_order)),
+		return blm_fail(-EOPNOTSUPP, "%s: its bits lie %s; those of %s %s%s",
+				out->f->place.display, blm_order_name(le32toh(t->bit_order)),
 				format->name, blm_order_name(format->bit_order), make);
 	return 0;
 }
@@ -143,21 +166,25 @@ static int lay_out(struct exporting *out)
 	out->outline->asked_power_of_two = out->how->power_of_two;
 	out->outline->asked_key = out->how->redis_key;
 	if (out->format->memo && le32toh(c->origin) == out->format->id && !out->how->fresh) {
-		out->outline->memo_bytes = le32toh(c->origin_bytes) < BLM_MEMO_BYTES ? le32toh(c->origin_bytes) : BLM_MEMO_BYTES;
+		out->outline->memo_bytes = le32toh(c->origin_bytes) < BLM_MEMO_BYTES
+			? le32toh(c->origin_bytes) : BLM_MEMO_BYTES;
 		memcpy(out->outline->memo, c->origin_head, out->outline->memo_bytes);
 	}
 	if (out->format->write)
 		return 0;
-	return take_origin(out) ? 0 : out->format->lay_out(out->outline, out->head, out->f->place.display);
+	return take_origin(out) ? 0 : out->format->lay_out(out->outline, out->head,
+							   out->f->place.display);
 }
 
 /* What the user had behind the bits. */
 static size_t rest_bytes(const struct exporting *out)
 {
 	const struct blm_constant *c = &out->view->constant;
-	size_t bytes = le32toh(c->origin_bytes) < BLM_ORIGIN_BYTES ? le32toh(c->origin_bytes) : BLM_ORIGIN_BYTES;
+	size_t bytes = le32toh(c->origin_bytes) < BLM_ORIGIN_BYTES ? le32toh(c->origin_bytes)
+		: BLM_ORIGIN_BYTES;
 
-	return out->format->rest && le32toh(c->origin) == out->format->id && bytes > out->format->head_bytes ? bytes - out->format->head_bytes : 0;
+	return out->format->rest && le32toh(c->origin) == out->format->id
+		&& bytes > out->format->head_bytes ? bytes - out->format->head_bytes : 0;
 }
 
 static int give(struct exporting *out, const void *bytes, size_t count)
@@ -187,7 +214,8 @@ static int give_intact(struct exporting *out, unsigned i, uint64_t at, size_t by
 static int give_part(struct exporting *out, unsigned i)
 {
 	const struct blm_part *part = &out->data->part[i];
-	uint64_t offset = le64toh(out->outline->contents.part[i].offset), bytes = out->outline->end - offset, at = 0, from, to;
+	uint64_t offset = le64toh(out->outline->contents.part[i].offset),
+		bytes = out->outline->end - offset, at = 0, from, to;
 	int r = blm_blocksum_intact_holes(out->data, i, out->f->place.display);
 
 	if (r == 0)
@@ -196,7 +224,8 @@ static int give_part(struct exporting *out, unsigned i)
 	for (; r == 0 && at < bytes && blm_next_data(out->data, i, at, &from, &to); at = to) {
 		r = give_zeros(out, offset + (from < bytes ? from : bytes));
 		for (uint64_t end = to < bytes ? to : bytes; r == 0 && from < end; from += BLOCK)
-			r = give_intact(out, i, from, end - from < BLOCK ? (size_t)(end - from) : BLOCK);
+			r = give_intact(out, i, from,
+					end - from < BLOCK ? (size_t)(end - from) : BLOCK);
 	}
 	return r < 0 ? r : give_zeros(out, offset + bytes);
 }
@@ -206,7 +235,8 @@ static int pack(struct exporting *out)
 {
 	int r = 0;
 
-	for (const struct blm_layer *layer = out->format->text; r == 0 && out->how->base64 && layer->stage; layer++)
+	for (const struct blm_layer *layer = out->format->text; r == 0 && out->how->base64
+	     && layer->stage; layer++)
 		r = blm_writer_stage(&out->to, layer->stage, layer->level);
 	return r;
 }
@@ -220,7 +250,8 @@ static int give_file(struct exporting *out)
 	if (r == 0)
 		r = give(out, out->outline->tail, out->outline->tail_bytes);
 	if (r == 0 && rest_bytes(out))
-		r = give(out, out->view->constant.origin_head + out->format->head_bytes, rest_bytes(out));
+		r = give(out, out->view->constant.origin_head + out->format->head_bytes,
+			 rest_bytes(out));
 	return r;
 }
 
@@ -231,8 +262,10 @@ static int write_file(struct exporting *out)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < out->data->parts; i++)
-		r = blm_blocksum_intact(out->data, i, 0, out->data->part[i].shape.bytes, out->f->place.display);
-	return r < 0 ? r : out->format->write(out->outline, &out->data->whole, out->to, name ? name : out->f->place.display);
+		r = blm_blocksum_intact(out->data, i, 0, out->data->part[i].shape.bytes,
+					out->f->place.display);
+	return r < 0 ? r : out->format->write(out->outline, &out->data->whole, out->to,
+					      name ? name : out->f->place.display);
 }
 
 static int export(struct exporting *out)
@@ -249,8 +282,9 @@ static int export(struct exporting *out)
 }
 
 /*
- * Of what moves keys, or takes them away, a copy goes out: nobody may change it while it is read, and who takes the bytes may take his
- * time, or wait for a change to this very filter. ret NULL: no copy is needed.
+ * Of what moves keys, or takes them away, a copy goes out: nobody may change it while it is read,
+ * and who takes the bytes may take his time, or wait for a change to this very filter. ret NULL: no
+ * copy is needed.
  */
 static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct blm_view *view)
 {
@@ -259,7 +293,8 @@ static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct
 	int r;
 
 	*ret = NULL;
-	if (!(kind->lone_writer || kind->lone_remover) || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+	if (!(kind->lone_writer || kind->lone_remover)
+	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return 0;
 	spec = malloc(sizeof(*spec));
 	if (!spec)
@@ -271,19 +306,23 @@ static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct
 }
 
 /* The writer then belongs to us. */
-static int export_to(const struct blm_filter *f, const struct blm_exchange *how, struct blm_writer *to)
+static int export_to(const struct blm_filter *f, const struct blm_exchange *how,
+		     struct blm_writer *to)
 {
 	struct blm_view *view = current_view(f);
-	struct exporting out = { .f = f, .view = view, .data = view, .how = how, .to = to, .outline = malloc(sizeof(*out.outline)) };
+	struct exporting out = { .f = f, .view = view, .data = view, .how = how, .to = to,
+				 .outline = malloc(sizeof(*out.outline)) };
 	struct blm_filter *copy = NULL;
 	int r;
 
 	out.format = format_to_write(out.view, how->format);
 	out.head = out.format ? calloc(1, out.format->head_bytes + 1) : NULL;
 	if (!out.format)
-		r = blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", how->format);
+		r = blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()",
+			     how->format);
 	else
-		r = out.head && out.outline ? make_copy(&copy, f, view) : blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
+		r = out.head && out.outline ? make_copy(&copy, f, view)
+			: blm_fail(-ENOMEM, "%s: out of memory", f->place.display);
 	if (copy)
 		out.data = current_view(copy);
 	if (r == 0)
@@ -307,7 +346,8 @@ BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *ho
 	return r < 0 ? r : export_to(f, how ? how : &by_default, to);
 }
 
-BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret, size_t *ret_len)
+BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret,
+			     size_t *ret_len)
 {
 	BLM_INSIDE;
 	struct blm_buffer into = { 0 };
@@ -351,14 +391,16 @@ static bool is_filter(int folder, const char *name)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	uint8_t head[8] = { 0 };
-	bool yes = fd >= 0 && blm_read_at(fd, head, sizeof(head), 0) == sizeof(head) && blm_format_at(0)->begins(head, sizeof(head));
+	bool yes = fd >= 0 && blm_read_at(fd, head, sizeof(head), 0) == sizeof(head)
+		&& blm_format_at(0)->begins(head, sizeof(head));
 
 	if (fd >= 0)
 		close(fd);
 	return yes;
 }
 
-BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how, const char *path)
+BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how,
+			    const char *path)
 {
 	BLM_INSIDE;
 	struct blm_new_file file;
@@ -372,7 +414,8 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 		return folder;
 	if (!how->replace && is_filter(folder, last)) {
 		close(folder);
-		return blm_fail(-EEXIST, "%s: a filter, which is not written over unless that is asked for (blm_exchange.replace)", path);
+		return blm_fail(-EEXIST, "%s: a filter, which is not written over unless that is "
+				"asked for (blm_exchange.replace)", path);
 	}
 	r = blm_new_file(&file, folder, path, how->mode);
 	if (r < 0)
@@ -382,7 +425,8 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 	if (r == 0)
 		r = export_to(f, how, to);
 	if (r == 0)
-		r = blm_new_file_size(&file, target.at, true, path);	/* zeros at the end were not written */
+		/* zeros at the end were not written */
+		r = blm_new_file_size(&file, target.at, true, path);
 	if (r == 0)
 		r = blm_new_file_publish(&file, last, BLM_OVER, path);
 	blm_new_file_end(&file);

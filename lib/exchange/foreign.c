@@ -10,7 +10,8 @@ enum { SNIFF = 64 };		/* bytes of what is in gzip: enough to tell every format *
 
 /* ---- What is it? ---- */
 
-static bool is_it(bool (*begins)(const uint8_t *bytes, size_t count), const uint8_t *bytes, size_t count)
+static bool is_it(bool (*begins)(const uint8_t *bytes, size_t count), const uint8_t *bytes,
+		  size_t count)
 {
 	return begins && begins(bytes, count);
 }
@@ -20,23 +21,32 @@ bool blm_looks_like_gzip(const uint8_t *bytes, size_t count)
 	return count > 2 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
 }
 
-int blm_find_format(const struct blm_format **ret, const char *name, const uint8_t *bytes, size_t count, bool text, const char *display)
+int blm_find_format(const struct blm_format **ret, const char *name, const uint8_t *bytes,
+		    size_t count, bool text, const char *display)
 {
 	*ret = name ? blm_format_by_name(name) : NULL;
 	if (name)
-		return *ret ? 0 : blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", name);
+		return *ret ? 0 : blm_fail(-ENOENT, "there is no format \"%s\"; see "
+					   "blm_format_list()", name);
 	for (size_t i = 0; blm_format_at(i); i++)
-		if (is_it(text ? blm_format_at(i)->text_begins : blm_format_at(i)->begins, bytes, count)) {
+		if (is_it(text ? blm_format_at(i)->text_begins : blm_format_at(i)->begins, bytes,
+			  count)) {
 			*ret = blm_format_at(i);
 			return 0;
 		}
-	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it (blm_exchange.format), see blm_format_list()", display, text ? "what its base64 holds is" : "it is");
+	return blm_fail(-EBADMSG, "%s: %s of no format that can be told by its beginning; name it "
+			"(blm_exchange.format), see blm_format_list()", display, text
+			? "what its base64 holds is" : "it is");
 }
 
 /* ---- Which hash? ---- */
 
-/* A file that was imported, or is open as it is, has the widest one for the time being; the possible ones are tried on its bits. */
-static bool holds(const struct blm_view *view, const struct blm_family *family, const struct blm_key *key)
+/*
+ * A file that was imported, or is open as it is, has the widest one for the time being; the
+ * possible ones are tried on its bits.
+ */
+static bool holds(const struct blm_view *view, const struct blm_family *family,
+		  const struct blm_key *key)
 {
 	struct blm_hasher by = view->hasher;
 	struct blm_hashed hashed = { .key = key, .by = &by };
@@ -50,7 +60,8 @@ static bool holds(const struct blm_view *view, const struct blm_family *family, 
 	return false;
 }
 
-static bool holds_all(const struct blm_view *view, const struct blm_family *family, const struct blm_exchange *how)
+static bool holds_all(const struct blm_view *view, const struct blm_family *family,
+		      const struct blm_exchange *how)
 {
 	for (size_t i = 0; i < how->known_count; i++)
 		if (!holds(view, family, &how->known[i]))
@@ -59,24 +70,28 @@ static bool holds_all(const struct blm_view *view, const struct blm_family *fami
 }
 
 /* NAME (who), with commas. */
-static const char *list(const struct blm_candidate *candidates, unsigned count, char *buffer, size_t bytes)
+static const char *list(const struct blm_candidate *candidates, unsigned count, char *buffer,
+			size_t bytes)
 {
 	size_t at = 0;
 
 	*buffer = '\0';
 	for (unsigned i = 0; i < count && at < bytes; i++)
-		at += (size_t)snprintf(buffer + at, bytes - at, "%s%s (%s)", i ? ", " : "", candidates[i].family->name, candidates[i].who);
+		at += (size_t)snprintf(buffer + at, bytes - at, "%s%s (%s)", i ? ", " : "",
+				       candidates[i].family->name, candidates[i].who);
 	return buffer;
 }
 
 /* The one that the caller names: any of the format's, whatever the numbers say. */
-static int named(const struct blm_format *format, const char *name, struct blm_outline *o, const char *display)
+static int named(const struct blm_format *format, const char *name, struct blm_outline *o,
+		 const char *display)
 {
 	const struct blm_family *family = blm_family_by_name(name);
 	char names[256];
 
 	if (!family || !blm_format_takes(format, family))
-		return blm_fail(-EINVAL, "%s: \"%s\" is no hash of %s; it has: %s", display, name, format->name,
+		return blm_fail(-EINVAL, "%s: \"%s\" is no hash of %s; it has: %s", display, name,
+				format->name,
 				blm_format_families(format, names, sizeof(names)));
 	o->candidate[0] = (struct blm_candidate){ family, "named" };
 	o->candidates = 1;
@@ -100,14 +115,18 @@ static int agree(const struct blm_view *view, const struct blm_exchange *how, co
 	if (how->hash && !family)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", how->hash);
 	if (how->strict && family && family != view->hasher.family)
-		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named (blm_exchange.hash)", display, view->hasher.family->name, family->name);
+		return blm_fail(-EINVAL, "%s: its hash is %s and can be no other; %s is named "
+				"(blm_exchange.hash)", display, view->hasher.family->name,
+				family->name);
 	for (size_t i = 0; i < how->known_count; i++)
 		if (!has(view, &how->known[i]))
-			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are given as known (blm_exchange.known)", display, i + 1);
+			return blm_fail(-EINVAL, "%s: does not hold key %zu of those that are "
+					"given as known (blm_exchange.known)", display, i + 1);
 	return 0;
 }
 
-static int choose(const struct blm_view *view, struct blm_outline *left, const struct blm_exchange *how, const char *display)
+static int choose(const struct blm_view *view, struct blm_outline *left,
+		  const struct blm_exchange *how, const char *display)
 {
 	unsigned count = 0;
 	char names[512];
@@ -117,34 +136,47 @@ static int choose(const struct blm_view *view, struct blm_outline *left, const s
 		const char *why = family->need ? family->need() : NULL;
 
 		if (why)
-			return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name, why);
+			return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name,
+					why);
 		if (holds_all(view, family, how))
 			left->candidate[count++] = left->candidate[i];
 	}
 	if (!count)
-		return blm_fail(-ENOTUNIQ, "%s: under none of the hashes that it can have made does it hold the key that is given as known: %s",
-				display, list(left->candidate, left->candidates, names, sizeof(names)));
+		return blm_fail(-ENOTUNIQ, "%s: under none of the hashes that it can have made "
+				"does it hold the key that is given as known: %s",
+				display, list(left->candidate, left->candidates, names,
+					      sizeof(names)));
 	if (count > 1)
-		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s fit several: %s; name the right one (blm_exchange.hash), "
-				"or %s key that is surely in it (blm_exchange.known)", display, how->known_count ? " and the known keys" : "",
-				list(left->candidate, count, names, sizeof(names)), how->known_count ? "another" : "a");
+		return blm_fail(-ENOTUNIQ, "%s: does not say which hash made it, and its numbers%s "
+				"fit several: %s; name the right one (blm_exchange.hash), or %s "
+				"key that is surely in it (blm_exchange.known)", display,
+				how->known_count ? " and the known keys" : "",
+				list(left->candidate, count, names, sizeof(names)), how->known_count
+				? "another" : "a");
 	return 0;
 }
 
 /* Known keys that are in it say more than its numbers do. */
-static int check_numbers(const struct blm_view *view, const struct blm_outline *outline, const struct blm_exchange *how, const char *display)
+static int check_numbers(const struct blm_view *view, const struct blm_outline *outline,
+			 const struct blm_exchange *how, const char *display)
 {
 	const char *name = view->hasher.family->name;
 	bool fits = !how->strict || how->known_count;
 	char names[512];
 
 	for (unsigned i = 0; i < outline->candidates && !fits; i++)
-		fits = !strcmp(outline->candidate[i].family->name, name) || (outline->candidate[i].also && !strcmp(outline->candidate[i].also, name));
-	return fits ? 0 : blm_fail(-EINVAL, "%s: its numbers rule out the hash %s; they fit %s; a key that is surely in it (blm_exchange.known) shows another to be right",
-				   display, name, list(outline->candidate, outline->candidates, names, sizeof(names)));
+		fits = !strcmp(outline->candidate[i].family->name, name)
+			|| (outline->candidate[i].also
+			    && !strcmp(outline->candidate[i].also, name));
+	return fits ? 0 : blm_fail(-EINVAL,
+				   "%s: its numbers rule out the hash %s; they fit %s; a key that "
+				   "is surely in it (blm_exchange.known) shows another to be right",
+				   display, name, list(outline->candidate, outline->candidates,
+						       names, sizeof(names)));
 }
 
-int blm_settle_family(struct blm_view *view, const struct blm_outline *outline, const struct blm_format *format,
+int blm_settle_family(struct blm_view *view, const struct blm_outline *outline,
+		      const struct blm_format *format,
 		      const struct blm_exchange *how, const char *display)
 {
 	struct blm_constant *constant;
@@ -194,8 +226,9 @@ void blm_clear_padding(const struct blm_part *part)
 }
 
 /*
- * Some files go on behind their bits, or have set some that are none. Such a file's last page is mapped as a copy without those;
- * what another program adds to the file from then on is not seen in that one page.
+ * Some files go on behind their bits, or have set some that are none. Such a file's last page is
+ * mapped as a copy without those; what another program adds to the file from then on is not seen in
+ * that one page.
  */
 static int hide_padding(struct blm_view *view, const char *display)
 {
@@ -210,8 +243,10 @@ static int hide_padding(struct blm_view *view, const char *display)
 
 		if (!blm_padding_is_set(part))
 			continue;
-		if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd, (off_t)(from / page * page)) == MAP_FAILED)
-			return blm_fail(-errno, "%s: cannot map its last page: %s", display, strerror(errno));
+		if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, view->image.fd,
+			 (off_t)(from / page * page)) == MAP_FAILED)
+			return blm_fail(-errno, "%s: cannot map its last page: %s", display,
+					strerror(errno));
 		blm_clear_padding(part);
 		mprotect(at, bytes, PROT_READ);
 	}
@@ -220,7 +255,8 @@ static int hide_padding(struct blm_view *view, const char *display)
 
 /* ---- As it is ---- */
 
-static int map(struct blm_view **ret, int fd, const struct blm_format *format, const struct blm_outline *outline, const char *display)
+static int map(struct blm_view **ret, int fd, const struct blm_format *format,
+	       const struct blm_outline *outline, const char *display)
 {
 	struct blm_image image;
 	int r = blm_image_map_foreign(&image, fd, display);
@@ -228,7 +264,8 @@ static int map(struct blm_view **ret, int fd, const struct blm_format *format, c
 	if (r < 0)
 		return r;
 	if (image.bytes < outline->end) {
-		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", display, (unsigned long long)image.bytes,
+		r = blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut",
+			     display, (unsigned long long)image.bytes,
 			     (unsigned long long)outline->end);
 		blm_image_unmap(&image);
 		return r;
@@ -236,11 +273,13 @@ static int map(struct blm_view **ret, int fd, const struct blm_format *format, c
 	return blm_view_make_foreign(ret, &image, &outline->contents, display);
 }
 
-static int view_of(struct blm_view **ret, int fd, const struct blm_format *format, const uint8_t *head, size_t count,
+static int view_of(struct blm_view **ret, int fd, const struct blm_format *format,
+		   const uint8_t *head, size_t count,
 		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_outline *outline = calloc(1, sizeof(*outline));
-	int r = outline ? blm_outline_of(outline, format, head, count < format->head_bytes ? count : format->head_bytes, display)
+	int r = outline ? blm_outline_of(outline, format, head, count < format->head_bytes ? count
+					 : format->head_bytes, display)
 			: blm_fail(-ENOMEM, "%s: out of memory", display);
 
 	if (r < 0) {
@@ -260,8 +299,12 @@ static int view_of(struct blm_view **ret, int fd, const struct blm_format *forma
 	return r;
 }
 
-/* The view of what is imported into memory; nobody changes it, since the handle that gets it is for reading. */
-static int read_in(struct blm_view **ret, const struct blm_format *format, const struct blm_place *place, const struct blm_exchange *how)
+/*
+ * The view of what is imported into memory; nobody changes it, since the handle that gets it is for
+ * reading.
+ */
+static int read_in(struct blm_view **ret, const struct blm_format *format,
+		   const struct blm_place *place, const struct blm_exchange *how)
 {
 	struct blm_exchange named = *how;
 	struct blm_filter *f;
@@ -277,8 +320,11 @@ static int read_in(struct blm_view **ret, const struct blm_format *format, const
 	return 0;
 }
 
-/* Of formats whose files are often in gzip. What is damaged is of none. Fails with words: -ENOMEM. */
-static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count, const char *display)
+/*
+ * Of formats whose files are often in gzip. What is damaged is of none. Fails with words: -ENOMEM.
+ */
+static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count,
+			  const char *display)
 {
 	struct blm_reader *from;
 	uint8_t bytes[SNIFF];
@@ -298,7 +344,8 @@ static int gzipped_format(const struct blm_format **ret, const uint8_t *head, si
 }
 
 /* Which foreign format is it? NULL: none. Fails as gzipped_format() does. */
-static int foreign_format(const struct blm_format **ret, const char *name, const uint8_t *head, size_t count, const char *display)
+static int foreign_format(const struct blm_format **ret, const char *name, const uint8_t *head,
+			  size_t count, const char *display)
 {
 	if (!name && blm_looks_like_gzip(head, count))
 		return gzipped_format(ret, head, count, display);
@@ -314,20 +361,28 @@ static int foreign_format(const struct blm_format **ret, const char *name, const
 	return 0;
 }
 
-int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how, const char *display)
+int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how,
+			   const char *display)
 {
 	if (how->seed_count && !format->seeded)
-		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself", display, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has the seeds of its hash itself",
+				display, format->name);
 	if ((how->column || how->row_group) && !format->columns)
-		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups (blm_exchange.column, blm_exchange.row_group)", display, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s has no columns and row groups "
+				"(blm_exchange.column, blm_exchange.row_group)", display,
+				format->name);
 	if (how->strict && (how->cells || how->probes) && !format->unsized)
-		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it has (blm_exchange.cells, blm_exchange.probes)", display, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s says itself how many bits and probes it "
+				"has (blm_exchange.cells, blm_exchange.probes)", display,
+				format->name);
 	if (how->strict && how->record && !format->records)
-		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to be named (blm_exchange.record)", display, format->name);
+		return blm_fail(-EINVAL, "%s: a file of %s is one filter, so none of several is to "
+				"be named (blm_exchange.record)", display, format->name);
 	return 0;
 }
 
-int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write, const struct blm_exchange *how)
+int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write,
+		     const struct blm_exchange *how)
 {
 	const char *display = place->display;
 	const struct blm_format *format = NULL;
@@ -358,11 +413,13 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 	if (!format)
 		return 1;
 	if (write)
-		return blm_fail(-EOPNOTSUPP, "%s: a file of %s, which is opened only for reading; import it to change it", display, format->name);
+		return blm_fail(-EOPNOTSUPP, "%s: a file of %s, which is opened only for reading; "
+				"import it to change it", display, format->name);
 	return read_in(ret, format, place, how);
 }
 
-BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const struct blm_exchange *how)
+BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path,
+			     const struct blm_exchange *how)
 {
 	struct blm_place place;
 	int r;
@@ -370,7 +427,8 @@ BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path, const st
 	if (!path)
 		return blm_fail(-EINVAL, "the path of a file is needed");
 	if (how && how->format && !blm_format_by_name(how->format))
-		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", how->format);
+		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()",
+				how->format);
 	r = blm_place_set(&place, NULL, path);
 	return r < 0 ? r : blm_open_any(ret, &place, false, NULL, how);
 }

@@ -1,9 +1,9 @@
 /*
  * import.c - filters out of other programs' files, and out of text: in a stream
  *
- * A format (format/format.h) says how a file begins and where its bits lie; here they are moved. The bits pass unchanged, so
- * an imported filter answers as its maker would, and the beginning of its file is kept with it (the origin), so that export.c
- * writes the same bytes again.
+ * A format (format/format.h) says how a file begins and where its bits lie; here they are moved.
+ * The bits pass unchanged, so an imported filter answers as its maker would, and the beginning of
+ * its file is kept with it (the origin), so that export.c writes the same bytes again.
  */
 #include "stats/tally.h"
 #include "make/new_filter.h"
@@ -37,13 +37,18 @@ static int read_outline(struct importing *in)
 	o->asked_everything = from->how->everything;
 	if (r == 0)
 		r = blm_outline_of(o, from->format, from->head, from->head_count, from->display);
-	return r < 0 ? r : blm_import_source_expect(&in->from, o->behind > o->end ? o->behind : o->end);
+	return r < 0 ? r : blm_import_source_expect(&in->from,
+						    o->behind > o->end ? o->behind : o->end);
 }
 
 /* ---- Bits ---- */
 
-/* Pages that are zero stay holes. By write(2), not through the map: a full disk is then an error and no signal. */
-static int put(struct importing *in, const struct blm_view *view, const struct blm_part *part, uint64_t done, size_t count)
+/*
+ * Pages that are zero stay holes. By write(2), not through the map: a full disk is then an error
+ * and no signal.
+ */
+static int put(struct importing *in, const struct blm_view *view, const struct blm_part *part,
+	       uint64_t done, size_t count)
 {
 	uint64_t to = (uint64_t)(part->bytes - view->image.map) + done, full = in->pages.full;
 	int r = blm_write_pages(view->image.fd, in->from.block, count, to, &in->pages, in->made);
@@ -57,13 +62,15 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 {
 	const struct blm_part *part = &view->part[i];
 	const struct blm_part_entry *entry = &in->outline->contents.part[i];
-	uint64_t offset = le64toh(entry->offset), end = i + 1 < view->parts ? le64toh(entry[1].offset) : in->outline->end, bytes, done = 0;
+	uint64_t offset = le64toh(entry->offset), end = i + 1 < view->parts
+		? le64toh(entry[1].offset) : in->outline->end, bytes, done = 0;
 	bool everything = in->outline->everything;
 	int r = blm_import_source_skip_to(&in->from, everything ? in->outline->end : offset);
 
 	bytes = everything || end - offset > part->shape.bytes ? part->shape.bytes : end - offset;
 	while (r == 0 && done < bytes) {
-		size_t count = bytes - done < BLM_INCOMING_BLOCK ? (size_t)(bytes - done) : BLM_INCOMING_BLOCK;
+		size_t count = bytes - done < BLM_INCOMING_BLOCK ? (size_t)(bytes - done)
+			: BLM_INCOMING_BLOCK;
 
 		if (everything)
 			memset(in->from.block, 0xff, count);
@@ -79,8 +86,9 @@ static int fill_part(struct importing *in, const struct blm_view *view, unsigned
 }
 
 /*
- * The space of a part that did not come, at most; another file is not, nor what was written over a longer one. One block tells, and a
- * hole of any length takes no time. Behind what grows lies what a writer that was killed made of its next part.
+ * The space of a part that did not come, at most; another file is not, nor what was written over a
+ * longer one. One block tells, and a hole of any length takes no time. Behind what grows lies what
+ * a writer that was killed made of its next part.
  */
 static int take_zeros(struct importing *in, const struct blm_view *view)
 {
@@ -90,27 +98,35 @@ static int take_zeros(struct importing *in, const struct blm_view *view)
 		n = blm_import_source_some(&in->from, in->from.block, BLM_INCOMING_BLOCK);
 	if (n <= 0 || is_zero(in->from.block, (size_t)n))
 		return n < 0 ? (int)n : 0;
-	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.display, (unsigned long long)in->from.end);
+	return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header",
+			in->from.display, (unsigned long long)in->from.end);
 }
 
-/* What some formats' files have behind the bits: the tail, which was looked at; nothing; what its user put there, which is kept. */
+/*
+ * What some formats' files have behind the bits: the tail, which was looked at; nothing; what its
+ * user put there, which is kept.
+ */
 static int take_end(struct importing *in, struct blm_view *view)
 {
 	size_t head = in->from.format->head_bytes;
 	struct blm_constant *constant;
-	int64_t n = in->outline->tail_bytes ? blm_import_source_take(&in->from, in->from.block, in->outline->tail_bytes) : 0;
+	int64_t n = in->outline->tail_bytes
+		? blm_import_source_take(&in->from, in->from.block, in->outline->tail_bytes) : 0;
 
 	if (n == 0 && in->from.format->zeros)
 		return take_zeros(in, view);
 	if (n == 0 && (in->from.format->exact || in->from.format->rest))
-		n = blm_import_source_some(&in->from, in->from.block, in->from.format->exact ? 1 : BLM_ORIGIN_BYTES - head + 1);
+		n = blm_import_source_some(&in->from, in->from.block, in->from.format->exact ? 1
+					   : BLM_ORIGIN_BYTES - head + 1);
 	if (n <= 0)
 		return (int)n;
 	if (in->from.format->exact)
-		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", in->from.display,
+		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its "
+				"header", in->from.display,
 				(unsigned long long)in->from.end + in->outline->tail_bytes);
 	if ((size_t)n > BLM_ORIGIN_BYTES - head)
-		return blm_fail(-EFBIG, "%s: has more than %zu bytes of other data behind its bits; take them off first", in->from.display,
+		return blm_fail(-EFBIG, "%s: has more than %zu bytes of other data behind its "
+				"bits; take them off first", in->from.display,
 				BLM_ORIGIN_BYTES - head);
 	constant = malloc(sizeof(*constant));
 	if (!constant)
@@ -123,7 +139,10 @@ static int take_end(struct importing *in, struct blm_view *view)
 	return (int)n;
 }
 
-/* A filter that is mostly empty stays a file of holes; for others the space is taken now, so that none is missing later. */
+/*
+ * A filter that is mostly empty stays a file of holes; for others the space is taken now, so that
+ * none is missing later.
+ */
 static int settle_space(const struct importing *in, struct blm_view *view)
 {
 	struct blm_constant *constant;
@@ -143,7 +162,10 @@ static int settle_space(const struct importing *in, struct blm_view *view)
 	return r;
 }
 
-/* How many keys there are: what the file says, or what its bits say. A number that cannot be is not ours to put right: it stays in the file. */
+/*
+ * How many keys there are: what the file says, or what its bits say. A number that cannot be is not
+ * ours to put right: it stays in the file.
+ */
 static int count_keys(const struct importing *in, struct blm_view *view)
 {
 	uint64_t keys = in->outline->keys;
@@ -158,12 +180,16 @@ static int count_keys(const struct importing *in, struct blm_view *view)
 	return r == -EOPNOTSUPP ? 0 : r;
 }
 
-/* What is written through the map must have its space, or a full disk would kill. It is little, beside the data that come. */
+/*
+ * What is written through the map must have its space, or a full disk would kill. It is little,
+ * beside the data that come.
+ */
 static int take_guard(const struct importing *in, const struct blm_view *view, unsigned i)
 {
 	uint64_t bytes = blocksum_bytes(view->part[i].shape.bytes);
 
-	return blm_allocate(view->image.fd, (uint64_t)(view->part[i].bytes - view->image.map) - bytes, bytes, in->made);
+	return blm_allocate(view->image.fd, (uint64_t)(view->part[i].bytes - view->image.map)
+			    - bytes, bytes, in->made);
 }
 
 static int fill(struct blm_view *view, void *context)
@@ -178,14 +204,16 @@ static int fill(struct blm_view *view, void *context)
 	}
 	for (int i = 0; i < BLM_OWN; i++)
 		store_release(&live_of(view)->own[i].word, in->outline->own[i]);
-	if (r == 0 && view->whole.kind->settle)		/* what a writer that died was doing: it goes out as it is in here */
+	/* what a writer that died was doing: it goes out as it is in here */
+	if (r == 0 && view->whole.kind->settle)
 		view->whole.kind->settle(&view->whole);
 	if (r == 0)
 		r = take_end(in, view);
 	if (r == 0)
 		r = blm_import_source_rest(&in->from);
 	if (r == 0)
-		r = blm_settle_family(view, in->outline, in->from.format, in->from.how, in->from.display);
+		r = blm_settle_family(view, in->outline, in->from.format, in->from.how,
+				      in->from.display);
 	if (r == 0)
 		r = count_keys(in, view);
 	return r < 0 ? r : settle_space(in, view);
@@ -199,7 +227,8 @@ static int outline_of_whole(struct importing *in)
 
 	memset(in->outline, 0, sizeof(*in->outline));
 	if (r == 0)
-		r = in->from.format->outline(in->outline, in->whole, (size_t)in->from.at, in->from.how, in->from.display);
+		r = in->from.format->outline(in->outline, in->whole, (size_t)in->from.at,
+					     in->from.how, in->from.display);
 	if (r == 0)
 		blm_outline_open_family(in->outline, in->from.format);
 	return r;
@@ -208,7 +237,8 @@ static int outline_of_whole(struct importing *in)
 static int fill_of_whole(struct blm_view *view, void *context)
 {
 	struct importing *in = context;
-	int r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how, in->from.display);
+	int r = in->from.format->fill(&view->part[0], in->whole, (size_t)in->from.at, in->from.how,
+				      in->from.display);
 
 	if (r < 0)
 		return r;
@@ -222,10 +252,12 @@ static int fill_of_whole(struct blm_view *view, void *context)
 	return r < 0 ? r : blm_import_source_rest(&in->from);
 }
 
-static int import(struct blm_filter **ret, struct blm_store *store, const char *name, struct importing *in)
+static int import(struct blm_filter **ret, struct blm_store *store, const char *name,
+		  struct importing *in)
 {
 	struct blm_spec *spec = malloc(sizeof(*spec));
-	int r = spec ? blm_format_check_given(in->from.format, in->from.how, in->from.display) : blm_fail(-ENOMEM, "%s: out of memory", in->from.display);
+	int r = spec ? blm_format_check_given(in->from.format, in->from.how, in->from.display)
+		: blm_fail(-ENOMEM, "%s: out of memory", in->from.display);
 
 	if (r == 0)
 		r = in->from.format->outline ? outline_of_whole(in) : read_outline(in);
@@ -234,18 +266,23 @@ static int import(struct blm_filter **ret, struct blm_store *store, const char *
 		spec->sparse = !in->from.format->fill;
 		spec->mode = in->from.how->mode;
 		spec->secret = in->from.how->secret;
-		r = blm_make(ret, store, name, spec, in->from.format->fill ? fill_of_whole : fill, in);
+		r = blm_make(ret, store, name, spec, in->from.format->fill ? fill_of_whole : fill,
+			     in);
 	}
 	free(spec);
 	return r;
 }
 
 /* known: how much comes, by the nature of the source; 0: that is open. */
-static int import_from(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
-		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known, const char *display)
+static int import_from(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       const struct blm_exchange *how,
+		       struct blm_reader *from, const struct blm_bytes_at *file, uint64_t known,
+		       const char *display)
 {
-	struct importing in = { .outline = calloc(1, sizeof(*in.outline)), .made = name ? name : "(memory)" };
-	int r = blm_import_source_open(&in.from, how ? how : &by_default, from, file, known, display);
+	struct importing in = { .outline = calloc(1, sizeof(*in.outline)),
+				.made = name ? name : "(memory)" };
+	int r = blm_import_source_open(&in.from, how ? how : &by_default, from, file, known,
+				       display);
 
 	if (r == 0 && !in.outline)
 		r = blm_fail(-ENOMEM, "%s: out of memory", display);
@@ -256,11 +293,13 @@ static int import_from(struct blm_filter **ret, struct blm_store *store, const c
 	free(in.whole);
 	return r;
 }
-static_assert((int)BLM_INCOMING_BLOCK >= (int)BLM_ORIGIN_BYTES, "what is kept of a file is read into the block");
+static_assert((int)BLM_INCOMING_BLOCK >= (int)BLM_ORIGIN_BYTES,
+	      "what is kept of a file is read into the block");
 
 /* ---- Sources ---- */
 
-BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       const struct blm_exchange *how,
 		       int64_t (*read)(void *context, void *room, size_t bytes), void *context)
 {
 	struct blm_reader *from;
@@ -269,7 +308,8 @@ BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const c
 	return r < 0 ? r : import_from(ret, store, name, how, from, NULL, 0, "the input");
 }
 
-BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name,
+			     const struct blm_exchange *how,
 			     const void *bytes, size_t len)
 {
 	struct blm_bytes_at file = blm_bytes_of_memory(bytes, len);
@@ -289,7 +329,8 @@ static int64_t read_fd(void *context, void *room, size_t bytes)
 	return n < 0 ? -errno : n;
 }
 
-BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_exchange *how,
+BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name,
+			    const struct blm_exchange *how,
 			    const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
@@ -299,10 +340,12 @@ BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, co
 
 	if (fd < 0)
 		return blm_fail(-errno, "%s: %s", path, strerror(errno));
-	r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", path, strerror(errno)) : blm_reader_calls(&from, read_fd, &fd, path);
+	r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", path, strerror(errno))
+		: blm_reader_calls(&from, read_fd, &fd, path);
 	if (r == 0) {
 		file = blm_bytes_of_fd(fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0);
-		r = import_from(ret, store, name, how, from, S_ISREG(st.st_mode) ? &file : NULL, file.count, path);
+		r = import_from(ret, store, name, how, from, S_ISREG(st.st_mode) ? &file : NULL,
+				file.count, path);
 	}
 	close(fd);
 	return r;

@@ -2,16 +2,21 @@
 #include "exchange/import_source.h"
 
 enum { SNIFF = 64 };	/* enough to tell every format */
-#define MOST_UNTOLD (UINT64_C(1) << 30)	/* where neither the caller nor the size of a file says how much there may be */
+/* where neither the caller nor the size of a file says how much there may be */
+#define MOST_UNTOLD (UINT64_C(1) << 30)
 
 /* ---- Layers ---- */
 
 static bool is_digit_of_base64(uint8_t c)
 {
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("+/-_=", c);
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')
+		|| strchr("+/-_=", c);
 }
 
-/* Its lines have whole groups of four digits, and a short first line is the only one. Lists of words and of URLs differ in that. */
+/*
+ * Its lines have whole groups of four digits, and a short first line is the only one. Lists of
+ * words and of URLs differ in that.
+ */
 static bool looks_like_base64(const uint8_t *bytes, size_t count)
 {
 	size_t len = 0, digits = 0;
@@ -31,12 +36,16 @@ static bool looks_like_base64(const uint8_t *bytes, size_t count)
 static bool looks_like_text(const uint8_t *bytes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if ((bytes[i] < ' ' && !strchr("\t\n\r", bytes[i] ? bytes[i] : 'x')) || bytes[i] == 0x7f)
+		if ((bytes[i] < ' ' && !strchr("\t\n\r", bytes[i] ? bytes[i] : 'x'))
+		    || bytes[i] == 0x7f)
 			return false;
 	return count > 0;
 }
 
-/* What begins so is no filter, but something that many have beside one. Return: what it is, and what to do; NULL: not known. */
+/*
+ * What begins so is no filter, but something that many have beside one. Return: what it is, and
+ * what to do; NULL: not known.
+ */
 static const char *something_else(const uint8_t *bytes, size_t count)
 {
 	static const struct { size_t count; const char *begin, *words; } others[] = {
@@ -53,25 +62,32 @@ static const char *something_else(const uint8_t *bytes, size_t count)
 		if (count >= others[i].count && !memcmp(bytes, others[i].begin, others[i].count))
 			return others[i].words;
 	if (count && (*bytes == '{' || *bytes == '[') && looks_like_text(bytes, count))
-		return "JSON of no format that its beginning tells; name the format (blm_exchange.format)";
-	return looks_like_text(bytes, count) ? "text, not a filter; keys in it go into a filter by blm_add_many()" : NULL;
+		return "JSON of no format that its beginning tells; name the format "
+			"(blm_exchange.format)";
+	return looks_like_text(bytes, count)
+		? "text, not a filter; keys in it go into a filter by blm_add_many()" : NULL;
 }
 
 /* No format begins so: the words for it. */
-static int no_format(const struct blm_import_source *in, const uint8_t *bytes, size_t count, int err)
+static int no_format(const struct blm_import_source *in, const uint8_t *bytes, size_t count,
+		     int err)
 {
-	const char *words = in->how->format || in->how->base64 ? NULL : something_else(bytes, count);
+	const char *words = in->how->format
+		|| in->how->base64 ? NULL : something_else(bytes, count);
 
-	return err == -EBADMSG && words ? blm_fail(err, "%s: %s%s", in->display, in->layers ? "in gzip: " : "", words) : err;
+	return err == -EBADMSG && words ? blm_fail(err, "%s: %s%s", in->display,
+						   in->layers ? "in gzip: " : "", words) : err;
 }
 
 /* A file in gzip is what is in it, where that is usual. How much comes is then open. */
 static int gunzip(struct blm_import_source *in, const uint8_t **bytes, int64_t *n)
 {
-	const struct blm_format *named = in->how->format ? blm_format_by_name(in->how->format) : NULL;
+	const struct blm_format *named = in->how->format ? blm_format_by_name(in->how->format)
+		: NULL;
 	int r;
 
-	if (in->how->base64 || (named && !named->gzipped) || !blm_looks_like_gzip(*bytes, (size_t)*n))
+	if (in->how->base64 || (named && !named->gzipped)
+	    || !blm_looks_like_gzip(*bytes, (size_t)*n))
 		return 0;
 	in->known = 0;
 	in->file = NULL;	/* what is packed is at hand, not this */
@@ -90,7 +106,8 @@ static bool is_within(const struct blm_import_source *in, const uint8_t *bytes, 
 {
 	const struct blm_format *format = in->format;
 
-	return (format->within && format->within(bytes, count)) || (format->within_by_end && in->file && format->within_by_end(in->file))
+	return (format->within && format->within(bytes, count))
+		|| (format->within_by_end && in->file && format->within_by_end(in->file))
 	    || (format->within_if_named && in->how->record);
 }
 
@@ -102,11 +119,14 @@ static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t 
 	int r;
 
 	if (in->how->base64 && format->within_if_named && in->how->record)
-		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not named (blm_exchange.record)", in->display);
+		return blm_fail(-EINVAL, "%s: in base64 is one filter by itself, which is not "
+				"named (blm_exchange.record)", in->display);
 	if (in->how->base64 || !is_within(in, bytes, count))
-		return asked ? blm_fail(-EINVAL, "%s: no Parquet file, so it has no columns and row groups", in->display) : 0;
+		return asked ? blm_fail(-EINVAL, "%s: no Parquet file, so it has no columns and "
+					"row groups", in->display) : 0;
 	if (!in->file)
-		return blm_fail(-ESPIPE, "%s: such a file is read from its end, so that it must be a file by its name, and no pipe", in->display);
+		return blm_fail(-ESPIPE, "%s: such a file is read from its end, so that it must be "
+				"a file by its name, and no pipe", in->display);
 	r = format->locate(&in->piece, in->file, in->how, in->display);
 	if (r < 0)
 		return r;
@@ -118,7 +138,8 @@ static int go_within(struct blm_import_source *in, const uint8_t *bytes, size_t 
 /* Finds the format if it is not named, and stacks the layers of its text form. */
 static int unpack(struct blm_import_source *in)
 {
-	const struct blm_layer *layer = blm_format_at(0)->text;	/* the outermost one is the same for all: base64 */
+	/* the outermost one is the same for all: base64 */
+	const struct blm_layer *layer = blm_format_at(0)->text;
 	const uint8_t *bytes = NULL;
 	int64_t n = 0;
 	int r = 0;
@@ -134,25 +155,31 @@ static int unpack(struct blm_import_source *in)
 	if (r == 0 && n == 0)
 		return blm_fail(-ENODATA, "%s: empty", in->display);
 	if (r == 0 && !in->how->format && !in->how->base64 && looks_like_base64(bytes, (size_t)n))
-		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so (blm_exchange.base64)", in->display);
+		return blm_fail(-EBADMSG, "%s: of no known format; it looks like base64: say so "
+				"(blm_exchange.base64)", in->display);
 	if (r == 0)
 		r = no_format(in, bytes, (size_t)n,
-			      blm_find_format(&in->format, in->how->format, bytes, (size_t)n, in->how->base64, in->display));
+			      blm_find_format(&in->format, in->how->format, bytes, (size_t)n,
+					      in->how->base64, in->display));
 	if (r == 0)
 		r = go_within(in, bytes, (size_t)n);
-	for (layer = in->format ? in->format->text + 1 : layer; r == 0 && in->how->base64 && layer->stage; layer++) {
+	for (layer = in->format ? in->format->text + 1 : layer; r == 0 && in->how->base64
+	     && layer->stage; layer++) {
 		in->below[in->layers++] = in->from;
 		r = blm_reader_stage(&in->from, layer->stage, in->display);
 	}
 	return r;
 }
 
-int blm_import_source_open(struct blm_import_source *in, const struct blm_exchange *how, struct blm_reader *from, const struct blm_bytes_at *file,
+int blm_import_source_open(struct blm_import_source *in, const struct blm_exchange *how,
+			   struct blm_reader *from, const struct blm_bytes_at *file,
 		      uint64_t known, const char *display)
 {
-	*in = (struct blm_import_source){ .from = from, .file = file, .how = how, .display = display, .known = known,
+	*in = (struct blm_import_source){ .from = from, .file = file, .how = how,
+					  .display = display, .known = known,
 				     .block = malloc(BLM_INCOMING_BLOCK) };
-	in->most = how->max_bytes ? how->max_bytes : how->base64 || !known ? MOST_UNTOLD : UINT64_MAX;
+	in->most = how->max_bytes ? how->max_bytes : how->base64
+		|| !known ? MOST_UNTOLD : UINT64_MAX;
 	return in->block ? unpack(in) : blm_fail(-ENOMEM, "%s: out of memory", display);
 }
 
@@ -171,7 +198,8 @@ int blm_import_source_head(struct blm_import_source *in)
 	int64_t n;
 
 	in->head = malloc(in->format->head_bytes + 1);
-	n = in->head ? blm_read_full(in->from, in->head, in->format->head_bytes) : blm_fail(-ENOMEM, "%s: out of memory", in->display);
+	n = in->head ? blm_read_full(in->from, in->head, in->format->head_bytes)
+		: blm_fail(-ENOMEM, "%s: out of memory", in->display);
 	if (n < 0)
 		return (int)n;
 	in->head_count = (size_t)n;
@@ -182,10 +210,12 @@ int blm_import_source_expect(struct blm_import_source *in, uint64_t end)
 {
 	in->end = end;
 	if (end > in->most)
-		return blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed (blm_exchange.max_bytes)", in->display,
+		return blm_fail(-EFBIG, "%s: %llu bytes by its header; at most %llu are allowed "
+				"(blm_exchange.max_bytes)", in->display,
 				(unsigned long long)end, (unsigned long long)in->most);
 	if (in->known && !in->how->base64 && !in->format->cut && end > in->known)
-		return blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut", in->display,
+		return blm_fail(-ENODATA, "%s: %llu bytes; by its header it has %llu: it was cut",
+				in->display,
 				(unsigned long long)in->known, (unsigned long long)end);
 	return 0;
 }
@@ -220,7 +250,8 @@ int blm_import_source_take(struct blm_import_source *in, uint8_t *room, size_t b
 		return 0;
 	}
 	if ((size_t)n < bytes)
-		return blm_fail(-ENODATA, "%s: ends after %llu bytes; by its header it has %llu: it was cut", in->display,
+		return blm_fail(-ENODATA, "%s: ends after %llu bytes; by its header it has %llu: "
+				"it was cut", in->display,
 				(unsigned long long)in->at, (unsigned long long)in->end);
 	return 0;
 }
@@ -230,7 +261,8 @@ int blm_import_source_skip_to(struct blm_import_source *in, uint64_t at)
 	int r = 0;
 
 	while (r == 0 && in->at < at)
-		r = blm_import_source_take(in, in->block, at - in->at < BLM_INCOMING_BLOCK ? (size_t)(at - in->at) : BLM_INCOMING_BLOCK);
+		r = blm_import_source_take(in, in->block, at - in->at < BLM_INCOMING_BLOCK
+					   ? (size_t)(at - in->at) : BLM_INCOMING_BLOCK);
 	return r;
 }
 
@@ -251,7 +283,9 @@ int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret)
 		in->at += n > 0 ? (uint64_t)n : 0;
 	} while (n > 0 && in->at <= in->most);
 	if (n >= 0 && in->at > in->most)
-		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->display, (unsigned long long)in->most);
+		return blm_fail(-EFBIG, "%s: has more than the %llu bytes that are allowed "
+				"(blm_exchange.max_bytes)", in->display,
+				(unsigned long long)in->most);
 	return n < 0 ? (int)n : 0;
 }
 
@@ -268,7 +302,8 @@ static int read_to_end(struct blm_import_source *in, struct blm_reader *from)
 		}
 	}
 	if (n >= 0 && in->at > in->most)
-		return blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", in->display,
+		return blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed "
+				"(blm_exchange.max_bytes)", in->display,
 				(unsigned long long)in->most);
 	return n < 0 ? (int)n : 0;
 }

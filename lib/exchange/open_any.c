@@ -3,8 +3,12 @@
 
 #include <stdio.h>
 
-/* Where our own opening failed with `err`. A file that is no other program's either keeps that error. */
-static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret, const struct blm_exchange *how,
+/*
+ * Where our own opening failed with `err`. A file that is no other program's either keeps that
+ * error.
+ */
+static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool write,
+			const uint8_t *secret, const struct blm_exchange *how,
 			int err)
 {
 	struct blm_filter *f;
@@ -29,8 +33,12 @@ static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool w
 	return 0;
 }
 
-/* Our own files first: that costs them nothing. What is not ours may be another program's, which says more than our refusal. */
-int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret, const struct blm_exchange *how)
+/*
+ * Our own files first: that costs them nothing. What is not ours may be another program's, which
+ * says more than our refusal.
+ */
+int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,
+		 const uint8_t *secret, const struct blm_exchange *how)
 {
 	static const struct blm_exchange by_default;
 	int r = blm_filter_open(ret, place, write, secret);
@@ -42,7 +50,8 @@ int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write, c
 	return r;
 }
 
-BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret)
+BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
+			   bool write, const uint8_t *secret)
 {
 	struct blm_place place;
 	int r;

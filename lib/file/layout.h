@@ -1,8 +1,8 @@
 /*
  * layout.h - the bytes of a filter's file
  *
- * The structs of format-spec.md; if you change one, change the other. All numbers are little-endian. The first five pages
- * are the header:
+ * The structs of format-spec.md; if you change one, change the other. All numbers are
+ * little-endian. The first five pages are the header:
  *
  *	page 0	struct blm_constant	written once, under one checksum
  *	page 1	struct blm_live		what changes: one thing a cache line
@@ -10,9 +10,10 @@
  *	page 3	struct blm_record[2]	name and labels, in two alternating slots
  *	page 4	struct blm_stripe[64]	the count of keys, striped
  *
- * then come the parts, each after the records of its blocks. No lock and no address ever lies in the file: a copy of it made
- * at any moment, from its beginning to its end, is a good filter. What tells how much of something is good lies before that
- * something for this reason: the number of parts before the part table, a block's record before the block.
+ * then come the parts, each after the records of its blocks. No lock and no address ever lies in
+ * the file: a copy of it made at any moment, from its beginning to its end, is a good filter. What
+ * tells how much of something is good lies before that something for this reason: the number of
+ * parts before the part table, a block's record before the block.
  */
 #ifndef BLM_FILE_FORMAT_H
 #define BLM_FILE_FORMAT_H
@@ -39,7 +40,8 @@ enum {
 	BLM_ORIGIN_BYTES = 1776,
 };
 
-#define BLM_EPOCH_MAX (UINT64_MAX >> 1)		/* one a nanosecond for 292 years: more is damage, and would come round to 0 */
+/* one a nanosecond for 292 years: more is damage, and would come round to 0 */
+#define BLM_EPOCH_MAX (UINT64_MAX >> 1)
 
 /* Records have the low half of an epoch, where 0 stands for none. */
 static inline uint64_t blm_epoch_after(uint64_t epoch)
@@ -51,14 +53,19 @@ static inline uint64_t blm_epoch_after(uint64_t epoch)
 enum {
 	BLM_FLAG_SPARSE = 1 << 0,
 	BLM_FLAG_SEALED = 1 << 1,
-	BLM_FLAG_CHECKPOINT = 1 << 2,	/* behind its only part lies a second image of it, struct blm_checkpoint_layout */
+	/* behind its only part lies a second image of it, struct blm_checkpoint_layout */
+	BLM_FLAG_CHECKPOINT = 1 << 2,
 };
 
-/* What makes two filters combinable: all of it, and the template id is a hash of it (up to the last seed in use). */
+/*
+ * What makes two filters combinable: all of it, and the template id is a hash of it (up to the last
+ * seed in use).
+ */
 struct blm_template_fields {
 	uint32_t kind;
 	uint32_t family;
-	uint32_t index_rule;		/* how cells are made of the hash; 0: as the family's own, or ours */
+	/* how cells are made of the hash; 0: as the family's own, or ours */
+	uint32_t index_rule;
 	uint32_t bit_order;		/* 0: bit j is bit j % 8 of byte j / 8 */
 	uint64_t cells;
 	uint32_t probes;
@@ -86,69 +93,99 @@ struct blm_constant {
 	uint64_t flags;
 	uint8_t reserved[32];
 	struct blm_template_fields template;
-	uint32_t origin;		/* the format that it was imported from; 0: it was made as it is */
+	/* the format that it was imported from; 0: it was made as it is */
+	uint32_t origin;
 	uint32_t origin_bytes;
-	uint8_t origin_head[BLM_ORIGIN_BYTES];	/* how that file began, byte by byte, so that it can be written again */
+	/* how that file began, byte by byte, so that it can be written again */
+	uint8_t origin_head[BLM_ORIGIN_BYTES];
 	uint64_t check;			/* XXH3-64 of all before it */
 };
 
 static_assert(offsetof(struct blm_constant, uuid) == 32, "format-spec.md, Page 0: constant");
 static_assert(offsetof(struct blm_constant, template_id) == 72, "format-spec.md, Page 0: constant");
 static_assert(offsetof(struct blm_constant, template) == 128, "format-spec.md, Page 0: constant");
-static_assert(offsetof(struct blm_constant, template.args) == 176, "format-spec.md, Template fields");
-static_assert(offsetof(struct blm_constant, template.seeds) == 256, "format-spec.md, Template fields");
+static_assert(offsetof(struct blm_constant, template.args) == 176,
+	      "format-spec.md, Template fields");
+static_assert(offsetof(struct blm_constant, template.seeds) == 256,
+	      "format-spec.md, Template fields");
 static_assert(offsetof(struct blm_constant, origin) == 2304, "format-spec.md, Page 0: constant");
 static_assert(offsetof(struct blm_constant, check) == 4088, "format-spec.md, Page 0: constant");
 static_assert(sizeof(struct blm_constant) == BLM_PAGE, "format-spec.md, Page 0: constant");
 
 struct blm_part_entry {
-	uint64_t offset;		/* in the file: a multiple of 64, of 2 MiB where bytes is larger than that; its guard ends there */
+	/*
+	 * in the file: a multiple of 64, of 2 MiB where bytes is larger than that; its guard ends
+	 * there
+	 */
+	uint64_t offset;
 	uint64_t bytes;			/* a multiple of 64 */
 	uint64_t cells;
 	uint32_t probes;
 	uint32_t cell_bits;
-	uint32_t kind;			/* of this part: that of the filter, or what a composite kind is made of */
+	/* of this part: that of the filter, or what a composite kind is made of */
+	uint32_t kind;
 	uint32_t role;			/* composite kinds' own; else 0 */
 	uint64_t capacity;
 	uint64_t rate;			/* bits of a double */
-	uint64_t check;			/* XXH3-64 of all before it, seeded with the number of the entry + the uuid's first 8 bytes */
+	/*
+	 * XXH3-64 of all before it, seeded with the number of the entry + the uuid's first 8 bytes
+	 */
+	uint64_t check;
 };
 static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 2: part table");
 
 /*
- * What lies before each part, ending where the part begins, its guard: a record for each block of 64 KiB of the part (the last one
- * may be shorter), then a mark for each block, one byte, then up to 63 bytes that make it a multiple of 64.
+ * What lies before each part, ending where the part begins, its guard: a record for each block of
+ * 64 KiB of the part (the last one may be shorter), then a mark for each block, one byte, then up
+ * to 63 bytes that make it a multiple of 64.
  *
- *   mark     not 0: the block changed since it was recorded. Set, relaxed, by a writer after it changed the block, if it is not set
- *            yet; taken away by whoever records, under the sync lock, before it copies the block. A change whose mark is
- *            lost (its writer died, or the two met) leaves a block with more ones than its record says, which is no damage.
- *   record   of a copy of the block that was made before a write-back which succeeded, written after it: so the block on the
- *            disk has at least these ones. Written under the sync lock; a reader that finds it half-written sees a wrong check.
+ *   mark     not 0: the block changed since it was recorded. Set, relaxed, by a writer after it
+ *            changed the block, if it is not set yet; taken away by whoever records, under the sync
+ *            lock, before it copies the block. A change whose mark is lost (its writer died, or the
+ *            two met) leaves a block with more ones than its record says, which is no damage.
+ *   record   of a copy of the block that was made before a write-back which succeeded, written
+ *            after it: so the block on the disk has at least these ones. Written under the sync
+ *            lock; a reader that finds it half-written sees a wrong check.
  */
 struct blm_block_record {
 	uint32_t hash;			/* low half of XXH3-64 of the block */
 	uint32_t ones;			/* bits that are set */
 	uint32_t epoch;			/* in which it was written, low half */
-	uint32_t check;			/* low half of XXH3-64 of all before it, seeded with the uuid's first 8 bytes + the block's number + 2^48 times the part's */
+	/*
+	 * low half of XXH3-64 of all before it, seeded with the uuid's first 8 bytes + the block's
+	 * number + 2^48 times the part's
+	 */
+	uint32_t check;
 };
 static_assert(sizeof(struct blm_block_record) == 16, "format-spec.md, Guards");
 
-/* state: who may be adding to this file, and whether it still is the filter. See replace.h for the protocol. */
+/*
+ * state: who may be adding to this file, and whether it still is the filter. See replace.h for the
+ * protocol.
+ */
 enum blm_state {
 	BLM_LIVE = 0,
-	BLM_REPLACING = 1,	/* somebody is making a new file of this one, or going back to its second image; or died of it */
-	BLM_REPLACED = 2,	/* the name leads to another file; or the replacer died, or this is a copy */
+	/*
+	 * somebody is making a new file of this one, or going back to its second image; or died of
+	 * it
+	 */
+	BLM_REPLACING = 1,
+	/* the name leads to another file; or the replacer died, or this is a copy */
+	BLM_REPLACED = 2,
 	BLM_DROPPED = 3,	/* the name leads nowhere; or the dropper died, or this is a copy */
-	BLM_UNNAMED = 4,	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
-	BLM_YIELDING = 5,	/* as REPLACING, but the new file is whole, and may have the name by now */
+	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
+	BLM_UNNAMED = 4,
+	/* as REPLACING, but the new file is whole, and may have the name by now */
+	BLM_YIELDING = 5,
 };
 
 /* The state word of a file from the moment that its store's catalog has it. */
 #define BLM_STATE_NAMED (UINT64_C(1) << 8 | BLM_LIVE)
 
 /*
- * One sync. Valid if its check is right. Of two valid ones the later is the last: sequences are serial numbers (RFC 1982), so that 1 is later
- * than 2^64 - 1. The next record goes into the other slot.
+ * One sync. Valid if its check is right. Of two valid ones the later is the last: sequences are
+ * serial numbers (RFC 1982), so that 1 is later than 2^64 - 1. The next record goes into the other
+ * slot.
  */
 struct blm_sync_record {
 	uint64_t sequence;		/* from 1; after 2^64 - 1 comes 1 */
@@ -156,7 +193,8 @@ struct blm_sync_record {
 	uint64_t keys;			/* the count at that time */
 	uint64_t time;			/* nanoseconds since 1970, UTC */
 	uint64_t reserved[3];
-	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+	/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+	uint64_t check;
 };
 static_assert(sizeof(struct blm_sync_record) == 64, "format-spec.md, Sync records");
 
@@ -169,37 +207,50 @@ struct blm_line {
 /*
  * What changes. Each word's protocol:
  *
- *   parts    how many entries of the part table are in use. Written by whoever holds the grow lock, store-release, after
- *            the entry and the part's bytes are complete; readers load-acquire and never look past it.
- *   state    enum blm_state. Written under the replace lock only; read by every call, acquire, no lock. See replace.h.
- *   epoch    the current epoch, from 1. Written by whoever holds the sync lock: epoch + 1, before it writes back. Read by writers.
- *   written  the last epoch in which somebody changed the data. Writers raise it (compare-and-swap, only if it is less
- *            than the epoch) before they change data, and after a full fence again if the epoch went on in between. So: a
- *            change that a write-back of epoch e missed was made after epoch became e + 1, and its writer stores e + 1 before
- *            it says "added". The filter is dirty where written > the epoch of the last valid sync record.
- *   boot     a number made from the boot id of the machine on which `written` was raised last; not 0. Written
- *            before `written` is raised: who opens a dirty file with another boot number knows that a power cut or a crash
- *            of the machine, not of a process, came between. All writers of one boot write the same value.
- *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under the sync lock, before any
- *            write-back, since one who is killed between the system's word and this one would be the only one that was told.
- *            While it is greater than the epoch of the last sync record the pages are suspect: the system may hold what it failed
- *            to write for clean, so the next sync makes every page dirty again before it writes.
- *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1, in a new file only or
- *            before the first bit of a union in place.
- *   sync     two slots, written under the sync lock by plain stores, the older one first overwritten: a reader that finds
- *            a slot half-written sees a wrong check and takes the other.
+ *   parts    how many entries of the part table are in use. Written by whoever holds the grow lock,
+ *            store-release, after the entry and the part's bytes are complete; readers load-acquire
+ *            and never look past it.
+ *   state    enum blm_state. Written under the replace lock only; read by every call, acquire, no
+ *            lock. See replace.h.
+ *   epoch    the current epoch, from 1. Written by whoever holds the sync lock: epoch + 1, before
+ *            it writes back. Read by writers.
+ *   written  the last epoch in which somebody changed the data. Writers raise it (compare-and-swap,
+ *            only if it is less than the epoch) before they change data, and after a full fence
+ *            again if the epoch went on in between. So: a change that a write-back of epoch e
+ *            missed was made after epoch became e + 1, and its writer stores e + 1 before it says
+ *            "added". The filter is dirty where written > the epoch of the last valid sync record.
+ *   boot     a number made from the boot id of the machine on which `written` was raised last; not
+ *            0. Written before `written` is raised: who opens a dirty file with another boot number
+ *               knows that a power cut or a crash
+ *            of the machine, not of a process, came between. All writers of one boot write the same
+ *            value.
+ *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under
+ *            the sync lock, before any write-back, since one who is killed between the system's
+ *            word and this one would be the only one that was told. While it is greater than the
+ *            epoch of the last sync record the pages are suspect: the system may hold what it
+ *            failed to write for clean, so the next sync makes every page dirty again before it
+ *            writes.
+ *   inexact  not 0: the stripes' sum is an estimate, since filters were combined. Goes from 0 to 1,
+ *            in a new file only or before the first bit of a union in place.
+ *   sync     two slots, written under the sync lock by plain stores, the older one first
+ *            overwritten: a reader that finds a slot half-written sees a wrong check and takes the
+ *            other.
  *   own      words of the filter's kind, which says what they are; else 0.
- *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the disk that something was written in it.
- *            Written under the writers' lock, after that flush; no change is begun in an epoch before that is announced, and where the epoch goes on
- *            during a change, who raises it raises `written` too.
- *   flushing  the boot number as long as the last sync record is in memory and not known to be on the disk, though it makes `failed` old:
- *            who is killed then may be the only one that was told of a failure. Else 0. Written under the sync lock. That of another boot
- *            says nothing: what is in memory came from the disk since.
- *   announcing  the same of an announcement, from before its flush, and 0 again if that was good; if not, the boot number made even, which
- *            the next announcement makes of the number of one who died. That stays, however good the next ones are, until a sync has made
- *            every page dirty. Written under the writers' lock.
- *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In every other file, which is a copy, the
- *            next sync makes it anew; BLM_TORN: what is there cannot be used. Written under the sync lock.
+ *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the
+ *            disk that something was written in it. Written under the writers' lock, after that
+ *            flush; no change is begun in an epoch before that is announced, and where the epoch
+ *            goes on during a change, who raises it raises `written` too.
+ *   flushing  the boot number as long as the last sync record is in memory and not known to be on
+ *            the disk, though it makes `failed` old: who is killed then may be the only one that
+ *            was told of a failure. Else 0. Written under the sync lock. That of another boot says
+ *            nothing: what is in memory came from the disk since.
+ *   announcing  the same of an announcement, from before its flush, and 0 again if that was good;
+ *            if not, the boot number made even, which the next announcement makes of the number of
+ *            one who died. That stays, however good the next ones are, until a sync has made every
+ *            page dirty. Written under the writers' lock.
+ *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In
+ *            every other file, which is a copy, the next sync makes it anew; BLM_TORN: what is
+ *            there cannot be used. Written under the sync lock.
  */
 struct blm_live {
 	struct blm_line parts;
@@ -225,7 +276,10 @@ static_assert(offsetof(struct blm_live, original) == 1280, "format-spec.md, Page
 
 enum { BLM_TORN = 1 };		/* in `original`, where no file has this number */
 
-/* The name under which a store knows the file, so that a lost catalog can be made again. Slots as for sync. */
+/*
+ * The name under which a store knows the file, so that a lost catalog can be made again. Slots as
+ * for sync.
+ */
 struct blm_record {
 	uint64_t sequence;		/* as of a sync record */
 	uint32_t name_bytes;		/* 0: no store's */
@@ -233,13 +287,15 @@ struct blm_record {
 	uint8_t name[BLM_FORMAT_NAME];
 	uint8_t labels[BLM_FORMAT_LABELS];
 	uint8_t reserved[2048 - 16 - BLM_FORMAT_NAME - BLM_FORMAT_LABELS - 8];
-	uint64_t check;			/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+	/* XXH3-64 of all before it, seeded with the uuid's first 8 bytes */
+	uint64_t check;
 };
 static_assert(sizeof(struct blm_record) == 2048, "format-spec.md, Page 3: name records");
 
 /*
- * One of the stripes of the count. Writers add to one that their thread chose (fetch_add, relaxed), after the bits are
- * set; the count is the sum of all. A kill between bits and count leaves it one batch short.
+ * One of the stripes of the count. Writers add to one that their thread chose (fetch_add, relaxed),
+ * after the bits are set; the count is the sum of all. A kill between bits and count leaves it one
+ * batch short.
  */
 struct blm_stripe {
 	uint64_t keys;			/* adds that changed the filter */
@@ -264,19 +320,24 @@ static inline uint64_t blocks_of_part(uint64_t bytes)
 /* How many bytes lie before a part of so many. */
 static inline uint64_t blocksum_bytes(uint64_t bytes)
 {
-	return round_up(blocks_of_part(bytes) * (sizeof(struct blm_block_record) + 1), BLM_PART_ALIGN);
+	return round_up(blocks_of_part(bytes) * (sizeof(struct blm_block_record) + 1),
+			BLM_PART_ALIGN);
 }
 
 /*
- * BLM_FLAG_CHECKPOINT: behind the part lies its image, and behind that the journal: for each a record for each block, then the blocks,
- * all four beginning at multiples of a page. Offsets in the file.
+ * BLM_FLAG_CHECKPOINT: behind the part lies its image, and behind that the journal: for each a
+ * record for each block, then the blocks, all four beginning at multiples of a page. Offsets in the
+ * file.
  *
- *   image    the data as of the sync record before the last, or of the last. A block that was never changed is zeros and has no record.
- *   journal  the blocks that changed before the last sync: those whose record has the epoch of the last sync record are newer than the
- *            image's. Else nothing; a hole as a rule. `ones` of its records: the last epoch that was
- *            brought to the image, for copies; it changes alone, so `check` takes it for 0.
+ *   image    the data as of the sync record before the last, or of the last. A block that was never
+ *            changed is zeros and has no record.
+ *   journal  the blocks that changed before the last sync: those whose record has the epoch of the
+ *            last sync record are newer than the image's. Else nothing; a hole as a rule. `ones` of
+ *            its records: the last epoch that was brought to the image, for copies; it changes
+ *            alone, so `check` takes it for 0.
  *
- * The data as of the last sync are the image's, but for the blocks that the journal has. Written under the sync lock, see checkpoint.c.
+ * The data as of the last sync are the image's, but for the blocks that the journal has. Written
+ * under the sync lock, see checkpoint.c.
  */
 enum { BLM_IMAGE, BLM_JOURNAL };
 
@@ -286,8 +347,10 @@ struct blm_checkpoint_layout {
 
 static inline struct blm_checkpoint_layout checkpoint_layout(uint64_t part_offset, uint64_t bytes)
 {
-	uint64_t records = round_up(blocks_of_part(bytes) * sizeof(struct blm_block_record), BLM_PAGE);
-	struct blm_checkpoint_layout at = { .data = part_offset, .data_end = part_offset + bytes, .end = round_up(part_offset + bytes, BLM_PAGE) };
+	uint64_t records = round_up(blocks_of_part(bytes) * sizeof(struct blm_block_record),
+				    BLM_PAGE);
+	struct blm_checkpoint_layout at = { .data = part_offset, .data_end = part_offset + bytes,
+					    .end = round_up(part_offset + bytes, BLM_PAGE) };
 
 	for (int i = 0; i < 2; i++) {
 		at.records[i] = at.end;
@@ -300,7 +363,8 @@ static inline struct blm_checkpoint_layout checkpoint_layout(uint64_t part_offse
 /* Where a part may begin that comes after what ends there, with its guard before it. */
 static inline uint64_t blm_part_at(uint64_t end, uint64_t bytes)
 {
-	return round_up(end + blocksum_bytes(bytes), bytes > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN);
+	return round_up(end + blocksum_bytes(bytes),
+			bytes > BLM_HUGE_PAGE ? BLM_HUGE_PAGE : BLM_PART_ALIGN);
 }
 
 #endif

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /*
- * One descriptor, as the kernel describes it: "flags:\t0100002" with the access mode in octal, and for each of its locks a line
- * "lock:\t1: OFDLCK ADVISORY READ -1 fe:00:131 0 EOF".
+ * One descriptor, as the kernel describes it: "flags:\t0100002" with the access mode in octal, and
+ * for each of its locks a line "lock:\t1: OFDLCK ADVISORY READ -1 fe:00:131 0 EOF".
  */
 static bool shares(const char *path, const struct stat *st, uint64_t byte, bool *ret_writer)
 {
@@ -24,9 +24,12 @@ static bool shares(const char *path, const struct stat *st, uint64_t byte, bool 
 		return false;
 	while (fgets(line, sizeof(line), info)) {
 		sscanf(line, "flags: %o", &flags);
-		if (sscanf(line, "lock: %*d: %*s %*s READ %*d %x:%x:%llu %llu %31s", &major_number, &minor_number, &inode, &from, to) == 5)
-			found |= inode == st->st_ino && major_number == major(st->st_dev) && minor_number == minor(st->st_dev)
-			      && from <= byte && (!strcmp(to, "EOF") || strtoull(to, NULL, 10) >= byte);
+		if (sscanf(line, "lock: %*d: %*s %*s READ %*d %x:%x:%llu %llu %31s", &major_number,
+			   &minor_number, &inode, &from, to) == 5)
+			found |= inode == st->st_ino && major_number == major(st->st_dev)
+				&& minor_number == minor(st->st_dev)
+			      && from <= byte && (!strcmp(to, "EOF")
+						  || strtoull(to, NULL, 10) >= byte);
 	}
 	fclose(info);
 	*ret_writer = (flags & O_ACCMODE) != O_RDONLY;
@@ -82,7 +85,8 @@ int blm_lock_holder(int fd, enum blm_lock_of what, bool *ret_writer)
 		return 0;
 	}
 	while (!*ret_writer && (e = readdir(processes)))
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && look_at_process(e->d_name, &st, byte, ret_writer))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9'
+		    && look_at_process(e->d_name, &st, byte, ret_writer))
 			holder = atoi(e->d_name);
 	closedir(processes);
 	return holder;

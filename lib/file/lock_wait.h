@@ -5,20 +5,26 @@
 #include "file/ofd_lock.h"
 
 /*
- * Read access to a file is enough for a shared lock on it, so a process that may not change the filter can hold off those that may. A wait
- * for a writer has no limit: a sync of a large filter takes minutes. A wait for a lock that is only shared has one, in milliseconds. It ends
- * with -EBUSY, and blm_error_message() names the process.
+ * Read access to a file is enough for a shared lock on it, so a process that may not change the
+ * filter can hold off those that may. A wait for a writer has no limit: a sync of a large filter
+ * takes minutes. A wait for a lock that is only shared has one, in milliseconds. It ends with
+ * -EBUSY, and blm_error_message() names the process.
  */
 enum {
-	BLM_PATIENCE_READER = 5000,	/* the lock is never shared by the library, or its holder is known not to be a writer */
+	/* the lock is never shared by the library, or its holder is known not to be a writer */
+	BLM_PATIENCE_READER = 5000,
 	BLM_PATIENCE_UNKNOWN = 30000,	/* its holder is unknown, or may be copying the filter */
-	BLM_PATIENCE_BYTES = 50000,	/* of a file that may be copied: each so many bytes are one more, as from a slow disk */
+	/* of a file that may be copied: each so many bytes are one more, as from a slow disk */
+	BLM_PATIENCE_BYTES = 50000,
 };
 
 /* Tests make these shorter. */
 extern int blm_patience_reader, blm_patience_unknown;
 
-/* The process that shares the lock, or 0: none that this process may look at. *ret_writer: has it the file open for writing? */
+/*
+ * The process that shares the lock, or 0: none that this process may look at. *ret_writer: has it
+ * the file open for writing?
+ */
 int blm_lock_holder(int fd, enum blm_lock_of what, bool *ret_writer);
 
 #endif

@@ -25,9 +25,11 @@ static int temporary_name(char ret[BLM_TEMPORARY_NAME])
 }
 
 /* The prefix, then from least to most of the digits, and nothing else. */
-static bool is_number_after(const char *prefix, const char *name, const char *digits, size_t least, size_t most)
+static bool is_number_after(const char *prefix, const char *name, const char *digits, size_t least,
+			    size_t most)
 {
-	size_t bytes = strlen(prefix), count = strncmp(name, prefix, bytes) ? 0 : strspn(name + bytes, digits);
+	size_t bytes = strlen(prefix), count = strncmp(name, prefix, bytes) ? 0
+		: strspn(name + bytes, digits);
 
 	return count >= least && count <= most && !name[bytes + count];
 }
@@ -53,7 +55,8 @@ static int make(struct blm_new_file *file, mode_t mode, const char *temporary)
 	file->fd = openat(file->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 	if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
 		memcpy(file->temporary, temporary, BLM_TEMPORARY_NAME);
-		file->fd = openat(file->folder, file->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+		file->fd = openat(file->folder, file->temporary,
+				  O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
 		if (file->fd >= 0)
 			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
 	}
@@ -68,7 +71,10 @@ static void unmake(struct blm_new_file *file)
 	file->fd = -1;
 }
 
-/* By a temporary name others could open it before it has the rights that it is to have: what they are is found out with an empty one. */
+/*
+ * By a temporary name others could open it before it has the rights that it is to have: what they
+ * are is found out with an empty one.
+ */
 static int make_with(struct blm_new_file *file, unsigned mode, const char *temporary)
 {
 	struct stat st;
@@ -106,8 +112,8 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 }
 
 /*
- * Of a list of rights (ACL) the mode has the sum: without the list the group would have what only somebody else had. The folder may have given
- * the new file one that the old one had no longer.
+ * Of a list of rights (ACL) the mode has the sum: without the list the group would have what only
+ * somebody else had. The folder may have given the new file one that the old one had no longer.
  */
 static bool take_list(int fd, int old)
 {
@@ -123,8 +129,9 @@ static bool take_list(int fd, int old)
 }
 
 /*
- * Only root may give files away, and some file systems know no owners: then it is who made it, but has the group, if they are in it.
- * Without that, too, nobody gets more than before: who is in the group that it has instead was one of the others.
+ * Only root may give files away, and some file systems know no owners: then it is who made it, but
+ * has the group, if they are in it. Without that, too, nobody gets more than before: who is in the
+ * group that it has instead was one of the others.
  */
 static int take_rights(struct blm_new_file *file, int old)
 {
@@ -151,7 +158,8 @@ int blm_new_file_take_rights(struct blm_new_file *file, int old, const char *pat
 {
 	int r = take_rights(file, old);
 
-	return r < 0 ? blm_fail(r, "%s: cannot give the new file the rights of the old one: %s", path, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot give the new file the rights of the old one: %s",
+				path, strerror(-r)) : 0;
 }
 
 /* As the last thing before it has its name: by then it is whose it will be. */
@@ -171,13 +179,17 @@ static int set_size(int fd, uint64_t at, uint64_t bytes, bool sparse)
 
 	blm_hold_size_signal(&held);
 	do
-		err = !sparse ? posix_fallocate(fd, (off_t)at, (off_t)bytes) : ftruncate(fd, (off_t)bytes) < 0 ? errno : 0;
+		err = !sparse ? posix_fallocate(fd, (off_t)at, (off_t)bytes)
+			: ftruncate(fd, (off_t)bytes) < 0 ? errno : 0;
 	while (err == EINTR);
 	blm_let_size_signal(&held);
 	return -err;
 }
 
-/* Asked for more than there is, a file system fills up first and fails then, and others fail with it in the meantime. */
+/*
+ * Asked for more than there is, a file system fills up first and fails then, and others fail with
+ * it in the meantime.
+ */
 static bool has_room(int fd, uint64_t bytes)
 {
 	struct statvfs fs;
@@ -185,7 +197,10 @@ static bool has_room(int fd, uint64_t bytes)
 	return fstatvfs(fd, &fs) < 0 || !fs.f_blocks || bytes / fs.f_frsize <= fs.f_bavail;
 }
 
-/* Bytes that are asked for without a look at what is free: a block of a file that has its space already takes none. */
+/*
+ * Bytes that are asked for without a look at what is free: a block of a file that has its space
+ * already takes none.
+ */
 enum { LITTLE = 1 << 16 };
 
 static int take_space(int fd, uint64_t at, uint64_t bytes, bool sparse, const char *path)
@@ -193,12 +208,16 @@ static int take_space(int fd, uint64_t at, uint64_t bytes, bool sparse, const ch
 	int r;
 
 	if (bytes > INT64_MAX / 2 || at > INT64_MAX / 2)
-		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path, (unsigned long long)bytes);
-	r = sparse || bytes <= LITTLE || has_room(fd, bytes) ? set_size(fd, at, bytes, sparse) : -ENOSPC;
+		return blm_fail(-EFBIG, "%s: %llu bytes is too large for a file", path,
+				(unsigned long long)bytes);
+	r = sparse || bytes <= LITTLE || has_room(fd, bytes) ? set_size(fd, at, bytes, sparse)
+		: -ENOSPC;
 	if (r == -EFBIG)
-		return blm_fail(r, "%s: the file system, or a limit, allows no file of %llu bytes", path, (unsigned long long)bytes);
+		return blm_fail(r, "%s: the file system, or a limit, allows no file of %llu bytes",
+				path, (unsigned long long)bytes);
 	if (r < 0)
-		return blm_fail(r, "%s: no room for %llu bytes: %s", path, (unsigned long long)bytes, strerror(-r));
+		return blm_fail(r, "%s: no room for %llu bytes: %s", path,
+				(unsigned long long)bytes, strerror(-r));
 	return 0;
 }
 
@@ -217,7 +236,8 @@ int blm_allocate(int fd, uint64_t at, uint64_t bytes, const char *path)
 	return take_space(fd, at, bytes, false, path);
 }
 
-static int write_full_pages(int fd, const uint8_t *bytes, size_t count, uint64_t at, struct blm_pages *counted)
+static int write_full_pages(int fd, const uint8_t *bytes, size_t count, uint64_t at,
+			    struct blm_pages *counted)
 {
 	size_t from = 0, to = 0;
 	int r = 0;
@@ -238,14 +258,18 @@ static int write_full_pages(int fd, const uint8_t *bytes, size_t count, uint64_t
 	return r < 0 ? r : blm_write_at(fd, bytes + from, to - from, at + from);
 }
 
-int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct blm_pages *counted, const char *path)
+int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct blm_pages *counted,
+		    const char *path)
 {
 	int r = write_full_pages(fd, bytes, count, at, counted);
 
 	return r < 0 ? blm_fail(r, "%s: cannot write its data: %s", path, strerror(-r)) : 0;
 }
 
-/* Network file systems and those of FUSE know no flags of rename, most of them. Killed in between the file has both names, one a leftover. */
+/*
+ * Network file systems and those of FUSE know no flags of rename, most of them. Killed in between
+ * the file has both names, one a leftover.
+ */
 static int rename_new(struct blm_new_file *file, const char *name)
 {
 	if (renameat2(file->folder, file->temporary, file->folder, name, RENAME_NOREPLACE) == 0)
@@ -253,7 +277,8 @@ static int rename_new(struct blm_new_file *file, const char *name)
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	if (linkat(file->folder, file->temporary, file->folder, name, 0) < 0)
-		return errno == EPERM ? -EOPNOTSUPP : -errno;	/* no links there, which is no matter of rights */
+		/* no links there, which is no matter of rights */
+		return errno == EPERM ? -EOPNOTSUPP : -errno;
 	unlinkat(file->folder, file->temporary, 0);
 	return 0;
 }
@@ -273,20 +298,26 @@ static int name_it(struct blm_new_file *file, const char *name)
 	return -errno;
 }
 
-/* rename() needs a name to rename from. What has the one of a locked file was left by one who died here. */
-static int put_over(struct blm_new_file *file, const char *name, enum blm_over over, char temporary[BLM_TEMPORARY_NAME])
+/*
+ * rename() needs a name to rename from. What has the one of a locked file was left by one who died
+ * here.
+ */
+static int put_over(struct blm_new_file *file, const char *name, enum blm_over over,
+		    char temporary[BLM_TEMPORARY_NAME])
 {
 	struct stat st;
 	int r;
 
 	if (!file->temporary[0]) {
-		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (over == BLM_OVER_LOCKED && fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW)
+		    == 0) {
 			blm_replacement_name(st.st_ino, temporary);
 		} else {
 			blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
 		}
 		r = name_it(file, temporary);
-		if (over == BLM_OVER_LOCKED && r == -EEXIST && unlinkat(file->folder, temporary, 0) == 0)
+		if (over == BLM_OVER_LOCKED && r == -EEXIST
+		    && unlinkat(file->folder, temporary, 0) == 0)
 			r = name_it(file, temporary);
 		if (r < 0)
 			return r;
@@ -301,10 +332,12 @@ int blm_new_file_sync(struct blm_new_file *file, const char *path)
 
 	if (r < 0)
 		return blm_fail(r, "%s: cannot set mode %o: %s", path, file->mode, strerror(-r));
-	return fsync(file->fd) < 0 ? blm_fail(-errno, "%s: cannot put the new file in place: %s", path, strerror(errno)) : 0;
+	return fsync(file->fd) < 0 ? blm_fail(-errno, "%s: cannot put the new file in place: %s",
+					      path, strerror(errno)) : 0;
 }
 
-int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over, const char *path)
+int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over,
+		      const char *path)
 {
 	char temporary[BLM_TEMPORARY_NAME];
 	int r = over ? temporary_name(temporary) : 0;
@@ -320,12 +353,14 @@ int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over
 	}
 	if (r == -EEXIST)
 		return blm_fail(r, "%s: exists already", path);
-	return r < 0 ? blm_fail(r, "%s: cannot put the new file in place: %s", path, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot put the new file in place: %s", path, strerror(-r))
+		: 0;
 }
 
 static int take_rights_of(struct blm_new_file *file, const char *name, const char *path)
 {
-	int old = openat(file->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int old = openat(file->folder, name,
+			 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	int r = old < 0 ? 0 : blm_new_file_take_rights(file, old, path);
 
 	if (old >= 0)
@@ -333,7 +368,8 @@ static int take_rights_of(struct blm_new_file *file, const char *name, const cha
 	return r;
 }
 
-int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_over over, const char *path)
+int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_over over,
+			 const char *path)
 {
 	int r = over == BLM_OVER ? take_rights_of(file, name, path) : 0;
 
@@ -342,8 +378,9 @@ int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_o
 }
 
 /*
- * Its maker locks it before anything is in it. Of an empty one that nobody holds, and of one that cannot be opened, only its age tells.
- * Looked at before the lock is: what was empty then may be locked and full by now.
+ * Its maker locks it before anything is in it. Of an empty one that nobody holds, and of one that
+ * cannot be opened, only its age tells. Looked at before the lock is: what was empty then may be
+ * locked and full by now.
  */
 bool blm_temporary_is_made(int folder, const char *file)
 {
@@ -365,7 +402,8 @@ void blm_new_file_take_back(struct blm_new_file *file, const char *name)
 	char temporary[BLM_TEMPORARY_NAME];
 
 	blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true);
-	if (temporary_name(temporary) == 0 && renameat(file->folder, name, file->folder, temporary) == 0)
+	if (temporary_name(temporary) == 0
+	    && renameat(file->folder, name, file->folder, temporary) == 0)
 		memcpy(file->temporary, temporary, sizeof(temporary));
 	else
 		unlinkat(file->folder, name, 0);

@@ -10,7 +10,8 @@
 
 static struct flock range(enum blm_lock_of what, short type)
 {
-	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = (INT64_C(1) << 62) + what, .l_len = 1 };
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET,
+			       .l_start = (INT64_C(1) << 62) + what, .l_len = 1 };
 }
 
 /* ---- Waiting ---- */
@@ -47,8 +48,10 @@ static int refuse(int fd, int pid)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	name = realpath(link, NULL);
 	display = name ? name : "a filter's file";
-	r = pid ? blm_fail(-EBUSY, "%s: process %d reads it and holds a lock that its writers need; end that process or try again later", display, pid)
-		: blm_fail(-EBUSY, "%s: a process that reads it holds a lock that its writers need; find it by `lsof` as root, or try again later",
+	r = pid ? blm_fail(-EBUSY, "%s: process %d reads it and holds a lock that its writers "
+			   "need; end that process or try again later", display, pid)
+		: blm_fail(-EBUSY, "%s: a process that reads it holds a lock that its writers "
+			   "need; find it by `lsof` as root, or try again later",
 			   display);
 	free(name);
 	return r;
@@ -75,7 +78,10 @@ static int64_t patience_for(int fd, enum blm_lock_of what, int pid)
 	return may_be_shared_long(what) && !pid ? blm_patience_unknown : blm_patience_reader;
 }
 
-/* Waited long enough for processes that only read? 0: go on. The holder is looked for once a patience, as that reads much of /proc. */
+/*
+ * Waited long enough for processes that only read? 0: go on. The holder is looked for once a
+ * patience, as that reads much of /proc.
+ */
 static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t now)
 {
 	bool writer = false;
@@ -95,16 +101,19 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 		w->readers_since = 0;
 		return 0;
 	}
-	if (now - w->readers_since < patience_for(fd, what, pid) || !blm_ofd_busy(fd, what))	/* given back meanwhile */
+	/* given back meanwhile */
+	if (now - w->readers_since < patience_for(fd, what, pid) || !blm_ofd_busy(fd, what))
 		return 0;
 	return refuse(fd, pid);
 }
 
-enum { GRACE = 100 };		/* milliseconds that a call may still wait after the program was asked to stop */
+/* milliseconds that a call may still wait after the program was asked to stop */
+enum { GRACE = 100 };
 
 /*
- * The lock is asked for again and again, and never waited for in the kernel: there a process that only reads the file could come before
- * this one, and keep the lock. After a moment this is once a millisecond, later every ten.
+ * The lock is asked for again and again, and never waited for in the kernel: there a process that
+ * only reads the file could come before this one, and keep the lock. After a moment this is once a
+ * millisecond, later every ten.
  */
 static int pause_for(int fd, enum blm_lock_of what, bool exclusive, struct wait *w)
 {
@@ -115,7 +124,8 @@ static int pause_for(int fd, enum blm_lock_of what, bool exclusive, struct wait 
 	if (r < 0)
 		return r;
 	if (asked && now - w->begun >= GRACE && asked())
-		return blm_fail(-EINTR, "asked to stop while it waited for a lock of a filter's file");
+		return blm_fail(-EINTR, "asked to stop while it waited for a lock of a filter's "
+				"file");
 	nanosleep(&(struct timespec){ .tv_nsec = w->pause }, NULL);
 	w->pause = now - w->begun > 1000 ? 10000000 : w->pause < 500000 ? w->pause * 2 : 1000000;
 	return 0;
@@ -188,8 +198,9 @@ void blm_lock_destroy(struct blm_lock *lock)
 /* ---- Replacing and what keeps a file from being replaced ---- */
 
 /*
- * A process that wants BLM_LOCK_REPLACE exclusively takes BLM_LOCK_GATE first. One that wants it shared takes no
- * lock of the gate, and only waits until nobody has closed it: a gate that many share would never be free.
+ * A process that wants BLM_LOCK_REPLACE exclusively takes BLM_LOCK_GATE first. One that wants it
+ * shared takes no lock of the gate, and only waits until nobody has closed it: a gate that many
+ * share would never be free.
  */
 static int pass_gate(int fd)
 {
@@ -216,8 +227,8 @@ static int lock_replace(int fd, bool exclusive)
 enum { JOINERS = 64 };		/* threads that share the lock before the gate is looked at again */
 
 /*
- * Threads that relieve each other would keep the file's lock forever. So when the gate is closed, the threads that
- * come wait until the lock was given back. The caller holds lock->counting.
+ * Threads that relieve each other would keep the file's lock forever. So when the gate is closed,
+ * the threads that come wait until the lock was given back. The caller holds lock->counting.
  */
 static void let_others_in(struct blm_lock *lock, int fd)
 {
@@ -276,5 +287,6 @@ void blm_unlock_exclusive(struct blm_lock *lock, int fd)
 
 bool blm_lock_is_held(const struct blm_lock *lock, int fd)
 {
-	return __atomic_load_n(&lock->shared, __ATOMIC_SEQ_CST) || blm_ofd_busy(fd, BLM_LOCK_REPLACE);
+	return __atomic_load_n(&lock->shared, __ATOMIC_SEQ_CST)
+		|| blm_ofd_busy(fd, BLM_LOCK_REPLACE);
 }

@@ -1,8 +1,9 @@
 /*
  * ofd_lock.h - locks between processes, on byte ranges of a filter's own file
  *
- * Open-file-description locks on bytes far past any data: they lie in no file, die with their holder and with the machine,
- * and cross containers. Threads that share a descriptor share its locks, so struct blm_lock adds a lock for threads.
+ * Open-file-description locks on bytes far past any data: they lie in no file, die with their
+ * holder and with the machine, and cross containers. Threads that share a descriptor share its
+ * locks, so struct blm_lock adds a lock for threads.
  */
 #ifndef BLM_FILE_LOCK_H
 #define BLM_FILE_LOCK_H
@@ -13,12 +14,26 @@
 
 /* Who takes several takes them in this order. */
 enum blm_lock_of {
-	BLM_LOCK_GATE,		/* exclusive: waiting for BLM_LOCK_REPLACE exclusively; processes that want that shared wait until it is free */
-	BLM_LOCK_REPLACE,	/* shared: the file stays the filter; exclusive: replacing, dropping, setting the state */
+	/*
+	 * exclusive: waiting for BLM_LOCK_REPLACE exclusively; processes that want that shared wait
+	 * until it is free
+	 */
+	BLM_LOCK_GATE,
+	/* shared: the file stays the filter; exclusive: replacing, dropping, setting the state */
+	BLM_LOCK_REPLACE,
 	BLM_LOCK_SYNC,		/* exclusive: epoch, sync slots, name slots */
-	BLM_LOCK_MAKING,	/* exclusive: a file of a temporary name, from before it holds anything for as long as its maker has it open */
-	BLM_LOCK_WRITE,		/* exclusive: changing the data of a kind with lone_writer; shared: copying it */
-	BLM_LOCK_GROW,		/* exclusive: the next part of a filter that grows, the next slot of one that has slots; taken before all others */
+	/*
+	 * exclusive: a file of a temporary name, from before it holds anything for as long as its
+	 * maker has it open
+	 */
+	BLM_LOCK_MAKING,
+	/* exclusive: changing the data of a kind with lone_writer; shared: copying it */
+	BLM_LOCK_WRITE,
+	/*
+	 * exclusive: the next part of a filter that grows, the next slot of one that has slots;
+	 * taken before all others
+	 */
+	BLM_LOCK_GROW,
 };
 
 /* Wait for one lock on fd. Fails as fcntl(2) does; unlocking cannot fail. */
@@ -33,9 +48,17 @@ struct blm_lock {
 	pthread_rwlock_t threads;
 	pthread_mutex_t counting;
 	pthread_cond_t given_back;
-	bool yields;		/* another process waits for it: threads that come wait until it was given back. Under `counting` */
+	/*
+	 * another process waits for it: threads that come wait until it was given back. Under
+	 * `counting`
+	 */
+	bool yields;
 	unsigned joined;	/* threads that found it shared. Under `counting` */
-	unsigned shared;	/* threads that hold it shared; the first took the file's lock, the last gives it back. Written under `counting` */
+	/*
+	 * threads that hold it shared; the first took the file's lock, the last gives it back.
+	 * Written under `counting`
+	 */
+	unsigned shared;
 };
 
 void blm_lock_init(struct blm_lock *lock);

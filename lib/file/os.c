@@ -87,7 +87,8 @@ void blm_disk_use(struct blm_disk_use *ret)
 	struct rusage usage = { 0 };
 
 	getrusage(RUSAGE_THREAD, &usage);
-	*ret = (struct blm_disk_use){ .waits = (uint64_t)usage.ru_majflt, .bytes_read = (uint64_t)usage.ru_inblock * 512 };
+	*ret = (struct blm_disk_use){ .waits = (uint64_t)usage.ru_majflt,
+				      .bytes_read = (uint64_t)usage.ru_inblock * 512 };
 }
 
 int64_t blm_read_at(int fd, void *room, size_t bytes, uint64_t at)
@@ -153,7 +154,8 @@ void blm_let_size_signal(const struct blm_held_signal *held)
 	sigemptyset(&too_large);
 	sigaddset(&too_large, SIGXFSZ);
 	if (!held->was_pending)
-		while (sigtimedwait(&too_large, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
+		while (sigtimedwait(&too_large, NULL, &(struct timespec){ 0 }) < 0
+		       && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &held->before, NULL);
 }
@@ -168,7 +170,8 @@ void blm_hold_end(sigset_t *ret_before)
 	pthread_sigmask(SIG_BLOCK, NULL, ret_before);
 	sigemptyset(&ends_held);
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-		if (!sigismember(ret_before, ends[i]) && sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+		if (!sigismember(ret_before, ends[i]) && sigaction(ends[i], NULL, &now) == 0
+		    && now.sa_handler == SIG_DFL)
 			sigaddset(&ends_held, ends[i]);
 	pthread_sigmask(SIG_BLOCK, &ends_held, NULL);
 }
@@ -183,5 +186,6 @@ bool blm_end_came(void)
 {
 	sigset_t came;
 
-	return !sigisemptyset(&ends_held) && sigpending(&came) == 0 && sigandset(&came, &came, &ends_held) == 0 && !sigisemptyset(&came);
+	return !sigisemptyset(&ends_held) && sigpending(&came) == 0
+		&& sigandset(&came, &came, &ends_held) == 0 && !sigisemptyset(&came);
 }

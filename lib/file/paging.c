@@ -1,4 +1,7 @@
-/* paging.c - pages of a mapped file: their size, brought in, locked, asked for before they are needed */
+/*
+ * paging.c - pages of a mapped file: their size, brought in, locked, asked for before they are
+ * needed
+ */
 #include "file/paging.h"
 
 #include <sys/mman.h>
@@ -33,7 +36,9 @@ bool blm_pages_too_many(const struct blm_image *image)
 	return pages > 0 && image->bytes / (uint64_t)getpagesize() > (uint64_t)pages;
 }
 
-/* Of a large range the system may take only the beginning: a few MiB, or as much as it reads ahead. */
+/*
+ * Of a large range the system may take only the beginning: a few MiB, or as much as it reads ahead.
+ */
 void blm_pages_want(const void *at, uint64_t bytes)
 {
 	enum { PIECE = 1 << 20 };
@@ -43,7 +48,10 @@ void blm_pages_want(const void *at, uint64_t bytes)
 		advise(from, end - from < PIECE ? (uint64_t)(end - from) : PIECE, MADV_WILLNEED);
 }
 
-/* Before Linux 5.14 one could only ask for it to be read. -EFAULT is a page that the file has no more, or that cannot be read. */
+/*
+ * Before Linux 5.14 one could only ask for it to be read. -EFAULT is a page that the file has no
+ * more, or that cannot be read.
+ */
 static int populate(const uint8_t *at, uint64_t bytes)
 {
 	int r;
@@ -62,7 +70,8 @@ int blm_pages_bring(const uint8_t *at, uint64_t bytes, bool small, const char *p
 	int r = 0;
 
 	if (!small)
-		advise(at, bytes, MADV_NORMAL);		/* this once they are read one after the other */
+		/* this once they are read one after the other */
+		advise(at, bytes, MADV_NORMAL);
 	for (uint64_t done = 0; r == 0 && done < bytes; done += STEP) {
 		uint64_t here = bytes - done < STEP ? bytes - done : STEP;
 
@@ -72,7 +81,8 @@ int blm_pages_bring(const uint8_t *at, uint64_t bytes, bool small, const char *p
 	}
 	if (!small)
 		advise(at, bytes, MADV_RANDOM);
-	return r < 0 ? blm_fail(r, "%s: cannot be read into memory whole: %s", path, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot be read into memory whole: %s", path, strerror(-r))
+		: 0;
 }
 
 int blm_pages_lock(const struct blm_image *image, const char *path)
@@ -85,9 +95,12 @@ int blm_pages_lock(const struct blm_image *image, const char *path)
 	err = -errno;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (err == -EPERM || limit.rlim_cur < RLIM_INFINITY)
-		return blm_fail(err, "%s: cannot lock its %llu bytes in memory: this process may lock %llu bytes in all (RLIMIT_MEMLOCK; "
-				"`ulimit -l` shows and sets it, in KiB)", path, (unsigned long long)image->bytes, (unsigned long long)limit.rlim_cur);
-	return blm_fail(err, "%s: cannot lock its %llu bytes in memory: %s", path, (unsigned long long)image->bytes, strerror(-err));
+		return blm_fail(err, "%s: cannot lock its %llu bytes in memory: this process may "
+				"lock %llu bytes in all (RLIMIT_MEMLOCK; `ulimit -l` shows and "
+				"sets it, in KiB)", path, (unsigned long long)image->bytes,
+				(unsigned long long)limit.rlim_cur);
+	return blm_fail(err, "%s: cannot lock its %llu bytes in memory: %s", path,
+			(unsigned long long)image->bytes, strerror(-err));
 }
 
 void blm_pages_unlock(const struct blm_image *image)

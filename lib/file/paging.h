@@ -1,9 +1,11 @@
 /*
- * paging.h - how a mapped file lies in memory: in pages of which size, brought in beforehand, held there, asked for in time
+ * paging.h - how a mapped file lies in memory: in pages of which size, brought in beforehand, held
+ * there, asked for in time
  *
- * Pages of 2 MiB halve the time of a random line, and multiply what a miss reads and what a changed bit writes back: the system
- * reads and writes the whole page. Pages of 4 KiB are the other way round (bench-memory measures both). Which ones a file has is
- * decided for each 2 MiB of it when they first come into memory, by the map through which they come, and holds for everyone until
+ * Pages of 2 MiB halve the time of a random line, and multiply what a miss reads and what a changed
+ * bit writes back: the system reads and writes the whole page. Pages of 4 KiB are the other way
+ * round (bench-memory measures both). Which ones a file has is decided for each 2 MiB of it when
+ * they first come into memory, by the map through which they come, and holds for everyone until
  * they leave it.
  */
 #ifndef BLM_FILE_PAGES_H
@@ -12,8 +14,9 @@
 #include "file/mapping.h"
 
 /*
- * Pages of 2 MiB for what comes into memory through this part of the map, where the file system has them; else of 4 KiB. A hint.
- * Either way a miss reads one page and not its neighbours: what is asked lies at random.
+ * Pages of 2 MiB for what comes into memory through this part of the map, where the file system has
+ * them; else of 4 KiB. A hint. Either way a miss reads one page and not its neighbours: what is
+ * asked lies at random.
  */
 void blm_pages_choose(const uint8_t *at, uint64_t bytes, bool huge);
 
@@ -21,14 +24,17 @@ void blm_pages_choose(const uint8_t *at, uint64_t bytes, bool huge);
 bool blm_pages_too_many(const struct blm_image *image);
 
 /*
- * Read and map this range now. `small`: it has pages of 4 KiB, which are read one by one where nobody asks for more. Then: hold the whole
- * file in memory until it is let go. Fail with words.
+ * Read and map this range now. `small`: it has pages of 4 KiB, which are read one by one where
+ * nobody asks for more. Then: hold the whole file in memory until it is let go. Fail with words.
  */
 int blm_pages_bring(const uint8_t *at, uint64_t bytes, bool small, const char *path);
 int blm_pages_lock(const struct blm_image *image, const char *path);
 void blm_pages_unlock(const struct blm_image *image);
 
-/* Somebody will look at this range soon: begin to read from the disk what is not in memory, in pages of 4 KiB. */
+/*
+ * Somebody will look at this range soon: begin to read from the disk what is not in memory, in
+ * pages of 4 KiB.
+ */
 void blm_pages_want(const void *at, uint64_t bytes);
 
 #endif

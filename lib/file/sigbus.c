@@ -1,21 +1,25 @@
 /*
  * sigbus.c - the opt-in guard against files that are cut under their maps
  *
- * A page that the file no longer has, or that cannot be read, is a SIGBUS at the instruction that touches it. The handler puts
- * a page of ones of its own there, and the instruction goes on: questions are answered with "maybe", which a filter
- * may say, and what is added goes nowhere, which its caller is told, since the map is then known to be struck. Faults elsewhere
- * are none of ours and go to whoever handled them before.
+ * A page that the file no longer has, or that cannot be read, is a SIGBUS at the instruction that
+ * touches it. The handler puts a page of ones of its own there, and the instruction goes on:
+ * questions are answered with "maybe", which a filter may say, and what is added goes nowhere,
+ * which its caller is told, since the map is then known to be struck. Faults elsewhere are none of
+ * ours and go to whoever handled them before.
  *
  * Other threads work in the same map meanwhile, so two things hold:
  *
- *   The map is struck before the page is there. Who stores into the page is asked only afterwards, behind a full fence
- *   (blm_change_end()), whether it was, so no change that went nowhere is called done.
+ *   The map is struck before the page is there. Who stores into the page is asked only afterwards,
+ *   behind a full fence (blm_change_end()), whether it was, so no change that went nowhere is
+ *   called done.
  *
- *   The page is of ones in the moment in which it is there: it comes whole, in the one step of a mmap(2) or mremap(2). Of two threads
- *   that fault at once the second puts its page over the first one's, and nothing is lost by that but what was stored in
- *   between: by changes that fail, as the map was struck before them.
+ *   The page is of ones in the moment in which it is there: it comes whole, in the one step of a
+ *   mmap(2) or mremap(2). Of two threads that fault at once the second puts its page over the first
+ *   one's, and nothing is lost by that but what was stored in between: by changes that fail, as the
+ *   map was struck before them.
  *
- * LMDB reads its map with trust, and any other page than the file's could lead it anywhere. So a fault in it ends the step that it was in.
+ * LMDB reads its map with trust, and any other page than the file's could lead it anywhere. So a
+ * fault in it ends the step that it was in.
  */
 #include "file/sigbus.h"
 #include "bloomery.h"
@@ -40,9 +44,10 @@ static _Atomic bool struck;	/* any of them */
 static char first_path[PATH];
 
 /*
- * A slot is taken by whoever changes `begin` from 0, and given back by the same. The handler reads begin, end, begin: a slot that
- * changes meanwhile is not the fault's, as its own map stays while the instruction runs. path is written before begin. Where all
- * slots are taken another table is put behind the last one, by compare-and-swap, and stays: the handler takes no lock.
+ * A slot is taken by whoever changes `begin` from 0, and given back by the same. The handler reads
+ * begin, end, begin: a slot that changes meanwhile is not the fault's, as its own map stays while
+ * the instruction runs. path is written before begin. Where all slots are taken another table is
+ * put behind the last one, by compare-and-swap, and stays: the handler takes no lock.
  */
 static struct table {
 	_Atomic uintptr_t begin[MAPS], end[MAPS];
@@ -60,7 +65,8 @@ static bool take(struct table *t, int i)
 {
 	uintptr_t none = 0;
 
-	return !atomic_load_explicit(&t->begin[i], memory_order_relaxed) && atomic_compare_exchange_strong(&t->begin[i], &none, 1);
+	return !atomic_load_explicit(&t->begin[i], memory_order_relaxed)
+		&& atomic_compare_exchange_strong(&t->begin[i], &none, 1);
 }
 
 static struct table *next_or_new(struct table *t)
@@ -94,8 +100,10 @@ int blm_sigbus_note(const void *map, uint64_t bytes, const char *path)
 static struct slot slot_of_map(const void *map)
 {
 	for (struct table *t = &first; t; t = atomic_load(&t->next))
-		for (int i = 0; i < MAPS; i++)	/* the rest of the table may never have been in memory */
-			if (atomic_load_explicit(&t->begin[i], memory_order_relaxed) == (uintptr_t)map)
+		/* the rest of the table may never have been in memory */
+		for (int i = 0; i < MAPS; i++)
+			if (atomic_load_explicit(&t->begin[i], memory_order_relaxed)
+			    == (uintptr_t)map)
 				return (struct slot){ t, i };
 	return (struct slot){ 0 };
 }
@@ -123,7 +131,8 @@ static struct slot slot_of_address(uintptr_t at)
 {
 	for (struct table *t = &first; t; t = atomic_load(&t->next))
 		for (int i = 0; i < MAPS; i++)
-			if (atomic_load(&t->begin[i]) > 1 && atomic_load(&t->begin[i]) <= at && at < atomic_load(&t->end[i]))
+			if (atomic_load(&t->begin[i]) > 1 && atomic_load(&t->begin[i]) <= at
+			    && at < atomic_load(&t->end[i]))
 				return (struct slot){ t, i };
 	return (struct slot){ 0 };
 }
@@ -133,8 +142,9 @@ static struct slot slot_of_address(uintptr_t at)
 enum { ONES_BYTES = 2 << 20, NONE = -1, NOT_TO_BE_HAD = -2 };
 
 /*
- * A file in memory that nobody can change, made at the first fault. Pages of it that lie side by side in a map lie so in the file, too: the
- * system counts them as one map of at most so many as a process may have, and they take no memory until they are written to.
+ * A file in memory that nobody can change, made at the first fault. Pages of it that lie side by
+ * side in a map lie so in the file, too: the system counts them as one map of at most so many as a
+ * process may have, and they take no memory until they are written to.
  */
 static struct {
 	_Atomic int fd;
@@ -148,12 +158,14 @@ static int make_ones(void)
 {
 	struct rlimit limit;
 	struct stat st;
-	int fd = getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur < ONES_BYTES ? -1 : memfd_create("ones", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur < ONES_BYTES ? -1
+		: memfd_create("ones", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	bool good = fd >= 0;
 
 	for (off_t at = 0; good && at < ONES_BYTES; at += sizeof(ones.piece))
 		good = pwrite(fd, ones.piece, sizeof(ones.piece), at) == sizeof(ones.piece);
-	if (good && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 && fstat(fd, &st) == 0) {
+	if (good && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+	    == 0 && fstat(fd, &st) == 0) {
 		ones.device = st.st_dev;
 		ones.inode = st.st_ino;
 		return fd;
@@ -163,7 +175,10 @@ static int make_ones(void)
 	return NOT_TO_BE_HAD;
 }
 
-/* Its descriptor, or less than 0: it cannot be made, another thread is making it, or the program has closed it, as daemons close all. */
+/*
+ * Its descriptor, or less than 0: it cannot be made, another thread is making it, or the program
+ * has closed it, as daemons close all.
+ */
 static int file_of_ones(void)
 {
 	int fd = NONE;
@@ -173,13 +188,15 @@ static int file_of_ones(void)
 		fd = make_ones();
 		atomic_store(&ones.fd, fd);
 	}
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == ones.device && st.st_ino == ones.inode ? fd : NOT_TO_BE_HAD;
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == ones.device
+		&& st.st_ino == ones.inode ? fd : NOT_TO_BE_HAD;
 }
 
 /* Where there is no such file: a page that is filled elsewhere, and moved. */
 static bool move_ones(void *to)
 {
-	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
 
 	if (page == MAP_FAILED)
 		return false;
@@ -195,7 +212,8 @@ static bool put_ones(void *to)
 	int fd = page_bytes <= ONES_BYTES ? file_of_ones() : NOT_TO_BE_HAD;
 	off_t at = (off_t)((uintptr_t)to % ONES_BYTES);
 
-	return (fd >= 0 && mmap(to, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, at) != MAP_FAILED) || move_ones(to);
+	return (fd >= 0 && mmap(to, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+				at) != MAP_FAILED) || move_ones(to);
 }
 
 /* ---- The handler ---- */
@@ -279,7 +297,8 @@ BLM_API int blm_survive_truncation(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, install);
-	return installed < 0 ? blm_fail(installed, "cannot handle SIGBUS: %s", strerror(-installed)) : 0;
+	return installed < 0 ? blm_fail(installed, "cannot handle SIGBUS: %s", strerror(-installed))
+		: 0;
 }
 
 BLM_API const char *blm_truncated(void)

@@ -1,10 +1,16 @@
-/* sigbus.h - what becomes of a process whose mapped file is cut, or cannot be read: the opt-in guard of bloomery.h */
+/*
+ * sigbus.h - what becomes of a process whose mapped file is cut, or cannot be read: the opt-in
+ * guard of bloomery.h
+ */
 #ifndef BLM_FILE_SIGBUS_H
 #define BLM_FILE_SIGBUS_H
 
 #include "base/base.h"
 
-/* Every map is noted, so that the handler knows whose a page is. Return: 0 or -ENOMEM, for a map that would go unguarded. */
+/*
+ * Every map is noted, so that the handler knows whose a page is. Return: 0 or -ENOMEM, for a map
+ * that would go unguarded.
+ */
 int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
 void blm_sigbus_forget(const void *map);
 
@@ -12,11 +18,14 @@ void blm_sigbus_forget(const void *map);
 bool blm_sigbus_hit(const void *map);
 
 /*
- * Run a step that reads a map which is not noted, and has no use for ones: LMDB's. Where the guard is on, a missing page ends the step there
- * and then: what it holds is lost, so it takes no locks. Return: true and what the step returned; false: it was ended.
+ * Run a step that reads a map which is not noted, and has no use for ones: LMDB's. Where the guard
+ * is on, a missing page ends the step there and then: what it holds is lost, so it takes no locks.
+ * Return: true and what the step returned; false: it was ended.
  */
 bool blm_sigbus_step(int (*step)(void *context), void *context, int *ret);
-/* From within, on or off: end the step in which this thread is. Where it is in none this returns. */
+/*
+ * From within, on or off: end the step in which this thread is. Where it is in none this returns.
+ */
 void blm_sigbus_end_step(void);
 
 #endif

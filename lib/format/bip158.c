@@ -1,12 +1,14 @@
 /*
  * bip158.c - Bitcoin's block filters, as BIP 158 has them on the wire: Golomb-coded sets
  *
- *	N as a CompactSize, then the distances between the N numbers, in order, each as Golomb-Rice code with 19 bits: the quotient as so
- *	many ones and a zero, the remainder in 19 bits; the highest bit of each byte first, zeros behind the last.
+ *	N as a CompactSize, then the distances between the N numbers, in order, each as Golomb-Rice
+ *	code with 19 bits: the quotient as so many ones and a zero, the remainder in 19 bits; the
+ *	highest bit of each byte first, zeros behind the last.
  *
- * A number is floor(SipHash-2-4(item) / 2^64 * N * 784931), keyed by the first 16 bytes of the block's hash, which the file does not have.
- * Two items may come to one number, which then stands there twice. For N numbers there is one such file, so nothing of it is kept but
- * those: ours has them in codes of its own, that can be entered anywhere.
+ * A number is floor(SipHash-2-4(item) / 2^64 * N * 784931), keyed by the first 16 bytes of the
+ * block's hash, which the file does not have. Two items may come to one number, which then stands
+ * there twice. For N numbers there is one such file, so nothing of it is kept but those: ours has
+ * them in codes of its own, that can be entered anywhere.
  */
 #include "format/format.h"
 #include "kind/golomb.h"
@@ -20,7 +22,8 @@ static const char *const families[] = { "siphash64", NULL }, *const kinds[] = { 
 /* The length is that of the shortest form; 0: it is another, or cut. */
 static size_t compact_size(const uint8_t *bytes, size_t count, uint64_t *ret)
 {
-	size_t wide = !count ? 0 : bytes[0] < 0xfd ? 1 : (size_t)1 + ((size_t)2 << (bytes[0] - 0xfd));
+	size_t wide = !count ? 0 : bytes[0] < 0xfd ? 1
+		: (size_t)1 + ((size_t)2 << (bytes[0] - 0xfd));
 	uint64_t value = 0;
 
 	if (!wide || wide > count)
@@ -34,7 +37,8 @@ static size_t compact_size(const uint8_t *bytes, size_t count, uint64_t *ret)
 struct coded {
 	struct golomb_numbers numbers;
 	const uint8_t *bytes;
-	uint64_t bits, at, first;	/* of bytes: how many, the next one, where the codes begin */
+	/* of bytes: how many, the next one, where the codes begin */
+	uint64_t bits, at, first;
 	uint64_t count, done, last;
 	const char *display;
 };
@@ -58,7 +62,8 @@ static int begin(struct golomb_numbers *n)
 
 static int cut(const struct coded *c)
 {
-	return blm_fail(-ENODATA, "%s: ends in number %llu of %llu: it was cut", c->display, (unsigned long long)c->done + 1, (unsigned long long)c->count);
+	return blm_fail(-ENODATA, "%s: ends in number %llu of %llu: it was cut", c->display,
+			(unsigned long long)c->done + 1, (unsigned long long)c->count);
 }
 
 static int end(const struct coded *c)
@@ -67,7 +72,8 @@ static int end(const struct coded *c)
 
 	while (rest.at < rest.bits)
 		if (rest.bits - rest.at >= 8 || next_bit(&rest))
-			return blm_fail(-EBADMSG, "%s: goes on behind the last of its %llu numbers", c->display, (unsigned long long)c->count);
+			return blm_fail(-EBADMSG, "%s: goes on behind the last of its %llu numbers",
+					c->display, (unsigned long long)c->count);
 	return 0;
 }
 
@@ -86,7 +92,8 @@ static int next(struct golomb_numbers *n, uint64_t *ret)
 		r = r << 1 | next_bit(c);
 	c->last += q << RICE_BITS | r;
 	if (c->last >= c->count * MODULUS)
-		return blm_fail(-EBADMSG, "%s: number %llu is %llu, which is not below %llu * %d", c->display, (unsigned long long)c->done + 1,
+		return blm_fail(-EBADMSG, "%s: number %llu is %llu, which is not below %llu * %d",
+				c->display, (unsigned long long)c->done + 1,
 				(unsigned long long)c->last, (unsigned long long)c->count, MODULUS);
 	c->done++;
 	*ret = c->last;
@@ -95,20 +102,25 @@ static int next(struct golomb_numbers *n, uint64_t *ret)
 
 static int open_file(struct coded *ret, const uint8_t *bytes, size_t count, const char *display)
 {
-	struct coded c = { .numbers = { begin, next }, .bytes = bytes, .bits = 8 * (uint64_t)count, .display = display };
+	struct coded c = { .numbers = { begin, next }, .bytes = bytes, .bits = 8 * (uint64_t)count,
+			   .display = display };
 
 	c.first = 8 * compact_size(bytes, count, &c.count);
 	if (!c.first)
-		return blm_fail(count ? -EBADMSG : -ENODATA, "%s: does not begin with the number of its items, in the shortest form", display);
+		return blm_fail(count ? -EBADMSG : -ENODATA, "%s: does not begin with the number "
+				"of its items, in the shortest form", display);
 	if (c.count > UINT32_MAX)
-		return blm_fail(-EBADMSG, "%s: says that it has %llu items, more than 2^32 - 1", display, (unsigned long long)c.count);
+		return blm_fail(-EBADMSG, "%s: says that it has %llu items, more than 2^32 - 1",
+				display, (unsigned long long)c.count);
 	if (c.count > c.bits / (RICE_BITS + 1))
-		return blm_fail(-ENODATA, "%s: says that it has %llu items, more than there are bits for: it was cut", display, (unsigned long long)c.count);
+		return blm_fail(-ENODATA, "%s: says that it has %llu items, more than there are "
+				"bits for: it was cut", display, (unsigned long long)c.count);
 	*ret = c;
 	return 0;
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
+		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_part_entry *part = &ret->contents.part[0];
@@ -119,8 +131,9 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	if (r < 0)
 		return r;
 	if (how->seed_count != 2)
-		return blm_fail(-EINVAL, "%s: the key of its hash is needed, which it does not have itself: the first 16 bytes of the block's hash, as two "
-				"seeds (blm_exchange.seeds)", display);
+		return blm_fail(-EINVAL, "%s: the key of its hash is needed, which it does not "
+				"have itself: the first 16 bytes of the block's hash, as two seeds "
+				"(blm_exchange.seeds)", display);
 	if (coded.count)
 		shape.cells *= coded.count;
 	r = blm_golomb_fit(&shape, &coded.numbers, coded.count);
@@ -138,7 +151,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	for (int i = 0; i < 2; i++)
 		c->template.seeds[i] = htole64(how->seeds[i]);
 	*part = (struct blm_part_entry){
-		.bytes = htole64(shape.bytes), .cells = c->template.cells, .probes = c->template.probes, .cell_bits = c->template.cell_bits,
+		.bytes = htole64(shape.bytes), .cells = c->template.cells,
+		.probes = c->template.probes, .cell_bits = c->template.cell_bits,
 		.kind = c->template.kind, .capacity = c->capacity, .rate = c->rate,
 	};
 	ret->contents.parts = 1;
@@ -148,7 +162,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return 0;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
+		const struct blm_exchange *how, const char *display)
 {
 	struct coded coded;
 	int r = open_file(&coded, bytes, count, display);
@@ -213,12 +228,16 @@ static int check(const struct blm_outline *o, const struct blm_part *part, const
 		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has only golomb filters", display);
 	count = blm_golomb_count(part);
 	if (count > UINT32_MAX || part->shape.cells != (count ? count : 1) * MODULUS)
-		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has filters whose range is %d times their number of keys (option modulus=%d); this one has %llu "
-				"keys and a range of %llu", display, MODULUS, MODULUS, (unsigned long long)count, (unsigned long long)part->shape.cells);
+		return blm_fail(-EOPNOTSUPP, "%s: BIP 158 has filters whose range is %d times "
+				"their number of keys (option modulus=%d); this one has %llu keys "
+				"and a range of %llu", display, MODULUS, MODULUS,
+				(unsigned long long)count, (unsigned long long)part->shape.cells);
 	return 0;
 }
 
-/* As many as it says, so that a few bytes that say otherwise do not come to a file of any length. */
+/*
+ * As many as it says, so that a few bytes that say otherwise do not come to a file of any length.
+ */
 static int count_numbers(const struct blm_part *part, const char *display)
 {
 	uint64_t number, count = 0;
@@ -229,12 +248,14 @@ static int count_numbers(const struct blm_part *part, const char *display)
 	while ((r = c.numbers.next(&c.numbers, &number)) == 1)
 		count++;
 	if (r == 0 && count != blm_golomb_count(part))
-		return blm_fail(-EUCLEAN, "%s: has %llu numbers and says that it has %llu", display, (unsigned long long)count,
+		return blm_fail(-EUCLEAN, "%s: has %llu numbers and says that it has %llu", display,
+				(unsigned long long)count,
 				(unsigned long long)blm_golomb_count(part));
 	return r < 0 ? blm_fail(r, "%s: %s", display, strdupa(blm_error_message())) : 0;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
+static int write_file(const struct blm_outline *o, const struct blm_part *part,
+		      struct blm_writer *to, const char *display)
 {
 	struct golomb_cursor c;
 	struct out out = { .to = to };
@@ -264,7 +285,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part, 
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
 	if (p->options)
-		return blm_fail(-EINVAL, "the format bip158 says itself which options its filters have");
+		return blm_fail(-EINVAL, "the format bip158 says itself which options its filters "
+				"have");
 	p->hash = families[0];
 	p->options = "modulus=784931";
 	return 0;

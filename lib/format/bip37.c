@@ -5,8 +5,9 @@
  *	the bits: m is a multiple of 8
  *	k, 4 bytes; the tweak, 4 bytes; flags, 1 byte
  *
- * All is little-endian. The flags say what a node adds to the filter by itself (1, as in what is made here: outputs that match); they are
- * nothing to us, and kept. Bitcoin Core takes at most 36000 bytes and 50 functions.
+ * All is little-endian. The flags say what a node adds to the filter by itself (1, as in what is
+ * made here: outputs that match); they are nothing to us, and kept. Bitcoin Core takes at most
+ * 36000 bytes and 50 functions.
  */
 #include "format/filterload.h"
 #include "kind/common/sizing.h"
@@ -31,15 +32,21 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 /* By Bitcoin Core's own steps, which round down. */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
+	const double ln_2 = 0.6931471805599453094172321214581765680755001343602552;
+	const double ln_2_squared = 0.4804530139182014246671025263266649717305529515945455;
+
 	p->hash = blm_wire_families[0];
 	if (!p->cells)
-		p->cells = 8 * (uint64_t)(fmin(floor(-(double)p->capacity * log(p->rate) / 0.4804530139182014246671025263266649717305529515945455),
+		p->cells = 8 * (uint64_t)(fmin(floor(-(double)p->capacity * log(p->rate)
+						     / ln_2_squared),
 					       8 * BLM_WIRE_BYTES) / 8);
 	if (!p->probes && p->capacity)
-		p->probes = (uint32_t)fmin((double)(uint64_t)((double)p->cells / (double)p->capacity * 0.6931471805599453094172321214581765680755001343602552),
+		p->probes = (uint32_t)fmin((double)(uint64_t)((double)p->cells / (double)p->capacity
+							      * ln_2),
 					   BLM_WIRE_PROBES);
 	if (!p->cells || (!p->probes && p->capacity))
-		return blm_fail(-EINVAL, "for so many keys at such a rate BIP 37 has a filter of %llu bits with %u functions, which is none",
+		return blm_fail(-EINVAL, "for so many keys at such a rate BIP 37 has a filter of "
+				"%llu bits with %u functions, which is none",
 				(unsigned long long)p->cells, p->probes);
 	p->rate = 0;
 	return 0;

@@ -13,12 +13,14 @@
 
 enum { HEAD = 24 };
 
-static const char *const families[] = { "murmur3-x64-128", NULL }, *const rules[] = { "four-words", NULL };
+static const char *const families[] = { "murmur3-x64-128", NULL },
+	*const rules[] = { "four-words", NULL };
 extern const struct blm_format blm_format_bits_and_blooms;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .scheme = rules[0], .seed_count = 1, .offset = HEAD };
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .seed_count = 1,
+			       .offset = HEAD };
 	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
@@ -27,7 +29,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.probes = blm_get_big(head + 8, 8);
 	a.bytes = a.cells / 64 * 8 + (a.cells % 64 ? 8 : 0);
 	if (blm_get_big(head + 16, 8) != a.cells)
-		return blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display, (unsigned long long)a.cells,
+		return blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display,
+				(unsigned long long)a.cells,
 				(unsigned long long)blm_get_big(head + 16, 8));
 	return blm_outline_set(ret, &blm_format_bits_and_blooms, &a, display);
 }
@@ -53,7 +56,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 	if (!p->cells)
 		p->cells = (uint64_t)fmax(1, ceil(blm_least_bits(p->capacity, p->rate)));
 	if (!p->probes && p->capacity)
-		p->probes = (uint32_t)fmin(fmax(1, ceil(log(2) * (double)p->cells / (double)p->capacity)), BLM_PROBES_MAX);
+		p->probes = (uint32_t)fmin(fmax(1, ceil(log(2) * (double)p->cells
+							/ (double)p->capacity)), BLM_PROBES_MAX);
 	p->rate = 0;
 	return 0;
 }

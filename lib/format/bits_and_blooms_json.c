@@ -3,7 +3,8 @@
  *
  *	{"m":M,"k":K,"b":"BITS"}
  *
- * BITS is the base64, in the alphabet for URLs, of M in 8 bytes and the words of 8 bytes that bits_and_blooms.c has: big-endian.
+ * BITS is the base64, in the alphabet for URLs, of M in 8 bytes and the words of 8 bytes that
+ * bits_and_blooms.c has: big-endian.
  */
 #include "format/format.h"
 
@@ -12,7 +13,8 @@
 
 enum { LENGTH = 8 };
 
-static const char *const families[] = { "murmur3-x64-128", NULL }, *const rules[] = { "four-words", NULL };
+static const char *const families[] = { "murmur3-x64-128", NULL },
+	*const rules[] = { "four-words", NULL };
 extern const struct blm_format blm_format_bits_and_blooms, blm_format_bits_and_blooms_json;
 
 /* ---- Reading ---- */
@@ -21,13 +23,15 @@ struct json {
 	const char *at, *end;
 	bool has_m, has_k;
 	uint64_t m, k;
-	const char *b;			/* in the file, up to its quotation mark; NULL: not there yet */
+	/* in the file, up to its quotation mark; NULL: not there yet */
+	const char *b;
 	size_t chars;
 };
 
 static void pass_space(struct json *j)
 {
-	while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
+	while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n'
+				  || *j->at == '\r'))
 		j->at++;
 }
 
@@ -47,7 +51,8 @@ static bool take_number(struct json *j, bool *ret_has, uint64_t *ret)
 	uint64_t x = 0;
 
 	pass_space(j);
-	for (from = j->at; j->at < j->end && *j->at >= '0' && *j->at <= '9' && j->at - from < 19; j->at++)
+	for (from = j->at; j->at < j->end && *j->at >= '0' && *j->at <= '9' && j->at - from < 19;
+	     j->at++)
 		x = 10 * x + (uint64_t)(*j->at - '0');
 	*ret = x;
 	return !*ret_has && (*ret_has = j->at > from);
@@ -78,18 +83,22 @@ static bool take_member(struct json *j)
 
 	if (!take_text(j, &name, &chars) || chars != 1 || !take(j, ':'))
 		return false;
-	return *name == 'm' ? take_number(j, &j->has_m, &j->m) : *name == 'k' ? take_number(j, &j->has_k, &j->k)
+	return *name == 'm' ? take_number(j, &j->has_m, &j->m) : *name == 'k'
+		? take_number(j, &j->has_k, &j->k)
 	     : *name == 'b' && !j->b && take_text(j, &j->b, &j->chars);
 }
 
 static int parse(struct json *ret, const uint8_t *bytes, size_t count, const char *display)
 {
 	struct json j = { .at = (const char *)bytes, .end = (const char *)bytes + count };
-	bool well = take(&j, '{') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, '}');
+	bool well = take(&j, '{') && take_member(&j) && take(&j, ',') && take_member(&j)
+		&& take(&j, ',') && take_member(&j) && take(&j, '}');
 
 	if (!well)
-		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of m, k and b, from byte %zu on%s", display,
-				(size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut" : "");
+		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG,
+				"%s: not an object of m, k and b, from byte %zu on%s", display,
+				(size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut"
+				: "");
 	pass_space(&j);
 	if (j.at < j.end)
 		return blm_fail(-EBADMSG, "%s: goes on behind its object", display);
@@ -102,7 +111,8 @@ static uint64_t bytes_of_words(uint64_t cells)
 	return cells / 64 * 8 + (cells % 64 ? 8 : 0);
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
+		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .family = families[0], .scheme = rules[0], .seed_count = 1 };
 	struct json j;
@@ -114,14 +124,16 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	a.probes = j.k;
 	r = blm_outline_set(ret, &blm_format_bits_and_blooms_json, &a, display);
 	if (r == 0 && j.chars != (LENGTH + bytes_of_words(j.m) + 2) / 3 * 4)
-		r = blm_fail(-EBADMSG, "%s: b has %zu characters; for %llu bits it has %llu", display, j.chars, (unsigned long long)j.m,
+		r = blm_fail(-EBADMSG, "%s: b has %zu characters; for %llu bits it has %llu",
+			     display, j.chars, (unsigned long long)j.m,
 			     (unsigned long long)((LENGTH + bytes_of_words(j.m) + 2) / 3 * 4));
 	ret->contents.constant.origin = htole32(blm_format_bits_and_blooms_json.id);
 	ret->end = count;
 	return r;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
+		const struct blm_exchange *how, const char *display)
 {
 	size_t words = (size_t)bytes_of_words(part->shape.cells), n = 0;
 	uint8_t *b;
@@ -133,10 +145,13 @@ static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const
 	b = malloc(LENGTH + words);
 	if (!b)
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
-	if (sodium_base642bin(b, LENGTH + words, j.b, j.chars, NULL, &n, NULL, sodium_base64_VARIANT_URLSAFE) != 0 || n != LENGTH + words)
-		r = blm_fail(-EBADMSG, "%s: b is not the base64 of bytes, in the alphabet for URLs", display);
+	if (sodium_base642bin(b, LENGTH + words, j.b, j.chars, NULL, &n, NULL,
+			      sodium_base64_VARIANT_URLSAFE) != 0 || n != LENGTH + words)
+		r = blm_fail(-EBADMSG, "%s: b is not the base64 of bytes, in the alphabet for URLs",
+			     display);
 	else if (blm_get_big(b, LENGTH) != part->shape.cells)
-		r = blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display, (unsigned long long)part->shape.cells,
+		r = blm_fail(-EBADMSG, "%s: m is %llu, and its set has %llu bits", display,
+			     (unsigned long long)part->shape.cells,
 			     (unsigned long long)blm_get_big(b, LENGTH));
 	else
 		memcpy(part->bytes, b + LENGTH, words);
@@ -175,10 +190,12 @@ static int write_bits(const struct blm_part *part, struct blm_writer *to)
 	return r;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
+static int write_file(const struct blm_outline *o, const struct blm_part *part,
+		      struct blm_writer *to, const char *display)
 {
 	char begin[64];
-	int n = snprintf(begin, sizeof(begin), "{\"m\":%llu,\"k\":%u,\"b\":\"", (unsigned long long)part->shape.cells, part->shape.probes);
+	int n = snprintf(begin, sizeof(begin), "{\"m\":%llu,\"k\":%u,\"b\":\"",
+			 (unsigned long long)part->shape.cells, part->shape.probes);
 	int r = to->write(to, begin, (size_t)n);
 
 	if (r == 0)

@@ -6,7 +6,8 @@
  *	48	the bits, in words of 8 bytes
  *		data of its user, to the end
  *
- * All numbers have 8 bytes and are little-endian. Files are often packed with gzip, of which nothing in them tells.
+ * All numbers have 8 bytes and are little-endian. Files are often packed with gzip, of which
+ * nothing in them tells.
  */
 #include "format/format.h"
 #include "kind/common/sizing.h"
@@ -32,7 +33,8 @@ static bool begins(const uint8_t *bytes, size_t count)
 	if (count < HEAD || blm_get_little(bytes, 8) != 1)
 		return false;
 	rate = blm_double_of(blm_get_little(bytes + RATE, 8));
-	return rate > 0 && rate < 1 && fabs(cells_for((double)blm_get_little(bytes + CAPACITY, 8), rate) - (double)blm_get_little(bytes + CELLS, 8)) <= 1;
+	return rate > 0 && rate < 1 && fabs(cells_for((double)blm_get_little(bytes + CAPACITY,
+		8), rate) - (double)blm_get_little(bytes + CELLS, 8)) <= 1;
 }
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
@@ -43,7 +45,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	if (head[0] != 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: version %u of DCSO's format; only 1 is known", display, head[0]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: version %u of DCSO's format; only 1 is "
+				"known", display, head[0]);
 	a.capacity = blm_get_little(head + CAPACITY, 8);
 	a.rate = blm_double_of(blm_get_little(head + RATE, 8));
 	a.probes = blm_get_little(head + PROBES, 8);
@@ -84,7 +87,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 	if (!p->cells)
 		p->cells = (uint64_t)fmax(1, cells_for((double)p->capacity, p->rate));
 	if (!p->probes && p->capacity)
-		p->probes = (uint32_t)fmin(fmax(1, ceil(log(2) * (double)p->cells / (double)p->capacity)), BLM_PROBES_MAX);
+		p->probes = (uint32_t)fmin(fmax(1, ceil(log(2) * (double)p->cells
+							/ (double)p->capacity)), BLM_PROBES_MAX);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /*
- * ethereum.c - the 256 bytes of Ethereum's logsBloom: one big-endian number of 2048 bits, three of which each address and topic sets
+ * ethereum.c - the 256 bytes of Ethereum's logsBloom: one big-endian number of 2048 bits, three of
+ * which each address and topic sets
  */
 #include "format/format.h"
 
@@ -10,8 +11,11 @@ extern const struct blm_format blm_format_ethereum;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	return blm_outline_set(ret, &blm_format_ethereum, &(struct blm_array){ .family = families[0], .scheme = rules[0], .cells = 8 * BYTES,
-									       .probes = PROBES, .bytes = BYTES }, display);
+	return blm_outline_set(ret, &blm_format_ethereum, &(struct blm_array){ .family =
+		families[0], .scheme = rules[0], .cells = 8 * BYTES,
+									       .probes = PROBES,
+									       .bytes = BYTES },
+									       display);
 }
 
 static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
@@ -19,7 +23,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	const struct blm_template_fields *t = &o->contents.constant.template;
 
 	if (le64toh(t->cells) != 8 * BYTES || le32toh(t->probes) != PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; there they are %d and %d", display, (unsigned long long)le64toh(t->cells),
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; there they are %d and %d",
+				display, (unsigned long long)le64toh(t->cells),
 				le32toh(t->probes), 8 * BYTES, PROBES);
 	blm_outline_place(o, 0, BYTES);
 	return 0;

@@ -9,21 +9,29 @@ static size_t bytes_of(const struct blm_wire_tail *tail)
 	return tail->probes + 4 + tail->flags;
 }
 
-/* Sets cells, offset and bytes of the array. The head is all of the file, and has a tail behind them. */
-static int read_length(struct blm_array *ret, const uint8_t *head, size_t count, size_t tail_bytes, const char *display)
+/*
+ * Sets cells, offset and bytes of the array. The head is all of the file, and has a tail behind
+ * them.
+ */
+static int read_length(struct blm_array *ret, const uint8_t *head, size_t count, size_t tail_bytes,
+		       const char *display)
 {
 	size_t size = !count || head[0] < 0xfd ? 1 : head[0] == 0xfd ? 3 : head[0] == 0xfe ? 5 : 9;
 	uint64_t bytes;
 
 	if (count < size)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its length: it was cut", display, count);
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its length: it was cut",
+				display, count);
 	bytes = size == 1 ? head[0] : blm_get_little(head + 1, (unsigned)size - 1);
 	if (size > 1 && bytes < (size == 3 ? 0xfd : size == 5 ? 0x10000 : UINT64_C(0x100000000)))
-		return blm_fail(-EBADMSG, "%s: its length, %llu, is not written in the shortest form", display, (unsigned long long)bytes);
+		return blm_fail(-EBADMSG, "%s: its length, %llu, is not written in the shortest "
+				"form", display, (unsigned long long)bytes);
 	if (bytes > BLM_WIRE_BYTES)
-		return blm_fail(-EBADMSG, "%s: has %llu bytes of bits by its length, not up to %d", display, (unsigned long long)bytes, BLM_WIRE_BYTES);
+		return blm_fail(-EBADMSG, "%s: has %llu bytes of bits by its length, not up to %d",
+				display, (unsigned long long)bytes, BLM_WIRE_BYTES);
 	if (count < size + bytes + tail_bytes)
-		return blm_fail(-ENODATA, "%s: %zu bytes; by its length it has %llu: it was cut", display, count,
+		return blm_fail(-ENODATA, "%s: %zu bytes; by its length it has %llu: it was cut",
+				display, count,
 				(unsigned long long)(size + bytes + tail_bytes));
 	ret->offset = size;
 	ret->bytes = bytes;
@@ -34,19 +42,24 @@ static int read_length(struct blm_array *ret, const uint8_t *head, size_t count,
 static int check(uint64_t cells, uint64_t probes, const char *display)
 {
 	if (cells % 8 || cells > 8 * BLM_WIRE_BYTES || probes < 1 || probes > BLM_WIRE_PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %llu; it can be sent with m a multiple of 8 up to %d and k 1 to %d", display,
-				(unsigned long long)cells, (unsigned long long)probes, 8 * BLM_WIRE_BYTES, BLM_WIRE_PROBES);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %llu; it can be sent with m a "
+				"multiple of 8 up to %d and k 1 to %d", display,
+				(unsigned long long)cells, (unsigned long long)probes,
+				8 * BLM_WIRE_BYTES, BLM_WIRE_PROBES);
 	return 0;
 }
 
-static int set_outline(struct blm_outline *ret, const struct blm_format *format, struct blm_array *a, const char *display)
+static int set_outline(struct blm_outline *ret, const struct blm_format *format,
+		       struct blm_array *a, const char *display)
 {
 	int r;
 
 	if (!a->cells || !a->probes) {
 		if (!ret->asked_everything)
-			return blm_fail(-EBADMSG, "%s: has no %s: to Bitcoin Core that is a filter of every key, to others one of none; blm_exchange.everything takes it as "
-					"the first", display, a->cells ? "hash functions" : "bits");
+			return blm_fail(-EBADMSG, "%s: has no %s: to Bitcoin Core that is a filter "
+					"of every key, to others one of none; "
+					"blm_exchange.everything takes it as the first", display,
+					a->cells ? "hash functions" : "bits");
 		ret->everything = true;
 		a->cells = a->cells ? a->cells : 8;
 		a->probes = a->probes ? a->probes : 1;
@@ -55,7 +68,8 @@ static int set_outline(struct blm_outline *ret, const struct blm_format *format,
 	return r < 0 ? r : blm_outline_set(ret, format, a, display);
 }
 
-int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format, const struct blm_wire_tail *tail, const uint8_t *head, size_t count,
+int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format,
+		   const struct blm_wire_tail *tail, const uint8_t *head, size_t count,
 		   const char *display)
 {
 	struct blm_array a = { .family = blm_wire_families[0] };
@@ -83,7 +97,8 @@ static size_t put_length(uint8_t *head, uint64_t bytes)
 	return size;
 }
 
-int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head, const char *display)
+int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head,
+		     const char *display)
 {
 	const struct blm_template_fields *t = &o->contents.constant.template;
 	uint64_t cells = le64toh(t->cells);

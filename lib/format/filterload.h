@@ -1,5 +1,6 @@
 /*
- * filterload.h - what the payloads of BIP 37 and of Neo share: a CompactSize, so many bytes of bits, a tail; and their limits
+ * filterload.h - what the payloads of BIP 37 and of Neo share: a CompactSize, so many bytes of
+ * bits, a tail; and their limits
  */
 #ifndef BLM_FORMAT_WIRE_H
 #define BLM_FORMAT_WIRE_H
@@ -10,24 +11,29 @@ enum {
 	BLM_WIRE_BYTES = 36000,		/* of bits */
 	BLM_WIRE_PROBES = 50,
 	BLM_WIRE_TAIL = 9,		/* at most */
-	BLM_WIRE_HEAD = 3 + BLM_WIRE_BYTES + BLM_WIRE_TAIL + 1,		/* of all the file, and to see that it goes on */
+	/* of all the file, and to see that it goes on */
+	BLM_WIRE_HEAD = 3 + BLM_WIRE_BYTES + BLM_WIRE_TAIL + 1,
 };
 
 /* What follows the bits: k; the tweak, 4 bytes; flags. */
 struct blm_wire_tail {
 	unsigned probes;		/* how many bytes k has */
-	bool flags;			/* is there a byte of flags? They are nothing to us, and kept */
+	/* is there a byte of flags? They are nothing to us, and kept */
+	bool flags;
 	uint8_t usual_flags;		/* of filters that are made here */
 };
 
 /*
- * Both ways: parse() and lay_out() of a format whose files end so. m and k are such that both programs take them.
- * No bits, or no functions, deny no key: Bitcoin Core takes such a filter so, others the other way round or not at all.
- * It is taken where the caller asks for that, as one of the same size (or of a byte) and functions (or one), with all bits set.
+ * Both ways: parse() and lay_out() of a format whose files end so. m and k are such that both
+ * programs take them. No bits, or no functions, deny no key: Bitcoin Core takes such a filter so,
+ * others the other way round or not at all. It is taken where the caller asks for that, as one of
+ * the same size (or of a byte) and functions (or one), with all bits set.
  */
-int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format, const struct blm_wire_tail *tail, const uint8_t *head, size_t count,
+int blm_wire_parse(struct blm_outline *ret, const struct blm_format *format,
+		   const struct blm_wire_tail *tail, const uint8_t *head, size_t count,
 		   const char *display);
-int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head, const char *display);
+int blm_wire_lay_out(struct blm_outline *o, const struct blm_wire_tail *tail, uint8_t *head,
+		     const char *display);
 
 extern const char *const blm_wire_families[];
 extern const struct blm_layer blm_wire_text[];

@@ -67,7 +67,8 @@ const char *blm_format_families(const struct blm_format *format, char *buffer, s
 	size_t at = 0;
 
 	*buffer = '\0';
-	for (size_t i = 0; format->families && format->families[i] && at + strlen(format->families[i]) + 3 < bytes; i++) {
+	for (size_t i = 0; format->families && format->families[i]
+	     && at + strlen(format->families[i]) + 3 < bytes; i++) {
 		at += (size_t)(stpcpy(buffer + at, i ? ", " : "") - (buffer + at));
 		at += (size_t)(stpcpy(buffer + at, format->families[i]) - (buffer + at));
 	}
@@ -84,7 +85,8 @@ BLM_API int blm_format_list(size_t i, struct blm_format_info *ret)
 		return blm_fail(-ENOENT, "there are %zu formats", ARRAY_LEN(formats));
 	made = f->kinds ? f->kinds[0] : BLM_EXACT_KIND;
 	*ret = (struct blm_format_info){
-		.name = f->name, .summary = f->summary, .text = f->text_name, .in_place = f->in_place, .limits = f->limits,
+		.name = f->name, .summary = f->summary, .text = f->text_name,
+		.in_place = f->in_place, .limits = f->limits,
 		.read_only = f->read_only, .planned = f->plan || !f->families, .states = f->states,
 		.built = f->plan && blm_kind_by_name(made)->build,
 		.hashes = f->families ? blm_format_families(f, families, sizeof(families)) : NULL,

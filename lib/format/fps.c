@@ -6,9 +6,10 @@
  *	#type=... and more lines of NAME=VALUE, in any order
  *	DIGITS	ID	anything more
  *
- * Lines end in LF or CRLF. DIGITS are those of the bytes, two each, in their order; bit i is bit i % 8 of byte i / 8. A fingerprint is a
- * set of numbers below num_bits, so it is a bitmap here. Which one of the file it is, who imports it says by its ID. What is
- * before the first fingerprint is kept, and what follows its digits behind that.
+ * Lines end in LF or CRLF. DIGITS are those of the bytes, two each, in their order; bit i is bit i
+ * % 8 of byte i / 8. A fingerprint is a set of numbers below num_bits, so it is a bitmap here.
+ * Which one of the file it is, who imports it says by its ID. What is before the first fingerprint
+ * is kept, and what follows its digits behind that.
  */
 #include "format/format.h"
 #include "format/fps.h"
@@ -29,7 +30,8 @@ struct span {
 struct fps {
 	struct span header;		/* with its line breaks */
 	uint64_t bits;			/* as it says; 0: it does not */
-	struct span digits, tail;	/* of the fingerprint; the tail is all behind its tab, with the line break */
+	/* of the fingerprint; the tail is all behind its tab, with the line break */
+	struct span digits, tail;
 };
 
 /* The next line, without its line break, which *ret_whole has; false at the end. */
@@ -66,7 +68,8 @@ static int read_header(struct fps *ret, struct span *left, const char *display)
 			continue;
 		for (const char *c = line.at + 10; c < line.at + line.count; c++) {
 			if (*c < '0' || *c > '9' || ret->bits > MOST_BITS)
-				return blm_fail(-EBADMSG, "%s: its num_bits is no number up to %d", display, MOST_BITS);
+				return blm_fail(-EBADMSG, "%s: its num_bits is no number up to %d",
+						display, MOST_BITS);
 			ret->bits = 10 * ret->bits + (uint64_t)(*c - '0');
 		}
 		if (!ret->bits)
@@ -75,8 +78,12 @@ static int read_header(struct fps *ret, struct span *left, const char *display)
 	return 0;
 }
 
-/* The next fingerprint, and what is behind its tab in the line. number: from 1, for messages. 1, or 0 at the end. */
-static int next_print(struct fps *ret, struct span *ret_text, struct span *left, uint64_t number, const char *display)
+/*
+ * The next fingerprint, and what is behind its tab in the line. number: from 1, for messages. 1, or
+ * 0 at the end.
+ */
+static int next_print(struct fps *ret, struct span *ret_text, struct span *left, uint64_t number,
+		      const char *display)
 {
 	struct span line, whole;
 	const char *tab;
@@ -86,8 +93,10 @@ static int next_print(struct fps *ret, struct span *ret_text, struct span *left,
 		return 0;
 	tab = memchr(line.at, '\t', line.count);
 	digits = tab ? (size_t)(tab - line.at) : 0;
-	if (!digits || *line.at == '#' || whole.count == digits + 1)	/* what is kept of a line is never nothing */
-		return blm_fail(-EBADMSG, "%s: fingerprint %llu is not digits, a tab and an id", display, (unsigned long long)number);
+	/* what is kept of a line is never nothing */
+	if (!digits || *line.at == '#' || whole.count == digits + 1)
+		return blm_fail(-EBADMSG, "%s: fingerprint %llu is not digits, a tab and an id",
+				display, (unsigned long long)number);
 	ret->digits = (struct span){ line.at, digits };
 	ret->tail = (struct span){ tab + 1, whole.count - digits - 1 };
 	*ret_text = (struct span){ tab + 1, line.count - digits - 1 };
@@ -117,10 +126,14 @@ static int find(struct fps *ret, struct span *left, const char *id, const char *
 	if (!all)
 		return blm_fail(-ENODATA, "%s: has no fingerprint", display);
 	if (!id && all > 1)
-		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the filter is to be (blm_exchange.record)", display, (unsigned long long)all);
+		return blm_fail(-EINVAL, "%s: has %llu fingerprints: say by its id which one the "
+				"filter is to be (blm_exchange.record)", display,
+				(unsigned long long)all);
 	if (!found)
-		return blm_fail(-ENOENT, "%s: none of its %llu fingerprints has the id \"%s\"", display, (unsigned long long)all, id);
-	return found == 1 ? 0 : blm_fail(-ENOTUNIQ, "%s: %llu of its fingerprints have the id \"%s\"", display, (unsigned long long)found, id);
+		return blm_fail(-ENOENT, "%s: none of its %llu fingerprints has the id \"%s\"",
+				display, (unsigned long long)all, id);
+	return found == 1 ? 0 : blm_fail(-ENOTUNIQ, "%s: %llu of its fingerprints have the id "
+					 "\"%s\"", display, (unsigned long long)found, id);
 }
 
 /* A digit's value; 16: it is none. */
@@ -140,16 +153,19 @@ static uint8_t byte_at(const struct fps *f, size_t i)
 static int check_digits(const struct fps *f, uint64_t cells, const char *display)
 {
 	if (f->digits.count != (cells + 7) / 8 * 2)
-		return blm_fail(-EBADMSG, "%s: a fingerprint of %llu bits has %zu digits", display, (unsigned long long)cells, f->digits.count);
+		return blm_fail(-EBADMSG, "%s: a fingerprint of %llu bits has %zu digits", display,
+				(unsigned long long)cells, f->digits.count);
 	for (size_t i = 0; i < f->digits.count; i++)
 		if (digit(f->digits.at[i]) == 16)
-			return blm_fail(-EBADMSG, "%s: character %zu of the fingerprint is no hexadecimal digit", display, i + 1);
+			return blm_fail(-EBADMSG, "%s: character %zu of the fingerprint is no "
+					"hexadecimal digit", display, i + 1);
 	if (cells % 8 && byte_at(f, f->digits.count / 2 - 1) >> cells % 8)
 		return blm_fail(-EBADMSG, "%s: the fingerprint has bits past its last", display);
 	return 0;
 }
 
-static int parse(struct fps *ret, uint64_t *ret_cells, const uint8_t *bytes, size_t count, const char *id, const char *display)
+static int parse(struct fps *ret, uint64_t *ret_cells, const uint8_t *bytes, size_t count,
+		 const char *id, const char *display)
 {
 	struct span left = { (const char *)bytes, count };
 	int r = read_header(ret, &left, display);
@@ -160,11 +176,13 @@ static int parse(struct fps *ret, uint64_t *ret_cells, const uint8_t *bytes, siz
 		return r;
 	*ret_cells = ret->bits ? ret->bits : 4 * ret->digits.count;
 	if (*ret_cells > MOST_BITS)
-		return blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", display, MOST_BITS);
+		return blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", display,
+				MOST_BITS);
 	return check_digits(ret, *ret_cells, display);
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
+		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .kind = kinds[0], .family = families[0], .probes = 1 };
 	struct blm_constant *c = &ret->contents.constant;
@@ -172,7 +190,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	int r = parse(&f, &a.cells, bytes, count, how->record, display);
 
 	if (r == 0 && f.header.count + f.tail.count > BLM_ORIGIN_BYTES)
-		r = blm_fail(-EFBIG, "%s: more than %d bytes before the first fingerprint and behind this one; take some off first", display, BLM_ORIGIN_BYTES);
+		r = blm_fail(-EFBIG, "%s: more than %d bytes before the first fingerprint and "
+			     "behind this one; take some off first", display, BLM_ORIGIN_BYTES);
 	if (r < 0)
 		return r;
 	a.capacity = a.cells;
@@ -185,7 +204,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return r;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
+		const struct blm_exchange *how, const char *display)
 {
 	uint64_t cells;
 	struct fps f;
@@ -210,12 +230,15 @@ int blm_fps_begin(struct blm_fps *ret, const void *bytes, size_t count, const ch
 	r = next_print(&f, &text, &ahead, 1, display);
 	if (r <= 0)
 		return r < 0 ? r : blm_fail(-ENODATA, "%s: has no fingerprint", display);
-	*ret = (struct blm_fps){ .header = f.header.at, .header_bytes = f.header.count, .bits = f.bits ? f.bits : 4 * f.digits.count,
+	*ret = (struct blm_fps){ .header = f.header.at, .header_bytes = f.header.count,
+				 .bits = f.bits ? f.bits : 4 * f.digits.count,
 				 .left = left.at, .left_bytes = left.count };
-	return ret->bits <= MOST_BITS ? 0 : blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", display, MOST_BITS);
+	return ret->bits <= MOST_BITS ? 0
+		: blm_fail(-EFBIG, "%s: a fingerprint of more than %d bits", display, MOST_BITS);
 }
 
-int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count, const char *display)
+int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count,
+		 const char *display)
 {
 	struct span left = { set->left, set->left_bytes }, text = { 0 };
 	struct fps f;
@@ -258,16 +281,20 @@ static int write_digits(const struct blm_part *part, struct blm_writer *to)
 }
 
 /* As it came; or its ID is the last part of the filter's name. */
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
+static int write_file(const struct blm_outline *o, const struct blm_part *part,
+		      struct blm_writer *to, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
-	const char *kept = (const char *)c->origin_head, *slash = strrchr(display, '/'), *id = slash ? slash + 1 : display;
-	size_t bytes = le32toh(c->origin_bytes) < BLM_ORIGIN_BYTES ? le32toh(c->origin_bytes) : BLM_ORIGIN_BYTES, head = bytes;
+	const char *kept = (const char *)c->origin_head, *slash = strrchr(display, '/'), *id = slash
+		? slash + 1 : display;
+	size_t bytes = le32toh(c->origin_bytes) < BLM_ORIGIN_BYTES ? le32toh(c->origin_bytes)
+		: BLM_ORIGIN_BYTES, head = bytes;
 	char header[64];
 	int r;
 
 	if (part->shape.cells > MOST_BITS)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; a fingerprint is one of up to %d bits", display, (unsigned long long)part->shape.cells, MOST_BITS);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; a fingerprint is one of up to %d bits",
+				display, (unsigned long long)part->shape.cells, MOST_BITS);
 	if (le32toh(c->origin) == blm_format_fps.id) {
 		while (head && (head == bytes || kept[head - 1] != '\n'))
 			head--;
@@ -275,7 +302,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part, 
 		r = r < 0 ? r : write_digits(part, to);
 		return r < 0 ? r : write_text(to, kept + head, bytes - head);
 	}
-	r = snprintf(header, sizeof(header), "#FPS1\n#num_bits=%llu\n", (unsigned long long)part->shape.cells);
+	r = snprintf(header, sizeof(header), "#FPS1\n#num_bits=%llu\n",
+		     (unsigned long long)part->shape.cells);
 	r = write_text(to, header, (size_t)r);
 	r = r < 0 ? r : write_digits(part, to);
 	r = r < 0 ? r : write_text(to, id, strcspn(id, "\t\r\n"));

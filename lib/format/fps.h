@@ -1,4 +1,6 @@
-/* fps.h - all the fingerprints of an FPS file, one after the other (fps.c has what its lines are) */
+/*
+ * fps.h - all the fingerprints of an FPS file, one after the other (fps.c has what its lines are)
+ */
 #ifndef BLM_FORMAT_FPS_H
 #define BLM_FORMAT_FPS_H
 
@@ -7,7 +9,8 @@
 enum { BLM_FPS_FORMAT = 25 };		/* the format's id */
 
 struct blm_fps {
-	const char *header;		/* all lines before the first fingerprint, with their line breaks */
+	/* all lines before the first fingerprint, with their line breaks */
+	const char *header;
 	size_t header_bytes;
 	uint64_t bits;			/* of each fingerprint: up to 2^20 */
 	const char *left;
@@ -15,10 +18,17 @@ struct blm_fps {
 	uint64_t number;
 };
 
-/* bytes: the whole file, which stays the caller's and must outlive `ret`. Fails with words: -EBADMSG, -EFBIG, -ENODATA (no fingerprint). */
+/*
+ * bytes: the whole file, which stays the caller's and must outlive `ret`. Fails with words:
+ * -EBADMSG, -EFBIG, -ENODATA (no fingerprint).
+ */
 int blm_fps_begin(struct blm_fps *ret, const void *bytes, size_t count, const char *display);
 
-/* ret_bits: room for (bits + 7) / 8 bytes. ret_text: what is behind the tab, its id first; in `bytes`. Return: 1, 0 at the end, or it fails. */
-int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count, const char *display);
+/*
+ * ret_bits: room for (bits + 7) / 8 bytes. ret_text: what is behind the tab, its id first; in
+ * `bytes`. Return: 1, 0 at the end, or it fails.
+ */
+int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count,
+		 const char *display);
 
 #endif

@@ -6,8 +6,9 @@
  *	2	L, 4 bytes
  *	6	the bits: L words of 8 bytes; m is 64 L
  *
- * All is big-endian. Which bytes an object is hashed as is its funnel's to say, which is not in the file: byte arrays and strings in
- * UTF-8 as they are, numbers little-endian. The capacity is not in it either.
+ * All is big-endian. Which bytes an object is hashed as is its funnel's to say, which is not in the
+ * file: byte arrays and strings in UTF-8 as they are, numbers little-endian. The capacity is not in
+ * it either.
  */
 #include "format/format.h"
 #include "kind/common/sizing.h"
@@ -16,7 +17,8 @@
 
 enum { HEAD = 6 };
 
-static const char *const families[] = { "murmur3-x64-128", NULL }, *const rules[] = { "guava-32", "guava-64", NULL };
+static const char *const families[] = { "murmur3-x64-128", NULL },
+	*const rules[] = { "guava-32", "guava-64", NULL };
 extern const struct blm_format blm_format_guava;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
@@ -27,9 +29,11 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	if (head[0] > 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: its strategy is %u; known are 0 (MURMUR128_MITZ_32) and 1 (MURMUR128_MITZ_64)", display, head[0]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: its strategy is %u; known are 0 "
+				"(MURMUR128_MITZ_32) and 1 (MURMUR128_MITZ_64)", display, head[0]);
 	if (head[2] > 0x7f)
-		return blm_fail(-EBADMSG, "%s: says that it has %lld words", display, (long long)(int32_t)blm_get_big(head + 2, 4));
+		return blm_fail(-EBADMSG, "%s: says that it has %lld words", display,
+				(long long)(int32_t)blm_get_big(head + 2, 4));
 	a.scheme = rules[head[0]];
 	a.probes = head[1];
 	a.bytes = 8 * blm_get_big(head + 2, 4);
@@ -43,7 +47,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 64 || cells / 64 > INT32_MAX || le32toh(t->probes) > 255)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; Guava has whole words of 64 bits, at most 2^31 - 1, and k up to 255", display,
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; Guava has whole words of 64 "
+				"bits, at most 2^31 - 1, and k up to 255", display,
 				(unsigned long long)cells, le32toh(t->probes));
 	head[0] = le32toh(t->index_rule) == blm_scheme_by_name(rules[1])->id;
 	head[1] = (uint8_t)le32toh(t->probes);
@@ -61,7 +66,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 	p->seed_count = 1;
 	seeds[0] = 0;
 	if (!p->probes && p->capacity)
-		p->probes = (uint32_t)fmin(fmax(1, round(bits / (double)p->capacity * log(2))), 255);
+		p->probes = (uint32_t)fmin(fmax(1, round(bits / (double)p->capacity * log(2))),
+					   255);
 	if (!p->cells)
 		p->cells = 64 * (uint64_t)fmax(1, ceil(bits / 64));
 	p->rate = 0;

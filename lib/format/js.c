@@ -1,10 +1,12 @@
 /*
- * js.c - a Bloom filter in JavaScript that an article made popular, as JSON.stringify({ size, seeds, bits: { ...bits } }) writes it
+ * js.c - a Bloom filter in JavaScript that an article made popular, as JSON.stringify({ size,
+ * seeds, bits: { ...bits } }) writes it
  *
  *	{"size":SIZE,"seeds":[SEED,...],"bits":{"INDEX":WORD,...}}
  *
- * Bit b of the word of index i is bit 32 i + b, which is number `hash % size` there and may be negative (hash/js_hash.c), as may be indices, and
- * words, which are int32. An array would not do for the bits: JSON leaves out what it has under negative indices. Words that are 0 are not there.
+ * Bit b of the word of index i is bit 32 i + b, which is number `hash % size` there and may be
+ * negative (hash/js_hash.c), as may be indices, and words, which are int32. An array would not do
+ * for the bits: JSON leaves out what it has under negative indices. Words that are 0 are not there.
  */
 #include "format/format.h"
 
@@ -29,7 +31,8 @@ struct js {
 /* The next character that is no space, if it is this one. */
 static bool take(struct js *j, char c)
 {
-	while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
+	while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n'
+				  || *j->at == '\r'))
 		j->at++;
 	if (j->at == j->end || *j->at != c)
 		return false;
@@ -44,7 +47,8 @@ static bool take_number(struct js *j, int64_t least, int64_t most, int64_t *ret)
 	const char *from;
 	int64_t x = 0;
 
-	for (from = j->at; j->at < j->end && *j->at >= '0' && *j->at <= '9' && j->at - from < 12; j->at++)
+	for (from = j->at; j->at < j->end && *j->at >= '0' && *j->at <= '9' && j->at - from < 12;
+	     j->at++)
 		x = 10 * x + (*j->at - '0');
 	*ret = negative ? -x : x;
 	return j->at > from && *ret >= least && *ret <= most;
@@ -57,7 +61,9 @@ static bool take_seeds(struct js *j)
 	if (j->count || !take(j, '['))
 		return false;
 	do {
-		if (j->count == BLM_PROBES_MAX || !take_number(j, 0, (int64_t)family_seed_max(blm_family_by_name(families[0])), &seed))
+		if (j->count == BLM_PROBES_MAX
+		    || !take_number(j, 0, (int64_t)family_seed_max(blm_family_by_name(families[0])),
+				    &seed))
 			return false;
 		j->seeds[j->count++] = (uint64_t)seed;
 	} while (take(j, ','));
@@ -68,7 +74,8 @@ static bool take_word(struct js *j, int64_t *ret_index, uint32_t *ret_word)
 {
 	int64_t word;
 
-	if (!take(j, '"') || !take_number(j, -SIZE_MOST / 32, SIZE_MOST / 32, ret_index) || !take(j, '"') || !take(j, ':') ||
+	if (!take(j, '"') || !take_number(j, -SIZE_MOST / 32, SIZE_MOST / 32, ret_index)
+	    || !take(j, '"') || !take(j, ':') ||
 	    !take_number(j, INT32_MIN, UINT32_MAX, &word))
 		return false;
 	*ret_word = (uint32_t)word;
@@ -114,11 +121,14 @@ static bool take_member(struct js *j)
 static int parse(struct js *ret, const uint8_t *bytes, size_t count, const char *display)
 {
 	struct js j = { .at = (const char *)bytes, .end = (const char *)bytes + count };
-	bool well = take(&j, '{') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, ',') && take_member(&j) && take(&j, '}');
+	bool well = take(&j, '{') && take_member(&j) && take(&j, ',') && take_member(&j)
+		&& take(&j, ',') && take_member(&j) && take(&j, '}');
 
 	if (!well)
-		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of size (up to 2^27), seeds and an object of bits, from byte "
-				"%zu on%s", display, (size_t)(j.at - (const char *)bytes), j.at == j.end ? ": it was cut" : "");
+		return blm_fail(j.at == j.end ? -ENODATA : -EBADMSG, "%s: not an object of size "
+				"(up to 2^27), seeds and an object of bits, from byte %zu on%s",
+				display, (size_t)(j.at - (const char *)bytes), j.at == j.end
+				? ": it was cut" : "");
 	take(&j, '}');
 	if (j.at < j.end)
 		return blm_fail(-EBADMSG, "%s: goes on behind its object", display);
@@ -137,8 +147,10 @@ static int each_bit(const struct js *parsed, struct blm_part *part, const char *
 		for (; word; word &= word - 1) {
 			bit = 32 * index + __builtin_ctz(word);
 			if (bit <= -j.size || bit >= j.size)
-				return blm_fail(-EBADMSG, "%s: has bit %lld; of size %lld they are %lld to %lld", display, (long long)bit,
-						(long long)j.size, 1 - (long long)j.size, (long long)j.size - 1);
+				return blm_fail(-EBADMSG, "%s: has bit %lld; of size %lld they are "
+						"%lld to %lld", display, (long long)bit,
+						(long long)j.size, 1 - (long long)j.size,
+						(long long)j.size - 1);
 			bit += j.size - 1;
 			if (part)
 				part->bytes[bit / 8] |= (uint8_t)(1 << bit % 8);
@@ -146,7 +158,8 @@ static int each_bit(const struct js *parsed, struct blm_part *part, const char *
 	return 0;
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
+		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .family = families[0] };
 	struct blm_template_fields *t = &ret->contents.constant.template;
@@ -168,12 +181,14 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return r;
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
+		const struct blm_exchange *how, const char *display)
 {
 	struct js j;
 	int r = parse(&j, bytes, count, display);
 
-	if (r == 0 && 2 * (uint64_t)j.size - 1 != part->shape.cells)	/* the file was another when its outline was taken */
+	/* the file was another when its outline was taken */
+	if (r == 0 && 2 * (uint64_t)j.size - 1 != part->shape.cells)
 		r = blm_fail(-EBADMSG, "%s: its size is %lld by now", display, (long long)j.size);
 	return r < 0 ? r : each_bit(&j, part, display);
 }
@@ -195,7 +210,9 @@ static int give(struct text *t)
 }
 
 /* Any that is as short as all of ours. */
-#define SAY(t, ...) ((t)->held += (size_t)snprintf((t)->piece + (t)->held, sizeof((t)->piece) - (t)->held, __VA_ARGS__))
+#define SAY(t, ...) \
+	((t)->held += (size_t)snprintf((t)->piece + (t)->held, sizeof((t)->piece) - (t)->held, \
+				       __VA_ARGS__))
 
 static uint32_t word_at(const struct blm_part *part, int64_t size, int64_t index)
 {
@@ -205,7 +222,8 @@ static uint32_t word_at(const struct blm_part *part, int64_t size, int64_t index
 		int64_t bit = 32 * index + b;
 
 		if (bit > -size && bit < size)
-			word |= (uint32_t)(part->bytes[(bit + size - 1) / 8] >> (bit + size - 1) % 8 & 1) << b;
+			word |= (uint32_t)(part->bytes[(bit + size - 1) / 8] >> (bit + size - 1) % 8
+					   & 1) << b;
 	}
 	return word;
 }
@@ -231,7 +249,8 @@ static int write_words(struct text *t, const struct blm_part *part, int64_t size
 	return r;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
+static int write_file(const struct blm_outline *o, const struct blm_part *part,
+		      struct blm_writer *to, const char *display)
 {
 	const struct blm_template_fields *template = &o->contents.constant.template;
 	uint64_t cells = part->shape.cells;
@@ -239,7 +258,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part, 
 	int r;
 
 	if (cells % 2 == 0 || cells / 2 >= SIZE_MOST)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is 2 size - 1, with a size up to 2^27", display, (unsigned long long)cells);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is 2 size - 1, with a size "
+				"up to 2^27", display, (unsigned long long)cells);
 	SAY(&t, "{\"size\":%llu,\"seeds\":[", (unsigned long long)cells / 2 + 1);
 	for (unsigned i = 0; i < part->shape.probes; i++)	/* 256 of up to 7 digits */
 		SAY(&t, "%s%llu", i ? "," : "", (unsigned long long)le64toh(template->seeds[i]));
@@ -257,12 +277,13 @@ static bool begins(const uint8_t *bytes, size_t count)
 }
 
 /*
- * The sizes of its OptimalBloom(n, p). Its seeds are drawn from 32 to 63, and of 7 two are the same every other time; here they are odd
- * numbers, each another, so that filters of one size combine.
+ * The sizes of its OptimalBloom(n, p). Its seeds are drawn from 32 to 63, and of 7 two are the same
+ * every other time; here they are odd numbers, each another, so that filters of one size combine.
  */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
-	double bits = p->cells ? (double)(p->cells / 2 + 1) : round(blm_least_bits(p->capacity ? p->capacity : 1, p->rate));
+	double bits = p->cells ? (double)(p->cells / 2 + 1)
+		: round(blm_least_bits(p->capacity ? p->capacity : 1, p->rate));
 	double probes = round(p->capacity ? bits / (double)p->capacity * log(2) : -log2(p->rate));
 
 	p->hash = families[0];

@@ -1,7 +1,9 @@
 /*
- * leveldb.c - one filter of LevelDB's built-in policy (leveldb.BuiltinBloomFilter2), as CreateFilter() gives it: the bits, then a byte, k
+ * leveldb.c - one filter of LevelDB's built-in policy (leveldb.BuiltinBloomFilter2), as
+ * CreateFilter() gives it: the bits, then a byte, k
  *
- * A table's filter block is many of them, one for each 2 KiB of data, with their offsets behind (leveldb_table.c).
+ * A table's filter block is many of them, one for each 2 KiB of data, with their offsets behind
+ * (leveldb_table.c).
  */
 #include "format/leveldb.h"
 
@@ -17,14 +19,17 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	struct blm_array a = { .family = families[0], .scheme = rules[0] };
 
 	if (count < 2)
-		return blm_fail(-ENODATA, "%s: %zu bytes; a filter has at least two", display, count);
+		return blm_fail(-ENODATA, "%s: %zu bytes; a filter has at least two", display,
+				count);
 	if (count == BLM_HEAD_MOST)
-		return blm_fail(-EFBIG, "%s: more than %d bytes, which no filter of a table has", display, BLM_HEAD_MOST - 1);
+		return blm_fail(-EFBIG, "%s: more than %d bytes, which no filter of a table has",
+				display, BLM_HEAD_MOST - 1);
 	a.bytes = count - 1;
 	a.cells = 8 * a.bytes;
 	a.probes = head[count - 1];
 	if (a.probes > MOST_PROBES)
-		return blm_fail(-EPROTONOSUPPORT, "%s: its last byte, k, is %u; LevelDB keeps what is above %d for filters to come", display,
+		return blm_fail(-EPROTONOSUPPORT, "%s: its last byte, k, is %u; LevelDB keeps what "
+				"is above %d for filters to come", display,
 				head[count - 1], MOST_PROBES);
 	ret->tail_bytes = 1;
 	return blm_outline_set(ret, &blm_format_leveldb, &a, display);
@@ -36,8 +41,10 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 8 || cells / 8 > BLM_HEAD_MOST - 2 || le32toh(t->probes) > MOST_PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; LevelDB has whole bytes, here at most %d, and k up to %d", display,
-				(unsigned long long)cells, le32toh(t->probes), BLM_HEAD_MOST - 2, MOST_PROBES);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; LevelDB has whole bytes, "
+				"here at most %d, and k up to %d", display,
+				(unsigned long long)cells, le32toh(t->probes), BLM_HEAD_MOST - 2,
+				MOST_PROBES);
 	o->head_bytes = 0;
 	o->tail[0] = (uint8_t)le32toh(t->probes);
 	o->tail_bytes = 1;
@@ -48,7 +55,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 /* LevelDB is told whole bits a key. */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
-	double each = p->capacity ? ceil(blm_least_bits(p->capacity, p->rate) / (double)p->capacity) : 0;
+	double each = p->capacity ? ceil(blm_least_bits(p->capacity, p->rate) / (double)p->capacity)
+		: 0;
 
 	p->hash = families[0];
 	p->scheme = rules[0];
@@ -65,7 +73,8 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_leveldb = {
 	.id = 12,
 	.name = "leveldb",
-	.summary = "one filter of LevelDB, leveldb.BuiltinBloomFilter2, by itself or of a table or a filter block (record N or @OFFSET)",
+	.summary = "one filter of LevelDB, leveldb.BuiltinBloomFilter2, by itself or of a table or "
+	"a filter block (record N or @OFFSET)",
 	.limits = "up to 256 KiB; k up to 30; tables are only read, and not from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,

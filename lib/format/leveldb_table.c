@@ -2,12 +2,15 @@
  * leveldb_table.c - where in the filter block of a LevelDB table, or in the table, a filter lies
  *
  *	0	the filters, one after the other
- *		where each begins, 4 bytes; where these numbers begin, 4 bytes; a byte b: filter i is of the data blocks that begin in the
- *		i-th 2^b bytes of the table, 2^11 as LevelDB has it
+ *		where each begins, 4 bytes; where these numbers begin, 4 bytes; a byte b: filter i
+ *		is of the data blocks that begin in the i-th 2^b bytes of the table, 2^11 as LevelDB
+ *		has it
  *
- * A table (.ldb, .sst) ends with a footer of 48 bytes: the handles (offset and length, 7 bits a byte, the lowest first) of the metaindex and
- * the index, zeros, 8 bytes of magic. The metaindex is a block of entries, by whose names that of the policy leads to the filter block.
- * Behind each block is a byte, how it is packed, and the CRC-32C of the block and that byte, rotated and added to. All is little-endian.
+ * A table (.ldb, .sst) ends with a footer of 48 bytes: the handles (offset and length, 7 bits a
+ * byte, the lowest first) of the metaindex and the index, zeros, 8 bytes of magic. The metaindex is
+ * a block of entries, by whose names that of the policy leads to the filter block. Behind each
+ * block is a byte, how it is packed, and the CRC-32C of the block and that byte, rotated and added
+ * to. All is little-endian.
  */
 #include "format/leveldb.h"
 
@@ -23,20 +26,23 @@ enum {
 static const uint8_t magic[MAGIC] = { 0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb };
 static const char policy[] = "filter.leveldb.BuiltinBloomFilter2";
 
-static int read_all(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at, const char *display)
+static int read_all(const struct blm_bytes_at *file, void *room, size_t bytes, uint64_t at,
+		    const char *display)
 {
 	int64_t n = file->read(file, room, bytes, at);
 
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));
-	return (size_t)n == bytes ? 0 : blm_fail(-ENODATA, "%s: was cut while it was read", display);
+	return (size_t)n == bytes ? 0 : blm_fail(-ENODATA, "%s: was cut while it was read",
+						 display);
 }
 
 bool blm_leveldb_is_table(const struct blm_bytes_at *file)
 {
 	uint8_t end[MAGIC];
 
-	return file->count >= FOOTER && file->read(file, end, MAGIC, file->count - MAGIC) == MAGIC && !memcmp(end, magic, MAGIC);
+	return file->count >= FOOTER && file->read(file, end, MAGIC, file->count - MAGIC) == MAGIC
+		&& !memcmp(end, magic, MAGIC);
 }
 
 /* ---- The table ---- */
@@ -54,14 +60,17 @@ static const uint8_t *get_varint(const uint8_t *at, const uint8_t *end, uint64_t
 }
 
 /* A handle, and that what it leads to, with its trailer, is before the footer. */
-static int get_handle(const uint8_t *at, const uint8_t *end, const struct blm_bytes_at *file, struct blm_piece *ret, const char *display)
+static int get_handle(const uint8_t *at, const uint8_t *end, const struct blm_bytes_at *file,
+		      struct blm_piece *ret, const char *display)
 {
 	uint64_t most = file->count - FOOTER;
 
 	at = get_varint(at, end, &ret->at);
 	at = at ? get_varint(at, end, &ret->bytes) : NULL;
-	if (!at || ret->at > most || most - ret->at < TRAILER || ret->bytes > most - ret->at - TRAILER)
-		return blm_fail(-EBADMSG, "%s: a LevelDB table that leads to blocks which it has not", display);
+	if (!at || ret->at > most || most - ret->at < TRAILER
+	    || ret->bytes > most - ret->at - TRAILER)
+		return blm_fail(-EBADMSG, "%s: a LevelDB table that leads to blocks which it has "
+				"not", display);
 	return 0;
 }
 
@@ -77,7 +86,8 @@ static void make_crc_table(uint32_t ret[256])
 }
 
 /* Is a block of a table as it was written? It may be large: it is read a piece at a time. */
-static int check_block(const struct blm_bytes_at *file, const struct blm_piece *block, const char *what, const char *display)
+static int check_block(const struct blm_bytes_at *file, const struct blm_piece *block,
+		       const char *what, const char *display)
 {
 	uint64_t left = block->bytes + 1, at = block->at;	/* and how it is packed */
 	uint32_t table[256], crc = UINT32_MAX;
@@ -97,38 +107,49 @@ static int check_block(const struct blm_bytes_at *file, const struct blm_piece *
 		return r;
 	crc = ~crc;
 	if (blm_get_little(trailer + 1, 4) != (uint32_t)((crc >> 15 | crc << 17) + 0xa282ead8))
-		return blm_fail(-EBADMSG, "%s: a LevelDB table whose %s is damaged: it has another checksum", display, what);
+		return blm_fail(-EBADMSG, "%s: a LevelDB table whose %s is damaged: it has another "
+				"checksum", display, what);
 	if (trailer[0])
-		return blm_fail(-EPROTONOSUPPORT, "%s: a LevelDB table whose %s is packed, which is not read", display, what);
+		return blm_fail(-EPROTONOSUPPORT, "%s: a LevelDB table whose %s is packed, which "
+				"is not read", display, what);
 	return 0;
 }
 
 /* ---- The metaindex ---- */
 
-/* A name lacks the beginning that it shares with the one before, so each is put together of both. */
-static int find_policy(const uint8_t *block, size_t count, const struct blm_bytes_at *file, struct blm_piece *ret, const char *display)
+/*
+ * A name lacks the beginning that it shares with the one before, so each is put together of both.
+ */
+static int find_policy(const uint8_t *block, size_t count, const struct blm_bytes_at *file,
+		       struct blm_piece *ret, const char *display)
 {
-	uint64_t restarts = count >= 4 ? blm_get_little(block + count - 4, 4) : UINT64_MAX, shared, rest, value;
+	uint64_t restarts = count >= 4 ? blm_get_little(block + count - 4, 4)
+		: UINT64_MAX, shared, rest, value;
 	const uint8_t *at = block, *end;
-	char name[sizeof(policy)] = "";		/* as far as there is room: a longer one is another */
+	/* as far as there is room: a longer one is another */
+	char name[sizeof(policy)] = "";
 
 	if (restarts > (count - 4) / 4)
-		return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not add up", display);
+		return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not add up",
+				display);
 	end = block + count - 4 - 4 * restarts;
 	while (at < end) {
 		at = get_varint(at, end, &shared);
 		at = at ? get_varint(at, end, &rest) : NULL;
 		at = at ? get_varint(at, end, &value) : NULL;
 		if (!at || rest > (size_t)(end - at) || value > (size_t)(end - at) - rest)
-			return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not add up", display);
+			return blm_fail(-EBADMSG, "%s: a LevelDB table whose metaindex does not "
+					"add up", display);
 		for (uint64_t i = 0; shared + i < sizeof(name) && i <= rest; i++)
 			name[shared + i] = i < rest ? (char)at[i] : '\0';
 		at += rest;
-		if (shared + rest == sizeof(policy) - 1 && !memcmp(name, policy, sizeof(policy) - 1))
+		if (shared + rest == sizeof(policy) - 1
+		    && !memcmp(name, policy, sizeof(policy) - 1))
 			return get_handle(at, at + value, file, ret, display);
 		at += value;
 	}
-	return blm_fail(-ENOENT, "%s: a LevelDB table without Bloom filters of LevelDB's own policy", display);
+	return blm_fail(-ENOENT, "%s: a LevelDB table without Bloom filters of LevelDB's own "
+			"policy", display);
 }
 
 static int find_block(struct blm_piece *ret, const struct blm_bytes_at *file, const char *display)
@@ -140,7 +161,8 @@ static int find_block(struct blm_piece *ret, const struct blm_bytes_at *file, co
 	if (r == 0)
 		r = get_handle(footer, footer + FOOTER - MAGIC, file, &meta, display);
 	if (r == 0 && meta.bytes > METAINDEX_MOST)
-		r = blm_fail(-EFBIG, "%s: a LevelDB table with a metaindex of %llu bytes, more than any has", display, (unsigned long long)meta.bytes);
+		r = blm_fail(-EFBIG, "%s: a LevelDB table with a metaindex of %llu bytes, more "
+			     "than any has", display, (unsigned long long)meta.bytes);
 	if (r == 0)
 		r = check_block(file, &meta, "metaindex", display);
 	if (r < 0)
@@ -172,27 +194,33 @@ static int open_block(struct filters *ret, const struct blm_piece *block)
 	int r;
 
 	if (block->bytes < BLOCK_TAIL)
-		return blm_fail(-ENODATA, "%s: a filter block of %llu bytes, which has at least %d", ret->display, (unsigned long long)block->bytes,
+		return blm_fail(-ENODATA, "%s: a filter block of %llu bytes, which has at least %d",
+				ret->display, (unsigned long long)block->bytes,
 				BLOCK_TAIL);
-	r = read_all(ret->file, tail, BLOCK_TAIL, block->at + block->bytes - BLOCK_TAIL, ret->display);
+	r = read_all(ret->file, tail, BLOCK_TAIL, block->at + block->bytes - BLOCK_TAIL,
+		     ret->display);
 	if (r < 0)
 		return r;
 	ret->at = block->at;
 	ret->numbers = blm_get_little(tail, 4);
 	ret->base = tail[4];
-	if (ret->numbers > block->bytes - BLOCK_TAIL || (block->bytes - BLOCK_TAIL - ret->numbers) % 4 || ret->base > BASE_MOST)
-		return blm_fail(-EBADMSG, "%s: no filter block of LevelDB: its end does not add up", ret->display);
+	if (ret->numbers > block->bytes - BLOCK_TAIL
+	    || (block->bytes - BLOCK_TAIL - ret->numbers) % 4 || ret->base > BASE_MOST)
+		return blm_fail(-EBADMSG, "%s: no filter block of LevelDB: its end does not add up",
+				ret->display);
 	ret->count = (block->bytes - BLOCK_TAIL - ret->numbers) / 4;
 	return 0;
 }
 
 /* The number behind those of the filters is where the last of them ends. */
-static int check_range(const struct filters *f, uint64_t i, const uint8_t *numbers, struct blm_piece *ret)
+static int check_range(const struct filters *f, uint64_t i, const uint8_t *numbers,
+		       struct blm_piece *ret)
 {
 	uint64_t from = blm_get_little(numbers, 4), to = blm_get_little(numbers + 4, 4);
 
 	if (from > to || to > f->numbers)
-		return blm_fail(-EBADMSG, "%s: filter %llu is from byte %llu to %llu of %llu", f->display, (unsigned long long)i, (unsigned long long)from,
+		return blm_fail(-EBADMSG, "%s: filter %llu is from byte %llu to %llu of %llu",
+				f->display, (unsigned long long)i, (unsigned long long)from,
 				(unsigned long long)to, (unsigned long long)f->numbers);
 	ret->at = f->at + from;
 	ret->bytes = to - from;
@@ -205,13 +233,15 @@ static int take(const struct filters *f, uint64_t i, struct blm_piece *ret)
 	int r;
 
 	if (i >= f->count)
-		return blm_fail(-ENOENT, "%s: has no filter %llu; it has %llu, from 0, each for %llu bytes of data blocks", f->display, (unsigned long long)i,
+		return blm_fail(-ENOENT, "%s: has no filter %llu; it has %llu, from 0, each for "
+				"%llu bytes of data blocks", f->display, (unsigned long long)i,
 				(unsigned long long)f->count, 1ULL << f->base);
 	r = read_all(f->file, numbers, sizeof(numbers), f->at + f->numbers + 4 * i, f->display);
 	if (r == 0)
 		r = check_range(f, i, numbers, ret);
 	if (r == 0 && !ret->bytes)
-		r = blm_fail(-ENOENT, "%s: filter %llu is empty: no data block begins in the %llu bytes that it is for", f->display, (unsigned long long)i,
+		r = blm_fail(-ENOENT, "%s: filter %llu is empty: no data block begins in the %llu "
+			     "bytes that it is for", f->display, (unsigned long long)i,
 			     1ULL << f->base);
 	return r;
 }
@@ -227,7 +257,8 @@ static int take_only(const struct filters *f, struct blm_piece *ret)
 	for (uint64_t i = 0; r == 0 && i < f->count; i += SOME) {
 		size_t some = f->count - i < SOME ? (size_t)(f->count - i) : SOME;
 
-		r = read_all(f->file, numbers, 4 * (some + 1), f->at + f->numbers + 4 * i, f->display);
+		r = read_all(f->file, numbers, 4 * (some + 1), f->at + f->numbers + 4 * i,
+			     f->display);
 		for (size_t j = 0; r == 0 && j < some; j++) {
 			r = check_range(f, i + j, numbers + 4 * j, &one);
 			if (r == 0 && one.bytes && !full++)
@@ -235,10 +266,14 @@ static int take_only(const struct filters *f, struct blm_piece *ret)
 		}
 	}
 	if (r == 0 && !full)
-		return blm_fail(-ENOENT, "%s: a LevelDB table without keys in its filters", f->display);
+		return blm_fail(-ENOENT, "%s: a LevelDB table without keys in its filters",
+				f->display);
 	if (r == 0 && full > 1)
-		return blm_fail(-ENOTUNIQ, "%s: has %llu filters, from 0 to %llu, each for %llu bytes of data blocks: name one (blm_exchange.record N), or the data block "
-				"that begins at a byte (blm_exchange.record @OFFSET)", f->display, (unsigned long long)full, (unsigned long long)f->count - 1,
+		return blm_fail(-ENOTUNIQ, "%s: has %llu filters, from 0 to %llu, each for %llu "
+				"bytes of data blocks: name one (blm_exchange.record N), or the "
+				"data block that begins at a byte (blm_exchange.record @OFFSET)",
+				f->display, (unsigned long long)full,
+				(unsigned long long)f->count - 1,
 				1ULL << f->base);
 	return r;
 }
@@ -251,14 +286,16 @@ static int number_of(const struct filters *f, const char *record, uint64_t *ret)
 	size_t len = strspn(digits, "0123456789");
 
 	if (!len || digits[len] || len > 18)
-		return blm_fail(-EINVAL, "%s: \"%s\" is no filter of a LevelDB table: a number from 0, or @ and where a data block begins", f->display, record);
+		return blm_fail(-EINVAL, "%s: \"%s\" is no filter of a LevelDB table: a number "
+				"from 0, or @ and where a data block begins", f->display, record);
 	for (; len--; digits++)
 		number = 10 * number + (uint64_t)(*digits - '0');
 	*ret = *record == '@' ? number >> f->base : number;
 	return 0;
 }
 
-int blm_leveldb_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
+int blm_leveldb_locate(struct blm_piece *ret, const struct blm_bytes_at *file,
+		       const struct blm_exchange *how, const char *display)
 {
 	struct blm_piece block = { .bytes = file->count };
 	struct filters f = { .file = file, .display = display };

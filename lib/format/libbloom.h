@@ -1,4 +1,7 @@
-/* libbloom.h - what all versions of libbloom share: how a filter is sized, and the names of its hash and its schemes */
+/*
+ * libbloom.h - what all versions of libbloom share: how a filter is sized, and the names of its
+ * hash and its schemes
+ */
 #ifndef BLM_FORMAT_LIBBLOOM_H
 #define BLM_FORMAT_LIBBLOOM_H
 

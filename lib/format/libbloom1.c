@@ -1,8 +1,10 @@
 /*
- * libbloom1.c - the bits of a filter of libbloom 1, `bf` of its struct bloom, as a program may have written them out
+ * libbloom1.c - the bits of a filter of libbloom 1, `bf` of its struct bloom, as a program may have
+ * written them out
  *
- * libbloom 1 has no files. What it has in memory is m bits; the file does not say m and k, so its reader must (`bits` and `hashes` of
- * the struct). The arithmetic is that of libbloom 2 in 32 bits, which gives other bits.
+ * libbloom 1 has no files. What it has in memory is m bits; the file does not say m and k, so its
+ * reader must (`bits` and `hashes` of the struct). The arithmetic is that of libbloom 2 in 32 bits,
+ * which gives other bits.
  */
 #include "format/libbloom.h"
 
@@ -11,11 +13,13 @@ extern const struct blm_format blm_format_libbloom1;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .scheme = rules[0], .cells = ret->asked_cells, .probes = ret->asked_probes,
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .cells = ret->asked_cells,
+			       .probes = ret->asked_probes,
 			       .bytes = ret->asked_cells / 8 + !!(ret->asked_cells % 8) };
 
 	if (!a.cells || !a.probes)
-		return blm_fail(-EINVAL, "%s: does not say how many bits and hash functions it has; say so (blm_exchange.cells, blm_exchange.probes)", display);
+		return blm_fail(-EINVAL, "%s: does not say how many bits and hash functions it "
+				"has; say so (blm_exchange.cells, blm_exchange.probes)", display);
 	return blm_outline_set(ret, &blm_format_libbloom1, &a, display);
 }
 
@@ -35,7 +39,8 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_libbloom1 = {
 	.id = 7,
 	.name = "libbloom1",
-	.summary = "the bits of a filter of libbloom 1, as they lie in memory; m and k are to be given",
+	.summary = "the bits of a filter of libbloom 1, as they lie in memory; m and k are to be "
+	"given",
 	.limits = "m and k are not in the file",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,

@@ -3,16 +3,19 @@
  *
  *	0	"libbloom2"
  *	9	64, 2 bytes: the size of the struct that follows
- *	11	the struct: entries u32 at 0, bits u64 at 8, bytes u64 at 16, hashes u8 at 24, error f64 at 32, ready u8 at 40, major and
- *		minor version u8 at 41 and 42, bits an entry f64 at 48, a pointer at 56
+ *	11	the struct: entries u32 at 0, bits u64 at 8, bytes u64 at 16, hashes u8 at 24, error
+ *		f64 at 32, ready u8 at 40, major and minor version u8 at 41 and 42, bits an entry
+ *		f64 at 48, a pointer at 56
  *	75	the bits
  *
- * The gaps may hold anything, and the pointer does. The program writes over a file without cutting it, so old bytes may follow.
+ * The gaps may hold anything, and the pointer does. The program writes over a file without cutting
+ * it, so old bytes may follow.
  */
 #include "format/libbloom.h"
 
 enum { STRUCT = 11, STRUCT_BYTES = 64, HEAD = STRUCT + STRUCT_BYTES,
-       ENTRIES = STRUCT, CELLS = STRUCT + 8, BYTES = STRUCT + 16, PROBES = STRUCT + 24, ERROR = STRUCT + 32, READY = STRUCT + 40,
+       ENTRIES = STRUCT, CELLS = STRUCT + 8, BYTES = STRUCT + 16, PROBES = STRUCT + 24,
+       ERROR = STRUCT + 32, READY = STRUCT + 40,
        MAJOR = STRUCT + 41, BITS_EACH = STRUCT + 48 };
 
 static const char magic[] = "libbloom2";
@@ -30,12 +33,14 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	int r;
 
 	if (!begins(head, count))
-		return blm_fail(-EBADMSG, "%s: not a file of libbloom: it does not begin with \"%s\"", display, magic);
+		return blm_fail(-EBADMSG, "%s: not a file of libbloom: it does not begin with "
+				"\"%s\"", display, magic);
 	r = blm_outline_long_enough(count, HEAD, display);
 	if (r < 0)
 		return r;
 	if (blm_get_little(head + 9, 2) != STRUCT_BYTES || head[MAJOR] != 2)
-		return blm_fail(-EPROTONOSUPPORT, "%s: a struct of %u bytes, version %u: known is version 2 with %d, as 64-bit machines write it", display,
+		return blm_fail(-EPROTONOSUPPORT, "%s: a struct of %u bytes, version %u: known is "
+				"version 2 with %d, as 64-bit machines write it", display,
 				(unsigned)blm_get_little(head + 9, 2), head[MAJOR], STRUCT_BYTES);
 	a.capacity = blm_get_little(head + ENTRIES, 4);
 	a.rate = blm_double_of(blm_get_little(head + ERROR, 8));
@@ -43,7 +48,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	a.probes = head[PROBES];
 	a.bytes = blm_get_little(head + BYTES, 8);
 	if (a.bytes != a.cells / 8 + !!(a.cells % 8))
-		return blm_fail(-EBADMSG, "%s: %llu bytes for %llu bits", display, (unsigned long long)a.bytes, (unsigned long long)a.cells);
+		return blm_fail(-EBADMSG, "%s: %llu bytes for %llu bits", display,
+				(unsigned long long)a.bytes, (unsigned long long)a.cells);
 	return blm_outline_set(ret, &blm_format_libbloom2, &a, display);
 }
 
@@ -54,7 +60,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t capacity = le64toh(c->capacity), cells = le64toh(t->cells);
 
 	if (capacity > UINT32_MAX || le32toh(t->probes) > 255)
-		return blm_fail(-EOPNOTSUPP, "%s: made for %llu keys, k %u; libbloom has at most 2^32 - 1, and 255", display,
+		return blm_fail(-EOPNOTSUPP, "%s: made for %llu keys, k %u; libbloom has at most "
+				"2^32 - 1, and 255", display,
 				(unsigned long long)capacity, le32toh(t->probes));
 	memcpy(head, magic, sizeof(magic) - 1);
 	blm_put_little(head + 9, STRUCT_BYTES, 2);

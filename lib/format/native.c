@@ -1,4 +1,7 @@
-/* native.c - our own files, to be sent elsewhere: the same bytes, without the name and the history of one file */
+/*
+ * native.c - our own files, to be sent elsewhere: the same bytes, without the name and the history
+ * of one file
+ */
 #include "format/format.h"
 
 static bool begins(const uint8_t *bytes, size_t count)
@@ -16,7 +19,8 @@ static int check_order(const struct blm_contents *c, const char *display)
 {
 	for (unsigned i = 1; i < c->parts; i++)
 		if (le64toh(c->part[i].offset) < le64toh(c->part[i - 1].offset))
-			return blm_fail(-EBADMSG, "%s: part %u lies before part %u", display, i, i - 1);
+			return blm_fail(-EBADMSG, "%s: part %u lies before part %u", display, i,
+					i - 1);
 	return 0;
 }
 
@@ -28,8 +32,10 @@ static int check_template(const struct blm_contents *c, const char *display)
 
 	if (first->kind != t->kind)	/* a composite filter, or one that does not open */
 		return 0;
-	if (first->cells != t->cells || first->probes != t->probes || first->cell_bits != t->cell_bits)
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", display);
+	if (first->cells != t->cells || first->probes != t->probes
+	    || first->cell_bits != t->cell_bits)
+		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, "
+				"m, k or cell width", display);
 	return 0;
 }
 
@@ -40,7 +46,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	int r;
 
 	if (count < BLM_HEADER_BYTES)
-		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): it was cut", display, count, BLM_HEADER_BYTES);
+		return blm_fail(-ENODATA, "%s: %zu bytes, shorter than a filter's header (%d): it "
+				"was cut", display, count, BLM_HEADER_BYTES);
 	r = blm_header_check(header, INT64_MAX, display, c);
 	if (r == 0)
 		r = check_template(c, display);
@@ -50,7 +57,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return r;
 	ret->end = le64toh(c->part[c->parts - 1].offset) + le64toh(c->part[c->parts - 1].bytes);
 	if (le64toh(c->constant.flags) & BLM_FLAG_CHECKPOINT)	/* it has one part */
-		ret->behind = checkpoint_layout(le64toh(c->part[0].offset), le64toh(c->part[0].bytes)).end;
+		ret->behind = checkpoint_layout(le64toh(c->part[0].offset),
+						le64toh(c->part[0].bytes)).end;
 	ret->counted = true;
 	ret->keys_estimated = header->live.inexact.word != 0;
 	for (int i = 0; i < BLM_OWN; i++)
@@ -67,11 +75,13 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	int r = 0;
 
 	header->constant = c->constant;
-	if (!le32toh(c->constant.version))	/* another program's file, opened as it is: this makes it one of ours */
+	/* another program's file, opened as it is: this makes it one of ours */
+	if (!le32toh(c->constant.version))
 		r = blm_constant_begin(&header->constant, display);
 	if (r < 0)
 		return r;
-	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_CHECKPOINT);	/* the records of its blocks stay behind, and the second image */
+	/* the records of its blocks stay behind, and the second image */
+	header->constant.flags &= ~htole64(BLM_FLAG_SEALED | BLM_FLAG_CHECKPOINT);
 	blm_template_id(&header->constant.template, header->constant.template_id);
 	memcpy(header->part, c->part, c->parts * sizeof(*c->part));
 	blm_header_finish(header, c->parts);

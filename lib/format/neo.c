@@ -31,7 +31,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 	if (!p->probes)
 		p->probes = (uint32_t)fmin(blm_best_probes(p->rate), BLM_WIRE_PROBES);
 	if (!p->cells)
-		p->cells = (uint64_t)fmin((double)round_up(blm_classic_cells(p->capacity, p->rate, p->probes), 8), 8 * BLM_WIRE_BYTES);
+		p->cells = (uint64_t)fmin((double)round_up(blm_classic_cells(p->capacity, p->rate,
+			p->probes), 8), 8 * BLM_WIRE_BYTES);
 	p->rate = 0;
 	return 0;
 }

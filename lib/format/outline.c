@@ -6,27 +6,34 @@
 #include <float.h>
 #include <math.h>
 
-static int check(const struct blm_array *a, const struct blm_format *format, const struct blm_scheme *scheme, const char *display)
+static int check(const struct blm_array *a, const struct blm_format *format,
+		 const struct blm_scheme *scheme, const char *display)
 {
 	const struct blm_family *family = a->family ? blm_family_by_name(a->family) : NULL;
 	uint64_t flip;
 	const char *why;
 
 	if (a->cells < 1 || a->cells > BLM_CELLS_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, not 1 to 2^47", display, (unsigned long long)a->cells);
+		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, not 1 to 2^47", display,
+				(unsigned long long)a->cells);
 	if (a->probes < 1 || a->probes > BLM_PROBES_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu hash functions by its header, not 1 to %d", display, (unsigned long long)a->probes,
+		return blm_fail(-EBADMSG, "%s: has %llu hash functions by its header, not 1 to %d",
+				display, (unsigned long long)a->probes,
 				BLM_PROBES_MAX);
 	if (!blm_order_flip(format->bit_order, a->cells, &flip))
-		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2", display, (unsigned long long)a->cells);
+		return blm_fail(-EBADMSG, "%s: has %llu bits by its header, which is no power of 2",
+				display, (unsigned long long)a->cells);
 	why = family ? blm_scheme_misfit(scheme, family, a->cells, (uint32_t)a->probes) : NULL;
-	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: %s", display, (unsigned long long)a->cells,
+	return why ? blm_fail(-EBADMSG, "%s: %llu bits and %llu hash functions do not go with %s: "
+			      "%s", display, (unsigned long long)a->cells,
 			      (unsigned long long)a->probes, family->name, why) : 0;
 }
 
-int blm_outline_set(struct blm_outline *ret, const struct blm_format *format, const struct blm_array *a, const char *display)
+int blm_outline_set(struct blm_outline *ret, const struct blm_format *format,
+		    const struct blm_array *a, const char *display)
 {
-	const struct blm_scheme *scheme = blm_scheme_by_name(a->scheme ? a->scheme : blm_scheme_own.name);
+	const struct blm_scheme *scheme = blm_scheme_by_name(a->scheme ? a->scheme
+							     : blm_scheme_own.name);
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_template_fields *t = &c->template;
 	uint64_t capacity = a->capacity;
@@ -64,8 +71,10 @@ void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes)
 	const struct blm_constant *c = &o->contents.constant;
 
 	o->contents.part[0] = (struct blm_part_entry){
-		.offset = htole64(offset), .bytes = htole64(round_up(le64toh(c->template.cells), 512) / 8),
-		.cells = c->template.cells, .probes = c->template.probes, .cell_bits = c->template.cell_bits,
+		.offset = htole64(offset), .bytes =
+		htole64(round_up(le64toh(c->template.cells), 512) / 8),
+		.cells = c->template.cells, .probes = c->template.probes,
+		.cell_bits = c->template.cell_bits,
 		.kind = c->template.kind, .capacity = c->capacity, .rate = c->rate,
 	};
 	o->end = offset + bytes;
@@ -73,14 +82,18 @@ void blm_outline_place(struct blm_outline *o, uint64_t offset, uint64_t bytes)
 
 int blm_outline_long_enough(size_t count, size_t head_bytes, const char *display)
 {
-	return count >= head_bytes ? 0 : blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %zu: it was cut", display, count, head_bytes);
+	return count >= head_bytes ? 0 : blm_fail(-ENODATA,
+						  "%s: ends after %zu bytes, in its header of %zu: "
+						  "it was cut", display, count, head_bytes);
 }
 
 unsigned blm_outline_stages(const struct blm_outline *o)
 {
 	const struct blm_constant *c = &o->contents.constant;
-	struct blm_shape s = { .cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = 1,
-			       .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)) };
+	struct blm_shape s = { .cells = le64toh(c->template.cells),
+			       .probes = le32toh(c->template.probes), .cell_bits = 1,
+			       .capacity = le64toh(c->capacity),
+			       .rate = blm_double_of(le64toh(c->rate)) };
 	struct blm_component stage;
 	unsigned stages = 0;
 
@@ -96,7 +109,10 @@ double blm_least_bits(uint64_t capacity, double rate)
 	return -(double)capacity * log(rate) / (log(2) * log(2));
 }
 
-/* One that stands for any other of the format until it is settled which it is: it reaches every cell that one of them does. */
+/*
+ * One that stands for any other of the format until it is settled which it is: it reaches every
+ * cell that one of them does.
+ */
 static const struct blm_family *widest_family(const struct blm_format *format)
 {
 	const struct blm_family *widest = NULL;
@@ -110,7 +126,10 @@ static const struct blm_family *widest_family(const struct blm_format *format)
 	return widest;
 }
 
-/* Seeds are those of the file, or, where families of one format take different numbers of them, zeros. */
+/*
+ * Seeds are those of the file, or, where families of one format take different numbers of them,
+ * zeros.
+ */
 void blm_outline_set_family(struct blm_template_fields *t, const struct blm_family *family)
 {
 	t->family = htole32(family->id);
@@ -134,12 +153,14 @@ static int check_kinds(const struct blm_contents *contents, const char *display)
 	return r;
 }
 
-int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head, size_t count, const char *display)
+int blm_outline_of(struct blm_outline *ret, const struct blm_format *format, const uint8_t *head,
+		   size_t count, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	int r;
 
-	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes = ret->asked_probes, .asked_everything = ret->asked_everything };
+	*ret = (struct blm_outline){ .asked_cells = ret->asked_cells, .asked_probes =
+				     ret->asked_probes, .asked_everything = ret->asked_everything };
 	r = format->parse(ret, head, count, display);
 	r = r < 0 ? r : check_kinds(&ret->contents, display);
 	if (r < 0)

@@ -1,11 +1,12 @@
 /*
  * parquet.c - Parquet's Bloom filters: split blocks, with a header before them
  *
- *	0	a BloomFilterHeader in Thrift's compact protocol: the number of bytes of bits, and that they are split blocks of XXH64, not packed
- *		the bits
+ *	0	a BloomFilterHeader in Thrift's compact protocol: the number of bytes of bits, and
+ *		that they are split blocks of XXH64, not packed the bits
  *
- * So it lies in a Parquet file, at the bloom_filter_offset of a column chunk (parquet_file.c), and so programs keep it by itself. A key is
- * a value in Parquet's plain encoding without its length: strings as they are, numbers of 4 or 8 bytes, little-endian.
+ * So it lies in a Parquet file, at the bloom_filter_offset of a column chunk (parquet_file.c), and
+ * so programs keep it by itself. A key is a value in Parquet's plain encoding without its length:
+ * strings as they are, numbers of 4 or 8 bytes, little-endian.
  */
 #include "format/parquet.h"
 #include "format/thrift.h"
@@ -33,14 +34,16 @@ static int chosen(struct blm_thrift *t)
 	return id;
 }
 
-int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, size_t *ret_header, uint64_t *ret_bits)
+int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, size_t *ret_header,
+		       uint64_t *ret_bits)
 {
 	struct blm_thrift_field field = { 0 };
 	int64_t size = INT64_MIN;		/* not said */
 	int choice[5] = { 0 };
 	struct blm_thrift t;
 
-	blm_thrift_memory(&t, bytes, count < PARQUET_HEADER_MOST ? count : PARQUET_HEADER_MOST, display);
+	blm_thrift_memory(&t, bytes, count < PARQUET_HEADER_MOST ? count : PARQUET_HEADER_MOST,
+			  display);
 	while (blm_thrift_next(&t, &field)) {
 		if (blm_thrift_is(&field, 1, BLM_THRIFT_I32))
 			size = blm_thrift_number(&t);
@@ -52,14 +55,18 @@ int blm_parquet_header(const uint8_t *bytes, size_t count, const char *display, 
 	if (t.failed)
 		return t.failed;
 	if (size == INT64_MIN)
-		return blm_fail(-EBADMSG, "%s: damaged header: its first field, numBytes, is missing", display);
+		return blm_fail(-EBADMSG, "%s: damaged header: its first field, numBytes, is "
+				"missing", display);
 	if (size < 32 || size % 32 || size > BYTES_MOST)
-		return blm_fail(-EBADMSG, "%s: damaged header: numBytes, of its bits, is %lld, no multiple of 32 from 32 to below 2^31", display,
+		return blm_fail(-EBADMSG, "%s: damaged header: numBytes, of its bits, is %lld, no "
+				"multiple of 32 from 32 to below 2^31", display,
 				(long long)size);
 	for (int i = 2; i <= 4; i++)
 		if (choice[i] != 1)
-			return blm_fail(-EPROTONOSUPPORT, "%s: its %s is number %d; known is 1 (%s)", display,
-					i == 2 ? "algorithm" : i == 3 ? "hash" : "compression", choice[i],
+			return blm_fail(-EPROTONOSUPPORT,
+					"%s: its %s is number %d; known is 1 (%s)", display,
+					i == 2 ? "algorithm" : i == 3 ? "hash"
+					: "compression", choice[i],
 					i == 2 ? "split blocks" : i == 3 ? "XXH64" : "none");
 	*ret_header = (size_t)(t.next - bytes);
 	*ret_bits = (uint64_t)size;
@@ -92,7 +99,8 @@ static bool begins(const uint8_t *bytes, size_t count)
 		if (!(bytes[i] & 0x80))
 			break;
 	}
-	return number && count >= put_header(usual, number / 2) && !memcmp(bytes, usual, put_header(usual, number / 2));
+	return number && count >= put_header(usual, number / 2)
+		&& !memcmp(bytes, usual, put_header(usual, number / 2));
 }
 
 /* ---- The format ---- */
@@ -122,15 +130,20 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 
 static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
-	uint64_t cells = le64toh(o->contents.constant.template.cells), blocks = cells / BLOCK_BITS, bits;
+	uint64_t cells = le64toh(o->contents.constant.template.cells), blocks = cells / BLOCK_BITS,
+		bits;
 	size_t header;
 
 	if (cells / 8 > BYTES_MOST)
-		return blm_fail(-EOPNOTSUPP, "%s: has %llu bytes of bits; Parquet has fewer than 2^31", display, (unsigned long long)cells / 8);
+		return blm_fail(-EOPNOTSUPP, "%s: has %llu bytes of bits; Parquet has fewer than "
+				"2^31", display, (unsigned long long)cells / 8);
 	if (o->asked_power_of_two && blocks & (blocks - 1))
-		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; blm_params.format makes one that has, and "
-				"blm_fold() where %llu divides them", display, (unsigned long long)blocks, (unsigned long long)(blocks >> __builtin_ctzll(blocks)));
-	if (blm_parquet_header(o->memo, o->memo_bytes, display, &header, &bits) == 0 && header == o->memo_bytes && 8 * bits == cells)
+		return blm_fail(-EOPNOTSUPP, "%s: has %llu blocks, which is no power of two; "
+				"blm_params.format makes one that has, and blm_fold() where %llu "
+				"divides them", display, (unsigned long long)blocks,
+				(unsigned long long)(blocks >> __builtin_ctzll(blocks)));
+	if (blm_parquet_header(o->memo, o->memo_bytes, display, &header, &bits) == 0
+	    && header == o->memo_bytes && 8 * bits == cells)
 		memcpy(head, o->memo, header);
 	else
 		header = put_header(head, cells / 8);
@@ -150,7 +163,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 	while (blocks < least && blocks * BLOCK_BITS / 8 < PLANNED_BYTES_MOST)
 		blocks *= 2;
 	if (!least || blocks < least)
-		return blm_fail(-EFBIG, "Parquet's readers take up to 128 MiB of bits; %llu keys at the rate %g take more", (unsigned long long)p->capacity,
+		return blm_fail(-EFBIG, "Parquet's readers take up to 128 MiB of bits; %llu keys "
+				"at the rate %g take more", (unsigned long long)p->capacity,
 				p->rate);
 	p->cells = blocks * BLOCK_BITS;
 	return 0;
@@ -161,11 +175,14 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_parquet = {
 	.id = 17,
 	.name = "parquet",
-	.summary = "a Bloom filter of Parquet, by itself or of a column and row group of a Parquet file",
-	.limits = "below 2 GiB; made with a power of two of blocks, up to 128 MiB; Parquet files are only read, and not from a pipe",
+	.summary = "a Bloom filter of Parquet, by itself or of a column and row group of a Parquet "
+	"file",
+	.limits = "below 2 GiB; made with a power of two of blocks, up to 128 MiB; Parquet files "
+	"are only read, and not from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families,
-	.head_bytes = PARQUET_HEADER_MOST, .memo = true, .exact = true, .columns = true, .power_of_two = true,
+	.head_bytes = PARQUET_HEADER_MOST, .memo = true, .exact = true, .columns = true,
+	.power_of_two = true,
 	.begins = begins, .within = blm_parquet_within,
 	.parse = parse, .locate = blm_parquet_locate, .lay_out = lay_out, .plan = plan,
 };

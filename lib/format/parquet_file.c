@@ -6,7 +6,8 @@
  *	-8 - n	a FileMetaData in Thrift's compact protocol, n bytes
  *	-8	n, 4 bytes, little-endian; "PAR1"
  *
- * Of the metadata only the column chunks are looked at: their names, the parts of which are joined by dots, and where their filters are.
+ * Of the metadata only the column chunks are looked at: their names, the parts of which are joined
+ * by dots, and where their filters are.
  */
 #include "format/parquet.h"
 #include "format/thrift.h"
@@ -28,7 +29,8 @@ struct search {
 /* One column chunk's. */
 struct chunk {
 	char name[NAME_MOST];
-	size_t name_bytes;		/* may be more than there is room for: then nobody can ask for it */
+	/* may be more than there is room for: then nobody can ask for it */
+	size_t name_bytes;
 	int64_t at;			/* 0: it has no filter */
 	bool elsewhere;			/* in another file */
 };
@@ -100,7 +102,8 @@ static void take_chunk(struct search *s, const struct chunk *c)
 	note_name(s, c);
 	if (s->row_group && s->row_group != s->group + 1)
 		return;
-	if (s->column && (strlen(s->column) != c->name_bytes || c->name_bytes > NAME_MOST || memcmp(s->column, c->name, c->name_bytes)))
+	if (s->column && (strlen(s->column) != c->name_bytes || c->name_bytes > NAME_MOST
+			  || memcmp(s->column, c->name, c->name_bytes)))
 		return;
 	if (!s->matches++)
 		s->at = (uint64_t)c->at;
@@ -128,7 +131,8 @@ static void read_row_group(struct search *s)
 	struct blm_thrift_field field = { 0 };
 
 	while (blm_thrift_next(t, &field)) {
-		uint64_t chunks = blm_thrift_is(&field, 1, BLM_THRIFT_LIST) ? blm_thrift_list(t, BLM_THRIFT_STRUCT) : 0;
+		uint64_t chunks = blm_thrift_is(&field, 1, BLM_THRIFT_LIST)
+			? blm_thrift_list(t, BLM_THRIFT_STRUCT) : 0;
 
 		if (!blm_thrift_is(&field, 1, BLM_THRIFT_LIST))
 			blm_thrift_pass(t, field.type);
@@ -143,7 +147,8 @@ static int read_footer(struct search *s)
 	struct blm_thrift_field field = { 0 };
 
 	while (blm_thrift_next(t, &field)) {
-		uint64_t groups = blm_thrift_is(&field, 4, BLM_THRIFT_LIST) ? blm_thrift_list(t, BLM_THRIFT_STRUCT) : 0;
+		uint64_t groups = blm_thrift_is(&field, 4, BLM_THRIFT_LIST)
+			? blm_thrift_list(t, BLM_THRIFT_STRUCT) : 0;
 
 		if (!blm_thrift_is(&field, 4, BLM_THRIFT_LIST))
 			blm_thrift_pass(t, field.type);
@@ -154,23 +159,29 @@ static int read_footer(struct search *s)
 }
 
 /* Where it is, how long it is. */
-static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64_t *ret_bytes, const char *display)
+static int find_footer(const struct blm_bytes_at *file, uint64_t *ret_at, uint64_t *ret_bytes,
+		       const char *display)
 {
 	uint8_t tail[TAIL];
 	int64_t n;
 
 	if (file->count < MAGIC + TAIL)
-		return blm_fail(-ENODATA, "%s: %llu bytes are no Parquet file: it was cut", display, (unsigned long long)file->count);
+		return blm_fail(-ENODATA, "%s: %llu bytes are no Parquet file: it was cut", display,
+				(unsigned long long)file->count);
 	n = file->read(file, tail, TAIL, file->count - TAIL);
 	if (n < TAIL)
-		return n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n)) : blm_fail(-ENODATA, "%s: was cut while it was read", display);
+		return n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display,
+					strerror((int)-n)) : blm_fail(-ENODATA,
+						"%s: was cut while it was read", display);
 	if (!memcmp(tail + 4, "PARE", MAGIC))
 		return blm_fail(-EPROTONOSUPPORT, "%s: its metadata are encrypted", display);
 	if (memcmp(tail + 4, "PAR1", MAGIC))
-		return blm_fail(-EBADMSG, "%s: begins like a Parquet file, but does not end like one: it was cut", display);
+		return blm_fail(-EBADMSG, "%s: begins like a Parquet file, but does not end like "
+				"one: it was cut", display);
 	*ret_bytes = blm_get_little(tail, 4);
 	if (*ret_bytes > file->count - MAGIC - TAIL)
-		return blm_fail(-EBADMSG, "%s: has %llu bytes of metadata by its end, more than there are", display, (unsigned long long)*ret_bytes);
+		return blm_fail(-EBADMSG, "%s: has %llu bytes of metadata by its end, more than "
+				"there are", display, (unsigned long long)*ret_bytes);
 	*ret_at = file->count - TAIL - *ret_bytes;
 	return 0;
 }
@@ -182,17 +193,26 @@ static int check_matches(const struct search *s, const char *display)
 	if (!s->filters)
 		return blm_fail(-ENOENT, "%s: a Parquet file without Bloom filters", display);
 	if (!s->matches)
-		return blm_fail(-ENOENT, "%s: has no such Bloom filter; there are some of the columns: %s%s; of the row groups up to %llu", display, s->names, more,
+		return blm_fail(-ENOENT, "%s: has no such Bloom filter; there are some of the "
+				"columns: %s%s; of the row groups up to %llu", display, s->names,
+				more,
 				(unsigned long long)s->groups - 1);
 	if (s->matches > 1)
-		return blm_fail(-ENOTUNIQ, "%s: has %llu Bloom filters%s, of the columns: %s%s; of the row groups up to %llu: name one (blm_exchange.column, blm_exchange.row_group)",
-				display, (unsigned long long)s->matches, s->column || s->row_group ? " of that name or number" : "", s->names, more,
+		return blm_fail(-ENOTUNIQ, "%s: has %llu Bloom filters%s, of the columns: %s%s; of "
+				"the row groups up to %llu: name one (blm_exchange.column, "
+				"blm_exchange.row_group)",
+				display, (unsigned long long)s->matches, s->column
+				|| s->row_group ? " of that name or number" : "", s->names, more,
 				(unsigned long long)s->groups - 1);
 	return 0;
 }
 
-/* From its header, which says more than the metadata's bloom_filter_length: older files do not have that. */
-static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_bytes, const char *display)
+/*
+ * From its header, which says more than the metadata's bloom_filter_length: older files do not have
+ * that.
+ */
+static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_bytes,
+		   const char *display)
 {
 	uint8_t head[PARQUET_HEADER_MOST];
 	size_t header;
@@ -201,7 +221,8 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 	int r;
 
 	if (at < MAGIC || at > file->count)
-		return blm_fail(-EBADMSG, "%s: the Bloom filter begins at byte %llu by the metadata, which it has not", display, (unsigned long long)at);
+		return blm_fail(-EBADMSG, "%s: the Bloom filter begins at byte %llu by the "
+				"metadata, which it has not", display, (unsigned long long)at);
 	n = file->read(file, head, sizeof(head), at);
 	if (n < 0)
 		return blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n));
@@ -209,17 +230,20 @@ static int measure(const struct blm_bytes_at *file, uint64_t at, uint64_t *ret_b
 	if (r < 0)
 		return r;
 	if (bits > file->count - at || header > file->count - at - bits)
-		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, more than there are: it was cut", display,
+		return blm_fail(-ENODATA, "%s: the Bloom filter has %llu bytes by its header, more "
+				"than there are: it was cut", display,
 				(unsigned long long)(header + bits));
 	*ret_bytes = header + bits;
 	return 0;
 }
 
-int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
+int blm_parquet_locate(struct blm_piece *ret, const struct blm_bytes_at *file,
+		       const struct blm_exchange *how, const char *display)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	uint64_t footer = 0, bytes = 0;
-	int r = s ? find_footer(file, &footer, &bytes, display) : blm_fail(-ENOMEM, "%s: out of memory", display);
+	int r = s ? find_footer(file, &footer, &bytes, display)
+		: blm_fail(-ENOMEM, "%s: out of memory", display);
 
 	if (r == 0) {
 		s->column = how->column;

@@ -1,12 +1,13 @@
 /*
  * pybloom_live_scalable.c - what ScalableBloomFilter.tofile() of pybloom_live 2 to 4 writes
  *
- *	0	growth, a 4-byte number; 4 ratio, a double; 12 capacity of the first filter; 20 error_rate, a double; 28 filters, 4 bytes
- *	32	the bytes of each filter, 8 each
+ *	0	growth, a 4-byte number; 4 ratio, a double; 12 capacity of the first filter; 20
+ *	error_rate, a double; 28 filters, 4 bytes 32	the bytes of each filter, 8 each
  *		the filters, each a file of pybloom_live.c
  *
- * All is little-endian. The filters are the stages of a scalable filter here, the ratio its tightening. Each has the digest that is wide
- * enough for it (the rule pybloom-chain); the family is the one of 128 bits, MD5 or XXH3, which the file does not name.
+ * All is little-endian. The filters are the stages of a scalable filter here, the ratio its
+ * tightening. Each has the digest that is wide enough for it (the rule pybloom-chain); the family
+ * is the one of 128 bits, MD5 or XXH3, which the file does not name.
  */
 #include "format/format.h"
 #include "kind/scalable.h"
@@ -16,10 +17,12 @@
 enum {
 	GROWTH = 0, RATIO = 4, CAPACITY = 12, ERROR = 20, FILTERS = 28, HEAD = 32, SIZE = 8,
 	STAGE_PROBES = 8, STAGE_RANGE = 16, STAGE_CAPACITY = 24, STAGE_KEYS = 32, STAGE_HEAD = 40,
-	NARROW = 16,				/* bytes of the digests that the file does not name */
+	/* bytes of the digests that the file does not name */
+	NARROW = 16,
 };
 
-static const char *const families[] = { "md5-digest", "xxh3", NULL }, *const rules[] = { "pybloom-chain", NULL };
+static const char *const families[] = { "md5-digest", "xxh3", NULL },
+	*const rules[] = { "pybloom-chain", NULL };
 static const char *const kinds[] = { "scalable", NULL };
 extern const struct blm_format blm_format_pybloom_live_scalable;
 
@@ -35,9 +38,12 @@ static bool begins(const uint8_t *bytes, size_t count)
 {
 	uint64_t growth = blm_get_little(bytes, count < HEAD ? 0 : 4);
 
-	return count >= HEAD && growth >= SCALABLE_GROWTH_LEAST && growth <= SCALABLE_GROWTH_MOST && get_double(bytes + RATIO) > 0.01
-	    && get_double(bytes + RATIO) < 1 && get_double(bytes + ERROR) > 1e-100 && get_double(bytes + ERROR) < 100
-	    && blm_get_little(bytes + CAPACITY, 8) - 1 < BLM_CAPACITY_MAX && blm_get_little(bytes + FILTERS, 4) - 1 < BLM_PARTS_MAX;
+	return count >= HEAD && growth >= SCALABLE_GROWTH_LEAST && growth <= SCALABLE_GROWTH_MOST
+		&& get_double(bytes + RATIO) > 0.01
+	    && get_double(bytes + RATIO) < 1 && get_double(bytes + ERROR) > 1e-100
+	    && get_double(bytes + ERROR) < 100
+	    && blm_get_little(bytes + CAPACITY, 8) - 1 < BLM_CAPACITY_MAX
+	    && blm_get_little(bytes + FILTERS, 4) - 1 < BLM_PARTS_MAX;
 }
 
 static int check_head(const uint8_t *bytes, size_t count, const char *display)
@@ -52,13 +58,16 @@ static int check_head(const uint8_t *bytes, size_t count, const char *display)
 	ratio = get_double(bytes + RATIO);
 	filters = blm_get_little(bytes + FILTERS, 4);
 	if (growth < 1 || growth > INT32_MAX || !(ratio > 0 && ratio < 1))
-		return blm_fail(-EBADMSG, "%s: each filter is for %llu times the keys of the one before by its header, at %g times its rate", display,
+		return blm_fail(-EBADMSG, "%s: each filter is for %llu times the keys of the one "
+				"before by its header, at %g times its rate", display,
 				(unsigned long long)growth, ratio);
 	if (!filters)
-		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an empty one instead: blm_params.format %s", display,
+		return blm_fail(-EBADMSG, "%s: has no filters yet, since no key was added; make an "
+				"empty one instead: blm_params.format %s", display,
 				blm_format_pybloom_live_scalable.name);
 	if (filters > BLM_PARTS_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu filters by its header, not 1 to %d", display, (unsigned long long)filters, BLM_PARTS_MAX);
+		return blm_fail(-EBADMSG, "%s: has %llu filters by its header, not 1 to %d",
+				display, (unsigned long long)filters, BLM_PARTS_MAX);
 	return blm_outline_long_enough(count, HEAD + SIZE * (size_t)filters, display);
 }
 
@@ -68,20 +77,24 @@ static uint64_t size_of(const uint8_t *bytes, unsigned i)
 }
 
 /* One filter's head, all of which is among the bytes. */
-static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned i, const char *display)
+static int check_stage(const uint8_t *bytes, size_t count, uint64_t at, unsigned i,
+		       const char *display)
 {
 	uint64_t size = size_of(bytes, i), probes, range;
 
 	if (count - at < STAGE_HEAD || size > count - at)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes; filter %u of it has %llu from byte %llu on: it was cut", display, count, i,
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes; filter %u of it has %llu from "
+				"byte %llu on: it was cut", display, count, i,
 				(unsigned long long)size, (unsigned long long)at);
 	probes = blm_get_little(bytes + at + STAGE_PROBES, 8);
 	range = blm_get_little(bytes + at + STAGE_RANGE, 8);
 	if (probes < 1 || probes > BLM_PROBES_MAX || range < 1 || range > BLM_CELLS_MAX / probes)
-		return blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits", display, i, (unsigned long long)probes,
+		return blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits",
+				display, i, (unsigned long long)probes,
 				(unsigned long long)range);
 	return size == STAGE_HEAD + (probes * range + 7) / 8 ? 0
-	     : blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits in %llu bytes", display, i, (unsigned long long)probes,
+	     : blm_fail(-EBADMSG, "%s: filter %u of it has %llu slices of %llu bits in %llu bytes",
+			display, i, (unsigned long long)probes,
 			(unsigned long long)range, (unsigned long long)size);
 }
 
@@ -90,14 +103,19 @@ static bool is_narrow(uint64_t probes, uint64_t range)
 	return probes * (range >= UINT64_C(1) << 31 ? 8 : range >= 1 << 15 ? 4 : 2) <= NARROW;
 }
 
-/* What our kind has for its growth and its tightening is brought into the range that it has: it is for stages to come here. */
+/*
+ * What our kind has for its growth and its tightening is brought into the range that it has: it is
+ * for stages to come here.
+ */
 static void make_scalable(struct blm_outline *o, const uint8_t *bytes, unsigned stages)
 {
 	struct blm_constant *c = &o->contents.constant;
 	uint64_t growth = blm_get_little(bytes + GROWTH, 4);
-	double ratio = fmin(fmax(get_double(bytes + RATIO), SCALABLE_TIGHTENING_LEAST), SCALABLE_TIGHTENING_MOST);
+	double ratio = fmin(fmax(get_double(bytes + RATIO), SCALABLE_TIGHTENING_LEAST),
+			    SCALABLE_TIGHTENING_MOST);
 
-	growth = growth < SCALABLE_GROWTH_LEAST ? SCALABLE_GROWTH_LEAST : growth > SCALABLE_GROWTH_MOST ? SCALABLE_GROWTH_MOST : growth;
+	growth = growth < SCALABLE_GROWTH_LEAST ? SCALABLE_GROWTH_LEAST
+		: growth > SCALABLE_GROWTH_MOST ? SCALABLE_GROWTH_MOST : growth;
 	c->template.kind = htole32(blm_kind_scalable.id);
 	c->template.args[SCALABLE_GROWTH] = htole64(growth);
 	c->template.args[SCALABLE_TIGHTENING] = htole64(blm_bits_of(ratio));
@@ -113,9 +131,12 @@ static int check_stages(const struct blm_outline *o, const uint8_t *bytes, const
 	unsigned stages = blm_outline_stages(o);
 
 	return stages == o->contents.parts ? 0
-	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of it is for %llu keys at the error %g, so that there can be no filter %u, with a growth of "
-			"%llu and a ratio of %g", display, (unsigned long long)le64toh(o->contents.constant.capacity),
-			blm_double_of(le64toh(o->contents.part[0].rate)), stages, (unsigned long long)blm_get_little(bytes + GROWTH, 4),
+	     : blm_fail(-EBADMSG, "%s: damaged header: filter 0 of it is for %llu keys at the "
+			"error %g, so that there can be no filter %u, with a growth of %llu and a "
+			"ratio of %g", display,
+			(unsigned long long)le64toh(o->contents.constant.capacity),
+			blm_double_of(le64toh(o->contents.part[0].rate)), stages,
+			(unsigned long long)blm_get_little(bytes + GROWTH, 4),
 			get_double(bytes + RATIO));
 }
 
@@ -126,13 +147,16 @@ static void keep_heads(struct blm_outline *o, const uint8_t *bytes, unsigned sta
 	size_t kept = HEAD;
 
 	memcpy(c->origin_head, bytes, HEAD);
-	for (unsigned i = 0; i < stages && kept + STAGE_HEAD <= BLM_ORIGIN_BYTES; i++, kept += STAGE_HEAD)
-		memcpy(c->origin_head + kept, bytes + le64toh(o->contents.part[i].offset) - STAGE_HEAD, STAGE_HEAD);
+	for (unsigned i = 0; i < stages && kept + STAGE_HEAD <= BLM_ORIGIN_BYTES;
+	     i++, kept += STAGE_HEAD)
+		memcpy(c->origin_head + kept,
+		       bytes + le64toh(o->contents.part[i].offset) - STAGE_HEAD, STAGE_HEAD);
 	c->origin = htole32(blm_format_pybloom_live_scalable.id);
 	c->origin_bytes = htole32((uint32_t)kept);
 }
 
-static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count,
+		   const struct blm_exchange *how, const char *display)
 {
 	struct blm_array a = { .scheme = rules[0] };
 	uint64_t at = HEAD;
@@ -158,8 +182,10 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	}
 	ret->counted &= ret->keys <= BLM_CAPACITY_MAX;
 	if (at < count)
-		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its header", display, (unsigned long long)at);
-	for (unsigned i = stages; r == 0 && i-- > 0; ) {	/* the first one last: the template is its */
+		return blm_fail(-EBADMSG, "%s: goes on after the %llu bytes that it has by its "
+				"header", display, (unsigned long long)at);
+	/* the first one last: the template is its */
+	for (unsigned i = stages; r == 0 && i-- > 0; ) {
 		const uint8_t *stage = bytes + (at -= size_of(bytes, i));
 
 		a.probes = blm_get_little(stage + STAGE_PROBES, 8);
@@ -177,8 +203,10 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	if (r < 0)
 		return r;
 	if (narrow) {
-		ret->candidate[0] = (struct blm_candidate){ blm_family_by_name(families[0]), "pybloom_live 2 and 3" };
-		ret->candidate[1] = (struct blm_candidate){ blm_family_by_name(families[1]), "pybloom_live 4" };
+		ret->candidate[0] = (struct blm_candidate){ blm_family_by_name(families[0]),
+							    "pybloom_live 2 and 3" };
+		ret->candidate[1] = (struct blm_candidate){ blm_family_by_name(families[1]),
+							    "pybloom_live 4" };
 		ret->candidates = 2;
 	}
 	make_scalable(ret, bytes, stages);
@@ -187,7 +215,8 @@ static int outline(struct blm_outline *ret, const uint8_t *bytes, size_t count, 
 	return check_stages(ret, bytes, display);
 }
 
-static int fill(struct blm_part *part, const uint8_t *bytes, size_t count, const struct blm_exchange *how, const char *display)
+static int fill(struct blm_part *part, const uint8_t *bytes, size_t count,
+		const struct blm_exchange *how, const char *display)
 {
 	unsigned stages = (unsigned)blm_get_little(bytes + FILTERS, 4);
 	uint64_t at = HEAD + SIZE * stages;
@@ -222,7 +251,8 @@ static void make_head(uint8_t *head, const struct blm_outline *o, const struct b
 		memcpy(head, o->memo, FILTERS);
 	blm_put_little(head + FILTERS, whole->subs, 4);
 	for (unsigned i = 0; i < whole->subs; i++)
-		blm_put_little(head + HEAD + SIZE * i, STAGE_HEAD + bytes_of(&whole->sub[i].shape), SIZE);
+		blm_put_little(head + HEAD + SIZE * i, STAGE_HEAD + bytes_of(&whole->sub[i].shape),
+			       SIZE);
 }
 
 /* The number of its keys is left open. */
@@ -239,10 +269,14 @@ struct heads {
 	uint8_t stage[BLM_PARTS_MAX][STAGE_HEAD];
 };
 
-/* What came is kept where it is still true, and where it cannot be told; else all stages but the last are full. */
+/*
+ * What came is kept where it is still true, and where it cannot be told; else all stages but the
+ * last are full.
+ */
 static void make_heads(struct heads *h, const struct blm_outline *o, const struct blm_part *whole)
 {
-	unsigned came = o->memo_bytes > HEAD ? (unsigned)((o->memo_bytes - HEAD) / STAGE_HEAD) : 0, kept = 0;
+	unsigned came = o->memo_bytes > HEAD ? (unsigned)((o->memo_bytes - HEAD) / STAGE_HEAD)
+		: 0, kept = 0;
 	uint64_t keys = 0, left = o->keys;
 
 	memset(h, 0, sizeof(*h));
@@ -252,7 +286,8 @@ static void make_heads(struct heads *h, const struct blm_outline *o, const struc
 		const uint8_t *old = o->memo + HEAD + i * STAGE_HEAD;
 
 		make_stage(h->stage[i], s);
-		if (i < came && !memcmp(old + STAGE_PROBES, h->stage[i] + STAGE_PROBES, STAGE_CAPACITY - STAGE_PROBES)) {
+		if (i < came && !memcmp(old + STAGE_PROBES, h->stage[i] + STAGE_PROBES,
+					STAGE_CAPACITY - STAGE_PROBES)) {
 			memcpy(h->stage[i], old, STAGE_HEAD);
 			kept++;
 		}
@@ -261,7 +296,8 @@ static void make_heads(struct heads *h, const struct blm_outline *o, const struc
 	if (kept == whole->subs && (keys == o->keys || o->keys_estimated))
 		return;
 	for (unsigned i = 0; i < whole->subs; i++) {
-		uint64_t room = whole->sub[i].shape.capacity, here = i + 1 < whole->subs && room < left ? room : left;
+		uint64_t room = whole->sub[i].shape.capacity, here = i + 1 < whole->subs
+			&& room < left ? room : left;
 
 		blm_put_little(h->stage[i] + STAGE_KEYS, here, 8);
 		left -= here;
@@ -272,12 +308,15 @@ static int check_ranges(const struct blm_part *whole, const char *display)
 {
 	for (unsigned i = 0; i < whole->subs; i++)
 		if (whole->sub[i].shape.cells % whole->sub[i].shape.probes)
-			return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; in pybloom_live m is a multiple of k", display,
-					(unsigned long long)whole->sub[i].shape.cells, whole->sub[i].shape.probes);
+			return blm_fail(-EOPNOTSUPP, "%s: m is %llu and k %u; in pybloom_live m is "
+					"a multiple of k", display,
+					(unsigned long long)whole->sub[i].shape.cells,
+					whole->sub[i].shape.probes);
 	return 0;
 }
 
-static int write_file(const struct blm_outline *o, const struct blm_part *whole, struct blm_writer *to, const char *display)
+static int write_file(const struct blm_outline *o, const struct blm_part *whole,
+		      struct blm_writer *to, const char *display)
 {
 	struct heads *h;
 	int r = check_ranges(whole, display);
@@ -299,18 +338,21 @@ static int write_file(const struct blm_outline *o, const struct blm_part *whole,
 }
 
 /*
- * The first filter as version 4 makes it for this rate. It has 0.9 for the ratio, with which all filters together are wrong up to nine
- * times as often as they were asked to be; with ours, which it takes as well, they keep the rate.
+ * The first filter as version 4 makes it for this rate. It has 0.9 for the ratio, with which all
+ * filters together are wrong up to nine times as often as they were asked to be; with ours, which
+ * it takes as well, they keep the rate.
  */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
-	double rate = p->rate / 2, k = p->probes ? p->probes : fmin(ceil(log2(1 / rate)), BLM_PROBES_MAX);
+	double rate = p->rate / 2, k = p->probes ? p->probes
+		: fmin(ceil(log2(1 / rate)), BLM_PROBES_MAX);
 
 	p->hash = families[1];
 	p->scheme = rules[0];
 	p->probes = (uint32_t)k;
 	if (!p->cells)
-		p->cells = p->probes * (uint64_t)fmax(1, ceil((double)p->capacity * fabs(log(rate)) / (k * (log(2) * log(2)))));
+		p->cells = p->probes * (uint64_t)fmax(1, ceil((double)p->capacity * fabs(log(rate))
+							      / (k * (log(2) * log(2)))));
 	p->cells = round_up(p->cells, p->probes);
 	p->seed_count = 1;
 	seeds[0] = 0;

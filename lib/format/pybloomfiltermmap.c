@@ -3,18 +3,20 @@
  *
  *	0	"MBITARRAY"
  *	9	m, 8 bytes
- *	17	header_len, 4 bytes: the size of the C struct that follows, by which its five layouts are told apart
- *	21	the struct: capacity (8), error_rate (8), k (4), 256 seeds (4 each), a pointer (4 or 8) and, in the longer
- *		ones, version (1), count_correct (1), elem_count (8), 32 reserved words; aligned as on the machine that wrote it
+ *	17	header_len, 4 bytes: the size of the C struct that follows, by which its five
+ *	layouts are told apart 21	the struct: capacity (8), error_rate (8), k (4), 256 seeds
+ *		(4 each), a pointer (4 or 8) and, in the longer ones, version (1), count_correct
+ *		(1), elem_count (8), 32 reserved words; aligned as on the machine that wrote it
  *	1280	the bits: bit i is bit i % 8 of byte i / 8
  *
- * All is little-endian. What a reader needs has one place in all layouts; the rest, gaps and seeds past the k-th among it,
- * may hold anything, since early writers left it uninitialised.
+ * All is little-endian. What a reader needs has one place in all layouts; the rest, gaps and seeds
+ * past the k-th among it, may hold anything, since early writers left it uninitialised.
  *
- * The program had six hashes in the course of time, and its files do not name theirs. They do say n, p, k and m, which a
- * formula of each time computed, so those numbers rule out most hashes. A file of ours whose numbers do not fit its own
- * hash names that hash in the reserved words, which the program never looks at. A file of ours whose numbers do fit is
- * written as the program would have written it.
+ * The program had six hashes in the course of time, and its files do not name theirs. They do say
+ * n, p, k and m, which a formula of each time computed, so those numbers rule out most hashes. A
+ * file of ours whose numbers do not fit its own hash names that hash in the reserved words, which
+ * the program never looks at. A file of ours whose numbers do fit is written as the program would
+ * have written it.
  */
 #include "format/format.h"
 
@@ -23,9 +25,11 @@
 
 enum {
 	AT_BITS = 9, AT_LENGTH = 17, AT_STRUCT = 21,
-	AT_CAPACITY = AT_STRUCT, AT_RATE = AT_STRUCT + 8, AT_PROBES = AT_STRUCT + 16, AT_SEEDS = AT_STRUCT + 20,
+	AT_CAPACITY = AT_STRUCT, AT_RATE = AT_STRUCT + 8, AT_PROBES = AT_STRUCT + 16,
+	AT_SEEDS = AT_STRUCT + 20,
 	DATA = 1280, SEEDS = 256,
-	LENGTH = 1200,			/* of the struct that is written: that of today's program on 64-bit machines */
+	/* of the struct that is written: that of today's program on 64-bit machines */
+	LENGTH = 1200,
 	AT_VERSION = AT_STRUCT + 1056, AT_COUNT_CORRECT = AT_VERSION + 1,
 	AT_RESERVED = AT_STRUCT + 1072,	/* 32 words of the layout of 1200 bytes */
 	NAME_BYTES = 16,		/* of a hash that a file names, zeros behind the name */
@@ -33,7 +37,10 @@ enum {
 static const char magic[] = "MBITARRAY";
 static const char names_hash[] = "bloomery";	/* at AT_RESERVED: the name of the hash follows */
 
-/* By header_len: where the version is, if anywhere. The two without one ended before the second hash came. */
+/*
+ * By header_len: where the version is, if anywhere. The two without one ended before the second
+ * hash came.
+ */
 static const struct layout { uint32_t length, version_at; } layouts[] = {
 	{ 1048, 0 },				/* 0.1.2 to 0.1.10, 32-bit machines */
 	{ 1056, 0 },				/* the same, 64-bit */
@@ -57,7 +64,8 @@ static double least_bits(const struct numbers *x)
 
 static bool djb_probes(const struct numbers *x)
 {
-	return (double)x->k == ceil(log(2) * (double)x->m / x->n);	/* as doubles: they can be infinite */
+	/* as doubles: they can be infinite */
+	return (double)x->k == ceil(log(2) * (double)x->m / x->n);
 }
 
 static uint64_t power_mod(uint64_t base, uint64_t exponent, uint64_t modulus)
@@ -106,7 +114,8 @@ static bool is_prime(uint64_t n)
 /* Is m the first prime from there on? No gap between primes below 2^64 is longer than 1550. */
 static bool is_next_prime(const struct numbers *x, double from)
 {
-	if (!((double)x->m >= from && (double)x->m < from + 1600 && djb_probes(x)) || !is_prime(x->m))
+	if (!((double)x->m >= from && (double)x->m < from + 1600 && djb_probes(x))
+	    || !is_prime(x->m))
 		return false;
 	for (uint64_t below = x->m - 1; (double)below >= from; below--)
 		if (is_prime(below))
@@ -128,7 +137,8 @@ static bool fits_djb(const struct numbers *x)
 /* m of the later ones, a multiple of k; the program computed it twice as large for some years. */
 static double multiple(const struct numbers *x, double times)
 {
-	return (double)x->k * ceil(times * x->n * fabs(log(x->p)) / ((double)x->k * pow(log(2), 2)));
+	return (double)x->k * ceil(times * x->n * fabs(log(x->p))
+				   / ((double)x->k * pow(log(2), 2)));
 }
 
 static bool fits_doubled(const struct numbers *x)	/* md5, superfast, sha512 */
@@ -164,15 +174,20 @@ static const struct era {
 };
 
 /* djb_int is for those keys of djb's time that were numbers: only its user can know. */
-static const char *const families[] = { "djb", "djb_int", "md5", "superfast", "sha512", "mm3_32", "mm3_64", NULL };
+static const char *const families[] = { "djb", "djb_int", "md5", "superfast", "sha512", "mm3_32",
+					"mm3_64", NULL };
 
 static bool fits(const struct era *era, const struct numbers *x, const struct layout *layout)
 {
 	return layout->version_at ? era->fits(x) : era->early;
 }
 
-/* The hashes that the numbers fit. If they fit none, the file was made in some other way, and every hash is possible. */
-static void find_candidates(struct blm_outline *o, const struct numbers *x, const struct layout *layout)
+/*
+ * The hashes that the numbers fit. If they fit none, the file was made in some other way, and every
+ * hash is possible.
+ */
+static void find_candidates(struct blm_outline *o, const struct numbers *x,
+			    const struct layout *layout)
 {
 	bool any = false;
 
@@ -220,21 +235,27 @@ static const struct layout *layout_of(uint32_t length)
 	return NULL;
 }
 
-static int check_fields(const struct numbers *x, const uint8_t *head, const struct layout *layout, const char *display)
+static int check_fields(const struct numbers *x, const uint8_t *head, const struct layout *layout,
+			const char *display)
 {
 	if (x->m < 1 || x->m > BLM_CELLS_MAX)
-		return blm_fail(-EBADMSG, "%s: num_bits is %llu, not 1 to 2^47", display, (unsigned long long)x->m);
+		return blm_fail(-EBADMSG, "%s: num_bits is %llu, not 1 to 2^47", display,
+				(unsigned long long)x->m);
 	if (x->k < 1 || x->k > SEEDS)
-		return blm_fail(-EBADMSG, "%s: num_hashes is %d, not 1 to %d", display, (int32_t)x->k, SEEDS);
+		return blm_fail(-EBADMSG, "%s: num_hashes is %d, not 1 to %d", display,
+				(int32_t)x->k, SEEDS);
 	if (!(x->p > 0 && x->p < 1))
-		return blm_fail(-EBADMSG, "%s: error_rate is %g, not between 0 and 1", display, x->p);
+		return blm_fail(-EBADMSG, "%s: error_rate is %g, not between 0 and 1", display,
+				x->p);
 	if (layout->version_at && head[layout->version_at] != 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: bf_version is %u; only 1 was ever written", display, head[layout->version_at]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: bf_version is %u; only 1 was ever written",
+				display, head[layout->version_at]);
 	return 0;
 }
 
 /* Sets the family that a file of ours names; 1: the file names none. */
-static int read_hash_name(struct blm_outline *o, const uint8_t *head, const struct layout *layout, const char *display)
+static int read_hash_name(struct blm_outline *o, const uint8_t *head, const struct layout *layout,
+			  const char *display)
 {
 	const uint8_t *at = head + AT_RESERVED;
 	char name[NAME_BYTES + 1] = { 0 };
@@ -244,17 +265,21 @@ static int read_hash_name(struct blm_outline *o, const uint8_t *head, const stru
 	memcpy(name, at + sizeof(names_hash) - 1, NAME_BYTES);
 	for (size_t i = 0; families[i]; i++)
 		if (!strcmp(name, families[i])) {
-			o->contents.constant.template.family = htole32(blm_family_by_name(name)->id);
+			o->contents.constant.template.family =
+				htole32(blm_family_by_name(name)->id);
 			return 0;
 		}
-	return blm_fail(-EPROTONOSUPPORT, "%s: names a hash that pybloomfiltermmap does not have", display);
+	return blm_fail(-EPROTONOSUPPORT, "%s: names a hash that pybloomfiltermmap does not have",
+			display);
 }
 
 static void set_part(struct blm_part_entry *e, const struct blm_constant *c)
 {
 	*e = (struct blm_part_entry){
-		.offset = htole64(DATA), .bytes = htole64(round_up(le64toh(c->template.cells), 512) / 8),
-		.cells = c->template.cells, .probes = c->template.probes, .cell_bits = c->template.cell_bits,
+		.offset = htole64(DATA), .bytes =
+		htole64(round_up(le64toh(c->template.cells), 512) / 8),
+		.cells = c->template.cells, .probes = c->template.probes,
+		.cell_bits = c->template.cell_bits,
 		.kind = c->template.kind, .capacity = c->capacity, .rate = c->rate,
 	};
 }
@@ -268,14 +293,18 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	int r;
 
 	if (!begins(head, count))
-		return blm_fail(-EBADMSG, "%s: not a file of pybloomfiltermmap: it does not begin with \"%s\"", display, magic);
+		return blm_fail(-EBADMSG, "%s: not a file of pybloomfiltermmap: it does not begin "
+				"with \"%s\"", display, magic);
 	layout = count >= AT_STRUCT ? layout_of(u32(head + AT_LENGTH)) : NULL;
 	if (count >= AT_STRUCT && !layout)
-		return blm_fail(-EBADMSG, "%s: header_len is %d; it can be 1048, 1056, 1188, 1192, 1200", display, (int32_t)u32(head + AT_LENGTH));
+		return blm_fail(-EBADMSG, "%s: header_len is %d; it can be 1048, 1056, 1188, 1192, "
+				"1200", display, (int32_t)u32(head + AT_LENGTH));
 	if (count < DATA)
-		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %d: it was cut", display, count, DATA);
+		return blm_fail(-ENODATA, "%s: ends after %zu bytes, in its header of %d: it was "
+				"cut", display, count, DATA);
 	capacity = u64(head + AT_CAPACITY);
-	x = (struct numbers){ (double)capacity, blm_double_of(u64(head + AT_RATE)), u32(head + AT_PROBES), u64(head + AT_BITS) };
+	x = (struct numbers){ (double)capacity, blm_double_of(u64(head + AT_RATE)),
+			      u32(head + AT_PROBES), u64(head + AT_BITS) };
 	r = check_fields(&x, head, layout, display);
 	if (r == 0)
 		r = read_hash_name(ret, head, layout, display);
@@ -283,8 +312,11 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return r;
 	if (r > 0)
 		find_candidates(ret, &x, layout);
-	/* a capacity of 0, or beyond counting, was never checked by anybody and changes no answer */
-	c->capacity = htole64(capacity < 1 ? 1 : capacity > BLM_CAPACITY_MAX ? BLM_CAPACITY_MAX : capacity);
+	/*
+	 * a capacity of 0, or beyond counting, was never checked by anybody and changes no answer
+	 */
+	c->capacity = htole64(capacity < 1 ? 1 : capacity > BLM_CAPACITY_MAX ? BLM_CAPACITY_MAX
+			      : capacity);
 	c->rate = htole64(blm_bits_of(x.p));
 	c->template.kind = htole32(blm_kind_by_name(BLM_EXACT_KIND)->id);
 	c->template.cells = htole64(x.m);
@@ -311,7 +343,8 @@ static void put(uint8_t *to, uint64_t value, size_t bytes)
 static bool numbers_fit(const struct blm_constant *c)
 {
 	const struct numbers x = {
-		(double)le64toh(c->capacity), blm_double_of(le64toh(c->rate)), le32toh(c->template.probes), le64toh(c->template.cells) };
+		(double)le64toh(c->capacity), blm_double_of(le64toh(c->rate)),
+			le32toh(c->template.probes), le64toh(c->template.cells) };
 	const struct blm_family *family = blm_family_by_id(le32toh(c->template.family));
 
 	for (size_t i = 0; i < ARRAY_LEN(eras); i++)
@@ -323,7 +356,8 @@ static bool numbers_fit(const struct blm_constant *c)
 static void write_hash_name(uint8_t *head, const struct blm_family *family)
 {
 	memcpy(head + AT_RESERVED, names_hash, sizeof(names_hash) - 1);
-	memcpy(head + AT_RESERVED + sizeof(names_hash) - 1, family->name, strnlen(family->name, NAME_BYTES));
+	memcpy(head + AT_RESERVED + sizeof(names_hash) - 1, family->name,
+	       strnlen(family->name, NAME_BYTES));
 }
 
 static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
@@ -333,7 +367,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint32_t k = le32toh(t->probes);
 
 	if (le32toh(t->kind) != blm_kind_by_name(BLM_EXACT_KIND)->id)
-		return blm_fail(-EOPNOTSUPP, "%s: pybloomfiltermmap has only %s filters", display, BLM_EXACT_KIND);
+		return blm_fail(-EOPNOTSUPP, "%s: pybloomfiltermmap has only %s filters", display,
+				BLM_EXACT_KIND);
 	memcpy(head, magic, sizeof(magic) - 1);
 	put(head + AT_BITS, le64toh(t->cells), 8);
 	put(head + AT_LENGTH, LENGTH, 4);
@@ -352,7 +387,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 }
 
 static const struct blm_layer text[] = {
-	{ &blm_stage_base64, 0 }, { &blm_stage_zlib, 6 }, { &blm_stage_base64, 0 }, { &blm_stage_zlib, 9 }, { 0 }
+	{ &blm_stage_base64, 0 }, { &blm_stage_zlib, 6 }, { &blm_stage_base64, 0 },
+		{ &blm_stage_zlib, 9 }, { 0 }
 };
 
 const struct blm_format blm_format_pybloomfiltermmap = {

@@ -1,8 +1,9 @@
 /*
- * redis_bitmap.c - a string of Redis with the bits that crawlers SETBIT, as GET gives it (scrapy-redis-bloomfilter and others like it)
+ * redis_bitmap.c - a string of Redis with the bits that crawlers SETBIT, as GET gives it
+ * (scrapy-redis-bloomfilter and others like it)
  *
- * m is a power of 2, 2^30 if nobody says otherwise, and k is 6; the string ends with the last byte that was set.
- * Keys are fingerprints of requests, 40 hexadecimal digits as a rule.
+ * m is a power of 2, 2^30 if nobody says otherwise, and k is 6; the string ends with the last byte
+ * that was set. Keys are fingerprints of requests, 40 hexadecimal digits as a rule.
  */
 #include "format/format.h"
 
@@ -13,11 +14,13 @@ enum { USUAL_CELLS = 1 << 30, USUAL_PROBES = 6 };
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .cells = ret->asked_cells ? ret->asked_cells : USUAL_CELLS,
+	struct blm_array a = { .family = families[0],
+			       .cells = ret->asked_cells ? ret->asked_cells : USUAL_CELLS,
 			       .probes = ret->asked_probes ? ret->asked_probes : USUAL_PROBES };
 
 	if (a.cells < 8 || a.cells & (a.cells - 1))
-		return blm_fail(-EINVAL, "%s: m is %llu; there it is a power of 2, from 8 on", display, (unsigned long long)a.cells);
+		return blm_fail(-EINVAL, "%s: m is %llu; there it is a power of 2, from 8 on",
+				display, (unsigned long long)a.cells);
 	a.bytes = a.cells / 8;
 	return blm_outline_set(ret, &blm_format_redis_bitmap, &a, display);
 }
@@ -27,7 +30,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t cells = le64toh(o->contents.constant.template.cells);
 
 	if (cells < 8 || cells & (cells - 1) || cells > UINT64_C(1) << 32)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a power of 2 up to 2^32", display, (unsigned long long)cells);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a power of 2 up to 2^32",
+				display, (unsigned long long)cells);
 	blm_outline_place(o, 0, cells / 8);
 	return 0;
 }
@@ -50,7 +54,8 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_redis_bitmap = {
 	.id = 14,
 	.name = "redis-bitmap",
-	.summary = "the bitmap that crawlers keep in Redis (scrapy-redis-bloomfilter); m and k are 2^30 and 6 if they are not given",
+	.summary = "the bitmap that crawlers keep in Redis (scrapy-redis-bloomfilter); m and k are "
+	"2^30 and 6 if they are not given",
 	.limits = "m a power of 2 up to 2^32; zeros at the end may be missing",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .bit_order = BLM_ORDER_HIGH_FIRST,

@@ -1,14 +1,17 @@
 /*
- * redis_dump.c - what Redis' DUMP gives of a filter of RedisBloom, turned into what BF.SCANDUMP or CF.SCANDUMP gives
+ * redis_dump.c - what Redis' DUMP gives of a filter of RedisBloom, turned into what BF.SCANDUMP or
+ * CF.SCANDUMP gives
  *
- *	0	7: the value of a module; its type, 0x81 and 8 bytes, big-endian: nine letters of 6 bits, "MBbloom--" or "MBbloomCF",
- *		and 10 bits of version, 4
+ *	0	7: the value of a module; its type, 0x81 and 8 bytes, big-endian: nine letters of 6
+ *		bits, "MBbloom--" or "MBbloomCF", and 10 bits of version, 4
  *	10	the value: pieces, each after the number of its sort, and 0 at the end
- *	-10	the version of the file format, 2 bytes; CRC64 of all before it, 8 bytes, little-endian
+ *	-10	the version of the file format, 2 bytes; CRC64 of all before it, 8 bytes,
+ *	little-endian
  *
- * The pieces are keys, filters, options, growth, then of each filter entries, error, k, bits an entry, bits, n2, the bits, keys; of a cuckoo
- * filter tables, buckets, keys, deletes, cells of a bucket, iterations, expansion, then of each table buckets and cells. Strings can be
- * packed by LZF. A line break at the end is redis-cli's.
+ * The pieces are keys, filters, options, growth, then of each filter entries, error, k, bits an
+ * entry, bits, n2, the bits, keys; of a cuckoo filter tables, buckets, keys, deletes, cells of a
+ * bucket, iterations, expansion, then of each table buckets and cells. Strings can be packed by
+ * LZF. A line break at the end is redis-cli's.
  */
 #include "format/redisbloom.h"
 #include "kind/redis_cuckoo.h"
@@ -17,7 +20,8 @@ enum { TYPE = 7, HEAD = 10, TAIL = 10, UNSIGNED = 2, DOUBLE = 4, STRING = 5, PAC
 #define MODULE UINT64_C(0x3016e5a289bef804)
 #define MODULE_CF UINT64_C(0x3016e5a289821404)
 #define FILE_MOST (UINT64_C(4) << 30)
-#define MORE_MOST (UINT64_C(1) << 30)	/* than the file has, of what is packed, unless the caller says how much there may be */
+/* than the file has, of what is packed, unless the caller says how much there may be */
+#define MORE_MOST (UINT64_C(1) << 30)
 
 struct dump {
 	const uint8_t *at;
@@ -31,7 +35,8 @@ struct dump {
 
 static bool is_of(const uint8_t *bytes, size_t count, uint64_t module)
 {
-	return count >= HEAD && bytes[0] == TYPE && bytes[1] == 0x81 && blm_get_big(bytes + 2, 8) >> 10 == module >> 10;
+	return count >= HEAD && bytes[0] == TYPE && bytes[1] == 0x81
+		&& blm_get_big(bytes + 2, 8) >> 10 == module >> 10;
 }
 
 bool blm_redis_dump_begins(const uint8_t *bytes, size_t count)
@@ -53,7 +58,8 @@ static uint64_t crc64(const uint8_t *bytes, size_t count)
 	for (unsigned i = 0; i < 256; i++) {
 		table[i] = i;
 		for (int b = 0; b < 8; b++)
-			table[i] = table[i] >> 1 ^ (table[i] & 1 ? UINT64_C(0x95ac9329ac4bc9b5) : 0);
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? UINT64_C(0x95ac9329ac4bc9b5)
+						    : 0);
 	}
 	for (size_t i = 0; i < count; i++)
 		crc = table[(uint8_t)crc ^ bytes[i]] ^ crc >> 8;
@@ -200,12 +206,14 @@ static void get_string(struct dump *d, uint64_t bytes)
 		count = get_plain(d);
 		whole = get_plain(d);
 	}
-	if (whole != bytes || count > d->left || whole / PACKED_MOST > count) {		/* no packing is so good */
+	/* no packing is so good */
+	if (whole != bytes || count > d->left || whole / PACKED_MOST > count) {
 		fail(d, "the bits of a filter are not as many as it says");
 		return;
 	}
 	if (whole > d->most || d->count > d->most - whole) {
-		d->failed = blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are allowed (blm_exchange.max_bytes)", d->display,
+		d->failed = blm_fail(-EFBIG, "%s: unpacks to more than the %llu bytes that are "
+				     "allowed (blm_exchange.max_bytes)", d->display,
 				     (unsigned long long)d->most);
 		return;
 	}
@@ -239,7 +247,8 @@ static void convert_link(struct dump *d, unsigned i)
 	put(link, REDISBLOOM_LINK_BITS, bits, 8);
 	put(link, REDISBLOOM_LINK_N2, get_number(d), 1);
 	if (!d->failed && (bits % 8 || bits > BLM_CELLS_MAX))
-		fail(d, "a filter has a number of bits that is no multiple of 8, or more than 2^47");
+		fail(d, "a filter has a number of bits that is no multiple of 8, or more than "
+		     "2^47");
 	put(link, REDISBLOOM_LINK_BYTES, bits / 8, 8);
 	get_string(d, bits / 8);
 	put(link, REDISBLOOM_LINK_SIZE, get_number(d), 8);
@@ -272,7 +281,8 @@ static void convert(struct dump *d)
 /* The tables must have the sizes that the header says, since those are all that is left of them. */
 static void convert_cf(struct dump *d)
 {
-	uint64_t tables = get_number(d), buckets = get_number(d), keys = get_number(d), deletes = get_number(d), slots = get_number(d);
+	uint64_t tables = get_number(d), buckets = get_number(d), keys = get_number(d),
+		deletes = get_number(d), slots = get_number(d);
 	uint64_t iterations = get_number(d), expansion = get_number(d);
 	uint8_t head[REDISBLOOM_CF_HEAD] = { 0 }, *to;
 
@@ -283,7 +293,8 @@ static void convert_cf(struct dump *d)
 	put(head, REDISBLOOM_CF_SLOTS, slots, 2);
 	put(head, REDISBLOOM_CF_ITERATIONS, iterations, 2);
 	put(head, REDISBLOOM_CF_EXPANSION, expansion, 2);
-	if (!d->failed && (iterations > REDIS_CUCKOO_ITERATIONS_MOST || !blm_redis_cuckoo_cells(buckets, slots, tables, expansion)))
+	if (!d->failed && (iterations > REDIS_CUCKOO_ITERATIONS_MOST
+			   || !blm_redis_cuckoo_cells(buckets, slots, tables, expansion)))
 		fail(d, "the sizes of its tables do not go together");
 	to = d->failed ? NULL : make_room(d, sizeof(head));
 	if (!to)
@@ -310,14 +321,17 @@ static int check(const uint8_t *bytes, size_t *count, uint64_t module, const cha
 	size_t n = *count;
 
 	if (n < HEAD + TAIL)
-		return blm_fail(-ENODATA, "%s: %zu bytes of a dump of Redis: it was cut", display, n);
+		return blm_fail(-ENODATA, "%s: %zu bytes of a dump of Redis: it was cut", display,
+				n);
 	if (blm_get_big(bytes + 2, 8) != module)
-		return blm_fail(-EPROTONOSUPPORT, "%s: a dump of Redis of version %u of RedisBloom's encoding; known is 4", display,
+		return blm_fail(-EPROTONOSUPPORT, "%s: a dump of Redis of version %u of "
+				"RedisBloom's encoding; known is 4", display,
 				(unsigned)blm_get_big(bytes + 2, 8) & 1023);
 	if (bytes[n - 1] == '\n' && crc64(bytes, n - 9) == blm_get_little(bytes + n - 9, 8))
 		n--;
 	else if (crc64(bytes, n - 8) != blm_get_little(bytes + n - 8, 8))
-		return blm_fail(-EBADMSG, "%s: the checksum of this dump of Redis is wrong: it was cut or damaged", display);
+		return blm_fail(-EBADMSG, "%s: the checksum of this dump of Redis is wrong: it was "
+				"cut or damaged", display);
 	*count = n - TAIL;
 	return 0;
 }
@@ -334,23 +348,27 @@ static int unpack_all(struct dump *d, const struct content *content, uint8_t *by
 	return d->failed;
 }
 
-static int unpack_file(struct blm_piece *ret, const struct content *content, const struct blm_bytes_at *file, const struct blm_exchange *how,
+static int unpack_file(struct blm_piece *ret, const struct content *content,
+		       const struct blm_bytes_at *file, const struct blm_exchange *how,
 		       const char *display)
 {
 	uint64_t most = how->max_bytes && how->max_bytes < FILE_MOST ? how->max_bytes : FILE_MOST;
-	struct dump d = { .display = display, .most = how->max_bytes ? how->max_bytes : file->count + MORE_MOST };
+	struct dump d = { .display = display,
+			  .most = how->max_bytes ? how->max_bytes : file->count + MORE_MOST };
 	uint8_t *bytes;
 	int64_t n;
 	int r;
 
 	if (file->count > most)
-		return blm_fail(-EFBIG, "%s: a dump of Redis of %llu bytes, more than the %llu that are allowed", display, (unsigned long long)file->count,
+		return blm_fail(-EFBIG, "%s: a dump of Redis of %llu bytes, more than the %llu "
+				"that are allowed", display, (unsigned long long)file->count,
 				(unsigned long long)most);
 	bytes = malloc((size_t)file->count + 1);
 	if (!bytes)
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	n = file->read(file, bytes, (size_t)file->count, 0);
-	r = n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n)) : unpack_all(&d, content, bytes, (size_t)n);
+	r = n < 0 ? blm_fail((int)n, "%s: cannot be read: %s", display, strerror((int)-n))
+		: unpack_all(&d, content, bytes, (size_t)n);
 	free(bytes);
 	if (r < 0) {
 		free(d.out);
@@ -360,12 +378,14 @@ static int unpack_file(struct blm_piece *ret, const struct content *content, con
 	return 0;
 }
 
-int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
+int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file,
+			  const struct blm_exchange *how, const char *display)
 {
 	return unpack_file(ret, &(struct content){ MODULE, convert }, file, how, display);
 }
 
-int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display)
+int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file,
+			     const struct blm_exchange *how, const char *display)
 {
 	return unpack_file(ret, &(struct content){ MODULE_CF, convert_cf }, file, how, display);
 }

@@ -1,4 +1,7 @@
-/* redisbloom.h - what the forms of RedisBloom's filters share: the headers of BF.SCANDUMP and CF.SCANDUMP, chunks, dumps */
+/*
+ * redisbloom.h - what the forms of RedisBloom's filters share: the headers of BF.SCANDUMP and
+ * CF.SCANDUMP, chunks, dumps
+ */
 #ifndef BLM_FORMAT_REDISBLOOM_H
 #define BLM_FORMAT_REDISBLOOM_H
 
@@ -37,13 +40,22 @@ enum {
 
 enum { REDISBLOOM_LINKS_MOST = BLM_PARTS_MAX };
 
-/* One chunk: as it is, or, for a key, in a command of Redis' protocol. `iter` is what goes with it there. */
-int blm_redis_chunk(struct blm_writer *to, const char *command, const char *key, uint64_t iter, const uint8_t *bytes, size_t count);
+/*
+ * One chunk: as it is, or, for a key, in a command of Redis' protocol. `iter` is what goes with it
+ * there.
+ */
+int blm_redis_chunk(struct blm_writer *to, const char *command, const char *key, uint64_t iter,
+		    const uint8_t *bytes, size_t count);
 
-/* Is it what DUMP gives of such a key? That as what BF.SCANDUMP gives of it; and the same of a cuckoo filter. */
+/*
+ * Is it what DUMP gives of such a key? That as what BF.SCANDUMP gives of it; and the same of a
+ * cuckoo filter.
+ */
 bool blm_redis_dump_begins(const uint8_t *bytes, size_t count);
-int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
+int blm_redis_dump_unpack(struct blm_piece *ret, const struct blm_bytes_at *file,
+			  const struct blm_exchange *how, const char *display);
 bool blm_redis_dump_begins_cf(const uint8_t *bytes, size_t count);
-int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file, const struct blm_exchange *how, const char *display);
+int blm_redis_dump_unpack_cf(struct blm_piece *ret, const struct blm_bytes_at *file,
+			     const struct blm_exchange *how, const char *display);
 
 #endif

@@ -1,11 +1,14 @@
 /*
- * redisbloom_cf.c - the cuckoo filters of RedisBloom: what CF.SCANDUMP gives and CF.LOADCHUNK takes, one chunk after the other
+ * redisbloom_cf.c - the cuckoo filters of RedisBloom: what CF.SCANDUMP gives and CF.LOADCHUNK
+ * takes, one chunk after the other
  *
  *	0	the header, the first chunk: numbers, little-endian, as below
- *	38	the buckets of each table of the chain, a byte each cell: the data of the kind redis-cuckoo
+ *	38	the buckets of each table of the chain, a byte each cell: the data of the kind
+ *	redis-cuckoo
  *
- * All of the header is in the filter's own terms, so none of it is kept as it came. What DUMP gives is read, too (redis_dump.c). For a
- * server the commands that load a filter are written, ready for redis-cli --pipe.
+ * All of the header is in the filter's own terms, so none of it is kept as it came. What DUMP gives
+ * is read, too (redis_dump.c). For a server the commands that load a filter are written, ready for
+ * redis-cli --pipe.
  */
 #include "format/redisbloom.h"
 #include "kind/redis_cuckoo.h"
@@ -31,9 +34,12 @@ struct header {
 static struct header read_header(const uint8_t *head)
 {
 	struct header h = {
-		.keys = blm_get_little(head + REDISBLOOM_CF_KEYS, 8), .buckets = blm_get_little(head + REDISBLOOM_CF_BUCKETS, 8),
-		.deletes = blm_get_little(head + REDISBLOOM_CF_DELETES, 8), .tables = blm_get_little(head + REDISBLOOM_CF_TABLES, 8),
-		.slots = blm_get_little(head + REDISBLOOM_CF_SLOTS, 2), .iterations = blm_get_little(head + REDISBLOOM_CF_ITERATIONS, 2),
+		.keys = blm_get_little(head + REDISBLOOM_CF_KEYS, 8),
+		.buckets = blm_get_little(head + REDISBLOOM_CF_BUCKETS, 8),
+		.deletes = blm_get_little(head + REDISBLOOM_CF_DELETES, 8),
+		.tables = blm_get_little(head + REDISBLOOM_CF_TABLES, 8),
+		.slots = blm_get_little(head + REDISBLOOM_CF_SLOTS, 2),
+		.iterations = blm_get_little(head + REDISBLOOM_CF_ITERATIONS, 2),
 		.expansion = blm_get_little(head + REDISBLOOM_CF_EXPANSION, 2),
 	};
 
@@ -44,8 +50,10 @@ static struct header read_header(const uint8_t *head)
 static struct blm_shape shape_of(const struct header *h)
 {
 	return (struct blm_shape){
-		.cells = h->cells, .bytes = round_up(h->cells, 64), .probes = 2 * (uint32_t)h->tables, .cell_bits = 8, .capacity = h->cells,
-		.args = { [REDIS_CUCKOO_BUCKET] = h->slots, [REDIS_CUCKOO_EXPANSION] = h->expansion, [REDIS_CUCKOO_ITERATIONS] = h->iterations },
+		.cells = h->cells, .bytes = round_up(h->cells, 64),
+		.probes = 2 * (uint32_t)h->tables, .cell_bits = 8, .capacity = h->cells,
+		.args = { [REDIS_CUCKOO_BUCKET] = h->slots, [REDIS_CUCKOO_EXPANSION] = h->expansion,
+			  [REDIS_CUCKOO_ITERATIONS] = h->iterations },
 	};
 }
 
@@ -53,7 +61,8 @@ static bool is_header(const struct header *h)
 {
 	const struct blm_shape shape = shape_of(h);
 
-	return h->cells && h->iterations && h->keys <= h->cells && h->deletes <= DELETES_MOST && blm_kind_redis_cuckoo.valid(&shape);
+	return h->cells && h->iterations && h->keys <= h->cells && h->deletes <= DELETES_MOST
+		&& blm_kind_redis_cuckoo.valid(&shape);
 }
 
 /* There is no magic; but few other files begin with numbers that go together like these. */
@@ -72,24 +81,32 @@ static bool begins(const uint8_t *bytes, size_t count)
 static int refuse(const struct header *h, const char *display)
 {
 	if (h->tables < 1 || h->tables > REDIS_CUCKOO_TABLES_MOST)
-		return blm_fail(-EBADMSG, "%s: a chain of %llu tables by its header, not 1 to %d", display, (unsigned long long)h->tables,
+		return blm_fail(-EBADMSG, "%s: a chain of %llu tables by its header, not 1 to %d",
+				display, (unsigned long long)h->tables,
 				REDIS_CUCKOO_TABLES_MOST);
 	if (h->slots < 1 || h->slots > REDIS_CUCKOO_BUCKET_MOST || !h->iterations)
-		return blm_fail(-EBADMSG, "%s: by its header a bucket has %llu cells, not 1 to %d, or a key moves up to %llu fingerprints, not 1 to %d",
-				display, (unsigned long long)h->slots, REDIS_CUCKOO_BUCKET_MOST, (unsigned long long)h->iterations,
+		return blm_fail(-EBADMSG, "%s: by its header a bucket has %llu cells, not 1 to %d, "
+				"or a key moves up to %llu fingerprints, not 1 to %d",
+				display, (unsigned long long)h->slots, REDIS_CUCKOO_BUCKET_MOST,
+				(unsigned long long)h->iterations,
 				REDIS_CUCKOO_ITERATIONS_MOST);
 	if (!h->cells || h->keys <= h->cells)
-		return blm_fail(-EBADMSG, "%s: by its header %llu tables, the first of %llu buckets of %llu cells, each with %llu times the buckets of the "
-				"one before: these are powers of 2, and no table has more than 2^32 cells", display, (unsigned long long)h->tables,
-				(unsigned long long)h->buckets, (unsigned long long)h->slots, (unsigned long long)h->expansion);
-	return blm_fail(-EBADMSG, "%s: %llu keys by its header, in %llu cells", display, (unsigned long long)h->keys, (unsigned long long)h->cells);
+		return blm_fail(-EBADMSG, "%s: by its header %llu tables, the first of %llu "
+				"buckets of %llu cells, each with %llu times the buckets of the "
+				"one before: these are powers of 2, and no table has more than "
+				"2^32 cells", display, (unsigned long long)h->tables,
+				(unsigned long long)h->buckets, (unsigned long long)h->slots,
+				(unsigned long long)h->expansion);
+	return blm_fail(-EBADMSG, "%s: %llu keys by its header, in %llu cells", display,
+			(unsigned long long)h->keys, (unsigned long long)h->cells);
 }
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
 	struct blm_constant *c = &ret->contents.constant;
 	struct blm_template_fields *t = &c->template;
-	struct blm_array a = { .kind = kinds[0], .family = families[0], .offset = REDISBLOOM_CF_HEAD };
+	struct blm_array a = { .kind = kinds[0], .family = families[0],
+			       .offset = REDISBLOOM_CF_HEAD };
 	struct blm_shape shape;
 	struct header h;
 	int r;
@@ -98,7 +115,8 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 		return blm_outline_long_enough(count, REDISBLOOM_CF_HEAD, display);
 	h = read_header(head);
 	if (h.deletes > DELETES_MOST)
-		return blm_fail(-EBADMSG, "%s: %llu keys were removed, by its header, which cannot be", display, (unsigned long long)h.deletes);
+		return blm_fail(-EBADMSG, "%s: %llu keys were removed, by its header, which cannot "
+				"be", display, (unsigned long long)h.deletes);
 	if (!is_header(&h))
 		return refuse(&h, display);
 	shape = shape_of(&h);
@@ -127,7 +145,8 @@ static void write_header(uint8_t *to, const struct blm_outline *o, const struct 
 
 	blm_put_little(to + REDISBLOOM_CF_KEYS, o->keys < s->cells ? o->keys : s->cells, 8);
 	blm_put_little(to + REDISBLOOM_CF_BUCKETS, blm_redis_cuckoo_buckets(s), 8);
-	blm_put_little(to + REDISBLOOM_CF_DELETES, deletes < DELETES_MOST ? deletes : DELETES_MOST, 8);
+	blm_put_little(to + REDISBLOOM_CF_DELETES, deletes < DELETES_MOST ? deletes : DELETES_MOST,
+		       8);
 	blm_put_little(to + REDISBLOOM_CF_TABLES, s->probes / 2, 8);
 	blm_put_little(to + REDISBLOOM_CF_SLOTS, s->args[REDIS_CUCKOO_BUCKET], 2);
 	blm_put_little(to + REDISBLOOM_CF_ITERATIONS, s->args[REDIS_CUCKOO_ITERATIONS], 2);
@@ -135,10 +154,12 @@ static void write_header(uint8_t *to, const struct blm_outline *o, const struct 
 }
 
 /* No chunk goes over the end of a table. */
-static int write_file(const struct blm_outline *o, const struct blm_part *part, struct blm_writer *to, const char *display)
+static int write_file(const struct blm_outline *o, const struct blm_part *part,
+		      struct blm_writer *to, const char *display)
 {
 	const struct blm_shape *s = &part->shape;
-	uint64_t iter = 1, table = blm_redis_cuckoo_buckets(s) * s->args[REDIS_CUCKOO_BUCKET], end = table, at = 0;
+	uint64_t iter = 1, table = blm_redis_cuckoo_buckets(s) * s->args[REDIS_CUCKOO_BUCKET],
+		end = table, at = 0;
 	uint8_t head[REDISBLOOM_CF_HEAD] = { 0 };
 	int r;
 
@@ -147,7 +168,8 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part, 
 	while (r == 0 && at < s->cells) {
 		size_t count = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
 
-		r = blm_redis_chunk(to, "CF.LOADCHUNK", o->asked_key, iter += count, part->bytes + at, count);
+		r = blm_redis_chunk(to, "CF.LOADCHUNK", o->asked_key, iter += count,
+				    part->bytes + at, count);
 		at += count;
 		if (at == end)
 			end += table *= s->args[REDIS_CUCKOO_EXPANSION];
@@ -169,11 +191,14 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_redisbloom_cf = {
 	.id = 28,
 	.name = "redisbloom-cf",
-	.summary = "RedisBloom's CF.SCANDUMP, chunk after chunk; read also from DUMP; written also as the commands that load it into a key",
-	.limits = "up to 128 tables in a chain, each of up to 2^32 cells; what DUMP gave is not read from a pipe",
+	.summary = "RedisBloom's CF.SCANDUMP, chunk after chunk; read also from DUMP; written also "
+	"as the commands that load it into a key",
+	.limits = "up to 128 tables in a chain, each of up to 2^32 cells; what DUMP gave is not "
+	"read from a pipe",
 	.text_name = "base64(file)", .text = text,
 	.kinds = kinds, .families = families,
-	.head_bytes = REDISBLOOM_CF_HEAD, .memo = true, .states = true, .exact = true, .redis_commands = true,
+	.head_bytes = REDISBLOOM_CF_HEAD, .memo = true, .states = true, .exact = true,
+	.redis_commands = true,
 	.begins = begins, .within = blm_redis_dump_begins_cf,
 	.parse = parse, .locate = blm_redis_dump_unpack_cf, .write = write_file, .plan = plan,
 };

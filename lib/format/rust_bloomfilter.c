@@ -1,5 +1,6 @@
 /*
- * rust_bloomfilter.c - what Bloom::to_bytes() of Rust's crate bloomfilter 3 gives, for keys that are slices of bytes
+ * rust_bloomfilter.c - what Bloom::to_bytes() of Rust's crate bloomfilter 3 gives, for keys that
+ * are slices of bytes
  *
  *	0	1, the version
  *	1	the number of bytes of bits, 8 bytes
@@ -15,21 +16,25 @@
 
 enum { HEAD = 45, PROBES = 9, SEEDS = 13 };
 
-static const char *const families[] = { "siphash13", NULL }, *const rules[] = { "rust-bloomfilter", NULL };
+static const char *const families[] = { "siphash13", NULL },
+	*const rules[] = { "rust-bloomfilter", NULL };
 extern const struct blm_format blm_format_rust_bloomfilter;
 
 static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, const char *display)
 {
-	struct blm_array a = { .family = families[0], .scheme = rules[0], .seed_count = 4, .offset = HEAD };
+	struct blm_array a = { .family = families[0], .scheme = rules[0], .seed_count = 4,
+			       .offset = HEAD };
 	int r = blm_outline_long_enough(count, HEAD, display);
 
 	if (r < 0)
 		return r;
 	if (head[0] != 1)
-		return blm_fail(-EPROTONOSUPPORT, "%s: version %u; only 1 is known", display, head[0]);
+		return blm_fail(-EPROTONOSUPPORT, "%s: version %u; only 1 is known", display,
+				head[0]);
 	a.bytes = blm_get_little(head + 1, 8);
 	if (a.bytes > BLM_CELLS_MAX / 8)
-		return blm_fail(-EBADMSG, "%s: %llu bytes of bits by its header, more than 2^44", display, (unsigned long long)a.bytes);
+		return blm_fail(-EBADMSG, "%s: %llu bytes of bits by its header, more than 2^44",
+				display, (unsigned long long)a.bytes);
 	a.cells = 8 * a.bytes;
 	a.probes = blm_get_little(head + PROBES, 4);
 	for (unsigned i = 0; i < 4; i++)
@@ -43,7 +48,8 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	uint64_t cells = le64toh(t->cells);
 
 	if (cells % 8)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a multiple of 8", display, (unsigned long long)cells);
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu; there it is a multiple of 8", display,
+				(unsigned long long)cells);
 	head[0] = 1;
 	blm_put_little(head + 1, cells / 8, 8);
 	blm_put_little(head + PROBES, le32toh(t->probes), 4);
@@ -60,7 +66,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 	if (!p->cells)
 		p->cells = 8 * (uint64_t)fmax(1, ceil(blm_least_bits(p->capacity, p->rate) / 8));
 	if (!p->probes && p->capacity)
-		p->probes = (uint32_t)fmin(fmax(1, round((double)p->cells / (double)p->capacity * log(2))), BLM_PROBES_MAX);
+		p->probes = (uint32_t)fmin(fmax(1, round((double)p->cells / (double)p->capacity
+							 * log(2))), BLM_PROBES_MAX);
 	p->rate = 0;
 	return 0;
 }

@@ -1,8 +1,9 @@
 /*
  * squid_digest.c - Squid's cache digest, version 5: http://.../squid-internal-periodic/store_digest
  *
- *	0	version (2 bytes), the least version that reads it (2); 4 capacity (4), count (4), deletions (4), bytes of bits (4),
- *		bits an entry (1), k (1): all big-endian; then zeros
+ *	0	version (2 bytes), the least version that reads it (2); 4 capacity (4), count (4),
+ *		deletions (4), bytes of bits (4), bits an entry (1), k (1): all big-endian; then
+ *		zeros
  *	128	the bits
  *
  * A key is the URL of an object that was got with GET.
@@ -11,7 +12,8 @@
 
 #include <math.h>
 
-enum { HEAD = 128, VERSION = 5, REQUIRED = 3, PROBES = 4, CAPACITY = 4, KEYS = 8, BYTES = 16, BITS_EACH = 20, AT_PROBES = 21 };
+enum { HEAD = 128, VERSION = 5, REQUIRED = 3, PROBES = 4, CAPACITY = 4, KEYS = 8, BYTES = 16,
+       BITS_EACH = 20, AT_PROBES = 21 };
 
 static const char *const families[] = { "squid", NULL }, *const rules[] = { "slices", NULL };
 extern const struct blm_format blm_format_squid_digest;
@@ -24,19 +26,23 @@ static int parse(struct blm_outline *ret, const uint8_t *head, size_t count, con
 	if (r < 0)
 		return r;
 	if (blm_get_big(head + 2, 2) > VERSION)
-		return blm_fail(-EPROTONOSUPPORT, "%s: only version %u and later read it; known is %d", display, (unsigned)blm_get_big(head + 2, 2), VERSION);
+		return blm_fail(-EPROTONOSUPPORT, "%s: only version %u and later read it; known is "
+				"%d", display, (unsigned)blm_get_big(head + 2, 2), VERSION);
 	a.capacity = blm_get_big(head + CAPACITY, 4);
 	a.bytes = blm_get_big(head + BYTES, 4);
 	a.cells = 8 * a.bytes;
 	a.probes = head[AT_PROBES];
 	if (a.probes != PROBES)
-		return blm_fail(-EBADMSG, "%s: has %u hash functions by its header; a cache digest has %d", display, head[AT_PROBES], PROBES);
+		return blm_fail(-EBADMSG, "%s: has %u hash functions by its header; a cache digest "
+				"has %d", display, head[AT_PROBES], PROBES);
 	if (a.bytes != (a.capacity * head[BITS_EACH] + 7) / 8 || a.bytes > INT32_MAX)
-		return blm_fail(-EBADMSG, "%s: %llu bytes of bits for %llu entries of %u bits each", display, (unsigned long long)a.bytes,
+		return blm_fail(-EBADMSG, "%s: %llu bytes of bits for %llu entries of %u bits each",
+				display, (unsigned long long)a.bytes,
 				(unsigned long long)a.capacity, head[BITS_EACH]);
 	ret->keys = blm_get_big(head + KEYS, 4);
 	if (ret->keys > INT32_MAX)
-		return blm_fail(-EBADMSG, "%s: has %llu keys by its header, more than Squid counts", display, (unsigned long long)ret->keys);
+		return blm_fail(-EBADMSG, "%s: has %llu keys by its header, more than Squid counts",
+				display, (unsigned long long)ret->keys);
 	ret->counted = true;
 	return blm_outline_set(ret, &blm_format_squid_digest, &a, display);
 }
@@ -50,11 +56,15 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 {
 	const struct blm_constant *c = &o->contents.constant;
 	const struct blm_template_fields *t = &c->template;
-	uint64_t cells = le64toh(t->cells), capacity = le64toh(c->capacity), each = cells / capacity;
+	uint64_t cells = le64toh(t->cells), capacity = le64toh(c->capacity),
+		each = cells / capacity;
 
-	if (cells % 8 || capacity > INT32_MAX || !each || each > 255 || (capacity * each + 7) / 8 * 8 != cells || le32toh(t->probes) != PROBES)
-		return blm_fail(-EOPNOTSUPP, "%s: m is %llu for %llu keys and k %u; Squid has whole bits for each, rounded up to bytes, and k %d", display,
-				(unsigned long long)cells, (unsigned long long)capacity, le32toh(t->probes), PROBES);
+	if (cells % 8 || capacity > INT32_MAX || !each || each > 255
+	    || (capacity * each + 7) / 8 * 8 != cells || le32toh(t->probes) != PROBES)
+		return blm_fail(-EOPNOTSUPP, "%s: m is %llu for %llu keys and k %u; Squid has "
+				"whole bits for each, rounded up to bytes, and k %d", display,
+				(unsigned long long)cells, (unsigned long long)capacity,
+				le32toh(t->probes), PROBES);
 	blm_put_big(head, VERSION, 2);
 	blm_put_big(head + 2, REQUIRED, 2);
 	blm_put_big(head + CAPACITY, capacity, 4);

@@ -1,4 +1,7 @@
-/* subfile.c - files with all of their bytes at hand, and what lies in the middle of one, read as if it were a file */
+/*
+ * subfile.c - files with all of their bytes at hand, and what lies in the middle of one, read as if
+ * it were a file
+ */
 #include "file/os.h"
 #include "format/format.h"
 
@@ -44,7 +47,8 @@ static int64_t read_piece(void *context, void *room, size_t bytes)
 	return n;
 }
 
-int blm_reader_piece(struct blm_reader **ret, struct blm_piece *piece, const struct blm_bytes_at *file, const char *display)
+int blm_reader_piece(struct blm_reader **ret, struct blm_piece *piece,
+		     const struct blm_bytes_at *file, const char *display)
 {
 	piece->file = file;
 	return blm_reader_calls(ret, read_piece, piece, display);

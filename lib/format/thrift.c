@@ -3,7 +3,8 @@
 
 enum { DEPTH_MOST = 32 };
 
-void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count, const char *display)
+void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count,
+		       const char *display)
 {
 	t->file = NULL;
 	t->at = t->end = 0;
@@ -13,7 +14,8 @@ void blm_thrift_memory(struct blm_thrift *t, const uint8_t *bytes, size_t count,
 	t->failed = 0;
 }
 
-void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint64_t at, uint64_t bytes, const char *display)
+void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint64_t at,
+		     uint64_t bytes, const char *display)
 {
 	blm_thrift_memory(t, t->window, 0, display);
 	t->file = file;
@@ -38,11 +40,13 @@ static uint64_t rest(const struct blm_thrift *t)
 
 static void fill(struct blm_thrift *t)
 {
-	size_t want = t->end - t->at < sizeof(t->window) ? (size_t)(t->end - t->at) : sizeof(t->window);
+	size_t want = t->end - t->at < sizeof(t->window) ? (size_t)(t->end - t->at)
+		: sizeof(t->window);
 	int64_t n = want ? t->file->read(t->file, t->window, want, t->at) : 0;
 
 	if (n < 0 && !t->failed)
-		t->failed = blm_fail((int)n, "%s: cannot be read: %s", t->display, strerror((int)-n));
+		t->failed = blm_fail((int)n, "%s: cannot be read: %s", t->display,
+				     strerror((int)-n));
 	if (n <= 0) {
 		fail(t, -ENODATA, "message ends too early: it was cut");
 		return;
@@ -89,7 +93,8 @@ bool blm_thrift_next(struct blm_thrift *t, struct blm_thrift_field *field)
 {
 	uint8_t byte = take(t);
 
-	if (t->failed || !(byte & 15))		/* whatever the rest of a byte without a type says, there is no field */
+	/* whatever the rest of a byte without a type says, there is no field */
+	if (t->failed || !(byte & 15))
 		return false;
 	field->type = byte & 15;
 	field->id = byte >> 4 ? field->id + (byte >> 4) : (int16_t)blm_thrift_number(t);
@@ -105,7 +110,8 @@ static uint64_t elements(struct blm_thrift *t, unsigned *ret_type)
 	uint64_t count = byte >> 4 < 15 ? byte >> 4 : varint(t);
 
 	*ret_type = byte & 15;
-	return count <= rest(t) ? count : fail(t, -EBADMSG, "message has a list with more elements than bytes are left");
+	return count <= rest(t) ? count : fail(t, -EBADMSG, "message has a list with more elements "
+					       "than bytes are left");
 }
 
 uint64_t blm_thrift_list(struct blm_thrift *t, unsigned type)
@@ -113,7 +119,9 @@ uint64_t blm_thrift_list(struct blm_thrift *t, unsigned type)
 	unsigned found;
 	uint64_t count = elements(t, &found);
 
-	return found == type || !count ? count : fail(t, -EBADMSG, "message has a list whose elements are of another type than they should be");
+	return found == type || !count ? count
+		: fail(t, -EBADMSG, "message has a list whose elements are of another type than "
+		       "they should be");
 }
 
 static void pass_bytes(struct blm_thrift *t, uint64_t count)
@@ -145,7 +153,8 @@ uint64_t blm_thrift_binary(struct blm_thrift *t, void *room, size_t bytes)
 
 static void scan(struct blm_thrift *t, unsigned type, unsigned depth);
 
-static void pass_elements(struct blm_thrift *t, uint64_t count, unsigned first, unsigned second, unsigned depth)
+static void pass_elements(struct blm_thrift *t, uint64_t count, unsigned first, unsigned second,
+			  unsigned depth)
 {
 	for (uint64_t i = 0; i < count && !t->failed; i++) {
 		/* in a list a boolean has a byte of its own, in a struct it is its type */

@@ -1,31 +1,40 @@
 /*
- * allowlist.c - keys that a filter is known to take for its own by mistake: a list of its own in the catalog
+ * allowlist.c - keys that a filter is known to take for its own by mistake: a list of its own in
+ * the catalog
  *
- * A listed key that is given to the filter later must not be hidden by the list, and giving it changes no bit, since all of its bits
- * are set already. So who gives keys to a filter with a list takes them off, and must know that there is one. The protocol, over the
- * state word of replace.c:
+ * A listed key that is given to the filter later must not be hidden by the list, and giving it
+ * changes no bit, since all of its bits are set already. So who gives keys to a filter with a list
+ * takes them off, and must know that there is one. The protocol, over the state word of replace.c:
  *
- *   lister     takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state := REPLACING; full fence; puts the
- *              keys on the list, one transaction; state := LIVE; gives the lock back.
- *   adder      loads the state word, then asks the catalog whether there is a list, unless its view knows what it said under the same word.
- *              Sets its bits. Was there a list, it takes its keys off, one transaction. Full fence; looks at the state. The word
- *              under which it asked, and LIVE: no list has come since, or it will come after. Else it waits for the lister, dead or
- *              done, as for a replacer, and does all of it again. Word and answer are its own, and not the view's, which other
- *              threads ask again meanwhile.
- *   claimer,   and all who hold BLM_LOCK_REPLACE shared: no list comes while they do, so they ask, change, take off.
- *   remover    does so too. It looks up which keys are listed, and leaves those: they are not in it, and taking out their cells takes others'.
- *   reader     asks the filter first, the list then. It finds a key listed only if no call that gave it has returned by then.
+ *   lister     takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state
+ *              := REPLACING; full fence; puts the keys on the list, one transaction; state := LIVE;
+ *              gives the lock back.
+ *   adder      loads the state word, then asks the catalog whether there is a list, unless its view
+ *              knows what it said under the same word. Sets its bits. Was there a list, it takes
+ *              its keys off, one transaction. Full fence; looks at the state. The word under which
+ *              it asked, and LIVE: no list has come since, or it will come after. Else it waits for
+ *              the lister, dead or done, as for a replacer, and does all of it again. Word and
+ *              answer are its own, and not the view's, which other threads ask again meanwhile.
+ *   claimer,   and all who hold BLM_LOCK_REPLACE shared: no list comes while they do, so they ask,
+ *              change, take off.
+ *   remover    does so too. It looks up which keys are listed, and leaves those: they are not in
+ *              it, and taking out their cells takes others'.
+ *   reader     asks the filter first, the list then. It finds a key listed only if no call that
+ *              gave it has returned by then.
  *
- * Who opens a filter of a store to change it has the catalog in hand, and asks there and then: so no change of a filter that nobody lists for
- * waits for the catalog.
+ * Who opens a filter of a store to change it has the catalog in hand, and asks there and then: so
+ * no change of a filter that nobody lists for waits for the catalog.
  *
- * Of all that claim one listed key, the one whose transaction took it off is told "new". The filter says that it has the key, so a claim alone puts
- * nothing in: where an add does, of a kind that counts, removes or forgets, it is added, too. That is within the transaction,
- * before it ends: who dies there leaves the key listed and maybe added, never off the list and not in; and who lost adds nothing. A list
- * lies under the uuid of the file; what takes its place takes over, in the same transaction, what of the list still holds (allowlist_carry.h). So an
- * adder whose file was replaced finds its keys on the new list, and takes them off that. Unions, and what else brings keys that nobody can
- * name, take all off. Keys that come as hashes are refused, since they cannot be told from those on the list. Who dies before its keys are
- * off the list has not returned. The catalog's lock is the innermost, as everywhere.
+ * Of all that claim one listed key, the one whose transaction took it off is told "new". The filter
+ * says that it has the key, so a claim alone puts nothing in: where an add does, of a kind that
+ * counts, removes or forgets, it is added, too. That is within the transaction, before it ends: who
+ * dies there leaves the key listed and maybe added, never off the list and not in; and who lost
+ * adds nothing. A list lies under the uuid of the file; what takes its place takes over, in the
+ * same transaction, what of the list still holds (allowlist_carry.h). So an adder whose file was
+ * replaced finds its keys on the new list, and takes them off that. Unions, and what else brings
+ * keys that nobody can name, take all off. Keys that come as hashes are refused, since they cannot
+ * be told from those on the list. Who dies before its keys are off the list has not returned. The
+ * catalog's lock is the innermost, as everywhere.
  */
 #include "handle/allowlist.h"
 #include "handle/allowlist_carry.h"
@@ -75,15 +84,20 @@ int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked 
 	return has_lists(f) ? ask(&f->place, view, ret) : 0;
 }
 
-bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view, const struct blm_asked *asked)
+bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
+			const struct blm_asked *asked)
 {
 	uint64_t state = load_acquire(&live_of(view)->state.word);
 
 	return has_lists(f) && (state != asked->state || state_of(state) != BLM_LIVE);
 }
 
-/* Nearly always none is on it: that is found out by a look-up, which others may do at the same time. */
-int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *bits)
+/*
+ * Nearly always none is on it: that is found out by a look-up, which others may do at the same
+ * time.
+ */
+int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+			   size_t count, uint64_t *bits)
 {
 	struct blm_catalog *catalog = f->place.store->catalog;
 	int64_t all = 0;
@@ -91,10 +105,12 @@ int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const st
 	for (size_t at = 0; at < count; at += SOME) {
 		size_t some = count - at < SOME ? count - at : SOME;
 		uint64_t off[SOME / 64];
-		int64_t r = blm_catalog_find_listed(catalog, view->constant.uuid, keys + at, some, NULL, off);
+		int64_t r = blm_catalog_find_listed(catalog, view->constant.uuid, keys + at, some,
+						    NULL, off);
 
 		if (r > 0)
-			r = blm_catalog_take_listed(catalog, view->constant.uuid, keys + at, some, off);
+			r = blm_catalog_take_listed(catalog, view->constant.uuid, keys + at, some,
+						    off);
 		if (r < 0)
 			return r;
 		for (size_t i = 0; r && bits && i < (some + 63) / 64; i++) {
@@ -106,16 +122,20 @@ int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const st
 	return all;
 }
 
-int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+		       size_t count, uint64_t *ret_bits)
 {
-	return blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys, count, NULL, ret_bits);
+	return blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys, count,
+				       NULL, ret_bits);
 }
 
-int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, const uint64_t *listed, uint64_t *bits,
+int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+		    size_t count, const uint64_t *listed, uint64_t *bits,
 		    int (*give)(void *context, size_t i), void *context)
 {
 	uint64_t off[BLM_BATCH_WORDS];
-	int64_t r = blm_catalog_take_listed_with(f->place.store->catalog, view->constant.uuid, keys, count, listed, off, give, context);
+	int64_t r = blm_catalog_take_listed_with(f->place.store->catalog, view->constant.uuid, keys,
+						 count, listed, off, give, context);
 
 	for (size_t i = 0; i < (count + 63) / 64; i++)
 		bits[i] = (bits[i] & ~listed[i]) | (r < 0 ? 0 : off[i]);
@@ -129,6 +149,7 @@ int blm_allow_take_off_all(struct blm_filter *f, struct blm_view *view, struct b
 	if (f->lent)
 		blm_allowlist_carry_note_unnamed(f->carry);
 	r = blm_allow_ask(f, view, ret);
-	return r == 0 && ret->listed ? blm_catalog_take_list(f->place.store->catalog, view->constant.uuid) : r;
+	return r == 0 && ret->listed ? blm_catalog_take_list(f->place.store->catalog,
+							     view->constant.uuid) : r;
 }
 

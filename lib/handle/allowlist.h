@@ -1,37 +1,52 @@
-/* allowlist.h - what write.c and keys.c need of allowlist.c: keys that come into a filter go off its list */
+/*
+ * allowlist.h - what write.c and keys.c need of allowlist.c: keys that come into a filter go off
+ * its list
+ */
 #ifndef BLM_ALLOW_H
 #define BLM_ALLOW_H
 
 #include "handle/handle.h"
 
 /*
- * Has the filter a list, and under which state word was that so? Each change has its own answer: of threads that share a view, one may ask
- * before a list comes, and another after.
+ * Has the filter a list, and under which state word was that so? Each change has its own answer: of
+ * threads that share a view, one may ask before a list comes, and another after.
  */
 struct blm_asked {
 	uint64_t state;
 	bool listed;
 };
 
-/* A view has its name, or was found by it: ask, so that the first change need not. Where that fails the change will. */
+/*
+ * A view has its name, or was found by it: ask, so that the first change need not. Where that fails
+ * the change will.
+ */
 void blm_allow_learn(const struct blm_place *place, struct blm_view *view);
 /* Ask, within a change that will give keys or take some out. 0 or a negative errno, with words. */
 int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret);
-/* After the end of a change that held off nobody: could a list have come since? Then do it again. */
-bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view, const struct blm_asked *asked);
+/*
+ * After the end of a change that held off nobody: could a list have come since? Then do it again.
+ */
+bool blm_allow_is_stale(const struct blm_filter *f, const struct blm_view *view,
+			const struct blm_asked *asked);
 
 /*
- * These keys were given to the filter: take them off its list. Those that were on it have their bit set, too. Return: how many were on it and
- * had not, or a negative errno, with words: then the call that gave them must fail. bits NULL: none had.
+ * These keys were given to the filter: take them off its list. Those that were on it have their bit
+ * set, too. Return: how many were on it and had not, or a negative errno, with words: then the call
+ * that gave them must fail. bits NULL: none had.
  */
-int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *bits);
+int64_t blm_allow_take_off(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+			   size_t count, uint64_t *bits);
 /*
- * Within a change that holds the file, of at most BLM_BATCH keys: which are on the list? Return: how many, or a negative errno, with words.
- * And take off those that are to be claimed, each after give() has put it in, which may be called more than once for a key, and fails with
- * words. *bits: those of them that this call took off have their bit set, the others not. Return: 0 or a negative errno: then none is taken off.
+ * Within a change that holds the file, of at most BLM_BATCH keys: which are on the list? Return:
+ * how many, or a negative errno, with words. And take off those that are to be claimed, each after
+ * give() has put it in, which may be called more than once for a key, and fails with words. *bits:
+ * those of them that this call took off have their bit set, the others not. Return: 0 or a negative
+ * errno: then none is taken off.
  */
-int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, uint64_t *ret_bits);
-int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count, const uint64_t *listed, uint64_t *bits,
+int64_t blm_allow_find(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+		       size_t count, uint64_t *ret_bits);
+int blm_allow_claim(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+		    size_t count, const uint64_t *listed, uint64_t *bits,
 		    int (*give)(void *context, size_t i), void *context);
 /* Any keys may have been given to it: ask, and take all off. */
 int blm_allow_take_off_all(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret);

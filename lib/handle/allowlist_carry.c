@@ -1,10 +1,13 @@
 /*
- * allowlist_carry.c - which keys of a list of false positives go over to the file that takes a filter's place
+ * allowlist_carry.c - which keys of a list of false positives go over to the file that takes a
+ * filter's place
  *
- * While the new file is filled the list may change, so nobody can ask it once and be done. What is on it when the filling begins is kept here as
- * a table of hashes, each with a note whether that key went by. The list itself goes over in the transaction that puts the new file in place
- * (catalog/catalog_allowlist.c), and of a key that came on it since then nothing is known but what the new file says. Two keys of one hash are noted
- * as one: then a key goes off that could have stayed, and no false alarm worse comes of that.
+ * While the new file is filled the list may change, so nobody can ask it once and be done. What is
+ * on it when the filling begins is kept here as a table of hashes, each with a note whether that
+ * key went by. The list itself goes over in the transaction that puts the new file in place
+ * (catalog/catalog_allowlist.c), and of a key that came on it since then nothing is known but what
+ * the new file says. Two keys of one hash are noted as one: then a key goes off that could have
+ * stayed, and no false alarm worse comes of that.
  */
 #define XXH_INLINE_ALL
 #include "handle/allowlist_carry.h"
@@ -17,7 +20,8 @@
 struct blm_allowlist_carry {
 	bool all;
 	_Atomic bool unnamed;
-	uint64_t seed, mask;		/* of the hash; slots - 1, which is above twice the number of keys */
+	/* of the hash; slots - 1, which is above twice the number of keys */
+	uint64_t seed, mask;
 	struct slot {
 		uint64_t hash;		/* 0: free */
 		_Atomic bool given;
@@ -45,7 +49,8 @@ static struct slot *find(const struct blm_allowlist_carry *carry, uint64_t hash)
 
 /* ---- The list, as it is when the filling begins ---- */
 
-static int read_list(struct blm_allowlist_carry *carry, struct blm_catalog *catalog, const uint8_t uuid[16], uint64_t most)
+static int read_list(struct blm_allowlist_carry *carry, struct blm_catalog *catalog,
+		     const uint8_t uuid[16], uint64_t most)
 {
 	uint8_t after[32] = { 0 }, *bytes = malloc(BLM_ALLOW_KEY_MAX);
 	uint64_t count = 0;
@@ -53,7 +58,8 @@ static int read_list(struct blm_allowlist_carry *carry, struct blm_catalog *cata
 	int r = bytes ? 1 : blm_fail(-ENOMEM, "out of memory");
 
 	/* one more than when they were counted is as one that came later */
-	while (r > 0 && count < most && (r = blm_catalog_next_listed(catalog, uuid, after, bytes, &len)) > 0)
+	while (r > 0 && count < most && (r = blm_catalog_next_listed(catalog, uuid, after, bytes,
+		&len)) > 0)
 		if (r == 1) {
 			uint64_t hash = hash_of(carry, bytes, len);
 
@@ -64,7 +70,8 @@ static int read_list(struct blm_allowlist_carry *carry, struct blm_catalog *cata
 	return r < 0 ? r : 0;
 }
 
-static int make(struct blm_allowlist_carry **ret, struct blm_catalog *catalog, const uint8_t uuid[16])
+static int make(struct blm_allowlist_carry **ret, struct blm_catalog *catalog,
+		const uint8_t uuid[16])
 {
 	int64_t count = blm_catalog_count_listed(catalog, uuid);
 	struct blm_allowlist_carry *carry;
@@ -100,7 +107,8 @@ int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm
 	if (!place->store)
 		return 0;
 	entry = malloc(sizeof(*entry));
-	r = entry ? blm_catalog_get(place->store->catalog, place->name, entry) : blm_fail(-ENOMEM, "%s: out of memory", place->display);
+	r = entry ? blm_catalog_get(place->store->catalog, place->name, entry)
+		: blm_fail(-ENOMEM, "%s: out of memory", place->display);
 	if (r == 0)
 		r = make(ret, place->store->catalog, entry->constant.uuid);
 	free(entry);
@@ -125,13 +133,15 @@ static void note(struct blm_allowlist_carry *carry, const void *key, size_t len)
 		atomic_store_explicit(&slot->given, true, memory_order_relaxed);
 }
 
-void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys, size_t count)
+void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys,
+			      size_t count)
 {
 	for (size_t i = 0; carry && i < count; i++)
 		note(carry, keys[i].bytes, keys[i].len);
 }
 
-void blm_allowlist_carry_note_fixed(struct blm_allowlist_carry *carry, const uint8_t *keys, size_t width, size_t count)
+void blm_allowlist_carry_note_fixed(struct blm_allowlist_carry *carry, const uint8_t *keys,
+				    size_t width, size_t count)
 {
 	for (size_t i = 0; carry && i < count; i++)
 		note(carry, keys + i * width, width);
@@ -154,7 +164,8 @@ static bool contains(const struct blm_view *view, const struct blm_key *key)
 	return view->whole.kind->contains(&view->whole, &hashed);
 }
 
-bool blm_allowlist_carry_keeps(const struct blm_allowlist_carry *carry, const struct blm_view *new, const struct blm_key *key)
+bool blm_allowlist_carry_keeps(const struct blm_allowlist_carry *carry, const struct blm_view *new,
+			       const struct blm_key *key)
 {
 	const struct slot *slot = NULL;
 

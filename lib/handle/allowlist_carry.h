@@ -1,27 +1,43 @@
-/* allowlist_carry.h - which keys of a filter's list of false positives go over to the file that takes its place (allowlist.h) */
+/*
+ * allowlist_carry.h - which keys of a filter's list of false positives go over to the file that
+ * takes its place (allowlist.h)
+ */
 #ifndef BLM_ALLOWLIST_CARRY_H
 #define BLM_ALLOWLIST_CARRY_H
 
 #include "handle/handle.h"
 
 /*
- * The list follows the name, but for keys that the new file may have been given: those would be hidden. A key that it says no to was not given to
- * it. Of one that it says yes to that is known where all of its keys went by here, from before the first: then those of the list that did not
- * come by, are mistakes still. NULL: the keys did not go by, and what it says yes to goes off the list.
+ * The list follows the name, but for keys that the new file may have been given: those would be
+ * hidden. A key that it says no to was not given to it. Of one that it says yes to that is known
+ * where all of its keys went by here, from before the first: then those of the list that did not
+ * come by, are mistakes still. NULL: the keys did not go by, and what it says yes to goes off the
+ * list.
  */
 struct blm_allowlist_carry;
-extern const struct blm_allowlist_carry blm_allowlist_carry_all;	/* its keys are those of the old file, or some of them: all go over */
+/* its keys are those of the old file, or some of them: all go over */
+extern const struct blm_allowlist_carry blm_allowlist_carry_all;
 
-/* Of what lies at `place`. *ret NULL: there is no list, or nothing. 0 or a negative errno, with words. */
+/*
+ * Of what lies at `place`. *ret NULL: there is no list, or nothing. 0 or a negative errno, with
+ * words.
+ */
 int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm_place *place);
-struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *carry);	/* takes NULL; returns NULL */
+/* takes NULL; returns NULL */
+struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *carry);
 
-/* Keys are given to the new file, by any thread: these, or some that nobody can name. A carry of NULL takes no note. */
-void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys, size_t count);
-void blm_allowlist_carry_note_fixed(struct blm_allowlist_carry *carry, const uint8_t *keys, size_t width, size_t count);
+/*
+ * Keys are given to the new file, by any thread: these, or some that nobody can name. A carry of
+ * NULL takes no note.
+ */
+void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys,
+			      size_t count);
+void blm_allowlist_carry_note_fixed(struct blm_allowlist_carry *carry, const uint8_t *keys,
+				    size_t width, size_t count);
 void blm_allowlist_carry_note_unnamed(struct blm_allowlist_carry *carry);
 
 /* Does a key of the list go over to this file, which is complete? */
-bool blm_allowlist_carry_keeps(const struct blm_allowlist_carry *carry, const struct blm_view *new, const struct blm_key *key);
+bool blm_allowlist_carry_keeps(const struct blm_allowlist_carry *carry, const struct blm_view *new,
+			       const struct blm_key *key);
 
 #endif

@@ -7,9 +7,10 @@
 /* ---- All handles of the process, for fork() ---- */
 
 /*
- * A child shares its parent's open file descriptions, and locks belong to those: a lock that the child gave back would be
- * the parent's. So the child closes its copies and opens the files anew when it next needs a lock. The maps stay: adding and
- * asking need nothing else. The threads of the parent are not in the child, so their locks are made new.
+ * A child shares its parent's open file descriptions, and locks belong to those: a lock that the
+ * child gave back would be the parent's. So the child closes its copies and opens the files anew
+ * when it next needs a lock. The maps stay: adding and asking need nothing else. The threads of the
+ * parent are not in the child, so their locks are made new.
  */
 static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct blm_filter *all;
@@ -118,7 +119,8 @@ void blm_handle_begin(struct blm_filter *f, struct blm_view *view)
 	enlist(f);
 }
 
-int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret)
+int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write,
+		    const uint8_t *secret)
 {
 	struct blm_filter *f = blm_handle_new(place, write);
 	struct blm_view *view = NULL;
@@ -140,7 +142,8 @@ int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write
 	return 0;
 }
 
-int blm_filter_open_at(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret)
+int blm_filter_open_at(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       bool write, const uint8_t *secret)
 {
 	struct blm_place place;
 	int r = blm_place_set(&place, store, name);

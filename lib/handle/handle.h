@@ -1,10 +1,11 @@
 /*
  * handle.h - a handle from the inside: its view, which is the filter now, and changes to that
  *
- * A handle has a view: one file, mapped, with its hasher and its parts, immutable once made. When the file turns out to have
- * been replaced, or to have grown, the thread that sees it makes a new view and swaps it in. Other threads may be in the middle of
- * a call on the old one, so it is freed at a later swap that finds nobody inside who entered before it was replaced (reclaim.h), or
- * when the handle is closed.
+ * A handle has a view: one file, mapped, with its hasher and its parts, immutable once made. When
+ * the file turns out to have been replaced, or to have grown, the thread that sees it makes a new
+ * view and swaps it in. Other threads may be in the middle of a call on the old one, so it is freed
+ * at a later swap that finds nobody inside who entered before it was replaced (reclaim.h), or when
+ * the handle is closed.
  */
 #ifndef BLM_HANDLE_H
 #define BLM_HANDLE_H
@@ -20,11 +21,15 @@ struct blm_filter {
 	_Atomic(struct blm_view *) view;
 	struct blm_place place;
 	bool write;
-	bool lent;			/* its view is another's (blm_staged_lend()), of a file that has no name yet */
-	struct blm_allowlist_carry *carry;	/* then: what takes note of the keys (allowlist_carry.h), or NULL */
-	uint8_t *secret;		/* that the caller gave, in memory that is not dumped; or NULL: look beside the file */
+	/* its view is another's (blm_staged_lend()), of a file that has no name yet */
+	bool lent;
+	/* then: what takes note of the keys (allowlist_carry.h), or NULL */
+	struct blm_allowlist_carry *carry;
+	/* that the caller gave, in memory that is not dumped; or NULL: look beside the file */
+	uint8_t *secret;
 	pthread_mutex_t renewing;	/* held by the thread that makes a new view */
-	unsigned load;			/* blm_load()'s flags, for every view to come; under `renewing` */
+	/* blm_load()'s flags, for every view to come; under `renewing` */
+	unsigned load;
 	_Atomic int status;
 	_Atomic unsigned lost_blocks;	/* for struct blm_info */
 	/* blm_sync_every(): 0 is never. Times are CLOCK_MONOTONIC, in nanoseconds */
@@ -34,17 +39,24 @@ struct blm_filter {
 
 /*
  * ---- Handles ----
- * A new handle takes the place over, and knows itself among all of the process (for fork()) when it has its first view. NULL: no memory.
+ * A new handle takes the place over, and knows itself among all of the process (for fork()) when it
+ * has its first view. NULL: no memory.
  */
 struct blm_filter *blm_handle_new(struct blm_place *place, bool write);
-int blm_handle_keep_secret(struct blm_filter *f, const uint8_t *secret);	/* a copy; of NULL: nothing. -ENOMEM */
+/* a copy; of NULL: nothing. -ENOMEM */
+int blm_handle_keep_secret(struct blm_filter *f, const uint8_t *secret);
 void blm_handle_begin(struct blm_filter *f, struct blm_view *view);
 void blm_handle_free(struct blm_filter *f);
 
-/* Open what lies at `place`, one of our own files; the place then belongs to the handle, and if that fails to the caller still. */
-int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write, const uint8_t *secret);
+/*
+ * Open what lies at `place`, one of our own files; the place then belongs to the handle, and if
+ * that fails to the caller still.
+ */
+int blm_filter_open(struct blm_filter **ret, struct blm_place *place, bool write,
+		    const uint8_t *secret);
 /* The same, by store and name. */
-int blm_filter_open_at(struct blm_filter **ret, struct blm_store *store, const char *name, bool write, const uint8_t *secret);
+int blm_filter_open_at(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       bool write, const uint8_t *secret);
 
 /* What lies at the handle's place, unlocked; and a better view than this one, or this one. */
 int blm_view_open(struct blm_view **ret, struct blm_filter *f);
@@ -56,31 +68,43 @@ static inline int blm_is_at_place(const struct blm_filter *f, const struct blm_v
 	return blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
 }
 
-/* The view to work on: the handle's, unless the file says that it was replaced or grew. Never fails: see blm_status(). */
+/*
+ * The view to work on: the handle's, unless the file says that it was replaced or grew. Never
+ * fails: see blm_status().
+ */
 static inline struct blm_view *current_view(const struct blm_filter *f)
 {
-	struct blm_view *view = atomic_load_explicit(&((struct blm_filter *)f)->view, memory_order_acquire);
+	struct blm_view *view = atomic_load_explicit(&((struct blm_filter *)f)->view,
+						     memory_order_acquire);
 
 	return __builtin_expect(is_current(view), true) ? view : blm_view_renew(f, view);
 }
 
 /*
- * Operations on several filters take effect at one moment: the views of the filters that they read are all current at that moment. A view
- * that was resolved before a lock of another filter was waited for may be of a file that was replaced meanwhile. Then keys whose adds have
- * returned are missing in the result. So an operation that changes a filter resolves the others after it holds that one.
+ * Operations on several filters take effect at one moment: the views of the filters that they read
+ * are all current at that moment. A view that was resolved before a lock of another filter was
+ * waited for may be of a file that was replaced meanwhile. Then keys whose adds have returned are
+ * missing in the result. So an operation that changes a filter resolves the others after it holds
+ * that one.
  */
 
-/* -EBUSY where they are replaced again and again; the error of a filter that does not open any more. A dropped one is what it last was. */
-int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *const *from, size_t count);
-int blm_view_stays(const struct blm_filter *f, const struct blm_view *view);	/* 0: it is current; -EAGAIN: not any more */
+/*
+ * -EBUSY where they are replaced again and again; the error of a filter that does not open any
+ * more. A dropped one is what it last was.
+ */
+int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *const *from,
+		      size_t count);
+/* 0: it is current; -EAGAIN: not any more */
+int blm_view_stays(const struct blm_filter *f, const struct blm_view *view);
 
 enum { BLM_TRIES = 1000 };	/* each fails only if a replacement ends within some microseconds */
 int blm_keep_moving(const struct blm_filter *f);	/* -EBUSY, with words, after that many */
 
 /*
- * A change to a filter that others may replace at any moment: between begin and end, change view's data; if end() says
- * -EAGAIN, the change may be lost with the old file, so do it again from begin(). begin() fails as blm_may_change() does: with -EBADF for
- * a read-only handle, -ESTALE for a dropped filter, as opening does where what it became does not open.
+ * A change to a filter that others may replace at any moment: between begin and end, change view's
+ * data; if end() says -EAGAIN, the change may be lost with the old file, so do it again from
+ * begin(). begin() fails as blm_may_change() does: with -EBADF for a read-only handle, -ESTALE for
+ * a dropped filter, as opening does where what it became does not open.
  */
 int blm_may_change(const struct blm_filter *f);
 int blm_change_begin(struct blm_filter *f, struct blm_view **ret);
@@ -91,15 +115,17 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret);
 void blm_change_end_held(struct blm_filter *f, struct blm_view *view);
 
 /*
- * By the one that fits the kind: a change that sets bits may be done twice, so it holds off nobody; any other is done once. *ret_held is
- * for end, which says "again" only of the first sort. It is for changes that bring keys which nobody can name: all go off the list (allowlist.h).
+ * By the one that fits the kind: a change that sets bits may be done twice, so it holds off nobody;
+ * any other is done once. *ret_held is for end, which says "again" only of the first sort. It is
+ * for changes that bring keys which nobody can name: all go off the list (allowlist.h).
  */
 int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held);
 int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool held);
 
 /*
- * While a filter is read whole, to be copied, joined or sent: what moves keys or takes them away is held off. Between the two the
- * caller takes no other lock of it. End: was it the same all the while? If not, a kind that minds cuts is torn in what was made of it.
+ * While a filter is read whole, to be copied, joined or sent: what moves keys or takes them away is
+ * held off. Between the two the caller takes no other lock of it. End: was it the same all the
+ * while? If not, a kind that minds cuts is torn in what was made of it.
  */
 struct blm_quiesced {
 	struct blm_view *view;
@@ -110,15 +136,22 @@ int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, stru
 bool blm_quiesce_end(const struct blm_quiesced *quiesced);
 
 /*
- * 0, or a negative errno with words: -ESTALE where the file of the handle was deleted, or another one stands at its path; -ENOENT where it
- * was moved. By others than us: a handle goes over to what replaces its file by our protocol.
+ * 0, or a negative errno with words: -ESTALE where the file of the handle was deleted, or another
+ * one stands at its path; -ENOENT where it was moved. By others than us: a handle goes over to what
+ * replaces its file by our protocol.
  */
 int blm_check_standing(const struct blm_filter *f);
 
-/* The descriptor of a view's file, opened anew in a forked child; -ESTALE: replaced since, current_view() is another now. */
+/*
+ * The descriptor of a view's file, opened anew in a forked child; -ESTALE: replaced since,
+ * current_view() is another now.
+ */
 int blm_view_fd(struct blm_filter *f, struct blm_view *view);
 
-/* blm_sync(), which returns 0 also where blocks have lost bits: those are in *ret_seen, which the caller makes zero. */
+/*
+ * blm_sync(), which returns 0 also where blocks have lost bits: those are in *ret_seen, which the
+ * caller makes zero.
+ */
 struct blm_seen;
 int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen);
 
@@ -126,11 +159,13 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen);
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);
 
 /* -EOPNOTSUPP, with the names of the kinds that can. */
-int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can);
+int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what,
+	       unsigned can);
 
 /*
- * Lock what the handle's name leads to now, with the state as the lock's holder finds it; lock_out() a file, whether it is that or not. Then
- * nobody else replaces, drops or claims, until blm_unlock_exclusive(). Fail with words.
+ * Lock what the handle's name leads to now, with the state as the lock's holder finds it;
+ * lock_out() a file, whether it is that or not. Then nobody else replaces, drops or claims, until
+ * blm_unlock_exclusive(). Fail with words.
  */
 int blm_lock_current(struct blm_filter *f, struct blm_view **ret);
 int blm_lock_out(struct blm_view *view, int fd);

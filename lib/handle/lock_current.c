@@ -1,9 +1,13 @@
-/* lock_current.c - the file that a handle's name leads to now, locked (the protocol is in replace.c) */
+/*
+ * lock_current.c - the file that a handle's name leads to now, locked (the protocol is in
+ * replace.c)
+ */
 #include "handle/handle.h"
 
 /*
- * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we will wait for it, and then adders and
- * claimers would wait for both. Whoever holds BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
+ * Keep everybody else from changing it. A sync that is under way is let finish first: in a store we
+ * will wait for it, and then adders and claimers would wait for both. Whoever holds
+ * BLM_LOCK_REPLACE may take BLM_LOCK_SYNC, so not the other way round.
  */
 int blm_lock_out(struct blm_view *view, int fd)
 {
@@ -28,15 +32,18 @@ int blm_lock_current(struct blm_filter *f, struct blm_view **ret)
 		r = blm_lock_out(view, fd);
 		if (r < 0)
 			return r;
-		r = blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
+		r = blm_place_is(&f->place, view->image.device, view->image.inode,
+				 view->constant.uuid);
 		if (r == 1 && has_all_parts(view)) {
 			*ret = view;
 			return 0;
 		}
 		live = state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE;
 		blm_unlock_exclusive(&view->lock, fd);
-		if (r == 0 && live)	/* nobody replaced ours, so looking again would find it again */
-			return blm_fail(-ESTALE, "%s: another file has this name by now: open it anew", f->place.display);
+		/* nobody replaced ours, so looking again would find it again */
+		if (r == 0 && live)
+			return blm_fail(-ESTALE, "%s: another file has this name by now: open it "
+					"anew", f->place.display);
 		if (r == -ENOENT)
 			return blm_fail(-ENOENT, "%s: no such filter any more", f->place.display);
 		if (r < 0)

@@ -1,4 +1,7 @@
-/* open.c - what a handle's name leads to, opened: the view that is the filter now, recovered after a power cut */
+/*
+ * open.c - what a handle's name leads to, opened: the view that is the filter now, recovered after
+ * a power cut
+ */
 #include "durable/checkpoint.h"
 #include "file/os.h"
 #include "handle/allowlist.h"
@@ -10,8 +13,9 @@
 #include <unistd.h>
 
 /*
- * A writer sets a state right that nobody alive stands behind. Returns whether the name still leads to this file. While somebody
- * is replacing it nothing is set and nobody is waited for: one who replaces again and again would else win every race.
+ * A writer sets a state right that nobody alive stands behind. Returns whether the name still leads
+ * to this file. While somebody is replacing it nothing is set and nobody is waited for: one who
+ * replaces again and again would else win every race.
  */
 static int settle_state(struct blm_filter *f, struct blm_view *view)
 {
@@ -32,8 +36,9 @@ static int settle_state(struct blm_filter *f, struct blm_view *view)
 }
 
 /*
- * The file's last sync record is never behind the catalog, which is told of a sync last, and was looked up first: so if it is, the file is an
- * older copy. While others sync, a look at the two records can miss the later one; the next looks see it.
+ * The file's last sync record is never behind the catalog, which is told of a sync last, and was
+ * looked up first: so if it is, the file is an older copy. While others sync, a look at the two
+ * records can miss the later one; the next looks see it.
  */
 static void compare_told(struct blm_view *view, const struct blm_told *told)
 {
@@ -44,7 +49,8 @@ static void compare_told(struct blm_view *view, const struct blm_told *told)
 		struct blm_sync_record last = { 0 };
 
 		blm_last_sync(live, view->constant.uuid, &last);
-		older = le64toh(last.epoch) < told->epoch && !blm_syncs_lost(live, view->constant.uuid);
+		older = le64toh(last.epoch) < told->epoch
+			&& !blm_syncs_lost(live, view->constant.uuid);
 	}
 	if (older)
 		view->told = *told;
@@ -53,9 +59,9 @@ static void compare_told(struct blm_view *view, const struct blm_told *told)
 /*
  * Open what lies at the handle's place, as a view that is the filter at this moment.
  *
- * A state other than LIVE in a file that was just found by its name is a replacement under way (then the name may lead elsewhere by
- * now: look again; if it does not, the view is good, and its first call looks again), or was left by a process that died or by
- * a copy, and means nothing.
+ * A state other than LIVE in a file that was just found by its name is a replacement under way
+ * (then the name may lead elsewhere by now: look again; if it does not, the view is good, and its
+ * first call looks again), or was left by a process that died or by a copy, and means nothing.
  */
 static int open_live(struct blm_view **ret, struct blm_filter *f)
 {
@@ -87,12 +93,14 @@ static int open_live(struct blm_view **ret, struct blm_filter *f)
 		if (r < 0)
 			return r;
 	}
-	return blm_fail(-EBUSY, "%s: replaced again and again while it was opened", f->place.display);
+	return blm_fail(-EBUSY, "%s: replaced again and again while it was opened",
+			f->place.display);
 }
 
 /*
- * A copy made while its original was synced can have the sync record of an epoch that its copied `epoch` has not reached;
- * then changes would not show as unsynced. Where no copying was in the way, epoch is above both.
+ * A copy made while its original was synced can have the sync record of an epoch that its copied
+ * `epoch` has not reached; then changes would not show as unsynced. Where no copying was in the
+ * way, epoch is above both.
  */
 static int mend_epoch(struct blm_view *view, const char *display)
 {
@@ -102,10 +110,13 @@ static int mend_epoch(struct blm_view *view, const char *display)
 	int r;
 
 	blm_last_sync(live, view->constant.uuid, &last);
-	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX || load_acquire(&live->written.word) > BLM_EPOCH_MAX
+	if (load_acquire(&live->epoch.word) > BLM_EPOCH_MAX
+	    || load_acquire(&live->written.word) > BLM_EPOCH_MAX
 	    || le64toh(last.epoch) > BLM_EPOCH_MAX)
-		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it can be read, not changed", display);
-	if (load_acquire(&live->epoch.word) > le64toh(last.epoch) && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
+		return blm_fail(-EUCLEAN, "%s: damaged: it says that it was synced 2^63 times; it "
+				"can be read, not changed", display);
+	if (load_acquire(&live->epoch.word) > le64toh(last.epoch)
+	    && load_acquire(&live->written.word) <= load_acquire(&live->epoch.word))
 		return 0;
 	r = blm_lock_syncing(view);
 	if (r < 0)
@@ -135,16 +146,21 @@ static bool was_cut(const struct blm_view *view)
 	struct blm_sync_record last = { 0 };
 
 	blm_last_sync(live, view->constant.uuid, &last);
-	return load_acquire(&live->written.word) > le64toh(last.epoch) && load_acquire(&live->boot.word) != blm_boot_number();
+	return load_acquire(&live->written.word) > le64toh(last.epoch)
+		&& load_acquire(&live->boot.word) != blm_boot_number();
 }
 
-/* Of kinds to which that matters, note it for good, on the disk, before the first change of this boot hides it; or for this view. */
+/*
+ * Of kinds to which that matters, note it for good, on the disk, before the first change of this
+ * boot hides it; or for this view.
+ */
 static int note_cut(struct blm_view *view, const char *display, bool write)
 {
 	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
 	int r;
 
-	if (!view->whole.kind->minds_cuts || is_foreign(view) || load_acquire(cut) || !was_cut(view))
+	if (!view->whole.kind->minds_cuts || is_foreign(view) || load_acquire(cut)
+	    || !was_cut(view))
 		return 0;
 	view->part[0].cut = view->whole.cut = !write;
 	if (!write)
@@ -161,8 +177,9 @@ static int note_cut(struct blm_view *view, const char *display, bool write)
 }
 
 /*
- * After a power cut; with all locks. The state sends those who read the image to look whether that is still needed, from before the data
- * is good until whoever restores it is done, or dead: so that they see what others will change from then on.
+ * After a power cut; with all locks. The state sends those who read the image to look whether that
+ * is still needed, from before the data is good until whoever restores it is done, or dead: so that
+ * they see what others will change from then on.
  */
 static int restore(struct blm_filter *f, struct blm_view *view)
 {
@@ -180,7 +197,8 @@ static int restore(struct blm_filter *f, struct blm_view *view)
 			r = blm_checkpoint_restore(view, f->place.display);
 			set_state(view, state);
 		}
-		set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER : load_acquire(&live_of(view)->state.word));
+		set_seen(view, view->last_seen == BLM_NEVER ? BLM_NEVER
+			 : load_acquire(&live_of(view)->state.word));
 		blm_ofd_unlock(fd, BLM_LOCK_WRITE);
 		blm_unlock_syncing(view);
 	}
@@ -188,7 +206,10 @@ static int restore(struct blm_filter *f, struct blm_view *view)
 	return r;
 }
 
-/* A rename that was cut short is ended by the next process that opens the file for changes. One that is under way holds the lock. */
+/*
+ * A rename that was cut short is ended by the next process that opens the file for changes. One
+ * that is under way holds the lock.
+ */
 static void finish_rename(const struct blm_filter *f, const struct blm_view *view)
 {
 	const char *name = blm_place_name(&f->place);
@@ -203,7 +224,8 @@ static int open_lent(struct blm_view **ret, const struct blm_filter *f)
 	const struct blm_view *now = atomic_load(&f->view);
 	struct blm_view *view;
 	int fd = fcntl(now->image.fd, F_DUPFD_CLOEXEC, 0);
-	int r = fd < 0 ? blm_fail(-errno, "%s: %s", f->place.display, strerror(errno)) : blm_view_make(&view, fd, f->place.display, true);
+	int r = fd < 0 ? blm_fail(-errno, "%s: %s", f->place.display, strerror(errno))
+		: blm_view_make(&view, fd, f->place.display, true);
 
 	if (r < 0)
 		return r;
@@ -224,7 +246,8 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 	if (f->lent)
 		return open_lent(ret, f);
 
-	r = blm_know_boot_at(&f->place);	/* while there is a descriptor for it: the file may take the last one */
+	/* while there is a descriptor for it: the file may take the last one */
+	r = blm_know_boot_at(&f->place);
 	if (r < 0)
 		return r;
 	do {
@@ -235,14 +258,16 @@ int blm_view_open(struct blm_view **ret, struct blm_filter *f)
 		r = blm_view_unlock(view, &f->place, f->secret);
 	} while (r == -ENOKEY && is_gone(f, view));
 	if (r == 0 && f->write)
-		r = blm_check_boot(view->whole.kind, le64toh(view->constant.flags) & BLM_FLAG_SEALED, &f->place);
+		r = blm_check_boot(view->whole.kind,
+				   le64toh(view->constant.flags) & BLM_FLAG_SEALED, &f->place);
 	if (r == 0 && f->write)
 		r = mend_epoch(view, f->place.display);
 	if (r == 0)
 		r = note_cut(view, f->place.display, f->write);
 	if (r == 0 && blm_checkpoint_is_needed(view))
 		r = f->write ? restore(f, view) : blm_checkpoint_show(view, f->place.display);
-	if (!f->write && (r == -EAGAIN || (r == -EUCLEAN && !blm_checkpoint_is_needed(view)))) {	/* a writer does, or did, and syncs change the image again */
+	/* a writer does, or did, and syncs change the image again */
+	if (!f->write && (r == -EAGAIN || (r == -EUCLEAN && !blm_checkpoint_is_needed(view)))) {
 		blm_view_free(view);
 		return blm_view_open(ret, f);
 	}

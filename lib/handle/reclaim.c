@@ -50,7 +50,10 @@ static void make_known(struct blm_thread *t)
 {
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&mutex);
-	/* one that calls us at its very end, after it was forgotten, might end without being so again */
+	/*
+	 * one that calls us at its very end, after it was forgotten, might end without being so
+	 * again
+	 */
 	if (t->gone || !at_end_made || pthread_setspecific(at_end, t)) {
 		some_unknown = true;
 	} else {
@@ -59,7 +62,8 @@ static void make_known(struct blm_thread *t)
 		if (threads)
 			threads->previous = t;
 		threads = t;
-		__atomic_store_n(&t->entered, __atomic_load_n(&blm_moment, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
+		__atomic_store_n(&t->entered, __atomic_load_n(&blm_moment, __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&mutex);
 }
@@ -67,7 +71,8 @@ static void make_known(struct blm_thread *t)
 uint64_t blm_enter_slowly(void)
 {
 	if (blm_thread.entered)
-		return blm_thread.entered;	/* called from a call: a caller's function, a signal handler */
+		/* called from a call: a caller's function, a signal handler */
+		return blm_thread.entered;
 	make_known(&blm_thread);
 	return blm_thread.entered ? BLM_OUTSIDE : 0;
 }

@@ -1,14 +1,17 @@
 /*
- * reclaim.h - which threads are inside a call, so that nothing is freed that one of them may be using
+ * reclaim.h - which threads are inside a call, so that nothing is freed that one of them may be
+ * using
  *
- * A call works on the view that its handle had when it began, or a later one (handle.h). Each thread notes the moment at which it
- * entered the library, and takes the note back when it leaves; a moment passes when a view is replaced. So a view that was replaced
- * at a moment before all those that are noted is in nobody's hands.
+ * A call works on the view that its handle had when it began, or a later one (handle.h). Each
+ * thread notes the moment at which it entered the library, and takes the note back when it leaves;
+ * a moment passes when a view is replaced. So a view that was replaced at a moment before all those
+ * that are noted is in nobody's hands.
  *
- *   a thread   notes the moment, then loads the handle's view. A plain store: nothing but the compiler is kept from swapping the two.
- *   a freer    puts the new view into the handle; lets a moment pass; membarrier(2), which makes every running thread pass a full
- *              fence; then looks at the notes. A thread whose note it does not see had not loaded the view before the fence, so it
- *              gets the new one.
+ *   a thread   notes the moment, then loads the handle's view. A plain store: nothing but the
+ *              compiler is kept from swapping the two.
+ *   a freer    puts the new view into the handle; lets a moment pass; membarrier(2), which makes
+ *              every running thread pass a full fence; then looks at the notes. A thread whose note
+ *              it does not see had not loaded the view before the fence, so it gets the new one.
  *
  * Where the system has no such barrier, nothing is freed before the handle is closed.
  */
@@ -20,12 +23,17 @@
 #define BLM_OUTSIDE UINT64_MAX
 
 struct blm_thread {
-	uint64_t entered;		/* the moment; BLM_OUTSIDE; 0: a thread that was never here. Written by the thread, read by freers */
+	/*
+	 * the moment; BLM_OUTSIDE; 0: a thread that was never here. Written by the thread, read by
+	 * freers
+	 */
+	uint64_t entered;
 	bool gone;			/* its end has begun */
 	struct blm_thread *next, *previous;
 };
 
-extern __attribute__((visibility("hidden"), tls_model("initial-exec"))) _Thread_local struct blm_thread blm_thread;
+extern __attribute__((visibility("hidden"),
+		      tls_model("initial-exec"))) _Thread_local struct blm_thread blm_thread;
 extern __attribute__((visibility("hidden"))) uint64_t blm_moment;
 
 /* Return: what to note when the call is over. */
@@ -35,7 +43,8 @@ static inline uint64_t blm_enter(void)
 {
 	if (__builtin_expect(blm_thread.entered != BLM_OUTSIDE, false))
 		return blm_enter_slowly();
-	__atomic_store_n(&blm_thread.entered, __atomic_load_n(&blm_moment, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
+	__atomic_store_n(&blm_thread.entered, __atomic_load_n(&blm_moment, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return BLM_OUTSIDE;
 }

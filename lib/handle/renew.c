@@ -1,24 +1,31 @@
-/* renew.c - another view takes the place of a handle's, when its file is no longer the filter, or has grown */
+/*
+ * renew.c - another view takes the place of a handle's, when its file is no longer the filter, or
+ * has grown
+ */
 #include "durable/checkpoint.h"
 #include "handle/handle.h"
 
 #include <unistd.h>
 
 /*
- * The state word is not the one that the name was last looked up under. Look it up again: the same file (a replacement
- * under way or left undone) goes on serving; another one takes its place. While a living process is replacing or dropping,
- * every call must look again, since the name can lead elsewhere before the state says so, or nowhere; where none is, what the
- * look-up says holds until the state word changes, which seen_state then notes. So whether one lives is asked before the
- * look-up: after it, one that died in between would have been missed. behind: it is known that the file is not what the view shows.
+ * The state word is not the one that the name was last looked up under. Look it up again: the same
+ * file (a replacement under way or left undone) goes on serving; another one takes its place. While
+ * a living process is replacing or dropping, every call must look again, since the name can lead
+ * elsewhere before the state says so, or nowhere; where none is, what the look-up says holds until
+ * the state word changes, which seen_state then notes. So whether one lives is asked before the
+ * look-up: after it, one that died in between would have been missed. behind: it is known that the
+ * file is not what the view shows.
  */
 static int look_again(struct blm_filter *f, struct blm_view *view, bool behind, bool *ret_changed)
 {
-	uint64_t state = load_acquire(&live_of(view)->state.word), seen = view->image.unsure ? view->last_seen : atomic_load(&view->seen_state);
+	uint64_t state = load_acquire(&live_of(view)->state.word), seen = view->image.unsure
+		? view->last_seen : atomic_load(&view->seen_state);
 	bool under_way = state_of(state) != BLM_LIVE
 		&& (view->image.fd < 0 || blm_ofd_held(view->image.fd, BLM_LOCK_REPLACE));
 	int r = state == seen && !behind ? 1 : blm_is_at_place(f, view);
 
-	if (r == 1 && !behind && !(view->shows_image && !blm_checkpoint_is_needed(view)) && load_acquire(&live_of(view)->parts.word) == view->parts) {
+	if (r == 1 && !behind && !(view->shows_image && !blm_checkpoint_is_needed(view))
+	    && load_acquire(&live_of(view)->parts.word) == view->parts) {
 		if (!under_way)
 			set_seen(view, state);
 		*ret_changed = false;
@@ -58,7 +65,10 @@ static void replace_view(struct blm_filter *f, struct blm_view *old, struct blm_
 		free_older(old);
 }
 
-/* The writer's and the reader's reaction to a changed state or part count. Returns the view to go on with, maybe the old one. */
+/*
+ * The writer's and the reader's reaction to a changed state or part count. Returns the view to go
+ * on with, maybe the old one.
+ */
 struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view *view)
 {
 	struct blm_filter *f = (struct blm_filter *)reader;
@@ -73,12 +83,14 @@ struct blm_view *blm_view_renew(const struct blm_filter *reader, struct blm_view
 		r = look_again(f, now, behind, &changed);
 		if (r == 0 && changed)
 			r = blm_view_open(&fresh, f);
-		if (fresh && behind && now->image.fd >= 0) {	/* what is copied up, or made there, stays there */
+		/* what is copied up, or made there, stays there */
+		if (fresh && behind && now->image.fd >= 0) {
 			fresh->image.unsure = false;
 			set_seen(fresh, fresh->last_seen);
 		}
 		if (fresh) {
-			replace_view(f, now, fresh);	/* the other threads go on while it is loaded, as far as that can be done */
+			/* the other threads go on while it is loaded, as far as that can be done */
+			replace_view(f, now, fresh);
 			if (f->load)
 				blm_view_load(now, 0, f->place.display);
 			if (f->load)

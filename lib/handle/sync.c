@@ -13,29 +13,35 @@
 /* Space that is gone from under the map, data and all, is not to be found out by writing back. */
 static int check_size(const struct blm_filter *f, const struct blm_view *view)
 {
-	uint64_t end = has_checkpoint(view) ? view->image.bytes : blm_view_end(view);	/* behind that lies what somebody began to append */
+	/* behind that lies what somebody began to append */
+	uint64_t end = has_checkpoint(view) ? view->image.bytes : blm_view_end(view);
 	struct stat st;
 
 	if (fstat(view->image.fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", f->place.display, strerror(errno));
 	if ((uint64_t)st.st_size < end)
-		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open, and keys are lost: put a copy in its place, or make it "
-				"anew from its keys", f->place.display, (long long)st.st_size, (unsigned long long)end);
+		return blm_fail(-EIO, "%s: was cut to %lld of its %llu bytes while it was open, "
+				"and keys are lost: put a copy in its place, or make it anew from "
+				"its keys", f->place.display, (long long)st.st_size,
+				(unsigned long long)end);
 	return 0;
 }
 
 /*
- * The sync record last, with the records of the blocks, which say nothing of pages that are not on the disk by now. It makes `failed` old
- * before it is known to be on the disk, and what it is told of then may be any page: so another word says so meanwhile.
+ * The sync record last, with the records of the blocks, which say nothing of pages that are not on
+ * the disk by now. It makes `failed` old before it is known to be on the disk, and what it is told
+ * of then may be any page: so another word says so meanwhile.
  */
-static int write_records(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+static int write_records(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen,
+			 struct blm_sync_record *record)
 {
 	struct blm_live *live = live_of(view);
 	int r = 0;
 
 	if (blm_blocksum_record(view, seen, le64toh(record->epoch)))
 		for (unsigned i = 0; r == 0 && i < view->parts; i++)
-			r = blm_write_back(records_of(&view->part[i]), blocksum_bytes(view->part[i].shape.bytes));
+			r = blm_write_back(records_of(&view->part[i]),
+					   blocksum_bytes(view->part[i].shape.bytes));
 	if (r < 0)
 		return r;
 	store_release(&live->flushing.word, blm_boot_number());
@@ -50,7 +56,8 @@ static int write_records(struct blm_filter *f, struct blm_view *view, const stru
 }
 
 /* A new epoch. What cannot be changed at any moment is looked at while nobody changes it. */
-static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record, uint64_t synced_epoch)
+static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record,
+		       uint64_t synced_epoch)
 {
 	struct blm_live *live = live_of(view);
 	uint64_t epoch = le64toh(record->epoch);
@@ -66,12 +73,16 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 	if (has_checkpoint(view) && !f->place.memory)
 		r = blm_checkpoint_take(view, epoch, f->place.display);
 	if (r == 0) {
-		store_release(&live->failed.word, epoch);	/* until the record of this epoch says otherwise */
+		/* until the record of this epoch says otherwise */
+		store_release(&live->failed.word, epoch);
 		store_release(&live->flushing.word, 0);
 		store_release(&live->announcing.word, 0);
 		store_release(&live->epoch.word, blm_epoch_after(epoch));
 		full_fence();
-		/* what is under way may change pages that are written back by then, so the record of this epoch does not make the file clean */
+		/*
+		 * what is under way may change pages that are written back by then, so the record
+		 * of this epoch does not make the file clean
+		 */
 		if (view->whole.kind->minds_cuts && blm_lock_is_held(&view->lock, view->image.fd))
 			blm_mark_written(live);
 		record->keys = htole64(blm_counted_keys(view));
@@ -81,21 +92,24 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 	return r;
 }
 
-static int write_all(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen, struct blm_sync_record *record)
+static int write_all(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen,
+		     struct blm_sync_record *record)
 {
 	int r = blm_write_among_others(view, view->image.map, view->image.bytes);
 
-	if (r == 0 && blm_sigbus_hit(view->image.map))	/* a page that the guard put there is not one that was written */
+	/* a page that the guard put there is not one that was written */
+	if (r == 0 && blm_sigbus_hit(view->image.map))
 		r = -EIO;
 	return r < 0 ? r : write_records(f, view, seen, record);
 }
 
 /*
- * The order: a look at the blocks that changed; a new epoch, so that whoever adds from now on marks the filter dirty again; the
- * data, flushed; the records that say so, flushed; the catalog. A crash between two of them leaves the earlier records, which
- * claim less than is there.
+ * The order: a look at the blocks that changed; a new epoch, so that whoever adds from now on marks
+ * the filter dirty again; the data, flushed; the records that say so, flushed; the catalog. A crash
+ * between two of them leaves the earlier records, which claim less than is there.
  */
-static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret, struct blm_seen *ret_seen)
+static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret,
+		     struct blm_seen *ret_seen)
 {
 	struct blm_live *live = live_of(view);
 	uint64_t epoch;
@@ -125,8 +139,10 @@ static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_syn
 			if (has_checkpoint(view))
 				blm_checkpoint_again(view, epoch);
 			if (blm_check_sigbus(view, f->place.display) == 0)
-				blm_fail(r, "%s: writing it back failed (%s): keys added since the last good sync may not survive a power cut; "
-						"the next sync writes all of it again", f->place.display, strerror(-r));
+				blm_fail(r, "%s: writing it back failed (%s): keys added since the "
+					 "last good sync may not survive a power cut; the next "
+					 "sync writes all of it again", f->place.display,
+					 strerror(-r));
 		}
 	}
 	if (r == 0 && has_checkpoint(view) && !f->place.memory)
@@ -159,8 +175,10 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 
 	if (seen->damaged > 1)
 		snprintf(more, sizeof(more), " (and %d more)", seen->damaged - 1);
-	return blm_fail(-EUCLEAN, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost bits, so keys may be denied: "
-			"repair it with blm_verify(), which sets all of a damaged block's bits", f->place.display, d->part, (unsigned long long)d->block,
+	return blm_fail(-EUCLEAN, "%s: synced, but part %u, block %llu, bytes %llu to %llu%s lost "
+			"bits, so keys may be denied: repair it with blm_verify(), which sets all "
+			"of a damaged block's bits", f->place.display, d->part,
+			(unsigned long long)d->block,
 			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
 }
 
@@ -178,7 +196,10 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 		return fd;
 	r = blm_lock_syncing(view);
 	if (r == 0) {
-		/* parts come only under this lock: one that is not in the view would be said to be on the disk, unseen */
+		/*
+		 * parts come only under this lock: one that is not in the view would be said to be
+		 * on the disk, unseen
+		 */
 		r = has_all_parts(view) ? sync_file(f, view, &record, ret_seen) : -EAGAIN;
 		blm_unlock_syncing(view);
 	}
@@ -192,14 +213,17 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 		standing = blm_check_standing(f);
 	if (standing == -ESTALE)
 		return standing;
-	if (r == 0 && standing != -ENOENT)	/* the catalog of a store that was moved is not found by its path either */
+	/* the catalog of a store that was moved is not found by its path either */
+	if (r == 0 && standing != -ENOENT)
 		r = blm_place_synced(&f->place, &(struct blm_synced){
-			.uuid = view->constant.uuid, .epoch = le64toh(record.epoch), .keys = le64toh(record.keys), .time = le64toh(record.time),
+			.uuid = view->constant.uuid, .epoch = le64toh(record.epoch),
+			.keys = le64toh(record.keys), .time = le64toh(record.time),
 			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
 			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
 		});
 	if (r == 0 && standing != -ENOENT)
-		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);	/* the catalog has what the file has */
+		/* the catalog has what the file has */
+		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);
 	return r;
 }
 
@@ -226,7 +250,8 @@ static uint64_t ticks(void)
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds)
 {
 	if (!(seconds >= 0 && seconds < 1e9))
-		return blm_fail(-EINVAL, "%s: %g seconds between syncs is not 0 to 10^9", f->place.display, seconds);
+		return blm_fail(-EINVAL, "%s: %g seconds between syncs is not 0 to 10^9",
+				f->place.display, seconds);
 	if (!f->write)
 		return blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
 	atomic_store(&f->keys_since, 0);
@@ -248,11 +273,13 @@ int blm_sync_if_due(struct blm_filter *f, uint64_t keys)
 	since = atomic_fetch_add(&f->keys_since, keys) + keys;
 	now = ticks();
 	at = atomic_load(&f->synced_at);
-	if (since && every && since >= every && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
+	if (since && every && since >= every
+	    && atomic_compare_exchange_strong(&f->keys_since, &since, 0)) {
 		atomic_store(&f->synced_at, now);
 		return blm_sync(f);
 	}
-	if (since && time && now - at >= time && atomic_compare_exchange_strong(&f->synced_at, &at, now)) {
+	if (since && time && now - at >= time
+	    && atomic_compare_exchange_strong(&f->synced_at, &at, now)) {
 		atomic_store(&f->keys_since, 0);
 		return blm_sync(f);
 	}

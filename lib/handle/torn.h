@@ -5,9 +5,10 @@
 #include "handle/handle.h"
 
 /*
- * A filter that is made of one that changed meanwhile, or was cut, is as after a power cut, if its kind minds that (kind.h, BLM_OWN_CUT).
- * So is what others are united with, from before the first cell changes until all is done: who dies in the middle leaves it so. Was it torn
- * before? Of kinds that do not mind nothing happens.
+ * A filter that is made of one that changed meanwhile, or was cut, is as after a power cut, if its
+ * kind minds that (kind.h, BLM_OWN_CUT). So is what others are united with, from before the first
+ * cell changes until all is done: who dies in the middle leaves it so. Was it torn before? Of kinds
+ * that do not mind nothing happens.
  */
 static inline bool blm_tear(struct blm_view *view)
 {
@@ -28,8 +29,8 @@ static inline void blm_mend(struct blm_view *view)
 }
 
 /*
- * Between these two it is torn and mended, by nobody else: who takes keys out waits, and so does who reads it whole, to whom a union that
- * began and ended meanwhile would show in nothing.
+ * Between these two it is torn and mended, by nobody else: who takes keys out waits, and so does
+ * who reads it whole, to whom a union that began and ended meanwhile would show in nothing.
  */
 static inline int blm_lock_torn(const struct blm_filter *f, struct blm_view *view)
 {

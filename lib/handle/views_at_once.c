@@ -3,22 +3,31 @@
 
 int blm_keep_moving(const struct blm_filter *f)
 {
-	return blm_fail(-EBUSY, "%s: other processes keep replacing it or what it is combined with; try again later", f->place.display);
+	return blm_fail(-EBUSY, "%s: other processes keep replacing it or what it is combined "
+			"with; try again later", f->place.display);
 }
 
-/* The file that took the place of a view's file is the filter, also where it does not open here: the old file lacks its keys. */
+/*
+ * The file that took the place of a view's file is the filter, also where it does not open here:
+ * the old file lacks its keys.
+ */
 int blm_view_stays(const struct blm_filter *f, const struct blm_view *view)
 {
 	bool same = current_view(f) == view;
 	int status = atomic_load(&f->status);
 
 	if (status < 0 && status != -ESTALE)
-		return blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.display, blm_strerror(status));
+		return blm_fail(status, "%s: was replaced, or grew, and does not open as it is "
+				"now: %s", f->place.display, blm_strerror(status));
 	return same ? 0 : -EAGAIN;
 }
 
-/* A file that was replaced never comes back. So views that are the same twice were all current between the first pass and the second. */
-int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *const *from, size_t count)
+/*
+ * A file that was replaced never comes back. So views that are the same twice were all current
+ * between the first pass and the second.
+ */
+int blm_views_at_once(const struct blm_view **ret, const struct blm_filter *const *from,
+		      size_t count)
 {
 	int r = -EAGAIN;
 

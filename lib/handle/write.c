@@ -13,15 +13,16 @@ static bool has_lone_writer(const struct blm_view *view)
 /* ---- Reading it whole ---- */
 
 /*
- * Who adds to a kind with lone_remover is not held off, but seen: it holds BLM_LOCK_REPLACE until the keys are counted, and none is
- * counted out meanwhile.
+ * Who adds to a kind with lone_remover is not held off, but seen: it holds BLM_LOCK_REPLACE until
+ * the keys are counted, and none is counted out meanwhile.
  */
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
 	int r = 0;
 
-	*ret = (struct blm_quiesced){ .view = view, .locked = kind->lone_writer || kind->lone_remover };
+	*ret = (struct blm_quiesced){ .view = view,
+				      .locked = kind->lone_writer || kind->lone_remover };
 	if (ret->locked)
 		r = blm_view_fd((struct blm_filter *)f, view);
 	if (ret->locked && r >= 0)
@@ -41,7 +42,8 @@ bool blm_quiesce_end(const struct blm_quiesced *quiesced)
 
 	full_fence();
 	if (view->whole.kind->minds_cuts)
-		changes |= blm_lock_is_held(&view->lock, view->image.fd) || blm_counted_keys(view) != quiesced->counted;
+		changes |= blm_lock_is_held(&view->lock, view->image.fd)
+			|| blm_counted_keys(view) != quiesced->counted;
 	if (quiesced->locked)
 		blm_unlock_writing(view);
 	return !changes;
@@ -51,13 +53,15 @@ bool blm_quiesce_end(const struct blm_quiesced *quiesced)
 
 static bool is_announced(const struct blm_live *live)
 {
-	return load_acquire(&live->announced.word) == load_acquire(&live->epoch.word) && load_acquire(&live->boot.word) == blm_boot_number();
+	return load_acquire(&live->announced.word) == load_acquire(&live->epoch.word)
+		&& load_acquire(&live->boot.word) == blm_boot_number();
 }
 
 /*
- * Who opens the file after a power cut must know that it was changed. So that is on the disk before the first change after a sync. Under
- * the writers' lock, and not under the sync lock, which is held for as long as all is written back: so a failure is noted in a word of its
- * own, and not in `failed`.
+ * Who opens the file after a power cut must know that it was changed. So that is on the disk before
+ * the first change after a sync. Under the writers' lock, and not under the sync lock, which is
+ * held for as long as all is written back: so a failure is noted in a word of its own, and not in
+ * `failed`.
  */
 static int announce(const struct blm_filter *f, struct blm_view *view)
 {
@@ -67,22 +71,25 @@ static int announce(const struct blm_filter *f, struct blm_view *view)
 
 	if (is_announced(live))
 		return 0;
-	before = blm_is_unannounced(live) ? blm_failed_number() : 0;	/* left by one who was told of a failure, or died */
+	/* left by one who was told of a failure, or died */
+	before = blm_is_unannounced(live) ? blm_failed_number() : 0;
 	blm_mark_written(live);
 	store_release(&live->boot.word, boot);
 	store_release(&live->announcing.word, before ? before : boot);
 	r = blm_write_back(live, BLM_PAGE);
 	store_release(&live->announcing.word, r < 0 ? blm_failed_number() : before);
 	if (r < 0)
-		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.display, strerror(-r));
+		return blm_fail(r, "%s: cannot note that it changes: %s", f->place.display,
+				strerror(-r));
 	store_release(&live->announced.word, epoch);
 	return 0;
 }
 
 /*
- * Of kinds that mind cuts and have many writers: the first of an epoch does it, and the others wait for that. Asked under BLM_LOCK_REPLACE,
- * held shared, as long as which a change is under way: a sync that begins the next epoch looks who holds it (begin_epoch()), after that.
- * So either the sync sees the change, or the change the epoch.
+ * Of kinds that mind cuts and have many writers: the first of an epoch does it, and the others wait
+ * for that. Asked under BLM_LOCK_REPLACE, held shared, as long as which a change is under way: a
+ * sync that begins the next epoch looks who holds it (begin_epoch()), after that. So either the
+ * sync sees the change, or the change the epoch.
  */
 static int announce_alone(struct blm_filter *f, struct blm_view *view)
 {
@@ -110,13 +117,15 @@ static int known_status(const struct blm_filter *f)
 	status = atomic_load(&((struct blm_filter *)f)->status);
 	if (status == -ESTALE)
 		return blm_fail(status, "%s: the filter was dropped", f->place.display);
-	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it is now: %s", f->place.display,
+	return status < 0 ? blm_fail(status, "%s: was replaced, or grew, and does not open as it "
+				     "is now: %s", f->place.display,
 				     blm_strerror(status)) : 0;
 }
 
 int blm_may_change(const struct blm_filter *f)
 {
-	return f->write ? known_status(f) : blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
+	return f->write ? known_status(f)
+		: blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
 }
 
 static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
@@ -125,20 +134,24 @@ static int tell_standing(const struct blm_filter *f, enum blm_standing standing)
 	case BLM_STANDS:
 		return 0;
 	case BLM_DELETED:
-		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys are lost; create it anew", f->place.display);
+		return blm_fail(-ESTALE, "%s: the file was deleted while it was open, so its keys "
+				"are lost; create it anew", f->place.display);
 	case BLM_DISPLACED:
-		return blm_fail(-ESTALE, "%s: another file took its place while it was open, so keys added here are lost; open it again",
+		return blm_fail(-ESTALE, "%s: another file took its place while it was open, so "
+				"keys added here are lost; open it again",
 				f->place.display);
 	case BLM_MOVED:
-		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, or open it where it is now", f->place.display);
+		return blm_fail(-ENOENT, "%s: the file was moved while it was open; move it back, "
+				"or open it where it is now", f->place.display);
 	}
 	return 0;
 }
 
 /*
- * Who replaces or drops a filter by our protocol changes the state of its file before the path leads elsewhere. So if the view is still
- * current after the look, what was seen was done by others: rm, mv, a copy that was put there. What may be copied up by an overlay
- * becomes another file without that.
+ * Who replaces or drops a filter by our protocol changes the state of its file before the path
+ * leads elsewhere. So if the view is still current after the look, what was seen was done by
+ * others: rm, mv, a copy that was put there. What may be copied up by an overlay becomes another
+ * file without that.
  */
 int blm_check_standing(const struct blm_filter *f)
 {
@@ -189,10 +202,11 @@ int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
 }
 
 /*
- * The state is looked at after the last bit is set, with a full fence in between; who replaces sets the state, with a full
- * fence, before it copies. So either the copy has the bits, or the writer sees the state. Then it waits for the replacer,
- * who holds the lock until all is done or it is dead, and looks the name up: another file, and the keys go into that; the
- * same one, and the replacer died, so the state is set right and the keys stand.
+ * The state is looked at after the last bit is set, with a full fence in between; who replaces sets
+ * the state, with a full fence, before it copies. So either the copy has the bits, or the writer
+ * sees the state. Then it waits for the replacer, who holds the lock until all is done or it is
+ * dead, and looks the name up: another file, and the keys go into that; the same one, and the
+ * replacer died, so the state is set right and the keys stand.
  */
 static int settle(struct blm_filter *f, struct blm_view *view)
 {
@@ -213,7 +227,8 @@ static int settle(struct blm_filter *f, struct blm_view *view)
 	blm_unlock_exclusive(&view->lock, fd);
 	if (r == 1)
 		return 0;
-	return -EAGAIN;		/* begin() renews the view, and says if there is nothing to go on to */
+	/* begin() renews the view, and says if there is nothing to go on to */
+	return -EAGAIN;
 }
 
 int blm_change_end(struct blm_filter *f, struct blm_view *view)
@@ -227,14 +242,18 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 	full_fence();
 	blm_mark_written(live_of(view));
 	state = load_acquire(&live_of(view)->state.word);
-	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed) && state_of(state) == BLM_LIVE)
+	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed)
+	    && state_of(state) == BLM_LIVE)
 		return blm_check_sigbus(view, f->place.display);
 	return settle(f, view);
 }
 
 /* ---- Holding others off ---- */
 
-/* The only one who changes, of a kind for which that matters. No epoch of a kind that announces begins meanwhile. */
+/*
+ * The only one who changes, of a kind for which that matters. No epoch of a kind that announces
+ * begins meanwhile.
+ */
 static int become_writer(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
@@ -311,11 +330,15 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 	blm_mark_written(live_of(view));
 	if (has_lone_writer(view))
 		blm_unlock_writing(view);
-	announce_alone(f, view);	/* where it fails the filter is suspect, and the next change fails */
+	/* where it fails the filter is suspect, and the next change fails */
+	announce_alone(f, view);
 	blm_unlock_shared(&view->lock, view->image.fd);
 }
 
-/* What comes in a filter's place may be of another kind, so the view is asked that is to be changed. */
+/*
+ * What comes in a filter's place may be of another kind, so the view is asked that is to be
+ * changed.
+ */
 int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *ret_held)
 {
 	int r;
@@ -360,12 +383,16 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 		if (fd >= 0)
 			r = blm_view_make(&again, fd, f->place.display, f->write);
 		if (fd >= 0 && r == 0) {
-			if (again->image.device == view->image.device && again->image.inode == view->image.inode) {
-				__atomic_store_n(&view->image.fd, again->image.fd, __ATOMIC_RELEASE);
+			if (again->image.device == view->image.device
+			    && again->image.inode == view->image.inode) {
+				__atomic_store_n(&view->image.fd, again->image.fd,
+						 __ATOMIC_RELEASE);
 				again->image.fd = -1;
 			} else {
-				r = blm_fail(-ESTALE, "%s: was replaced before a forked process could open it", f->place.display);
-				atomic_store(&view->seen_state, UINT64_MAX);	/* whatever its state says: look the name up */
+				r = blm_fail(-ESTALE, "%s: was replaced before a forked process "
+					     "could open it", f->place.display);
+				/* whatever its state says: look the name up */
+				atomic_store(&view->seen_state, UINT64_MAX);
 			}
 			blm_view_free(again);
 		}
@@ -374,13 +401,17 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 	return r < 0 ? r : view->image.fd;
 }
 
-int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what, unsigned can)
+int blm_cannot(const struct blm_view *view, const struct blm_filter *f, const char *what,
+	       unsigned can)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	const char *instead = !kind->build ? "" : kind->merge ? "; blm_merge() makes one of several, and blm_build_begin() one from all keys"
-							      : "; blm_build_begin() makes one from all keys";
+	const char *instead = !kind->build ? "" : kind->merge
+		? "; blm_merge() makes one of several, and blm_build_begin() one from all keys"
+							      : "; blm_build_begin() makes one "
+							      "from all keys";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s", f->place.display, kind->name, what, instead,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot %s%s; these kinds can: %s",
+			f->place.display, kind->name, what, instead,
 			blm_kinds_that_can(can, names, sizeof(names)));
 }

@@ -1,7 +1,8 @@
 /*
  * fnv1.c - FNV-1, 64 bits, by Fowler, Noll and Vo: each byte is xored in after the multiplication
  *
- * One number for everybody, and keys that collide are easy to make. Both halves of the 128 bits are this one number.
+ * One number for everybody, and keys that collide are easy to make. Both halves of the 128 bits are
+ * this one number.
  */
 #include "hash/hasher.h"
 

@@ -1,7 +1,9 @@
 /*
- * fnv1a.c - FNV-1a, 64 bits, by Fowler, Noll and Vo: each byte is xored in before the multiplication
+ * fnv1a.c - FNV-1a, 64 bits, by Fowler, Noll and Vo: each byte is xored in before the
+ * multiplication
  *
- * One number for everybody, and keys that collide are easy to make. Both halves of the 128 bits are this one number.
+ * One number for everybody, and keys that collide are easy to make. Both halves of the 128 bits are
+ * this one number.
  */
 #include "hash/hasher.h"
 

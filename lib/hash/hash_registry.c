@@ -13,7 +13,10 @@ const struct blm_family *blm_family_at(size_t i)
 	return i < ARRAY_LEN(families) ? families[i] : NULL;
 }
 
-/* '-' and '_' are one: families are named after the programs they are of, which do not agree on either. */
+/*
+ * '-' and '_' are one: families are named after the programs they are of, which do not agree on
+ * either.
+ */
 static bool same_name(const char *a, const char *b)
 {
 	while (*a && (*a == '_' ? '-' : *a) == (*b == '_' ? '-' : *b))
@@ -44,7 +47,8 @@ BLM_API int blm_hash_list(size_t i, struct blm_hash_info *ret)
 	if (!f)
 		return blm_fail(-ENOENT, "there are %zu hash families", ARRAY_LEN(families));
 	*ret = (struct blm_hash_info){
-		.name = f->name, .summary = f->summary, .id = f->id, .bits = f->bits, .keyed = f->keyed,
+		.name = f->name, .summary = f->summary, .id = f->id, .bits = f->bits,
+		.keyed = f->keyed,
 		.seeds_by_probe = f->seeds_by_probe, .digest_bytes = f->digest_bytes,
 	};
 	return 0;

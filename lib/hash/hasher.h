@@ -1,11 +1,12 @@
 /*
  * hasher.h - a key as the kinds see it: already hashed
  *
- * A family turns bytes and its seeds into 128 bits, once for each question, and every kind works from those. Families
- * older than this library (BIP 37, pybloomfiltermmap) hash a key once for each probe: they set `nth`, and key_cell() asks
- * it. No kind knows their names.
+ * A family turns bytes and its seeds into 128 bits, once for each question, and every kind works
+ * from those. Families older than this library (BIP 37, pybloomfiltermmap) hash a key once for each
+ * probe: they set `nth`, and key_cell() asks it. No kind knows their names.
  *
- * How cells are made of the hash is ours (unfold and scale), or another program's: then the hasher has a rule (scheme.h).
+ * How cells are made of the hash is ours (unfold and scale), or another program's: then the hasher
+ * has a rule (scheme.h).
  */
 #ifndef BLM_HASH_KEY_H
 #define BLM_HASH_KEY_H
@@ -16,8 +17,12 @@
 /* A family with what makes it this filter's own. Immutable once made. */
 struct blm_hasher {
 	const struct blm_family *family;
-	const struct blm_scheme *scheme;	/* NULL: our own, and cells lie in their order; which is all that most kinds know of */
-	uint64_t flip;			/* cell c is bit c ^ flip, counted as ours are (scheme.h, orders of bits); with a rule only */
+	/* NULL: our own, and cells lie in their order; which is all that most kinds know of */
+	const struct blm_scheme *scheme;
+	/*
+	 * cell c is bit c ^ flip, counted as ours are (scheme.h, orders of bits); with a rule only
+	 */
+	uint64_t flip;
 	const uint64_t *seeds;
 	uint32_t seed_count;
 	uint64_t tweak;
@@ -25,30 +30,43 @@ struct blm_hasher {
 };
 
 struct blm_family {
-	uint32_t id;			/* in the file; never reused, and a new one for a family one bit different */
+	/* in the file; never reused, and a new one for a family one bit different */
+	uint32_t id;
 	const char *name, *summary;
-	unsigned bits;			/* how many a cell is chosen from; a kind refuses more than 2^bits cells */
+	/* how many a cell is chosen from; a kind refuses more than 2^bits cells */
+	unsigned bits;
 	unsigned seeds;			/* how many it takes */
 	bool seeds_by_probe;		/* takes as many as the filter has probes; seeds is 0 */
 	unsigned seed_bits;		/* the width of a seed; 0: 64 */
 	bool keyed;
-	bool number;			/* no hash: the key is a number, which is `lo`; `hi` is 0, or says that it is none */
+	/* no hash: the key is a number, which is `lo`; `hi` is 0, or says that it is none */
+	bool number;
 	bool tweaked;			/* takes a tweak; others refuse one */
-	const char *(*need)(void);	/* before the first key: have ready what it takes; what is wrong, or NULL. NULL: nothing */
-	uint32_t scheme;			/* that goes with it unless another is asked for (scheme.h) */
+	/* before the first key: have ready what it takes; what is wrong, or NULL. NULL: nothing */
+	const char *(*need)(void);
+	/* that goes with it unless another is asked for (scheme.h) */
+	uint32_t scheme;
 	/* Families of 128 bits: */
 	void (*hash)(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret);
-	/* Loops of their own over many keys, and over keys of `width` bytes that lie one after the other; NULL: hash() serves. */
-	void (*hash_many)(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret);
-	void (*hash_fixed)(const struct blm_hasher *by, const uint8_t *bytes, size_t width, size_t count, struct blm_hash *ret);
 	/*
-	 * Those that can hash pieces as if they lay one behind the other: all of the digest, in the order that its bytes are
-	 * printed in. For rules that take more of it than 128 bits, or the key with something added to it.
+	 * Loops of their own over many keys, and over keys of `width` bytes that lie one after the
+	 * other; NULL: hash() serves.
+	 */
+	void (*hash_many)(const struct blm_hasher *by, const struct blm_key *keys, size_t count,
+			  struct blm_hash *ret);
+	void (*hash_fixed)(const struct blm_hasher *by, const uint8_t *bytes, size_t width,
+			   size_t count, struct blm_hash *ret);
+	/*
+	 * Those that can hash pieces as if they lay one behind the other: all of the digest, in the
+	 * order that its bytes are printed in. For rules that take more of it than 128 bits, or the
+	 * key with something added to it.
 	 */
 	unsigned digest_bytes;		/* at most BLM_DIGEST_MAX; 0: it cannot */
-	void (*digest)(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret);
+	void (*digest)(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
+		       uint8_t *ret);
 	/* The others: the cell of the i-th probe, below `cells`. */
-	uint64_t (*nth)(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells);
+	uint64_t (*nth)(const struct blm_hasher *by, const struct blm_key *key, unsigned i,
+			uint64_t cells);
 };
 
 enum { BLM_DIGEST_MAX = 64 };
@@ -72,8 +90,9 @@ struct blm_hashed {
 };
 
 /*
- * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there beside hashes, for messages. `next` are the
- * hashes that come after these: whoever works on a batch asks for their memory meanwhile, so that it is there when their turn comes.
+ * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there beside
+ * hashes, for messages. `next` are the hashes that come after these: whoever works on a batch asks
+ * for their memory meanwhile, so that it is there when their turn comes.
  */
 struct blm_batch {
 	const struct blm_hasher *by;
@@ -93,7 +112,10 @@ static inline struct blm_hashed batch_at(const struct blm_batch *batch, size_t i
 	};
 }
 
-/* The cell of the i-th probe, of `cells`, for hashers without a rule or with `nth` (format-spec.md, "Cells of a key"). */
+/*
+ * The cell of the i-th probe, of `cells`, for hashers without a rule or with `nth` (format-spec.md,
+ * "Cells of a key").
+ */
 static inline uint64_t key_cell(const struct blm_hashed *key, unsigned i, uint64_t cells)
 {
 	if (__builtin_expect(key->by->family->nth != NULL, false))
@@ -102,8 +124,10 @@ static inline uint64_t key_cell(const struct blm_hashed *key, unsigned i, uint64
 }
 
 /* Hash many by a family of 128 bits, by whichever way it has. */
-void blm_hash_all(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret);
-void blm_hash_all_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width, size_t count, struct blm_hash *ret);
+void blm_hash_all(const struct blm_hasher *by, const struct blm_key *keys, size_t count,
+		  struct blm_hash *ret);
+void blm_hash_all_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width,
+			size_t count, struct blm_hash *ret);
 
 const struct blm_family *blm_family_by_name(const char *name);
 const struct blm_family *blm_family_by_id(uint32_t id);

@@ -1,8 +1,9 @@
 /*
  * integer.c - no hash: the key is a number in decimal digits, and is itself
  *
- * For kinds in which each number has a cell of its own. `lo` is the number; `hi` says whether it is one. Zeros in front change
- * nothing; signs, spaces and all else make it none, and so does a key without bytes.
+ * For kinds in which each number has a cell of its own. `lo` is the number; `hi` says whether it is
+ * one. Zeros in front change nothing; signs, spaces and all else make it none, and so does a key
+ * without bytes.
  */
 #include "hash/hasher.h"
 
@@ -18,7 +19,8 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 
 		if (digit > 9)
 			is = IS_NONE;
-		else if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, digit, &number))
+		else if (__builtin_mul_overflow(number, 10, &number)
+			 || __builtin_add_overflow(number, digit, &number))
 			is = IS_TOO_LARGE;
 	}
 	*ret = (struct blm_hash){ .lo = is == IS_NUMBER ? number : 0, .hi = is };

@@ -1,7 +1,8 @@
 /*
  * keccak256.c - Keccak-256 as it was before it became SHA-3, which pads another way: Ethereum's
  *
- * Bertoni, Daemen, Peeters and Van Assche, "The Keccak reference", 2011. Own code, since libraries have the padding of SHA-3 only.
+ * Bertoni, Daemen, Peeters and Van Assche, "The Keccak reference", 2011. Own code, since libraries
+ * have the padding of SHA-3 only.
  */
 #include "hash/hasher.h"
 
@@ -59,7 +60,8 @@ static void take_byte(uint64_t a[25], size_t at, uint8_t byte)
 	a[at / 8] ^= (uint64_t)byte << 8 * (at % 8);
 }
 
-static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
+		   uint8_t *ret)
 {
 	uint64_t a[25] = { 0 };
 	size_t at = 0;

@@ -1,5 +1,6 @@
 /*
- * leveldb_hash.c - LevelDB's hash of 32 bits, and the same rotated by 17 as the step from probe to probe
+ * leveldb_hash.c - LevelDB's hash of 32 bits, and the same rotated by 17 as the step from probe to
+ * probe
  *
  * One number for everybody, so no protection at all.
  */
@@ -37,7 +38,8 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 const struct blm_family blm_family_leveldb_hash = {
 	.id = 19,
 	.name = "leveldb",
-	.summary = "LevelDB's hash of 32 bits, and the same rotated: its filter blocks; classic only",
+	.summary = "LevelDB's hash of 32 bits, and the same rotated: its filter blocks; classic "
+	"only",
 	.bits = 32,
 	.scheme = 8,
 	.hash = hash,

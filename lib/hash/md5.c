@@ -1,13 +1,14 @@
 /*
  * md5.c - MD5 of seed and key, its second 4 bytes, once for each probe with a seed of its own
  *
- * The family of pybloomfiltermmap 0.2.2 (November 2011). 32 bits: for filters of up to 2^32 cells. The seeds lie in the
- * file, so it is no protection from an adversary.
+ * The family of pybloomfiltermmap 0.2.2 (November 2011). 32 bits: for filters of up to 2^32 cells.
+ * The seeds lie in the file, so it is no protection from an adversary.
  */
 #include "hash/hasher.h"
 #include "base/lazylib.h"
 
-static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
+static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i,
+		    uint64_t cells)
 {
 	uint32_t seed = htole32((uint32_t)by->seeds[i]), h;
 	uint8_t digest[MD5_DIGEST_LENGTH];

@@ -1,5 +1,6 @@
 /*
- * murmur2.c - MurmurHash2 (32 bits) twice: with libbloom's seed, and with what that gave as the seed
+ * murmur2.c - MurmurHash2 (32 bits) twice: with libbloom's seed, and with what that gave as the
+ * seed
  *
  * By A. Appleby, 2008. One number for everybody, so no protection at all.
  */
@@ -35,7 +36,8 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 const struct blm_family blm_family_murmur2 = {
 	.id = 18,
 	.name = "murmur2",
-	.summary = "MurmurHash2-32 twice, the second time with the first as its seed: libbloom; classic only",
+	.summary = "MurmurHash2-32 twice, the second time with the first as its seed: libbloom; "
+	"classic only",
 	.bits = 32,
 	.scheme = 7,
 	.hash = hash,

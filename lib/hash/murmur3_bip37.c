@@ -1,8 +1,10 @@
 /*
- * murmur3_bip37.c - MurmurHash3 (x86, 32 bits) once for each probe, seed i * 0xFBA4C795 + tweak, modulo the cells
+ * murmur3_bip37.c - MurmurHash3 (x86, 32 bits) once for each probe, seed i * 0xFBA4C795 + tweak,
+ * modulo the cells
  *
- * The family of Bitcoin's connection filters (BIP 37) and of Neo's. 32 bits: for filters of up to 2^32 cells. Keys that
- * collide under every seed are easy to make, so it is for reading and writing those programs' filters.
+ * The family of Bitcoin's connection filters (BIP 37) and of Neo's. 32 bits: for filters of up to
+ * 2^32 cells. Keys that collide under every seed are easy to make, so it is for reading and writing
+ * those programs' filters.
  */
 #include "hash/hasher.h"
 
@@ -33,7 +35,8 @@ static uint32_t murmur3_32(uint32_t seed, const uint8_t *bytes, size_t len)
 	return h ^ h >> 16;
 }
 
-static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
+static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i,
+		    uint64_t cells)
 {
 	return murmur3_32(i * 0xFBA4C795 + (uint32_t)by->tweak, key->bytes, key->len) % cells;
 }
@@ -41,7 +44,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_murmur3_bip37 = {
 	.id = 3,
 	.name = "murmur3-bip37",
-	.summary = "MurmurHash3-32 once a probe, seeded by number and tweak: Bitcoin's BIP 37 and Neo; classic only",
+	.summary = "MurmurHash3-32 once a probe, seeded by number and tweak: Bitcoin's BIP 37 and "
+	"Neo; classic only",
 	.bits = 32,
 	.tweaked = true,
 	.nth = nth,

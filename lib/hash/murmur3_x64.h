@@ -41,11 +41,15 @@ static inline uint64_t murmur3_avalanche(uint64_t h)
 
 static inline void murmur3_block(struct blm_hash *h, const uint8_t bytes[16])
 {
-	h->lo = (murmur3_rotate(h->lo ^ murmur3_mix_lo(murmur3_word(bytes, 8)), 27) + h->hi) * 5 + 0x52dce729;
-	h->hi = (murmur3_rotate(h->hi ^ murmur3_mix_hi(murmur3_word(bytes + 8, 8)), 31) + h->lo) * 5 + 0x38495ab5;
+	h->lo = (murmur3_rotate(h->lo ^ murmur3_mix_lo(murmur3_word(bytes, 8)), 27) + h->hi) * 5
+		+ 0x52dce729;
+	h->hi = (murmur3_rotate(h->hi ^ murmur3_mix_hi(murmur3_word(bytes + 8, 8)), 31) + h->lo) * 5
+		+ 0x38495ab5;
 }
 
-static inline struct blm_hash murmur3_end(struct blm_hash h, const uint8_t *bytes, size_t rest, uint64_t len)	/* less than a block is left */
+/* less than a block is left */
+static inline struct blm_hash murmur3_end(struct blm_hash h, const uint8_t *bytes, size_t rest,
+					  uint64_t len)
 {
 	if (rest > 8)		/* mixed, nothing is 0 */
 		h.hi ^= murmur3_mix_hi(murmur3_word(bytes + 8, rest - 8));

@@ -11,7 +11,8 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 	*ret = murmur3_x64_128(key->bytes, key->len, (uint32_t)by->seeds[0]);
 }
 
-static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
+		   uint8_t *ret)
 {
 	struct blm_hash h = { by->seeds[0], by->seeds[0] };
 	uint8_t block[16];
@@ -32,7 +33,8 @@ static void digest(const struct blm_hasher *by, const struct blm_key *pieces, un
 const struct blm_family blm_family_murmur3_x64_128 = {
 	.id = 16,
 	.name = "murmur3-x64-128",
-	.summary = "MurmurHash3-128 for 64-bit machines: Guava and Go's bits-and-blooms, with seed 0",
+	.summary = "MurmurHash3-128 for 64-bit machines: Guava and Go's bits-and-blooms, with seed "
+	"0",
 	.bits = 128,
 	.seeds = 1,
 	.seed_bits = 32,

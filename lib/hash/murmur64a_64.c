@@ -1,7 +1,8 @@
 /*
  * murmur64a_64.c - MurmurHash64A once, with the seed 0
  *
- * One number for everybody, so no protection at all. Both halves of the 128 bits are this one number.
+ * One number for everybody, so no protection at all. Both halves of the 128 bits are this one
+ * number.
  */
 #include "hash/murmur64a.h"
 

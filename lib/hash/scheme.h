@@ -1,9 +1,9 @@
 /*
  * scheme.h - how the cells of a key are made of its hash, where that is not our own way
  *
- * A scheme is all that decides which bits of a classic filter a key has: the family with its seeds or tweak, the rule, m, k, and the
- * order of bits. A rule makes a key's cells one after the other, each from the state that the one before left, since so the old
- * programs do it:
+ * A scheme is all that decides which bits of a classic filter a key has: the family with its seeds
+ * or tweak, the rule, m, k, and the order of bits. A rule makes a key's cells one after the other,
+ * each from the state that the one before left, since so the old programs do it:
  *
  *	struct blm_walk walk;
  *
@@ -11,7 +11,8 @@
  *	for (unsigned i = 0; i < probes; i++)
  *		... blm_walk_next(&walk) ...
  *
- * Rules are one table, in schemes.c. Only kinds with `every_scheme` walk; all others refuse a template that has a rule.
+ * Rules are one table, in schemes.c. Only kinds with `every_scheme` walk; all others refuse a
+ * template that has a rule.
  */
 #ifndef BLM_HASH_RULE_H
 #define BLM_HASH_RULE_H
@@ -30,41 +31,57 @@ struct blm_walk {
 struct blm_scheme {
 	uint32_t id;			/* in the file; never reused */
 	const char *name, *summary;
-	const char *caveat;		/* what one must know before relying on it, in one line; NULL: nothing */
+	/* what one must know before relying on it, in one line; NULL: nothing */
+	const char *caveat;
 	unsigned bits;			/* a family must have as many; 0: any that has a digest */
-	unsigned slice;			/* bits of the digest that go into one cell: so many probes there are at most; 0: it takes none */
+	/*
+	 * bits of the digest that go into one cell: so many probes there are at most; 0: it takes
+	 * none
+	 */
+	unsigned slice;
 	bool by_key;			/* works from the key itself: `hash` is undefined */
-	bool ranges;			/* each probe has a range of its own, so m is a multiple of k */
-	bool stages;			/* likewise, but it does for any m and k, so that the parts of a filter can have theirs */
+	/* each probe has a range of its own, so m is a multiple of k */
+	bool ranges;
+	/* likewise, but it does for any m and k, so that the parts of a filter can have theirs */
+	bool stages;
 	const char *(*need)(void);	/* before the first key, as a family's; NULL: nothing */
 	void (*begin)(struct blm_walk *walk);		/* NULL: nothing to do */
-	uint64_t (*next)(struct blm_walk *walk);	/* the cell of probe walk->at, below walk->cells */
+	/* the cell of probe walk->at, below walk->cells */
+	uint64_t (*next)(struct blm_walk *walk);
 };
 
 extern const struct blm_scheme blm_scheme_own;	/* id 0: the family's own `nth`, or ours */
 
 const struct blm_scheme *blm_scheme_by_name(const char *name);
 const struct blm_scheme *blm_scheme_by_id(uint32_t id);
-const struct blm_scheme *blm_scheme_at(size_t i);	/* NULL past the last; the own one is not among them */
+/* NULL past the last; the own one is not among them */
+const struct blm_scheme *blm_scheme_at(size_t i);
 
-/* m of a filter that is made for the rule: where each probe has a range of its own, a multiple of k. */
-static inline uint64_t blm_scheme_cells(const struct blm_scheme *scheme, uint64_t cells, uint32_t probes)
+/*
+ * m of a filter that is made for the rule: where each probe has a range of its own, a multiple of
+ * k.
+ */
+static inline uint64_t blm_scheme_cells(const struct blm_scheme *scheme, uint64_t cells,
+					uint32_t probes)
 {
 	return scheme->ranges || scheme->stages ? round_up(cells, probes) : cells;
 }
 
 /* Why a family cannot be used by a rule for so many cells and probes, in words; NULL: it can. */
-const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family, uint64_t cells, uint32_t probes);
+const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family,
+			      uint64_t cells, uint32_t probes);
 
 /*
  * ---- Orders of bits ----
- * How the bits of a foreign filter lie in its bytes, as what their number differs in from ours (bit j is bit j % 8 of byte j / 8).
+ * How the bits of a foreign filter lie in its bytes, as what their number differs in from ours (bit
+ * j is bit j % 8 of byte j / 8).
  */
 enum blm_order {
 	BLM_ORDER_OURS = 0,
 	BLM_ORDER_HIGH_FIRST = 1,	/* bit j is bit 7 - j % 8 of byte j / 8 */
 	BLM_ORDER_BIG_WORDS = 2,	/* bit j is bit j % 64 of the big-endian word j / 64 */
-	BLM_ORDER_BACKWARDS = 3,	/* bit j is bit j of one big-endian number of m bits, a power of 2 from 8 on */
+	/* bit j is bit j of one big-endian number of m bits, a power of 2 from 8 on */
+	BLM_ORDER_BACKWARDS = 3,
 	BLM_ORDERS
 };
 
@@ -82,7 +99,8 @@ static inline bool wants_keys(const struct blm_hasher *by)
 	return by->family->nth || (by->scheme && by->scheme->by_key);
 }
 
-static inline void blm_walk_begin(struct blm_walk *walk, const struct blm_hashed *key, uint64_t cells, unsigned probes)
+static inline void blm_walk_begin(struct blm_walk *walk, const struct blm_hashed *key,
+				  uint64_t cells, unsigned probes)
 {
 	walk->key = key;
 	walk->scheme = key->by->scheme;

@@ -1,12 +1,14 @@
 /*
  * schemes.c - the ways of other programs, and of the literature, to make cells of a hash
  *
- * Kirsch and Mitzenmacher, "Less Hashing, Same Performance", ESA 2006, for double hashing; Dillinger and Manolios, "Bloom Filters in
- * Probabilistic Verification", FMCAD 2004, for enhanced double and triple hashing. To add one: write its functions, and an entry of the table.
+ * Kirsch and Mitzenmacher, "Less Hashing, Same Performance", ESA 2006, for double hashing;
+ * Dillinger and Manolios, "Bloom Filters in Probabilistic Verification", FMCAD 2004, for enhanced
+ * double and triple hashing. To add one: write its functions, and an entry of the table.
  */
 #include "hash/scheme.h"
 
-extern const struct blm_family blm_family_sha1_digest, blm_family_sha256_digest, blm_family_sha384_digest, blm_family_sha512_digest;
+extern const struct blm_family blm_family_sha1_digest, blm_family_sha256_digest,
+	blm_family_sha384_digest, blm_family_sha512_digest;
 
 /* ---- Our own ---- */
 
@@ -40,7 +42,8 @@ static void take_remainders(struct blm_walk *w)
 	w->c = unfold(w->key->hash.lo, w->key->hash.hi, 0) % w->cells;
 }
 
-static uint64_t sum(uint64_t a, uint64_t b, uint64_t cells)	/* both below cells, which is far below 2^63 */
+/* both below cells, which is far below 2^63 */
+static uint64_t sum(uint64_t a, uint64_t b, uint64_t cells)
 {
 	return a + b < cells ? a + b : a + b - cells;
 }
@@ -91,7 +94,8 @@ static uint64_t big(const uint8_t *bytes, unsigned count)
 	return x;
 }
 
-static void digest_of(struct blm_walk *w, const void *before, size_t bytes, const void *after, size_t bytes_after)
+static void digest_of(struct blm_walk *w, const void *before, size_t bytes, const void *after,
+		      size_t bytes_after)
 {
 	const struct blm_hasher *by = w->key->by;
 	struct blm_key pieces[3] = { { before, bytes }, *w->key->key, { after, bytes_after } };
@@ -177,7 +181,8 @@ static uint64_t dcso_next(struct blm_walk *w)
 
 static uint64_t rust_next(struct blm_walk *w)
 {
-	uint64_t h = w->at == 0 ? w->a : w->at == 1 ? w->b : (w->a + w->at * w->b) % DCSO_PRIME;	/* by chance the same prime */
+	/* by chance the same prime */
+	uint64_t h = w->at == 0 ? w->a : w->at == 1 ? w->b : (w->a + w->at * w->b) % DCSO_PRIME;
 
 	return h % w->cells;
 }
@@ -202,8 +207,8 @@ static uint64_t four_words_next(struct blm_walk *w)
 }
 
 /*
- * A range of m / k cells for each probe; words of 2, 4 or 8 bytes are cut off digests of the key, each after a salt that is the digest
- * of its number.
+ * A range of m / k cells for each probe; words of 2, 4 or 8 bytes are cut off digests of the key,
+ * each after a salt that is the digest of its number.
  */
 static unsigned pybloom_width(uint64_t range)
 {
@@ -220,7 +225,8 @@ static uint64_t pybloom_word(struct blm_walk *w, const struct blm_family *family
 		uint8_t salt[BLM_DIGEST_MAX];
 
 		family->digest(by, &(struct blm_key){ &number, sizeof(number) }, 1, salt);
-		family->digest(by, (struct blm_key[]){ { salt, family->digest_bytes }, *w->key->key }, 2, w->digest);
+		family->digest(by, (struct blm_key[]){ { salt, family->digest_bytes },
+						       *w->key->key }, 2, w->digest);
 	}
 	return little(w->digest + w->at % words * width, width) % range;
 }
@@ -232,10 +238,14 @@ static uint64_t pybloom_next(struct blm_walk *w)
 	return w->at * range + pybloom_word(w, w->key->by->family, range);
 }
 
-/* The family's own where a key's words fit into it. All of these take no seed, so that they do for any hasher. */
+/*
+ * The family's own where a key's words fit into it. All of these take no seed, so that they do for
+ * any hasher.
+ */
 static const struct blm_family *wide_enough(const struct blm_family *own, unsigned bytes)
 {
-	static const struct blm_family *const wider[] = { &blm_family_sha1_digest, &blm_family_sha256_digest, &blm_family_sha384_digest,
+	static const struct blm_family *const wider[] =
+		{ &blm_family_sha1_digest, &blm_family_sha256_digest, &blm_family_sha384_digest,
 							  &blm_family_sha512_digest };
 	size_t i = 0;
 
@@ -246,11 +256,15 @@ static const struct blm_family *wide_enough(const struct blm_family *own, unsign
 	return wider[i];
 }
 
-/* The stages of a chain have an m and a k each, and a file can say of these what it likes: what is left over of m / k is not used, and k may be above m. */
+/*
+ * The stages of a chain have an m and a k each, and a file can say of these what it likes: what is
+ * left over of m / k is not used, and k may be above m.
+ */
 static uint64_t pybloom_chain_next(struct blm_walk *w)
 {
 	uint64_t range = w->cells < w->probes ? 1 : w->cells / w->probes;
-	const struct blm_family *family = wide_enough(w->key->by->family, w->probes * pybloom_width(range));
+	const struct blm_family *family = wide_enough(w->key->by->family,
+						      w->probes * pybloom_width(range));
 
 	return (w->at * range + pybloom_word(w, family, range)) % w->cells;
 }
@@ -262,39 +276,59 @@ static const char *pybloom_chain_need(void)
 
 static const struct blm_scheme rules[] = {
 	{ .id = 1, .name = "double", .summary = "h1 + i h2 mod m, by Kirsch and Mitzenmacher",
-	  .caveat = "wrong more often than m and k promise where the filter is small and k is large: 184 times with 1000 keys, 32 bits a key, k = 22",
+	  .caveat = "wrong more often than m and k promise where the filter is small and k is "
+	  "large: 184 times with 1000 keys, 32 bits a key, k = 22",
 	  .bits = 128, .begin = take_remainders, .next = double_next },
-	{ .id = 2, .name = "enhanced", .summary = "h1 + i h2 + (i^3 - i) / 6 mod m, enhanced double hashing by Dillinger and Manolios",
-	  .caveat = "wrong more often than m and k promise where the filter is small and k is large: 5 times with 1000 keys, 32 bits a key, k = 22",
+	{ .id = 2, .name = "enhanced", .summary = "h1 + i h2 + (i^3 - i) / 6 mod m, enhanced "
+	  "double hashing by Dillinger and Manolios",
+	  .caveat = "wrong more often than m and k promise where the filter is small and k is "
+	  "large: 5 times with 1000 keys, 32 bits a key, k = 22",
 	  .bits = 128, .begin = take_remainders, .next = enhanced_next },
-	{ .id = 3, .name = "triple", .summary = "h1 + i h2 + i (i - 1) / 2 h3 mod m, triple hashing by Dillinger and Manolios",
-	  .caveat = "wrong up to twice as often as m and k promise where the filter is small and k is large",
+	{ .id = 3, .name = "triple", .summary = "h1 + i h2 + i (i - 1) / 2 h3 mod m, triple "
+	  "hashing by Dillinger and Manolios",
+	  .caveat = "wrong up to twice as often as m and k promise where the filter is small and k "
+	  "is large",
 	  .bits = 128, .begin = take_remainders, .next = triple_next },
-	{ .id = 4, .name = "salted", .summary = "the key hashed anew for each probe, after the number of the probe; mod m",
+	{ .id = 4, .name = "salted", .summary = "the key hashed anew for each probe, after the "
+	  "number of the probe; mod m",
 	  .by_key = true, .next = salted_next },
-	{ .id = 5, .name = "slices", .summary = "32 bits a probe cut off one wide digest, the most significant byte first; mod m",
+	{ .id = 5, .name = "slices", .summary = "32 bits a probe cut off one wide digest, the most "
+	  "significant byte first; mod m",
 	  .slice = 32, .by_key = true, .begin = take_digest, .next = slices_next },
-	{ .id = 6, .name = "partitioned", .summary = "our own words, each probe in a range of m / k cells of its own", .bits = 128, .ranges = true,
+	{ .id = 6, .name = "partitioned", .summary = "our own words, each probe in a range of m / "
+	  "k cells of its own", .bits = 128, .ranges = true,
 	  .next = partitioned_next },
-	{ .id = 7, .name = "double-64", .summary = "h1 + i h2 mod 2^64 mod m: RedisBloom, libbloom 2",
+	{ .id = 7, .name = "double-64", .summary = "h1 + i h2 mod 2^64 mod m: RedisBloom, libbloom "
+	  "2",
 	  .bits = 32, .begin = take_hash, .next = double_64_next },
 	{ .id = 8, .name = "double-32", .summary = "h1 + i h2 mod 2^32 mod m: libbloom 1, LevelDB",
-	  .caveat = "wrong more often than m and k promise where there are many keys: all of a key is in 32 or 64 bits",
+	  .caveat = "wrong more often than m and k promise where there are many keys: all of a key "
+	  "is in 32 or 64 bits",
 	  .bits = 32, .begin = take_hash, .next = double_32_next },
-	{ .id = 9, .name = "guava-32", .summary = "Guava's MURMUR128_MITZ_32", .bits = 128, .begin = guava_32_begin, .next = guava_32_next,
-	  .caveat = "cells past the first 2^31 are never used, and it is wrong more often than m and k promise long before" },
-	{ .id = 10, .name = "guava-64", .summary = "Guava's MURMUR128_MITZ_64", .bits = 128, .begin = take_hash, .next = guava_64_next },
-	{ .id = 11, .name = "dcso", .summary = "h g^i by 64-bit arithmetic mod 2^64 - 59, mod m: DCSO bloom", .bits = 64,
+	{ .id = 9, .name = "guava-32", .summary = "Guava's MURMUR128_MITZ_32", .bits = 128,
+	  .begin = guava_32_begin, .next = guava_32_next,
+	  .caveat = "cells past the first 2^31 are never used, and it is wrong more often than m "
+	  "and k promise long before" },
+	{ .id = 10, .name = "guava-64", .summary = "Guava's MURMUR128_MITZ_64", .bits = 128,
+	  .begin = take_hash, .next = guava_64_next },
+	{ .id = 11, .name = "dcso", .summary = "h g^i by 64-bit arithmetic mod 2^64 - 59, mod m: "
+	  "DCSO bloom", .bits = 64,
 	  .begin = dcso_begin, .next = dcso_next },
-	{ .id = 12, .name = "rust-bloomfilter", .summary = "h1 + i h2 mod 2^64 mod 2^64 - 59 mod m: Rust's crate bloomfilter, Valkey",
+	{ .id = 12, .name = "rust-bloomfilter",
+	  .summary = "h1 + i h2 mod 2^64 mod 2^64 - 59 mod m: Rust's crate bloomfilter, Valkey",
 	  .bits = 128, .begin = take_hash, .next = rust_next },
-	{ .id = 13, .name = "slices-16", .summary = "16 bits a probe cut off one wide digest, the most significant byte first; mod m: Ethereum",
-	  .caveat = "reaches no more than 65536 cells", .slice = 16, .by_key = true, .begin = take_digest, .next = slices_16_next },
-	{ .id = 14, .name = "pybloom", .summary = "words cut off salted digests, each probe in a range of m / k cells of its own: pybloom_live",
+	{ .id = 13, .name = "slices-16", .summary = "16 bits a probe cut off one wide digest, the "
+	  "most significant byte first; mod m: Ethereum",
+	  .caveat = "reaches no more than 65536 cells", .slice = 16, .by_key = true,
+	  .begin = take_digest, .next = slices_16_next },
+	{ .id = 14, .name = "pybloom", .summary = "words cut off salted digests, each probe in a "
+	  "range of m / k cells of its own: pybloom_live",
 	  .by_key = true, .ranges = true, .next = pybloom_next },
-	{ .id = 15, .name = "four-words", .summary = "h[i % 2] + i h[2 + (i + i % 2) % 4 / 2] mod 2^64 mod m: Go bits-and-blooms",
+	{ .id = 15, .name = "four-words",
+	  .summary = "h[i % 2] + i h[2 + (i + i % 2) % 4 / 2] mod 2^64 mod m: Go bits-and-blooms",
 	  .by_key = true, .begin = four_words_begin, .next = four_words_next },
-	{ .id = 16, .name = "pybloom-chain", .summary = "as pybloom, by SHA-1 to SHA-512 where a key's words are more than the hash has: pybloom_live",
+	{ .id = 16, .name = "pybloom-chain", .summary = "as pybloom, by SHA-1 to SHA-512 where a "
+	  "key's words are more than the hash has: pybloom_live",
 	  .by_key = true, .stages = true, .need = pybloom_chain_need, .next = pybloom_chain_next },
 };
 
@@ -319,10 +353,12 @@ const struct blm_scheme *blm_scheme_by_id(uint32_t id)
 	return id ? NULL : &blm_scheme_own;
 }
 
-const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family, uint64_t cells, uint32_t probes)
+const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family,
+			      uint64_t cells, uint32_t probes)
 {
 	if (scheme == &blm_scheme_own)
-		return family->nth || family->number || family->bits >= 64 ? NULL : "it has too few bits to make cells of in our own way";
+		return family->nth || family->number || family->bits >= 64 ? NULL
+			: "it has too few bits to make cells of in our own way";
 	if (family->nth || family->number)
 		return "it has a rule of its own";
 	if (scheme->bits > family->bits)
@@ -334,7 +370,8 @@ const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_
 	if (scheme->slice && scheme->slice < 64 && cells > UINT64_C(1) << scheme->slice)
 		return "a slice does not reach so many bits";
 	if (scheme->ranges && cells % probes)
-		return "each probe has a range of its own, so the number of bits must be a multiple of the number of probes";
+		return "each probe has a range of its own, so the number of bits must be a "
+			"multiple of the number of probes";
 	return NULL;
 }
 
@@ -344,8 +381,10 @@ BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret)
 
 	if (!r)
 		return blm_fail(-ENOENT, "there are %zu schemes", ARRAY_LEN(rules));
-	*ret = (struct blm_scheme_info){ .name = r->name, .summary = r->summary, .caveat = r->caveat, .id = r->id, .bits = r->bits,
-					 .slice_bits = r->slice, .by_key = r->by_key, .ranges = r->ranges };
+	*ret = (struct blm_scheme_info){ .name = r->name, .summary = r->summary,
+					 .caveat = r->caveat, .id = r->id, .bits = r->bits,
+					 .slice_bits = r->slice, .by_key = r->by_key,
+					 .ranges = r->ranges };
 	return 0;
 }
 
@@ -353,15 +392,18 @@ BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret)
 
 const char *blm_order_name(uint32_t order)
 {
-	static const char *const names[BLM_ORDERS] = { "low bit first", "high bit first", "big-endian words", "one big-endian number" };
+	static const char *const names[BLM_ORDERS] =
+		{ "low bit first", "high bit first", "big-endian words", "one big-endian number" };
 
 	return order < BLM_ORDERS ? names[order] : NULL;
 }
 
 bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret)
 {
-	*ret = order == BLM_ORDER_HIGH_FIRST ? 7 : order == BLM_ORDER_BIG_WORDS ? 56 : order == BLM_ORDER_BACKWARDS ? cells - 8 : 0;
-	return order < BLM_ORDERS && (order != BLM_ORDER_BACKWARDS || (cells >= 8 && !(cells & (cells - 1))));
+	*ret = order == BLM_ORDER_HIGH_FIRST ? 7 : order == BLM_ORDER_BIG_WORDS ? 56
+		: order == BLM_ORDER_BACKWARDS ? cells - 8 : 0;
+	return order < BLM_ORDERS && (order != BLM_ORDER_BACKWARDS
+				      || (cells >= 8 && !(cells & (cells - 1))));
 }
 
 void blm_hasher_set_rule(struct blm_hasher *by, const struct blm_scheme *scheme, uint64_t flip)

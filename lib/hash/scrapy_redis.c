@@ -1,12 +1,14 @@
 /*
  * scrapy_redis.c - r = (1 + i) r + byte from 0, for probe i from 0, modulo the cells, a power of 2
  *
- * The family of the filters that crawlers keep as a bitmap in Redis (scrapy-redis-bloomfilter and others like it), whose keys
- * are fingerprints of requests, 40 hexadecimal digits. The first probe is the sum of the bytes: a few thousand values, whatever m is.
+ * The family of the filters that crawlers keep as a bitmap in Redis (scrapy-redis-bloomfilter and
+ * others like it), whose keys are fingerprints of requests, 40 hexadecimal digits. The first probe
+ * is the sum of the bytes: a few thousand values, whatever m is.
  */
 #include "hash/hasher.h"
 
-static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
+static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i,
+		    uint64_t cells)
 {
 	const uint8_t *bytes = key->bytes;
 	uint64_t r = 0;
@@ -19,7 +21,8 @@ static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsi
 const struct blm_family blm_family_scrapy_redis = {
 	.id = 29,
 	.name = "scrapy-redis",
-	.summary = "r = (1 + i) r + byte, weak: crawlers' bitmaps in Redis, whose m is a power of 2; classic only",
+	.summary = "r = (1 + i) r + byte, weak: crawlers' bitmaps in Redis, whose m is a power of "
+	"2; classic only",
 	.bits = 64,
 	.nth = nth,
 };

@@ -6,7 +6,8 @@
 #include "hash/hasher.h"
 #include "base/lazylib.h"
 
-static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
+		   uint8_t *ret)
 {
 	SHA2_CTX state;
 

@@ -1,16 +1,19 @@
 /*
- * siphash.c - SipHash-2-4 with 128 bits of result, keyed by a secret: for keys that an adversary may choose
+ * siphash.c - SipHash-2-4 with 128 bits of result, keyed by a secret: for keys that an adversary
+ * may choose
  *
- * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. Without the secret nobody can tell which keys
- * share cells. The secret is not in the filter's file.
+ * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. Without the secret
+ * nobody can tell which keys share cells. The secret is not in the filter's file.
  *
- * The secret is read where the hasher says, in memory that is not dumped. In between it is in registers and in the frames of
- * the functions here that clear their registers; the others wipe those frames after each batch, on each thread (secret_memory.h).
+ * The secret is read where the hasher says, in memory that is not dumped. In between it is in
+ * registers and in the frames of the functions here that clear their registers; the others wipe
+ * those frames after each batch, on each thread (secret_memory.h).
  */
 #include "hash/hasher.h"
 #include "base/secret_memory.h"
 
-enum { ONE_STACK = 512, MANY_STACK = 4096 };	/* our frames without optimization; for batches a signal's frame, too */
+/* our frames without optimization; for batches a signal's frame, too */
+enum { ONE_STACK = 512, MANY_STACK = 4096 };
 
 #define ROTATE(x, by) ((x) << (by) | (x) >> (64 - (by)))
 
@@ -49,7 +52,8 @@ static inline uint64_t word_at(const uint8_t *bytes)
 	return le64toh(word);
 }
 
-static BLM_CLEARS_REGISTERS void siphash24(const uint8_t *secret, const uint8_t *bytes, size_t len, struct blm_hash *ret)
+static BLM_CLEARS_REGISTERS void siphash24(const uint8_t *secret, const uint8_t *bytes, size_t len,
+					   struct blm_hash *ret)
 {
 	uint64_t v0 = word_at(secret) ^ UINT64_C(0x736f6d6570736575);
 	uint64_t v1 = word_at(secret + 8) ^ UINT64_C(0x646f72616e646f6d) ^ 0xee;
@@ -105,24 +109,28 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 	wipe_after_one();
 }
 
-static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret)
+static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count,
+		      struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
 		hash_key(by, &keys[i], &ret[i]);
 	wipe_after_many();
 }
 
-static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width, size_t count, struct blm_hash *ret)
+static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width,
+		       size_t count, struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
-		siphash24(by->secret, width ? bytes + i * width : (const uint8_t *)"", width, &ret[i]);
+		siphash24(by->secret, width ? bytes + i * width : (const uint8_t *)"", width,
+			  &ret[i]);
 	wipe_after_many();
 }
 
 const struct blm_family blm_family_siphash = {
 	.id = 2,
 	.name = "siphash",
-	.summary = "SipHash-2-4-128 with a secret key kept apart from the file; for keys from an adversary",
+	.summary = "SipHash-2-4-128 with a secret key kept apart from the file; for keys from an "
+	"adversary",
 	.bits = 128,
 	.keyed = true,
 	.hash = hash,

@@ -1,8 +1,10 @@
 /*
- * siphash13.c - SipHash-1-3 of 64 bits, with two keys that lie in the file, of the key's length (8 bytes) and its bytes
+ * siphash13.c - SipHash-1-3 of 64 bits, with two keys that lie in the file, of the key's length (8
+ * bytes) and its bytes
  *
- * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012; as Rust hashes a slice of bytes. The family of Rust's
- * crate bloomfilter, and of Valkey. Who has the file has the keys: no protection from an adversary; siphash keeps its key apart.
+ * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012; as Rust hashes a slice
+ * of bytes. The family of Rust's crate bloomfilter, and of Valkey. Who has the file has the keys:
+ * no protection from an adversary; siphash keeps its key apart.
  */
 #include "hash/hasher.h"
 
@@ -30,8 +32,10 @@ static void take_word(uint64_t v[4], uint64_t word)
 
 static uint64_t siphash13(const uint64_t key[2], const uint8_t *bytes, size_t len)
 {
-	uint64_t v[4] = { key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
-			  key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573) };
+	uint64_t v[4] = { key[0] ^ UINT64_C(0x736f6d6570736575),
+			  key[1] ^ UINT64_C(0x646f72616e646f6d),
+			  key[0] ^ UINT64_C(0x6c7967656e657261),
+			  key[1] ^ UINT64_C(0x7465646279746573) };
 	uint64_t word, last = (uint64_t)(len + 8) << 56;
 
 	take_word(v, len);
@@ -57,7 +61,8 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 const struct blm_family blm_family_siphash13 = {
 	.id = 22,
 	.name = "siphash13",
-	.summary = "SipHash-1-3 twice, with keys that lie in the file: Rust's crate bloomfilter, Valkey",
+	.summary = "SipHash-1-3 twice, with keys that lie in the file: Rust's crate bloomfilter, "
+	"Valkey",
 	.bits = 128,
 	.seeds = 4,
 	.scheme = 12,

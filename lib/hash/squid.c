@@ -4,7 +4,8 @@
 #include "hash/hasher.h"
 #include "base/lazylib.h"
 
-static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
+		   uint8_t *ret)
 {
 	static const uint8_t get = 1;
 	MD5_CTX state;

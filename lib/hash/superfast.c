@@ -1,8 +1,10 @@
 /*
- * superfast.c - Hsieh's SuperFastHash, begun from the seed, once for each probe with a seed of its own
+ * superfast.c - Hsieh's SuperFastHash, begun from the seed, once for each probe with a seed of its
+ * own
  *
- * P. Hsieh, 2004. The family of pybloomfiltermmap 0.3.1 and 0.3.2. 32 bits: for filters of up to 2^32 cells. The last byte
- * of an odd length is signed, and the empty key is 0 under every seed, as in his code where a char is signed.
+ * P. Hsieh, 2004. The family of pybloomfiltermmap 0.3.1 and 0.3.2. 32 bits: for filters of up to
+ * 2^32 cells. The last byte of an odd length is signed, and the empty key is 0 under every seed, as
+ * in his code where a char is signed.
  */
 #include "hash/hasher.h"
 
@@ -42,7 +44,8 @@ static uint32_t superfast(uint32_t h, const uint8_t *bytes, size_t len)
 	return h + (h >> 6);
 }
 
-static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i, uint64_t cells)
+static uint64_t nth(const struct blm_hasher *by, const struct blm_key *key, unsigned i,
+		    uint64_t cells)
 {
 	return superfast((uint32_t)by->seeds[i], key->bytes, key->len) % cells;
 }

@@ -1,8 +1,8 @@
 /*
  * xxh3.c - XXH3, 128 bits, with a 64-bit seed: the default
  *
- * Fast and of good quality, and no protection: who knows or can find the seed can make keys that collide. Keys that an
- * adversary may choose want siphash.
+ * Fast and of good quality, and no protection: who knows or can find the seed can make keys that
+ * collide. Keys that an adversary may choose want siphash.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -17,14 +17,16 @@ static inline struct blm_hash hash_bytes(const void *bytes, size_t len, uint64_t
 	return (struct blm_hash){ .lo = h.low64, .hi = h.high64 };
 }
 
-static __attribute__((noinline)) void hash_any(const struct blm_key *key, uint64_t seed, struct blm_hash *ret)
+static __attribute__((noinline)) void hash_any(const struct blm_key *key, uint64_t seed,
+					       struct blm_hash *ret)
 {
-	*ret = hash_bytes(key->len ? key->bytes : "", key->len, seed);	/* of an empty key the pointer may be NULL */
+	/* of an empty key the pointer may be NULL */
+	*ret = hash_bytes(key->len ? key->bytes : "", key->len, seed);
 }
 
 /*
- * Of a length known to be small, or known, XXH3 is a tenth of its code, and fits into a loop: the less of it there is to choose from,
- * the sooner it is done.
+ * Of a length known to be small, or known, XXH3 is a tenth of its code, and fits into a loop: the
+ * less of it there is to choose from, the sooner it is done.
  */
 static inline void hash_key(const struct blm_key *key, uint64_t seed, struct blm_hash *ret)
 {
@@ -39,20 +41,26 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 	hash_key(key, by->seeds[0], ret);
 }
 
-static __attribute__((noinline)) void hash_each(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret)
+static __attribute__((noinline)) void hash_each(const struct blm_key *keys, size_t count,
+						uint64_t seed, struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
 		hash_key(&keys[i], seed, &ret[i]);
 }
 
 /* Keys of this length, which is known where this is inlined. */
-static inline __attribute__((always_inline)) void hash_length(const struct blm_key *keys, size_t count, size_t len, uint64_t seed, struct blm_hash *ret)
+static inline __attribute__((always_inline)) void hash_length(const struct blm_key *keys,
+							      size_t count, size_t len,
+							      uint64_t seed, struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
 		ret[i] = hash_bytes(keys[i].bytes, len, seed);
 }
 
-/* The length of all, or SIZE_MAX. Keys of numbers have one; where they differ, to look is little beside hashing. */
+/*
+ * The length of all, or SIZE_MAX. Keys of numbers have one; where they differ, to look is little
+ * beside hashing.
+ */
 static size_t one_length(const struct blm_key *keys, size_t count)
 {
 	size_t len = count ? keys[0].len : SIZE_MAX, others = 0;
@@ -62,7 +70,8 @@ static size_t one_length(const struct blm_key *keys, size_t count)
 	return others ? SIZE_MAX : len;
 }
 
-static void hash_alike(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret)
+static void hash_alike(const struct blm_key *keys, size_t count, uint64_t seed,
+		       struct blm_hash *ret)
 {
 	size_t len = one_length(keys, count);
 
@@ -75,10 +84,11 @@ static void hash_alike(const struct blm_key *keys, size_t count, uint64_t seed, 
 }
 
 /*
- * Where an instruction set stops, keys may be long, or of all lengths, and so most of those behind: each time it comes no further, it
- * is made to skip more.
+ * Where an instruction set stops, keys may be long, or of all lengths, and so most of those behind:
+ * each time it comes no further, it is made to skip more.
  */
-static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count, struct blm_hash *ret)
+static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, size_t count,
+		      struct blm_hash *ret)
 {
 	enum { LEAST = 8 };
 	const struct blm_simd *simd = blm_simd_best();
@@ -98,13 +108,16 @@ static void hash_many(const struct blm_hasher *by, const struct blm_key *keys, s
 	}
 }
 
-static inline __attribute__((always_inline)) void hash_width(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret)
+static inline __attribute__((always_inline)) void hash_width(const uint8_t *bytes, size_t width,
+							     size_t count, uint64_t seed,
+							     struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
 		ret[i] = hash_bytes(bytes + i * width, width, seed);
 }
 
-static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width, size_t count, struct blm_hash *ret)
+static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width,
+		       size_t count, struct blm_hash *ret)
 {
 	const struct blm_simd *simd = blm_simd_best();
 	uint64_t seed = by->seeds[0];
@@ -125,11 +138,13 @@ static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t
 		hash_width(bytes, 32, count, seed, ret);
 	else
 		for (size_t i = 0; i < count; i++)
-			hash_key(&(struct blm_key){ width ? bytes + i * width : NULL, width }, seed, &ret[i]);
+			hash_key(&(struct blm_key){ width ? bytes + i * width : NULL, width }, seed,
+				 &ret[i]);
 }
 
 /* In the order of xxHash's canonical form. */
-static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count, uint8_t *ret)
+static void digest(const struct blm_hasher *by, const struct blm_key *pieces, unsigned count,
+		   uint8_t *ret)
 {
 	XXH3_state_t state;
 	XXH128_canonical_t canonical;
@@ -146,7 +161,8 @@ static void digest(const struct blm_hasher *by, const struct blm_key *pieces, un
 const struct blm_family blm_family_xxh3 = {
 	.id = 1,
 	.name = "xxh3",
-	.summary = "XXH3-128 with a random seed; the default, for keys that nobody chooses to do harm",
+	.summary = "XXH3-128 with a random seed; the default, for keys that nobody chooses to do "
+	"harm",
 	.bits = 128,
 	.seeds = 1,
 	.hash = hash, .hash_many = hash_many, .hash_fixed = hash_fixed,

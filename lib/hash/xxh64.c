@@ -1,8 +1,8 @@
 /*
  * xxh64.c - XXH64 with the seed 0, 64 bits: the hash of Parquet's Bloom filters
  *
- * One number for everybody, so no protection at all: anyone can make keys that collide. Both halves of the 128 bits are this one
- * number; a kind that is content with 64 bits takes `lo`.
+ * One number for everybody, so no protection at all: anyone can make keys that collide. Both halves
+ * of the 128 bits are this one number; a kind that is content with 64 bits takes `lo`.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

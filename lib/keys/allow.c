@@ -1,4 +1,7 @@
-/* allow.c - the list of a filter's known false positives: put on it, taken off it, read (allowlist.c) */
+/*
+ * allow.c - the list of a filter's known false positives: put on it, taken off it, read
+ * (allowlist.c)
+ */
 #include "catalog/catalog.h"
 #include "handle/allowlist.h"
 #include "place/store_dir.h"
@@ -9,19 +12,22 @@ static int check_place(const struct blm_filter *f)
 {
 	if (f->place.store)
 		return 0;
-	return blm_fail(-EOPNOTSUPP, "%s: belongs to no store; lists of false positives are kept in the catalog of one", f->place.display);
+	return blm_fail(-EOPNOTSUPP, "%s: belongs to no store; lists of false positives are kept "
+			"in the catalog of one", f->place.display);
 }
 
 static int check_lengths(const struct blm_filter *f, const struct blm_key *keys, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (keys[i].len > BLM_ALLOW_KEY_MAX)
-			return blm_fail(-E2BIG, "%s: a key of %zu bytes is too long for a list; the most is %d", f->place.display, keys[i].len,
+			return blm_fail(-E2BIG, "%s: a key of %zu bytes is too long for a list; "
+					"the most is %d", f->place.display, keys[i].len,
 					BLM_ALLOW_KEY_MAX);
 	return 0;
 }
 
-static int64_t put(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys, size_t count)
+static int64_t put(struct blm_filter *f, struct blm_view *view, const struct blm_key *keys,
+		   size_t count)
 {
 	int64_t all = 0, r = 0;
 
@@ -31,7 +37,8 @@ static int64_t put(struct blm_filter *f, struct blm_view *view, const struct blm
 
 		r = blm_contains_many(f, keys + at, some, maybe);
 		if (r > 0)
-			r = blm_catalog_put_listed(f->place.store->catalog, view->constant.uuid, keys + at, some, maybe);
+			r = blm_catalog_put_listed(f->place.store->catalog, view->constant.uuid,
+						   keys + at, some, maybe);
 		all += r > 0 ? r : 0;
 	}
 	return r < 0 ? r : all;
@@ -76,7 +83,8 @@ BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key 
 	return r;
 }
 
-BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *bits)
+BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys,
+				     size_t count, uint64_t *bits)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
@@ -93,7 +101,8 @@ BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct bl
 			any |= bits[at / 64 + i];
 		if (!any)
 			continue;
-		r = blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys + at, some, bits + at / 64, listed);
+		r = blm_catalog_find_listed(f->place.store->catalog, view->constant.uuid, keys + at,
+					    some, bits + at / 64, listed);
 		if (r < 0)
 			return r;
 		for (size_t i = 0; i < (some + 63) / 64; i++)
@@ -103,7 +112,8 @@ BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct bl
 	return all;
 }
 
-BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context, const struct blm_key *key), void *context)
+BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context,
+	const struct blm_key *key), void *context)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
@@ -119,7 +129,8 @@ BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void 
 	for (;;) {
 		struct blm_key key = { bytes, 0 };
 
-		r = blm_catalog_next_listed(f->place.store->catalog, view->constant.uuid, after, bytes, &key.len);
+		r = blm_catalog_next_listed(f->place.store->catalog, view->constant.uuid, after,
+					    bytes, &key.len);
 		if (r <= 0)
 			break;
 		if (r == 1) {

@@ -1,17 +1,21 @@
 /*
- * extend.c - a filter made ready for more keys: another part at the end of its file, or the next slot of its ring
+ * extend.c - a filter made ready for more keys: another part at the end of its file, or the next
+ * slot of its ring
  *
- * Who does it holds BLM_LOCK_GROW, so that nobody else does, and prepares what nobody looks at yet. Then it takes BLM_LOCK_REPLACE
- * exclusively for a moment, in which nobody claims, replaces or drops, and makes it so with one store:
+ * Who does it holds BLM_LOCK_GROW, so that nobody else does, and prepares what nobody looks at yet.
+ * Then it takes BLM_LOCK_REPLACE exclusively for a moment, in which nobody claims, replaces or
+ * drops, and makes it so with one store:
  *
- *   growing  the space of the part, zeros; its entry in the part table; the file flushed with its length, which msync() does not
- *            promise, and without which nobody could open it; then `parts` + 1, under BLM_LOCK_SYNC as well, so that no sync takes what
- *            is in the new part for written back without having seen it.
+ *   growing  the space of the part, zeros; its entry in the part table; the file flushed with its
+ *            length, which msync() does not promise, and without which nobody could open it; then
+ *            `parts` + 1, under BLM_LOCK_SYNC as well, so that no sync takes what is in the new
+ *            part for written back without having seen it.
  *   turning  the slot that will be the newest, cleared; flushed; then the kind's own word.
  *
- * Killed or cut off anywhere before the store it leaves a good filter, since what it prepared is nobody's; the next who comes does
- * it again from the beginning. After the store it is done. Of two who want it the second finds it done: it counts keys, and looks at
- * the number of parts, again under the lock. Others go on meanwhile, in what was the last part, or the newest slot, before.
+ * Killed or cut off anywhere before the store it leaves a good filter, since what it prepared is
+ * nobody's; the next who comes does it again from the beginning. After the store it is done. Of two
+ * who want it the second finds it done: it counts keys, and looks at the number of parts, again
+ * under the lock. Others go on meanwhile, in what was the last part, or the newest slot, before.
  */
 #include "keys/extend.h"
 #include "file/mapping.h"
@@ -32,10 +36,13 @@ static int clear_rest(int fd, uint64_t from, const char *display)
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
 	uint64_t to = r < 0 ? 0 : (uint64_t)st.st_size;
 
-	if (r == 0 && to > from && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) < 0)
+	if (r == 0 && to > from && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					     (off_t)from, (off_t)(to - from)) < 0)
 		for (; r == 0 && from < to; from += sizeof(zeros))
-			r = blm_write_at(fd, zeros, to - from < sizeof(zeros) ? (size_t)(to - from) : sizeof(zeros), from);
-	return r < 0 ? blm_fail(r, "%s: cannot clear the space for its next part: %s", display, strerror(-r)) : 0;
+			r = blm_write_at(fd, zeros, to - from < sizeof(zeros) ? (size_t)(to - from)
+					 : sizeof(zeros), from);
+	return r < 0 ? blm_fail(r, "%s: cannot clear the space for its next part: %s", display,
+				strerror(-r)) : 0;
 }
 
 /* Sparse files, and those in memory, get a hole; the others their space, or nothing. */
@@ -51,7 +58,8 @@ static int take_space(const struct blm_view *view, uint64_t from, uint64_t to, c
 	if (fstat(fd, &st) < 0)
 		return blm_fail(-errno, "%s: %s", display, strerror(errno));
 	r = blm_allocate(fd, from, to - from, display);
-	return r < 0 && ftruncate(fd, st.st_size) < 0 ? -ENOSPC : r;	/* else it stays longer than it need be, which harms nobody */
+	/* else it stays longer than it need be, which harms nobody */
+	return r < 0 && ftruncate(fd, st.st_size) < 0 ? -ENOSPC : r;
 }
 
 static int plan_next(struct blm_component *ret, const struct blm_view *view, const char *display)
@@ -63,10 +71,13 @@ static int plan_next(struct blm_component *ret, const struct blm_view *view, con
 
 	if (view->parts == BLM_PARTS_MAX || !whole->kind->next(whole, ret)
 	    || (family->bits < 64 && ret->shape.cells > UINT64_C(1) << family->bits))
-		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", display, view->parts);
-	cells = scheme ? blm_scheme_cells(scheme, ret->shape.cells, ret->shape.probes) : ret->shape.cells;
+		return blm_fail(-EXFULL, "%s: cannot grow beyond its %u stages", display,
+				view->parts);
+	cells = scheme ? blm_scheme_cells(scheme, ret->shape.cells, ret->shape.probes)
+		: ret->shape.cells;
 	return cells == ret->shape.cells ? 0
-	     : ret->kind->plan(&ret->shape, &(struct blm_params){ .capacity = ret->shape.capacity, .rate = ret->shape.rate, .cells = cells,
+	     : ret->kind->plan(&ret->shape, &(struct blm_params){ .capacity = ret->shape.capacity,
+		     .rate = ret->shape.rate, .cells = cells,
 								    .probes = ret->shape.probes });
 }
 
@@ -124,9 +135,10 @@ static int show_part(struct blm_view *view)
 /* ---- Either ---- */
 
 /*
- * Is it still the filter? Who replaces or drops it says so in its state. While that is LIVE the file has at most another name, or none,
- * by other means, and whoever has it open goes on with it, as with filters that need no room. (To wait for a state that never comes would
- * be to wait for ever.)
+ * Is it still the filter? Who replaces or drops it says so in its state. While that is LIVE the
+ * file has at most another name, or none, by other means, and whoever has it open goes on with it,
+ * as with filters that need no room. (To wait for a state that never comes would be to wait for
+ * ever.)
  */
 static int is_the_filter(const struct blm_filter *f, const struct blm_view *view)
 {
@@ -135,7 +147,10 @@ static int is_the_filter(const struct blm_filter *f, const struct blm_view *view
 	return blm_place_is(&f->place, view->image.device, view->image.inode, view->constant.uuid);
 }
 
-/* What is prepared is seen by all from here on. 1: done. 0: this file is not the filter any more, or somebody is replacing it. */
+/*
+ * What is prepared is seen by all from here on. 1: done. 0: this file is not the filter any more,
+ * or somebody is replacing it.
+ */
 static int make_it_so(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
@@ -146,7 +161,8 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
 	r = is_the_filter(f, view);
 	if (r == 1 && kind->turn) {
 		if (blm_counted_keys(view))
-			store_release(&live_of(view)->inexact.word, 1);		/* keys are forgotten, and were counted */
+			/* keys are forgotten, and were counted */
+			store_release(&live_of(view)->inexact.word, 1);
 		kind->turn(&view->whole, blm_counted_keys(view));
 	} else if (r == 1) {
 		r = show_part(view);
@@ -156,7 +172,10 @@ static int make_it_so(struct blm_filter *f, struct blm_view *view)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The slot that comes next is cleared when it has become free, and looked at again before it is used: mostly there is nothing to clear. */
+/*
+ * The slot that comes next is cleared when it has become free, and looked at again before it is
+ * used: mostly there is nothing to clear.
+ */
 static int turn(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_part *slot = &view->part[view->whole.kind->begin_slot(&view->whole)];
@@ -178,12 +197,14 @@ static int grow(struct blm_filter *f, struct blm_view *view)
 	return r;
 }
 
-enum { TIMES_FAR = 4, KEYS_FAR = 1 << 16 };	/* more than so many times its keys, and so many more: no crowd of writers comes to that */
+/* more than so many times its keys, and so many more: no crowd of writers comes to that */
+enum { TIMES_FAR = 4, KEYS_FAR = 1 << 16 };
 
 /*
- * It grows by the count, and in a damaged file that can be any number: it would grow until the disk is full. So where the count is far
- * beyond what all parts are for, and the last of them nearly empty, the count becomes what the bits say. True: that is done. For how many
- * keys the parts are is a number in the file, too: cells that cannot have so many do not bear it out.
+ * It grows by the count, and in a damaged file that can be any number: it would grow until the disk
+ * is full. So where the count is far beyond what all parts are for, and the last of them nearly
+ * empty, the count becomes what the bits say. True: that is done. For how many keys the parts are
+ * is a number in the file, too: cells that cannot have so many do not bear it out.
  */
 static bool mend_count(struct blm_view *view)
 {
@@ -209,14 +230,18 @@ static bool mend_count(struct blm_view *view)
 	return true;
 }
 
-/* With BLM_LOCK_GROW held: is there still something to do? The count of parts is this file's, whatever the view says. */
+/*
+ * With BLM_LOCK_GROW held: is there still something to do? The count of parts is this file's,
+ * whatever the view says.
+ */
 static int make_room(struct blm_filter *f, struct blm_view *view, enum blm_room what)
 {
 	const struct blm_kind *kind = view->whole.kind;
 
 	if (!has_all_parts(view))
 		return 0;
-	if (what == BLM_ROOM_IF_FULL && (kind->room(&view->whole, blm_counted_keys(view)) || (!kind->turn && mend_count(view))))
+	if (what == BLM_ROOM_IF_FULL && (kind->room(&view->whole, blm_counted_keys(view))
+					 || (!kind->turn && mend_count(view))))
 		return 0;
 	return kind->turn ? turn(f, view) : grow(f, view);
 }

@@ -5,15 +5,17 @@
 #include "handle/handle.h"
 
 enum blm_room {
-	BLM_ROOM_IF_FULL,	/* where its kind says that there is none; somebody may have made some in the meantime */
+	/* where its kind says that there is none; somebody may have made some in the meantime */
+	BLM_ROOM_IF_FULL,
 	BLM_ROOM_IN_ANY_CASE,
 };
 
 /*
  * blm_make_room() - one part, or slot, more for a view whose kind has room()
  *
- * Between blm_change_begin() and nothing: the caller holds no lock of the filter, and begins anew afterwards, since the view
- * may be an old one by then. 1: done; 0: there was nothing to do, or the file is no longer the filter.
+ * Between blm_change_begin() and nothing: the caller holds no lock of the filter, and begins anew
+ * afterwards, since the view may be an old one by then. 1: done; 0: there was nothing to do, or the
+ * file is no longer the filter.
  */
 int blm_make_room(struct blm_filter *f, struct blm_view *view, enum blm_room what);
 

@@ -7,7 +7,8 @@ BLM_API uint64_t blm_hash_id(const struct blm_filter *f)
 	return current_view(f)->hash_id;
 }
 
-BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, struct blm_hash *ret)
+BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			  struct blm_hash *ret)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);
@@ -18,7 +19,8 @@ BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys
 	return 0;
 }
 
-BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count, struct blm_hash *ret)
+BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count,
+			   struct blm_hash *ret)
 {
 	BLM_INSIDE;
 	const struct blm_view *view = current_view(f);

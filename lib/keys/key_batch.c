@@ -2,26 +2,35 @@
 #include "keys/key_batch.h"
 #include "view/readahead.h"
 
-/* Hashes are good for filters of one family, seed and key only; the file may have been replaced since they were made. */
-int blm_input_check(const struct blm_filter *f, const struct blm_view *view, const struct blm_input *in)
+/*
+ * Hashes are good for filters of one family, seed and key only; the file may have been replaced
+ * since they were made.
+ */
+int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
+		    const struct blm_input *in)
 {
 	if (!in->hashes)
 		return 0;
 	if (wants_keys(&view->hasher))
 		return blm_cannot_hash(&view->hasher, f->place.display);
 	if (in->hash_id != view->hash_id)
-		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", f->place.display);
+		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another "
+				"hash, seed or key", f->place.display);
 	return 0;
 }
 
-/* What a batch is made of where the caller did not give it: room for so many keys of this one, and of the next. */
+/*
+ * What a batch is made of where the caller did not give it: room for so many keys of this one, and
+ * of the next.
+ */
 struct room {
 	size_t batch;
 	struct blm_hash *hashes[2];
 	struct blm_key *keys[2];
 };
 
-const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count, struct blm_key *room)
+const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count,
+				     struct blm_key *room)
 {
 	if (in->keys)
 		return in->keys + at;
@@ -30,12 +39,14 @@ const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size
 	return room;
 }
 
-static struct blm_batch batch_from(const struct blm_view *view, const struct blm_input *in, size_t at, size_t most, struct blm_hash *hashes,
+static struct blm_batch batch_from(const struct blm_view *view, const struct blm_input *in,
+				   size_t at, size_t most, struct blm_hash *hashes,
 				   struct blm_key *keys)
 {
 	const struct blm_hasher *by = &view->hasher;
 	size_t left = in->count - at;
-	struct blm_batch batch = { .by = by, .count = left < most ? left : most, .keys = in->keys ? in->keys + at : NULL };
+	struct blm_batch batch = { .by = by, .count = left < most ? left : most,
+				   .keys = in->keys ? in->keys + at : NULL };
 
 	if (in->hashes) {
 		batch.hashes = in->hashes + at;
@@ -45,7 +56,8 @@ static struct blm_batch batch_from(const struct blm_view *view, const struct blm
 		if (in->keys)
 			blm_hash_all(by, in->keys + at, batch.count, hashes);
 		else
-			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count, hashes);
+			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count,
+					   hashes);
 		batch.hashes = hashes;
 		if (view->whole.kind->holds_keys)
 			batch.keys = blm_input_keys(in, at, batch.count, keys);
@@ -54,7 +66,8 @@ static struct blm_batch batch_from(const struct blm_view *view, const struct blm
 }
 
 /* The keys of a batch, which begin at the at-th of the input. */
-static int work(struct blm_view *view, const struct blm_batch *batch, const struct blm_input *in, size_t at, enum blm_what what, uint64_t *ret_bits)
+static int work(struct blm_view *view, const struct blm_batch *batch, const struct blm_input *in,
+		size_t at, enum blm_what what, uint64_t *ret_bits)
 {
 	struct blm_part *whole = &view->whole;
 
@@ -93,9 +106,11 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 }
 
 /* Where the filter is not in memory, have the pages of the next keys read, all at once. */
-static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const struct blm_input *in, size_t at, enum blm_what what)
+static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const struct blm_input *in,
+						size_t at, enum blm_what what)
 {
-	struct blm_batch batch = { .by = &view->hasher, .count = in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD };
+	struct blm_batch batch = { .by = &view->hasher, .count = in->count - at < BLM_AHEAD
+				   ? in->count - at : BLM_AHEAD };
 	struct blm_key keys[BLM_AHEAD];
 
 	if (in->hashes)
@@ -105,21 +120,27 @@ static __attribute__((noinline)) void ask_ahead(struct blm_view *view, const str
 	blm_ask_ahead(view, &batch, what != BLM_ASK);
 }
 
-/* Each batch is hashed before the one ahead of it is worked on, which asks for its memory meanwhile. The first has an empty one ahead of it. */
-static int run_batches(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes,
+/*
+ * Each batch is hashed before the one ahead of it is worked on, which asks for its memory
+ * meanwhile. The first has an empty one ahead of it.
+ */
+static int run_batches(struct blm_view *view, const struct blm_input *in, enum blm_what what,
+		       uint64_t *ret_bits, int64_t *ret_yes,
 		       const struct room *room)
 {
 	struct blm_batch batch = { .by = &view->hasher };
 	int r = 0, refused = 0;
 
 	for (size_t at = 0, turn = 0; r == 0 && (at < in->count || batch.count); turn ^= 1) {
-		struct blm_batch next = batch_from(view, in, at, room->batch, room->hashes[turn], room->keys[turn]);
+		struct blm_batch next = batch_from(view, in, at, room->batch, room->hashes[turn],
+						   room->keys[turn]);
 		uint64_t bits[BLM_BATCH_LARGE / 64];
 
 		batch.next = next.hashes;
 		batch.next_count = next.hashes ? next.count : 0;
 		r = work(view, &batch, in, at - batch.count, what, bits);
-		if (r == -EKEYREVOKED) {	/* of some keys: the others are none the worse for it */
+		/* of some keys: the others are none the worse for it */
+		if (r == -EKEYREVOKED) {
 			refused = r;
 			r = 0;
 		}
@@ -129,7 +150,8 @@ static int run_batches(struct blm_view *view, const struct blm_input *in, enum b
 			*ret_yes += __builtin_popcountll(bits[i]);
 		}
 		/* now that the batch before may have had to wait for the disk */
-		if (r == 0 && at % BLM_AHEAD == 0 && at < in->count && blm_is_cold(view, in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD))
+		if (r == 0 && at % BLM_AHEAD == 0 && at < in->count
+		    && blm_is_cold(view, in->count - at < BLM_AHEAD ? in->count - at : BLM_AHEAD))
 			ask_ahead(view, in, at, what);
 		at += next.count;
 		batch = next;
@@ -137,36 +159,46 @@ static int run_batches(struct blm_view *view, const struct blm_input *in, enum b
 	return r < 0 ? r : refused;
 }
 
-/* Room for a batch is on the stack, which threads and fibers may have little of: no more than is used. */
-static __attribute__((noinline)) int run_many(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
+/*
+ * Room for a batch is on the stack, which threads and fibers may have little of: no more than is
+ * used.
+ */
+static __attribute__((noinline)) int run_many(struct blm_view *view, const struct blm_input *in,
+					      enum blm_what what, uint64_t *ret_bits,
 					      int64_t *ret_yes)
 {
 	struct blm_hash hashes[2][BLM_BATCH];
 	struct blm_key keys[2][BLM_BATCH];
 	size_t batch = kind_batch(view->whole.kind);
-	const struct room room = { batch < BLM_BATCH ? batch : BLM_BATCH, { hashes[0], hashes[1] }, { keys[0], keys[1] } };
+	const struct room room = { batch < BLM_BATCH ? batch : BLM_BATCH, { hashes[0], hashes[1] },
+				   { keys[0], keys[1] } };
 
 	return run_batches(view, in, what, ret_bits, ret_yes, &room);
 }
 
-static __attribute__((noinline)) int run_very_many(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
+static __attribute__((noinline)) int run_very_many(struct blm_view *view,
+						   const struct blm_input *in, enum blm_what what,
+						   uint64_t *ret_bits,
 						   int64_t *ret_yes)
 {
 	struct blm_hash hashes[2][BLM_BATCH_LARGE];
 	struct blm_key keys[2][BLM_BATCH_LARGE];
-	const struct room room = { BLM_BATCH_LARGE, { hashes[0], hashes[1] }, { keys[0], keys[1] } };
+	const struct room room = { BLM_BATCH_LARGE, { hashes[0], hashes[1] },
+				   { keys[0], keys[1] } };
 
 	return run_batches(view, in, what, ret_bits, ret_yes, &room);
 }
 
 /* *ret_yes: how many bits of the answer are set, also where it fails in the middle. */
-int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
+int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what,
+		  uint64_t *ret_bits, int64_t *ret_yes)
 {
 	int r;
 
 	*ret_yes = 0;
 	if (in->count != 1)
-		return (in->count > BLM_BATCH && kind_batch(view->whole.kind) > BLM_BATCH ? run_very_many : run_many)(view, in, what, ret_bits, ret_yes);
+		return (in->count > BLM_BATCH && kind_batch(view->whole.kind) > BLM_BATCH
+			? run_very_many : run_many)(view, in, what, ret_bits, ret_yes);
 	r = run_one(view, in, what);
 	*ret_yes = r > 0;
 	if (ret_bits && r >= 0)

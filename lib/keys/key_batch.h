@@ -19,15 +19,19 @@ struct blm_input {
 };
 
 /* Hashes: are they for this view? 0, or -EMEDIUMTYPE or what blm_cannot_hash() says, with words. */
-int blm_input_check(const struct blm_filter *f, const struct blm_view *view, const struct blm_input *in);
+int blm_input_check(const struct blm_filter *f, const struct blm_view *view,
+		    const struct blm_input *in);
 
 /* `count` keys from the at-th on, which are no hashes: the caller's, or made in `room`. */
-const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count, struct blm_key *room);
+const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count,
+				     struct blm_key *room);
 
 /*
- * All of them, one after the other. ret_bits: an answer each, in whole words; NULL: nobody asks. *ret_yes: how many bits of the answers are
- * set, also where it fails in the middle. Return: 0, or what the kind failed with, without words; -EKEYREVOKED where some keys were refused.
+ * All of them, one after the other. ret_bits: an answer each, in whole words; NULL: nobody asks.
+ * *ret_yes: how many bits of the answers are set, also where it fails in the middle. Return: 0, or
+ * what the kind failed with, without words; -EKEYREVOKED where some keys were refused.
  */
-int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes);
+int blm_input_run(struct blm_view *view, const struct blm_input *in, enum blm_what what,
+		  uint64_t *ret_bits, int64_t *ret_yes);
 
 #endif

@@ -24,10 +24,14 @@ static int check_can(const struct blm_filter *f, const struct blm_view *view, en
 		[BLM_GET]    = { "hold values of keys", BLM_CAN_GET },
 	};
 
-	return blm_kind_can(view->whole.kind) & needs[what].can ? 0 : blm_cannot(view, f, needs[what].does, needs[what].can);
+	return blm_kind_can(view->whole.kind) & needs[what].can ? 0
+		: blm_cannot(view, f, needs[what].does, needs[what].can);
 }
 
-/* Taking keys out and telling who was first look at several words and then change them: one at a time, of processes and threads. */
+/*
+ * Taking keys out and telling who was first look at several words and then change them: one at a
+ * time, of processes and threads.
+ */
 static bool is_lone(const struct blm_view *view, enum blm_what what)
 {
 	return view->whole.kind->lone_remover && (what == BLM_REMOVE || what == BLM_CLAIM);
@@ -39,14 +43,16 @@ static bool gives_keys(enum blm_what what)
 }
 
 /* How many more are new: those that were on the list (allowlist.h). */
-static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits)
+static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
+			enum blm_what what, uint64_t *ret_bits)
 {
 	struct blm_key room[BLM_BATCH];
 	int64_t new = 0, r = 0;
 
 	for (size_t at = 0, count; at < in->count && !in->hashes && r >= 0; at += BLM_BATCH) {
 		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
-		r = blm_allow_take_off(f, view, blm_input_keys(in, at, count, room), count, ret_bits && what != BLM_PUT ? ret_bits + at / 64 : NULL);
+		r = blm_allow_take_off(f, view, blm_input_keys(in, at, count, room), count,
+				       ret_bits && what != BLM_PUT ? ret_bits + at / 64 : NULL);
 		new += r;
 	}
 	new = r < 0 ? r : what == BLM_PUT ? 0 : new;
@@ -69,19 +75,27 @@ static void note(const struct blm_filter *f, const struct blm_input *in)
 static int word(const struct blm_filter *f, const struct blm_view *view, int r)
 {
 	if (r == -EXFULL)
-		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this one; nothing that was in it is lost; %s"
-				"blm_rebuild() makes a larger one from the keys", f->place.display, (unsigned long long)blm_counted_keys(view),
+		r = blm_fail(r, "%s: is full: %llu keys are in it, and there is no room for this "
+			     "one; nothing that was in it is lost; %sblm_rebuild() makes a larger "
+			     "one from the keys", f->place.display,
+			     (unsigned long long)blm_counted_keys(view),
 				view->whole.kind->grow ? "blm_grow() doubles it, or " : "");
-	if (r == -EMLINK)	/* of kinds that hold each key a few times: there is room for other keys */
-		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; add keys that come again by claim", f->place.display,
+	/* of kinds that hold each key a few times: there is room for other keys */
+	if (r == -EMLINK)
+		r = blm_fail(-EXFULL, "%s: this key is in it as often as a %s filter can hold one; "
+			     "add keys that come again by claim", f->place.display,
 			     view->whole.kind->name);
 	if (r == -EMSGSIZE)
 		r = blm_fail(r, "%s: %s", f->place.display, strdupa(blm_error_message()));
 	if (r == -EUCLEAN)
-		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was copied during changes, or a union into it was cut short, "
-				"so some keys may be counted too low: it answers and takes keys, but gives none up until blm_rebuild() makes it anew from its keys", f->place.display);
+		r = blm_fail(r, "%s: a power cut came between changes and their sync, it was "
+			     "copied during changes, or a union into it was cut short, so some "
+			     "keys may be counted too low: it answers and takes keys, but gives "
+			     "none up until blm_rebuild() makes it anew from its keys",
+			     f->place.display);
 	if (r == -EKEYREVOKED)
-		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was", f->place.display, view->whole.kind->name);
+		r = blm_fail(r, "%s: a key was removed, and a %s filter takes none again that was",
+			     f->place.display, view->whole.kind->name);
 	return r;
 }
 
@@ -108,7 +122,10 @@ struct giving {
 	uint64_t *given, *revoked;
 };
 
-/* Who claims cares not for how long a slot lasts, so what is set in one that is due to end is in it. */
+/*
+ * Who claims cares not for how long a slot lasts, so what is set in one that is due to end is in
+ * it.
+ */
 static int give(void *context, size_t i)
 {
 	struct giving *g = context;
@@ -129,8 +146,12 @@ static int give(void *context, size_t i)
 	return 0;
 }
 
-/* The filter says of listed keys that it has them, mostly, so the claim changed nothing for those, unless to claim is to add. */
-static int claim_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, const struct blm_key *keys, const uint64_t *listed,
+/*
+ * The filter says of listed keys that it has them, mostly, so the claim changed nothing for those,
+ * unless to claim is to add.
+ */
+static int claim_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
+			const struct blm_key *keys, const uint64_t *listed,
 			uint64_t *bits)
 {
 	const struct blm_kind *kind = view->whole.kind;
@@ -153,7 +174,8 @@ static int claim_listed(struct blm_filter *f, struct blm_view *view, const struc
 }
 
 /* Listed keys are not in it: the others alone. */
-static int remove_others(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, const struct blm_key *keys, const uint64_t *listed,
+static int remove_others(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
+			 const struct blm_key *keys, const uint64_t *listed,
 			 uint64_t *bits)
 {
 	struct blm_key others[BLM_BATCH];
@@ -167,14 +189,16 @@ static int remove_others(struct blm_filter *f, struct blm_view *view, const stru
 			others[count] = keys[i];
 			index[count++] = i;
 		}
-	r = word(f, view, blm_input_run(view, &(struct blm_input){ .keys = others, .count = count }, BLM_REMOVE, answers, &yes));
+	r = word(f, view, blm_input_run(view, &(struct blm_input){ .keys = others, .count = count },
+					BLM_REMOVE, answers, &yes));
 	for (size_t i = 0; i < count; i++)
 		bits[index[i] / 64] |= (answers[i / 64] >> i % 64 & 1) << index[i] % 64;
 	return r;
 }
 
 /* Of a claim or a removal: as blm_input_run(), with words. */
-static int run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
+static int run_listed(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
+		      enum blm_what what, uint64_t *ret_bits, int64_t *ret_yes)
 {
 	struct blm_key room[BLM_BATCH];
 	int r = 0;
@@ -192,7 +216,8 @@ static int run_listed(struct blm_filter *f, struct blm_view *view, const struct 
 		if (found < 0)
 			r = (int)found;
 		else
-			r = (what == BLM_CLAIM ? claim_listed : remove_others)(f, view, &some, keys, listed, bits);
+			r = (what == BLM_CLAIM ? claim_listed
+			     : remove_others)(f, view, &some, keys, listed, bits);
 		for (size_t i = 0; i < (some.count + 63) / 64; i++) {
 			if (ret_bits)
 				ret_bits[at / 64 + i] = bits[i];
@@ -207,12 +232,15 @@ static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 {
 	if (!view->whole.kind->checkpoint || !is_cut(&view->whole))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may lack keys that were moved at that moment: it answers "
-			"and takes keys, but gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew from its keys",
+	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may "
+			"lack keys that were moved at that moment: it answers and takes keys, but "
+			"gives none up; blm_copy() makes whole copies, blm_rebuild() makes it anew "
+			"from its keys",
 			f->place.display);
 }
 
-static int run(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, bool listed, uint64_t *ret_bits,
+static int run(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
+	       enum blm_what what, bool listed, uint64_t *ret_bits,
 	       int64_t *ret_yes)
 {
 	bool lone = is_lone(view, what);
@@ -234,7 +262,8 @@ static int run(struct blm_filter *f, struct blm_view *view, const struct blm_inp
 }
 
 /* The count follows what is in the file, also where a call fails in the middle. */
-static int64_t change(struct blm_filter *f, struct blm_view *view, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits,
+static int64_t change(struct blm_filter *f, struct blm_view *view, const struct blm_input *in,
+		      enum blm_what what, uint64_t *ret_bits,
 		      struct blm_asked *ret_asked)
 {
 	int64_t changed = 0;
@@ -243,13 +272,15 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 	if (r == 0)
 		r = check_can(f, view, what);
 	if (r == 0 && in->hashes && view->whole.kind->holds_keys)
-		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", f->place.display, view->whole.kind->name);
+		r = blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes "
+			     "none", f->place.display, view->whole.kind->name);
 	if (r == 0)
 		r = blm_allow_ask(f, view, ret_asked);
 	if (r == 0 && gives_keys(what) && f->carry)
 		note(f, in);
 	if (r == 0 && in->hashes && ret_asked->listed)
-		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys can go, not hashes", f->place.display);
+		r = blm_fail(-EMEDIUMTYPE, "%s: has a list of false positives, off which only keys "
+			     "can go, not hashes", f->place.display);
 	if (r == 0)
 		r = run(f, view, in, what, ret_asked->listed, ret_bits, &changed);
 	blm_count_keys(view, what == BLM_REMOVE ? -(uint64_t)changed : (uint64_t)changed);
@@ -262,9 +293,10 @@ static bool may_add_again(const struct blm_kind *kind)
 }
 
 /*
- * How many keys there is room for. A small part of what is left: whoever found that there is room may be held up, and come with as many keys
- * when others have filled it. (One that is a sixth too full is wrong twice as often.) Where a slot ends by the clock a batch, after which
- * the clock is looked at again: what takes longer than a slot would never come to an end.
+ * How many keys there is room for. A small part of what is left: whoever found that there is room
+ * may be held up, and come with as many keys when others have filled it. (One that is a sixth too
+ * full is wrong twice as often.) Where a slot ends by the clock a batch, after which the clock is
+ * looked at again: what takes longer than a slot would never come to an end.
  */
 static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 {
@@ -278,17 +310,20 @@ static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 }
 
 /*
- * What is done twice to a set of bits is done once, so adding to one may be done again where the file was replaced meanwhile. Where that
- * comes to pass again and again before all keys are in, hold it off, or it could go on for ever; and so where a change may
- * not be done twice: what is no set of bits, what tells who was first. What is not done before a failure is a no in the answer.
+ * What is done twice to a set of bits is done once, so adding to one may be done again where the
+ * file was replaced meanwhile. Where that comes to pass again and again before all keys are in,
+ * hold it off, or it could go on for ever; and so where a change may not be done twice: what is no
+ * set of bits, what tells who was first. What is not done before a failure is a no in the answer.
  *
  * Return: how many were changed of the first *count keys; *count: as many as there was room for.
  */
-static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits, size_t *count)
+static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
+			   uint64_t *ret_bits, size_t *count)
 {
 	bool only_once = what != BLM_ADD || !may_add_again(current_view(f)->whole.kind);
 
-	if (f->write && !kind_takes_keys(current_view(f)->whole.kind) && check_can(f, current_view(f), what) < 0)
+	if (f->write && !kind_takes_keys(current_view(f)->whole.kind)
+	    && check_can(f, current_view(f), what) < 0)
 		return -EOPNOTSUPP;	/* in the words of what was asked for */
 	for (int tries = 0;; tries++) {
 		bool held = tries == 3 || only_once, again;
@@ -304,7 +339,8 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		r = held ? blm_change_begin_held(f, &view) : blm_change_begin(f, &view);
 		if (r < 0)
 			return r;
-		again = !held && !may_add_again(view->whole.kind);	/* one of another kind has come in its place */
+		/* one of another kind has come in its place */
+		again = !held && !may_add_again(view->whole.kind);
 		only_once |= again;
 		room = *count ? room_in(view, what) : UINT64_MAX;
 		some.count = room < *count ? (size_t)room : *count;
@@ -313,13 +349,15 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		if (asked.listed && (what == BLM_ADD || what == BLM_PUT) && changed != -EAGAIN)
 			new = take_off(f, view, &some, what, ret_bits);
 		if (new > 0 && changed >= 0)
-			changed = (size_t)(changed + new) < some.count ? changed + new : (int64_t)some.count;
+			changed = (size_t)(changed + new) < some.count ? changed + new
+				: (int64_t)some.count;
 		if (held)
 			blm_change_end_held(f, view);
 		r = held ? blm_check_sigbus(view, f->place.display) : blm_change_end(f, view);
 		if (r == 0 && new < 0)
 			r = (int)new;
-		if (r == 0 && gives_keys(what) && room && !again && !held && !view->whole.kind->lone_writer && changed >= 0
+		if (r == 0 && gives_keys(what) && room && !again && !held
+		    && !view->whole.kind->lone_writer && changed >= 0
 		    && blm_allow_is_stale(f, view, &asked))
 			r = -EAGAIN;
 		if (r == 0 && room == 0) {
@@ -338,10 +376,12 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 }
 
 /*
- * All keys, as many at a time as there is room for. Answers are written as whole words, with zeros behind the last; so where the room
- * ended within a word, the rest of that word comes next, and by itself.
+ * All keys, as many at a time as there is room for. Answers are written as whole words, with zeros
+ * behind the last; so where the room ended within a word, the rest of that word comes next, and by
+ * itself.
  */
-static int64_t change_all(struct blm_filter *f, const struct blm_input *in, enum blm_what what, uint64_t *ret_bits)
+static int64_t change_all(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
+			  uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 	int64_t all = 0;
@@ -352,7 +392,8 @@ static int64_t change_all(struct blm_filter *f, const struct blm_input *in, enum
 	do {
 		struct blm_input rest = input_from(in, at);
 		uint64_t few = 0, *bits = ret_bits ? ret_bits + at / 64 : NULL;
-		size_t within = at % 64, count = within && 64 - within < rest.count ? 64 - within : rest.count;
+		size_t within = at % 64, count = within
+			&& 64 - within < rest.count ? 64 - within : rest.count;
 		int64_t changed = change_some(f, &rest, what, bits && within ? &few : bits, &count);
 
 		if (changed < 0)
@@ -367,29 +408,37 @@ static int64_t change_all(struct blm_filter *f, const struct blm_input *in, enum
 
 /* ---- Keys ---- */
 
-BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
+				  size_t count, uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 
-	return ask_all(current_view(f), &(struct blm_input){ .keys = keys, .count = count }, ret_bits);
+	return ask_all(current_view(f), &(struct blm_input){ .keys = keys, .count = count },
+		       ret_bits);
 }
 
-BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_ADD, ret_bits);
+	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_ADD,
+			  ret_bits);
 }
 
-BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			       uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_CLAIM, ret_bits);
+	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_CLAIM,
+			  ret_bits);
 }
 
 static struct blm_input fixed_input(const void *keys, size_t width, size_t count)
 {
-	return (struct blm_input){ .fixed = width ? keys : "", .width = width, .count = count };	/* of no bytes there may be no pointer */
+	/* of no bytes there may be no pointer */
+	return (struct blm_input){ .fixed = width ? keys : "", .width = width, .count = count };
 }
 
-BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width,
+				   size_t count, uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 	const struct blm_input fixed = fixed_input(keys, width, count);
@@ -397,31 +446,38 @@ BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys,
 	return ask_all(current_view(f), &fixed, ret_bits);
 }
 
-BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
+			      uint64_t *ret_bits)
 {
 	const struct blm_input fixed = fixed_input(keys, width, count);
 
 	return change_all(f, &fixed, BLM_ADD, ret_bits);
 }
 
-BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
+				uint64_t *ret_bits)
 {
 	const struct blm_input fixed = fixed_input(keys, width, count);
 
 	return change_all(f, &fixed, BLM_CLAIM, ret_bits);
 }
 
-BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+				uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_REMOVE, ret_bits);
+	return change_all(f, &(struct blm_input){ .keys = keys, .count = count }, BLM_REMOVE,
+			  ret_bits);
 }
 
-BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys, const uint64_t *values, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys,
+			     const uint64_t *values, size_t count, uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .keys = keys, .values = values, .count = count }, BLM_PUT, ret_bits);
+	return change_all(f, &(struct blm_input){ .keys = keys, .values = values, .count = count },
+			  BLM_PUT, ret_bits);
 }
 
-BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count, uint64_t *ret_values, uint64_t *ret_bits)
+BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_values, uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 	const struct blm_input in = { .keys = keys, .ret_values = ret_values, .count = count };
@@ -435,8 +491,9 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 }
 
 /*
- * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared has the next question's miss begin
- * sooner (tests/bench/instructions counts them; in tests/bench, "contains absent" of a filter beyond the cache).
+ * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared
+ * has the next question's miss begin sooner (tests/bench/instructions counts them; in tests/bench,
+ * "contains absent" of a filter beyond the cache).
  */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len)
 {
@@ -479,7 +536,8 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
 
 /* ---- Hashes ---- */
 
-BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id,
+				    const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
 {
 	BLM_INSIDE;
 	struct blm_input in = { .hashes = hashes, .hash_id = hash_id, .count = count };
@@ -489,12 +547,16 @@ BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id
 	return r < 0 ? r : ask_all(view, &in, ret_bits);
 }
 
-BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,
+			       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id, .count = count }, BLM_ADD, ret_bits);
+	return change_all(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id,
+						  .count = count }, BLM_ADD, ret_bits);
 }
 
-BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
+BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
+				 const struct blm_hash *hashes, size_t count, uint64_t *ret_bits)
 {
-	return change_all(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id, .count = count }, BLM_CLAIM, ret_bits);
+	return change_all(f, &(struct blm_input){ .hashes = hashes, .hash_id = hash_id,
+						  .count = count }, BLM_CLAIM, ret_bits);
 }

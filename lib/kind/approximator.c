@@ -1,18 +1,21 @@
 /*
  * approximator.c - a value for each key: exactly it, or seldom something above it, never below
  *
- * P. Boldi and S. Vigna, "Mutable Strings in Java: Design, Implementation and Lightweight Text-Search Algorithms", Science of Computer
- * Programming 54(1), 2005, call it a compact approximator. Values are of a lattice, whose least one, bottom, is what keys have
- * that were never put. put() joins the value into each cell of its key; get() meets its cells. Each cell of a key is
- * at least its value, so what get() says is, and as soon as one of them belongs to nobody with more, it is exact. Bloom's filter is
- * the case of a lattice of two values. The lattices:
+ * P. Boldi and S. Vigna, "Mutable Strings in Java: Design, Implementation and Lightweight
+ * Text-Search Algorithms", Science of Computer Programming 54(1), 2005, call it a compact
+ * approximator. Values are of a lattice, whose least one, bottom, is what keys have that were never
+ * put. put() joins the value into each cell of its key; get() meets its cells. Each cell of a key
+ * is at least its value, so what get() says is, and as soon as one of them belongs to nobody with
+ * more, it is exact. Bloom's filter is the case of a lattice of two values. The lattices:
  *
- *	max	numbers, the greater is above: the largest value that a key was put with, or more; bottom is 0
- *	min	numbers, the lesser is above: the smallest, or less; bottom is 2^bits - 1
- *	or	sets of bits, the larger set is above: all bits that a key was put with, or some more; bottom is 0
+ *	max	numbers, the greater is above: the largest value that a key was put with, or more;
+ *	bottom is 0 min	numbers, the lesser is above: the smallest, or less; bottom is 2^bits - 1
+ *	or	sets of bits, the larger set is above: all bits that a key was put with, or some
+ *	more; bottom is 0
  *
- * A cell holds how far it is above bottom, so that an empty filter is all zeros: with min it is 2^bits - 1 less the value. Cells only
- * go up, by compare-and-swap, and joining is the same in any order: no lock, and no change is lost.
+ * A cell holds how far it is above bottom, so that an empty filter is all zeros: with min it is
+ * 2^bits - 1 less the value. Cells only go up, by compare-and-swap, and joining is the same in any
+ * order: no lock, and no change is lost.
  */
 #include "kind/common/packed_cells.h"
 
@@ -23,8 +26,10 @@ enum lattice { MAX, MIN, OR };
 static const char *const lattices[] = { "max", "min", "or" };
 
 static const struct blm_option options[] = {
-	{ "bits", "bits of a value; as many cells as fit whole lie in 64 bits", BLM_OPTION_COUNT, 1, 64, 8, NULL },
-	{ "lattice", "what a key has that was put twice, and what it seldom has more of", BLM_OPTION_NAME, MAX, OR, MAX, lattices },
+	{ "bits", "bits of a value; as many cells as fit whole lie in 64 bits", BLM_OPTION_COUNT, 1,
+	  64, 8, NULL },
+	{ "lattice", "what a key has that was put twice, and what it seldom has more of",
+	  BLM_OPTION_NAME, MAX, OR, MAX, lattices },
 	{ 0 }
 };
 enum { BITS, LATTICE };		/* of args */
@@ -38,7 +43,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->args[BITS] >= 1 && s->args[BITS] <= 64 && s->args[LATTICE] <= OR && blm_cells_valid(s, (unsigned)s->args[BITS]);
+	return s->args[BITS] >= 1 && s->args[BITS] <= 64 && s->args[LATTICE] <= OR
+		&& blm_cells_valid(s, (unsigned)s->args[BITS]);
 }
 
 /* ---- The lattice, of how far above bottom values are ---- */
@@ -66,7 +72,8 @@ static uint64_t met(const struct blm_part *part, const struct blm_hashed *key)
 	uint64_t value = UINT64_MAX;
 
 	for (unsigned i = 0; i < part->shape.probes && value; i++)
-		value = meet(part, value, cell_get(part, cell_at(part, key_cell(key, i, part->shape.cells))));
+		value = meet(part, value, cell_get(part, cell_at(part,
+			key_cell(key, i, part->shape.cells))));
 	return value;
 }
 
@@ -76,9 +83,11 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /* Sets of bits that meet in nothing are absent though each has some. */
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
-	(part->shape.args[LATTICE] == OR ? blm_part_contains_each : blm_cells_contain_many)(part, batch, ret_bits);
+	(part->shape.args[LATTICE] == OR ? blm_part_contains_each
+	 : blm_cells_contain_many)(part, batch, ret_bits);
 }
 
 static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
@@ -110,8 +119,10 @@ static int put(struct blm_part *part, const struct blm_hashed *key, uint64_t val
 	bool changed = false, min = part->shape.args[LATTICE] == MIN;
 
 	if (value > most || !above)
-		return blm_fail(-ERANGE, "the value %llu is not %u to %llu, which a filter of this kind with bits=%u and lattice=%s can hold",
-				(unsigned long long)value, !min, (unsigned long long)(most - min), part->shape.cell_bits,
+		return blm_fail(-ERANGE, "the value %llu is not %u to %llu, which a filter of this "
+				"kind with bits=%u and lattice=%s can hold",
+				(unsigned long long)value, !min, (unsigned long long)(most - min),
+				part->shape.cell_bits,
 				lattices[part->shape.args[LATTICE]]);
 	for (unsigned i = 0; i < part->shape.probes; i++)
 		changed |= raise(part, cell_at(part, key_cell(key, i, part->shape.cells)), above);
@@ -140,8 +151,9 @@ static void unite(const struct blm_part *part, void *dst, const void *src, size_
 /* ---- Facts ---- */
 
 /*
- * A value is inexact where each cell of its key is also one of a key with a greater value. Of keys with values at random a share u is
- * greater than that of the one at share u from the top: the mean over u of (1 - e^(-u kn/m))^k, by Simpson's rule.
+ * A value is inexact where each cell of its key is also one of a key with a greater value. Of keys
+ * with values at random a share u is greater than that of the one at share u from the top: the mean
+ * over u of (1 - e^(-u kn/m))^k, by Simpson's rule.
  */
 static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret)
 {
@@ -151,9 +163,11 @@ static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret
 	if (i > 0 || s->args[LATTICE] == OR)
 		return false;
 	for (int at = 0; at <= STEPS; at++)
-		sum += (at == 0 || at == STEPS ? 1 : at % 2 ? 4 : 2) * pow(-expm1(-load * at / STEPS), s->probes);
+		sum += (at == 0 || at == STEPS ? 1 : at % 2 ? 4 : 2)
+			* pow(-expm1(-load * at / STEPS), s->probes);
 	*ret = (struct blm_fact){ .name = "exact", .value = 1 - sum / (3 * STEPS) };
-	snprintf(ret->text, sizeof(ret->text), "%.4g %% of the keys have exactly their value, if values are at random; the others %s",
+	snprintf(ret->text, sizeof(ret->text), "%.4g %% of the keys have exactly their value, if "
+		 "values are at random; the others %s",
 		 100 * ret->value, s->args[LATTICE] == MIN ? "less" : "more");
 	return true;
 }
@@ -161,11 +175,13 @@ static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret
 const struct blm_kind blm_kind_approximator = {
 	.id = 7,
 	.name = "approximator",
-	.summary = "a value for each key, exactly or seldom more: the largest it was put with, the smallest, or a set of bits",
-	.caveat = "a key can have more than its value (less with lattice=min), never the other way; one that was never put has a value at "
-		  "the filter's rate; values cannot be taken back",
+	.summary = "a value for each key, exactly or seldom more: the largest it was put with, the "
+	"smallest, or a set of bits",
+	.caveat = "a key can have more than its value (less with lattice=min), never the other "
+	"way; one that was never put has a value at the filter's rate; values cannot be taken back",
 	.options = options,
-	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = contains, .rate_at = blm_cells_rate_at,
+	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = contains,
+	.rate_at = blm_cells_rate_at,
 	.put = put, .get = get,
 	.unite = unite,
 	.tally = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,

@@ -1,10 +1,12 @@
 /*
  * attenuated.c - how far away a thing is: a filter for each distance
  *
- * S. C. Rhea and J. Kubiatowicz, "Probabilistic Location and Routing", INFOCOM 2002. Level i of a node's filter is the union of the
- * local filters of the nodes i hops away, level 0 its own. Advancing makes one of it from its neighbours': their level i goes into
- * level i + 1. A key is asked for level by level, and the first that has it says how far its nearest holder is: a false
- * positive makes that too near, never too far. Levels are classic filters of one size, all of the same rate.
+ * S. C. Rhea and J. Kubiatowicz, "Probabilistic Location and Routing", INFOCOM 2002. Level i of a
+ * node's filter is the union of the local filters of the nodes i hops away, level 0 its own.
+ * Advancing makes one of it from its neighbours': their level i goes into level i + 1. A key is
+ * asked for level by level, and the first that has it says how far its nearest holder is: a false
+ * positive makes that too near, never too far. Levels are classic filters of one size, all of the
+ * same rate.
  */
 #include "kind/common/bits.h"
 #include "kind/common/composite.h"
@@ -22,14 +24,17 @@ static unsigned parts(const struct blm_shape *whole)
 
 static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
 {
-	return i < parts(whole) && blm_component_plan(ret, "classic", ROLE_LEVEL + i, &(struct blm_params){
-		.cells = whole->cells, .probes = whole->probes, .capacity = whole->capacity, .rate = whole->rate }) == 0;
+	return i < parts(whole) && blm_component_plan(ret, "classic", ROLE_LEVEL + i,
+						      &(struct blm_params){
+		.cells = whole->cells, .probes = whole->probes, .capacity = whole->capacity,
+		.rate = whole->rate }) == 0;
 }
 
 /* The capacity is that of each level, the rate that of a question, which asks them all. */
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	double depth = (double)ret->args[DEPTH], rate = params->rate ? params->rate : BLM_DEFAULT_RATE;
+	double depth = (double)ret->args[DEPTH], rate = params->rate ? params->rate
+		: BLM_DEFAULT_RATE;
 	struct blm_params level = *params;
 	struct blm_shape s = *ret;
 	struct blm_component part;
@@ -51,7 +56,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->probes >= 1 && s->probes <= BLM_PROBES_MAX && s->cell_bits == 1
+	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->probes >= 1
+		&& s->probes <= BLM_PROBES_MAX && s->cell_bits == 1
 	    && s->args[DEPTH] >= 1;
 }
 
@@ -59,7 +65,8 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 {
 	struct blm_component part;
 
-	return compose(s, 0, &part) ? blm_rate_of_any(part.kind->rate_at(&part.shape, keys), (double)s->args[DEPTH]) : 1;
+	return compose(s, 0, &part) ? blm_rate_of_any(part.kind->rate_at(&part.shape, keys),
+						      (double)s->args[DEPTH]) : 1;
 }
 
 static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
@@ -67,7 +74,8 @@ static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
 	return blm_in_any(whole->sub, whole->subs, key);
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	blm_any_contains(whole->sub, whole->subs, batch, ret_bits);
 }
@@ -75,7 +83,8 @@ static void contains_many(const struct blm_part *whole, const struct blm_batch *
 static int put(struct blm_part *whole, const struct blm_hashed *key, uint64_t level)
 {
 	if (level >= whole->subs)
-		return blm_fail(-ERANGE, "level %llu: this filter has the levels 0 to %u", (unsigned long long)level, whole->subs - 1);
+		return blm_fail(-ERANGE, "level %llu: this filter has the levels 0 to %u",
+				(unsigned long long)level, whole->subs - 1);
 	return whole->sub[level].kind->add(&whole->sub[level], key);
 }
 
@@ -120,7 +129,8 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 		return false;
 	keys = blm_keys_in(&whole->sub[i], &rate);
 	*ret = (struct blm_fact){ .name = names[i], .value = keys };
-	snprintf(ret->text, sizeof(ret->text), "about %.0f keys, false positives at a rate of %.3g", keys, rate);
+	snprintf(ret->text, sizeof(ret->text), "about %.0f keys, false positives at a rate of %.3g",
+		 keys, rate);
 	return true;
 }
 
@@ -139,6 +149,7 @@ const struct blm_kind blm_kind_attenuated = {
 	.add = add, .put = put, .get = get,
 	.unite = blm_bits_unite,
 	.contains_many = contains_many, .add_many = add_many,
-	.compose = compose, .parts = parts, .counts = counts, .advance = advance, .describe = describe,
+	.compose = compose, .parts = parts, .counts = counts, .advance = advance,
+	.describe = describe,
 	.only_sets = true,
 };

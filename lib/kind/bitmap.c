@@ -1,8 +1,8 @@
 /*
  * bitmap.c - numbers below m, a bit for each: never wrong
  *
- * What Bloom's filter comes to where the keys are so few that each can have its own cell: one probe, no hash. Union, intersection
- * and the count of keys are exact.
+ * What Bloom's filter comes to where the keys are so few that each can have its own cell: one
+ * probe, no hash. Union, intersection and the count of keys are exact.
  */
 #include "kind/common/bits.h"
 #include "kind/kind.h"
@@ -16,12 +16,14 @@ static uint64_t bytes_of(uint64_t cells)
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells ? params->cells : params->capacity, .probes = 1, .cell_bits = 1 };
+	struct blm_shape s = { .cells = params->cells ? params->cells : params->capacity,
+			       .probes = 1, .cell_bits = 1 };
 
 	if (params->probes > 1)
 		return blm_fail(-EINVAL, "a bitmap has one probe, not %u", params->probes);
 	if (params->capacity > s.cells)
-		return blm_fail(-EINVAL, "a bitmap of %llu bits is for the %llu numbers below that, not for %llu", (unsigned long long)s.cells,
+		return blm_fail(-EINVAL, "a bitmap of %llu bits is for the %llu numbers below "
+				"that, not for %llu", (unsigned long long)s.cells,
 				(unsigned long long)s.cells, (unsigned long long)params->capacity);
 	s.capacity = s.cells;
 	s.bytes = bytes_of(s.cells);
@@ -31,7 +33,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->bytes == bytes_of(s->cells) && s->probes == 1 && s->cell_bits == 1;
+	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->bytes == bytes_of(s->cells)
+		&& s->probes == 1 && s->cell_bits == 1;
 }
 
 static unsigned padding_bits(const struct blm_shape *s)
@@ -56,7 +59,8 @@ static uint64_t *word_of(const struct blm_part *part, const struct blm_hash *has
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return is_cell(part, &key->hash) && load_relaxed(word_of(part, &key->hash)) >> key->hash.lo % 64 & 1;
+	return is_cell(part, &key->hash)
+		&& load_relaxed(word_of(part, &key->hash)) >> key->hash.lo % 64 & 1;
 }
 
 static int refuse(const struct blm_part *part, const struct blm_hashed *key)
@@ -65,12 +69,17 @@ static int refuse(const struct blm_part *part, const struct blm_hashed *key)
 	int len = k->len < 40 ? (int)k->len : 40;
 
 	if (key->hash.hi == 1)
-		return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits: a bitmap takes no other keys", len, k->len ? (const char *)k->bytes : "");
-	return blm_fail(-ERANGE, "%.*s is not below %llu: the bitmap has no bit for it", len, (const char *)k->bytes,
+		return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits: a bitmap takes "
+				"no other keys", len, k->len ? (const char *)k->bytes : "");
+	return blm_fail(-ERANGE, "%.*s is not below %llu: the bitmap has no bit for it", len,
+			(const char *)k->bytes,
 			(unsigned long long)part->shape.cells);
 }
 
-/* One atomic OR of one bit: that it was 0 only one of all who set it is told, so a claim is the same. */
+/*
+ * One atomic OR of one bit: that it was 0 only one of all who set it is told, so a claim is the
+ * same.
+ */
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
 	uint64_t *word = word_of(part, &key->hash);
@@ -89,7 +98,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 		__builtin_prefetch(word_of(part, &key->hash), 0, 2);
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	*ret_mask = 0;
 	return i == 0 && is_cell(part, &key->hash) ? word_of(part, &key->hash) : NULL;
@@ -118,7 +128,8 @@ const struct blm_kind blm_kind_bitmap = {
 	.summary = "numbers below m, a bit for each: never wrong, counts and sets exact",
 	.caveat = "its keys are numbers in decimal digits, from 0 to m - 1; it refuses all others",
 	.family = "integer",
-	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains, .rate_at = rate_at,
+	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
+	.rate_at = rate_at,
 	.add = add, .claim = add,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,

@@ -1,9 +1,12 @@
 /*
- * blocked.c - Bloom filters of one cache line: a key has one block of 512 bits and all its probes in it
+ * blocked.c - Bloom filters of one cache line: a key has one block of 512 bits and all its probes
+ * in it
  *
- * Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007 / JEA 14, 2009. One miss a
- * question. The blocks fill unevenly, so the rate is the mixture over their loads and the filter is sized by that
- * (sizing.c); it costs 3 to 15 % more bits than classic from p = 0.01 to 0.0001 (`bloomery plan`). The bits of a key: simd/block.h.
+ * Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007 / JEA 14,
+ * 2009. One miss a question. The blocks fill unevenly, so the rate is the mixture over their loads
+ *       and the filter is sized by that
+ * (sizing.c); it costs 3 to 15 % more bits than classic from p = 0.01 to 0.0001 (`bloomery plan`).
+ * The bits of a key: simd/block.h.
  */
 #include "kind/common/bits.h"
 #include "kind/common/partition.h"
@@ -23,7 +26,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 			       .capacity = params->capacity, .rate = params->rate };
 
 	if (s.cells % BLOCK_BITS)
-		return blm_fail(-EINVAL, "a blocked filter has a multiple of %d bits, not %llu; the kind classic takes any number",
+		return blm_fail(-EINVAL, "a blocked filter has a multiple of %d bits, not %llu; "
+				"the kind classic takes any number",
 				BLOCK_BITS, (unsigned long long)s.cells);
 	if (!s.cells) {
 		uint64_t blocks;
@@ -32,9 +36,13 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 			s.rate = BLM_DEFAULT_RATE;
 		blocks = blm_blocks_for(s.capacity, s.rate, &s.probes);
 		if (!blocks)
-			return blm_fail(-EFBIG, "a blocked filter for %llu keys cannot keep the rate %g within 2^47 bits%s",
+			return blm_fail(-EFBIG, "a blocked filter for %llu keys cannot keep the "
+					"rate %g within 2^47 bits%s",
 					(unsigned long long)s.capacity, s.rate,
-					blm_classic_cells(s.capacity, s.rate, s.probes ? s.probes : blm_best_probes(s.rate)) ? "; the kind classic can" : "");
+					blm_classic_cells(s.capacity, s.rate,
+							  s.probes ? s.probes
+							  : blm_best_probes(s.rate))
+							  ? "; the kind classic can" : "");
 		s.cells = blocks * BLOCK_BITS;
 	} else {
 		blm_bits_plan_given(&s, rate_at);
@@ -46,7 +54,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= BLOCK_BITS && s->cells <= BLM_CELLS_MAX && s->cells % BLOCK_BITS == 0 && s->bytes == s->cells / 8
+	return s->cells >= BLOCK_BITS && s->cells <= BLM_CELLS_MAX && s->cells % BLOCK_BITS == 0
+		&& s->bytes == s->cells / 8
 	    && s->probes >= 1 && s->probes <= BLM_PROBES_MAX && s->cell_bits == 1;
 }
 
@@ -62,7 +71,8 @@ static uint64_t *block_for(const struct blm_part *part, const struct blm_hash *h
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return part->simd->block_contains(block_for(part, &key->hash), part->shape.probes, &key->hash);
+	return part->simd->block_contains(block_for(part, &key->hash), part->shape.probes,
+					  &key->hash);
 }
 
 static bool add_hash(struct blm_part *part, const struct blm_hash *hash)
@@ -106,21 +116,25 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 	__builtin_prefetch(block_for(part, &key->hash), 0, 2);
 }
 
-static struct blm_block_keys keys_of_batch(const struct blm_part *part, const struct blm_batch *batch)
+static struct blm_block_keys keys_of_batch(const struct blm_part *part,
+					   const struct blm_batch *batch)
 {
 	return (struct blm_block_keys){
 		.data = part->bytes, .blocks = blocks_of(part), .probes = part->shape.probes,
-		.hashes = batch->hashes, .count = batch->count, .next = batch->next, .next_count = batch->next_count,
+		.hashes = batch->hashes, .count = batch->count, .next = batch->next,
+		.next_count = batch->next_count,
 	};
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	*ret_mask = 0;
 	return i == 0 ? (const uint64_t *)block_of(part->bytes, blocks_of(part), &key->hash) : NULL;
 }
 
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	const struct blm_block_keys keys = keys_of_batch(part, batch);
 
@@ -128,9 +142,11 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 }
 
 /*
- * Of up to 64 keys first all bits that are missing are listed, then set. An atomic OR waits for all loads before it and holds up
- * those after it, so a key at a time is slower, even with the bits of a word merged into one OR. A bit that was listed for two keys
- * is new for the one that comes first. Marks come after the data. (In tests/bench: "add_many new", beside "add new" and "atomic OR".)
+ * Of up to 64 keys first all bits that are missing are listed, then set. An atomic OR waits for all
+ * loads before it and holds up those after it, so a key at a time is slower, even with the bits of
+ * a word merged into one OR. A bit that was listed for two keys is new for the one that comes
+ * first. Marks come after the data. (In tests/bench: "add_many new", beside "add new" and "atomic
+ * OR".)
  */
 static uint64_t set_missing(struct blm_part *part, const struct blm_missing *missing)
 {
@@ -139,7 +155,8 @@ static uint64_t set_missing(struct blm_part *part, const struct blm_missing *mis
 	for (size_t i = 0; i < missing->count; i++) {
 		uint64_t which = missing->which[i];
 
-		changed |= (uint64_t)bits_set_one(missing->word[i], which % 64, part->alone) << which / 64;
+		changed |= (uint64_t)bits_set_one(missing->word[i], which % 64, part->alone)
+			<< which / 64;
 	}
 	return changed;
 }
@@ -159,15 +176,17 @@ static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64
 		if (changed)
 			ret_bits[at / 64] |= changed << at % 64;
 		for (; changed; changed &= changed - 1)
-			mark(part, block_for(part, &batch->hashes[at + (unsigned)__builtin_ctzll(changed)]));
+			mark(part, block_for(part, &batch->hashes[at
+				+ (unsigned)__builtin_ctzll(changed)]));
 		at = to;
 	} while (at < batch->count);
 	return 0;
 }
 
 /*
- * All are asked first, by the loop that is best at it; those that lack something are then claimed one by one, each by loads of
- * its own. Keys that are there already, as most are where something is claimed, cost hardly more than the question.
+ * All are asked first, by the loop that is best at it; those that lack something are then claimed
+ * one by one, each by loads of its own. Keys that are there already, as most are where something is
+ * claimed, cost hardly more than the question.
  */
 static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
 {
@@ -199,21 +218,24 @@ static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
 static void mark_changed(struct blm_part *part, const struct blm_hash *hashes, uint64_t changed)
 {
 	for (; changed; changed &= changed - 1)
-		mark(part, block_of(part->bytes, blocks_of(part), &hashes[__builtin_ctzll(changed)]));
+		mark(part, block_of(part->bytes, blocks_of(part),
+				    &hashes[__builtin_ctzll(changed)]));
 }
 
 static void apply(struct blm_lane *lane, uint64_t piece)
 {
 	enum { TOGETHER = 1024 };
 	struct blm_part *part = lane->of->part;
-	const struct blm_hash *hashes = (const struct blm_hash *)lane->entries + piece * lane->of->room;
+	const struct blm_hash *hashes = (const struct blm_hash *)lane->entries + piece
+		* lane->of->room;
 	uint64_t changed[TOGETHER / 64];
 	bool marked = blm_piece_is_marked(lane->of, piece);
 
 	for (size_t at = 0, used = lane->used[piece]; at < used; at += TOGETHER) {
 		size_t count = used - at < TOGETHER ? used - at : TOGETHER;
 
-		part->simd->blocks_set(part->bytes, blocks_of(part), part->shape.probes, hashes + at, count, changed);
+		part->simd->blocks_set(part->bytes, blocks_of(part), part->shape.probes,
+				       hashes + at, count, changed);
 		for (size_t i = 0; i < (count + 63) / 64; i++) {
 			lane->counted += (uint64_t)__builtin_popcountll(changed[i]);
 			if (!marked)
@@ -223,7 +245,8 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 	}
 }
 
-static const struct blm_fill filling = { .entry_bytes = sizeof(struct blm_hash), .sort = sort, .apply = apply };
+static const struct blm_fill filling = { .entry_bytes = sizeof(struct blm_hash), .sort = sort,
+					 .apply = apply };
 
 static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
@@ -247,8 +270,9 @@ static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 }
 
 /*
- * An empty bit stays empty with probability q = (1 - 1/512)^k for each key of its block, so with n keys over b blocks, about
- * Poisson, a share e^(-(n/b)(1-q)) stays empty. The error is that of the number of empty bits, given n.
+ * An empty bit stays empty with probability q = (1 - 1/512)^k for each key of its block, so with n
+ * keys over b blocks, about Poisson, a share e^(-(n/b)(1-q)) stays empty. The error is that of the
+ * number of empty bits, given n.
  */
 static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 {
@@ -256,7 +280,8 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 	double a = -expm1(k * log1p(-1.0 / BLOCK_BITS)), a2 = -expm1(k * log1p(-2.0 / BLOCK_BITS));
 	double load = -log1p(-fill) / a;	/* keys a block */
 	double empty = BLOCK_BITS * exp(-load * a);
-	double variance = BLOCK_BITS * (BLOCK_BITS - 1.0) * exp(-load * a2) + empty - empty * empty * (1 + load * a * a);
+	double variance = BLOCK_BITS * (BLOCK_BITS - 1.0) * exp(-load * a2) + empty - empty * empty
+		* (1 + load * a * a);
 
 	*ret_error = sqrt(blocks * fmax(variance, 0)) / (a * empty);
 	return blocks * load;
@@ -271,7 +296,8 @@ const struct blm_kind blm_kind_blocked = {
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.fold_bits = BLOCK_BITS,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
-	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
+	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
+	.claim_many = claim_many,
 	.fill = &filling,
 	.batch = 128,
 	.only_sets = true,

@@ -1,14 +1,17 @@
 /*
- * bloomier.c - a value for each key, as the XOR of 3 or 4 cells; and check bits, which tell strangers (fuse_table.h)
+ * bloomier.c - a value for each key, as the XOR of 3 or 4 cells; and check bits, which tell
+ * strangers (fuse_table.h)
  *
- * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal, "The Bloomier Filter: An Efficient Data Structure for Static Support Lookup Tables",
- * SODA 2004; here in the tables of binary fuse filters, so 1.125 cells of check bits and value are needed for a key. A key that was
- * given always has its value; any other has a value with a probability of 1 in 2^check-bits, and then any.
+ * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal, "The Bloomier Filter: An Efficient Data
+ * Structure for Static Support Lookup Tables", SODA 2004; here in the tables of binary fuse
+ * filters, so 1.125 cells of check bits and value are needed for a key. A key that was given always
+ * has its value; any other has a value with a probability of 1 in 2^check-bits, and then any.
  */
 #include "kind/common/fuse_table.h"
 
 static const struct blm_option options[] = {
-	[BLM_PEEL_CHECK] = { "check-bits", "1 to 64, by which strangers are told; 0: as few as keep the rate", BLM_OPTION_COUNT, 0, 64, 0, NULL },
+	[BLM_PEEL_CHECK] = { "check-bits", "1 to 64, by which strangers are told; 0: as few as "
+			     "keep the rate", BLM_OPTION_COUNT, 0, 64, 0, NULL },
 	[BLM_PEEL_VALUE] = { "value-bits", "bits of a value", BLM_OPTION_COUNT, 1, 64, 8, NULL },
 	{ 0 }
 };
@@ -17,14 +20,16 @@ const struct blm_kind blm_kind_bloomier;
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	return blm_peel_plan(&blm_kind_bloomier, ret, params, 1, 64, (unsigned)ret->args[BLM_PEEL_VALUE]);
+	return blm_peel_plan(&blm_kind_bloomier, ret, params, 1, 64,
+			     (unsigned)ret->args[BLM_PEEL_VALUE]);
 }
 
 static bool valid(const struct blm_shape *s)
 {
 	uint64_t bits = s->args[BLM_PEEL_CHECK], value = s->args[BLM_PEEL_VALUE];
 
-	return bits >= 1 && bits <= 64 && value >= 1 && value <= 64 && s->cell_bits == bits + value && blm_peel_valid(s);
+	return bits >= 1 && bits <= 64 && value >= 1 && value <= 64 && s->cell_bits == bits + value
+		&& blm_peel_valid(s);
 }
 
 static int check_values(const uint64_t args[BLM_KIND_ARGS], const uint64_t *values, size_t count)
@@ -33,8 +38,10 @@ static int check_values(const uint64_t args[BLM_KIND_ARGS], const uint64_t *valu
 
 	for (size_t i = 0; i < count; i++)
 		if (values[i] > lowest_bits(bits))
-			return blm_fail(-ERANGE, "the value %llu is not 0 to %llu, which a filter of this kind with value-bits=%u can hold",
-					(unsigned long long)values[i], (unsigned long long)lowest_bits(bits), bits);
+			return blm_fail(-ERANGE, "the value %llu is not 0 to %llu, which a filter "
+					"of this kind with value-bits=%u can hold",
+					(unsigned long long)values[i],
+					(unsigned long long)lowest_bits(bits), bits);
 	return 0;
 }
 
@@ -42,10 +49,13 @@ const struct blm_kind blm_kind_bloomier = {
 	.id = 18,
 	.name = "bloomier",
 	.summary = "a value of 1 to 64 bits for each key, exactly; made from all keys at once",
-	.caveat = "made once from all its keys; none can be added, changed or taken out; strangers seldom have a value, too",
+	.caveat = "made once from all its keys; none can be added, changed or taken out; strangers "
+	"seldom have a value, too",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = blm_peel_contains, .rate_at = blm_peel_rate_at,
-	.fit = blm_peel_fit, .check_values = check_values, .build = blm_peel_build, .get = blm_peel_get,
+	.fit = blm_peel_fit, .check_values = check_values, .build = blm_peel_build,
+	.get = blm_peel_get,
 	.describe = blm_peel_describe, .foretell = blm_peel_foretell,
-	.prefetch = blm_peel_prefetch, .probe = blm_peel_probe, .contains_many = blm_peel_contains_many,
+	.prefetch = blm_peel_prefetch, .probe = blm_peel_probe,
+	.contains_many = blm_peel_contains_many,
 };

@@ -1,9 +1,10 @@
 /*
  * classic.c - Bloom's filter: `cells` bits, `probes` of them set for each key
  *
- * B. H. Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 13(7), 1970. Bit j is bit j % 64 of
- * little-endian word j / 64 (format-spec.md, "Kind 1: classic"). Estimates by Swamidass and Baldi, J. Chem. Inf. Model.
- * 47(3), 2007, their standard error from the variance of the number of empty cells.
+ * B. H. Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 13(7), 1970. Bit
+ * j is bit j % 64 of little-endian word j / 64 (format-spec.md, "Kind 1: classic"). Estimates by
+ * Swamidass and Baldi, J. Chem. Inf. Model. 47(3), 2007, their standard error from the variance of
+ * the number of empty cells.
  */
 #include "kind/common/bits.h"
 #include "kind/common/partition.h"
@@ -34,7 +35,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 			s.probes = blm_best_probes(rate);
 		s.cells = blm_classic_cells(s.capacity, rate, s.probes);
 		if (!s.cells || s.cells > BLM_CELLS_MAX)
-			return blm_fail(-EFBIG, "a classic filter for %llu keys at rate %g with %u probes needs more than 2^47 bits",
+			return blm_fail(-EFBIG, "a classic filter for %llu keys at rate %g with %u "
+					"probes needs more than 2^47 bits",
 					(unsigned long long)s.capacity, rate, s.probes);
 		s.rate = rate;
 	} else {
@@ -57,8 +59,9 @@ static unsigned padding_bits(const struct blm_shape *s)
 }
 
 /*
- * The cells of a key one after the other, by our own rule or, `walked`, by that of its hasher. Which it is is asked once for each
- * key or batch, not for each probe: `walked` is a constant wherever this is inlined.
+ * The cells of a key one after the other, by our own rule or, `walked`, by that of its hasher.
+ * Which it is is asked once for each key or batch, not for each probe: `walked` is a constant
+ * wherever this is inlined.
  */
 struct cells {
 	const struct blm_hashed *key;
@@ -66,7 +69,8 @@ struct cells {
 	struct blm_walk walk;
 };
 
-static inline void cells_begin(struct cells *of, const struct blm_part *part, const struct blm_hashed *key, bool walked)
+static inline void cells_begin(struct cells *of, const struct blm_part *part,
+			       const struct blm_hashed *key, bool walked)
 {
 	of->key = key;
 	of->cells = part->shape.cells;
@@ -74,9 +78,11 @@ static inline void cells_begin(struct cells *of, const struct blm_part *part, co
 		blm_walk_begin(&of->walk, key, part->shape.cells, part->shape.probes);
 }
 
-static inline __attribute__((always_inline)) uint64_t cells_next(struct cells *of, unsigned i, bool walked)
+static inline __attribute__((always_inline)) uint64_t cells_next(struct cells *of, unsigned i,
+	bool walked)
 {
-	return walked ? blm_walk_next(&of->walk) : scale(unfold(of->key->hash.lo, of->key->hash.hi, i), of->cells);
+	return walked ? blm_walk_next(&of->walk)
+		: scale(unfold(of->key->hash.lo, of->key->hash.hi, i), of->cells);
 }
 
 static inline bool is_walked(const struct blm_hasher *by)
@@ -84,7 +90,9 @@ static inline bool is_walked(const struct blm_hasher *by)
 	return __builtin_expect(by->scheme != NULL, false);
 }
 
-static inline __attribute__((always_inline)) bool contains_by(const struct blm_part *part, const struct blm_hashed *key, bool walked)
+static inline __attribute__((always_inline)) bool contains_by(const struct blm_part *part,
+							      const struct blm_hashed *key,
+							      bool walked)
 {
 	const uint64_t *words = (const uint64_t *)part->bytes;
 	struct cells cells;
@@ -99,7 +107,8 @@ static inline __attribute__((always_inline)) bool contains_by(const struct blm_p
 	return true;
 }
 
-static __attribute__((noinline)) bool contains_walked(const struct blm_part *part, const struct blm_hashed *key)
+static __attribute__((noinline)) bool contains_walked(const struct blm_part *part,
+						      const struct blm_hashed *key)
 {
 	return contains_by(part, key, true);
 }
@@ -119,15 +128,18 @@ static bool cell_is_set(const void *words, uint64_t cell)
 	return load_relaxed(cell_word(words, cell)) >> cell % 64 & 1;
 }
 
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	if (is_walked(batch->by))
 		blm_part_contains_each(part, batch, ret_bits);
 	else
-		blm_ask_in_rounds(part, batch, ret_bits, (struct blm_cell_reader){ cell_word, cell_is_set, part->bytes });
+		blm_ask_in_rounds(part, batch, ret_bits,
+				  (struct blm_cell_reader){ cell_word, cell_is_set, part->bytes });
 }
 
-static inline __attribute__((always_inline)) int add_by(struct blm_part *part, const struct blm_hashed *key, bool walked)
+static inline __attribute__((always_inline)) int add_by(struct blm_part *part,
+							const struct blm_hashed *key, bool walked)
 {
 	uint64_t *words = (uint64_t *)part->bytes;
 	struct cells cells;
@@ -155,8 +167,12 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	return is_walked(key->by) ? add_walked(part, key) : add_by(part, key, false);
 }
 
-/* In the order of the probes, which is the same for all who claim a key; equal words merged into their first. */
-static inline __attribute__((always_inline)) int claim_by(struct blm_part *part, const struct blm_hashed *key, bool walked)
+/*
+ * In the order of the probes, which is the same for all who claim a key; equal words merged into
+ * their first.
+ */
+static inline __attribute__((always_inline)) int claim_by(struct blm_part *part,
+							  const struct blm_hashed *key, bool walked)
 {
 	uint64_t *words = (uint64_t *)part->bytes;
 	struct blm_bits bits[BLM_PROBES_MAX];
@@ -177,7 +193,8 @@ static inline __attribute__((always_inline)) int claim_by(struct blm_part *part,
 	return blm_bits_claim(part, bits, lacks, count);
 }
 
-static __attribute__((noinline)) int claim_walked(struct blm_part *part, const struct blm_hashed *key)
+static __attribute__((noinline)) int claim_walked(struct blm_part *part,
+						  const struct blm_hashed *key)
 {
 	return claim_by(part, key, true);
 }
@@ -187,11 +204,13 @@ static int claim(struct blm_part *part, const struct blm_hashed *key)
 	return is_walked(key->by) ? claim_walked(part, key) : claim_by(part, key, false);
 }
 
-static __attribute__((noinline)) void prefetch_walked(const struct blm_part *part, const struct blm_hashed *key)
+static __attribute__((noinline)) void prefetch_walked(const struct blm_part *part,
+						      const struct blm_hashed *key)
 {
 	struct cells cells;
 
-	if (wants_keys(key->by))	/* the hashing is the larger cost by far, and would be done twice */
+	/* the hashing is the larger cost by far, and would be done twice */
+	if (wants_keys(key->by))
 		return;
 	cells_begin(&cells, part, key, true);
 	for (unsigned i = 0; i < part->shape.probes; i++)
@@ -209,8 +228,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * All are asked first, which finds those that are there at the cost of the question; of the others, the cells are asked for a few
- * keys ahead.
+ * All are asked first, which finds those that are there at the cost of the question; of the others,
+ * the cells are asked for a few keys ahead.
  */
 static int change_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
 		       int (*change)(struct blm_part *part, const struct blm_hashed *key))
@@ -253,7 +272,9 @@ static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint
 }
 
 /* An entry is a probe: below, its cell in the piece; above, the number of its key. */
-static inline __attribute__((always_inline)) bool sort_by(struct blm_lane *lane, const struct blm_batch *batch, bool walked)
+static inline __attribute__((always_inline)) bool sort_by(struct blm_lane *lane,
+							  const struct blm_batch *batch,
+							  bool walked)
 {
 	const struct blm_filling *of = lane->of;
 	const struct blm_shape *s = &of->part->shape;
@@ -286,12 +307,14 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 {
 	enum { AHEAD = 16 };
 	const struct blm_filling *of = lane->of;
-	const uint64_t *entries = (const uint64_t *)lane->entries + piece * of->room, in_piece = (UINT64_C(1) << of->shift) - 1;
+	const uint64_t *entries = (const uint64_t *)lane->entries + piece * of->room,
+		in_piece = (UINT64_C(1) << of->shift) - 1;
 	uint64_t *words = (uint64_t *)of->part->bytes + (piece << of->shift) / 64;
 	bool marked = blm_piece_is_marked(of, piece);
 
 	for (size_t i = 0, used = lane->used[piece]; i < used; i++) {
-		uint64_t cell = entries[i] & in_piece, key = entries[i] >> of->shift, *word = &words[cell / 64];
+		uint64_t cell = entries[i] & in_piece, key = entries[i] >> of->shift,
+			*word = &words[cell / 64];
 		uint64_t bit = UINT64_C(1) << cell % 64, old = le64toh(*word);
 
 		if (i + AHEAD < used)
@@ -305,7 +328,8 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 	}
 }
 
-static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .by_probe = true, .sort = sort, .apply = apply };
+static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .by_probe = true,
+					 .sort = sort, .apply = apply };
 
 static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
@@ -325,7 +349,8 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 	return blm_classic_keys(s->cells, s->probes, fill, ret_error);
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	bool walked = is_walked(key->by);
 	struct cells cells;
@@ -343,12 +368,15 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 const struct blm_kind blm_kind_classic = {
 	.id = 1,
 	.name = "classic",
-	.summary = "Bloom's own: any number of bits and probes, every hash; the smallest of those that combine",
-	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains, .rate_at = rate_at,
+	.summary = "Bloom's own: any number of bits and probes, every hash; the smallest of those "
+	"that combine",
+	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
+	.rate_at = rate_at,
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
-	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
+	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
+	.claim_many = claim_many,
 	.fill = &filling,
 	.batch = BLM_BATCH_LARGE,
 	.only_sets = true,

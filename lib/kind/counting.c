@@ -1,19 +1,23 @@
 /*
  * counting.c - a small counter in the place of each bit, so that keys can be taken out again
  *
- * L. Fan, P. Cao, J. Almeida and A. Broder, "Summary Cache: A Scalable Wide-Area Web Cache Sharing Protocol", SIGCOMM 1998 / IEEE/ACM
- * ToN 8(3), 2000. A key's cells, each once though two of its probes may fall together, go up by one when it is added and down by one
- * when it is taken out; it is there if none of them is 0. Where the counters are as many as classic has bits, those that are
+ * L. Fan, P. Cao, J. Almeida and A. Broder, "Summary Cache: A Scalable Wide-Area Web Cache Sharing
+ * Protocol", SIGCOMM 1998 / IEEE/ACM ToN 8(3), 2000. A key's cells, each once though two of its
+ * probes may fall together, go up by one when it is added and down by one when it is taken out; it
+ * is there if none of them is 0. Where the counters are as many as classic has bits, those that are
  * not 0 are classic's ones.
  *
- * A counter that is full may stand for more than it can hold, so it never goes down again: it can keep a key that is gone, but never
- * loses one that is there. At half full (nk/m = ln 2) a counter of 4 bits is asked for more than 15 with probability 7.07e-17, one of
- * 3 bits for more than 7 with 7.2e-7.
+ * A counter that is full may stand for more than it can hold, so it never goes down again: it can
+ * keep a key that is gone, but never loses one that is there. At half full (nk/m = ln 2) a counter
+ * of 4 bits is asked for more than 15 with probability 7.07e-17, one of 3 bits for more than 7 with
+ * 7.2e-7.
  *
- * add() takes no lock: it goes up, cell by cell, by compare-and-swap. remove() must look at all cells before it changes one, and between
- * the two no other may go down, or two who take out one key at the same time would go down twice, for another key's sake; so
- * removers hold the writers' lock. claim() holds it too: whether a key was there and counting it is one step among claimers. Whoever dies
- * in the middle leaves cells too high, never too low: of a key half added some, of one half taken out the rest.
+ * add() takes no lock: it goes up, cell by cell, by compare-and-swap. remove() must look at all
+ * cells before it changes one, and between the two no other may go down, or two who take out one
+ * key at the same time would go down twice, for another key's sake; so removers hold the writers'
+ * lock. claim() holds it too: whether a key was there and counting it is one step among claimers.
+ * Whoever dies in the middle leaves cells too high, never too low: of a key half added some, of one
+ * half taken out the rest.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/sizing.h"
@@ -36,7 +40,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return (s->args[BITS] == 3 || s->args[BITS] == 4) && blm_cells_valid(s, (unsigned)s->args[BITS]);
+	return (s->args[BITS] == 3 || s->args[BITS] == 4)
+		&& blm_cells_valid(s, (unsigned)s->args[BITS]);
 }
 
 /* Up or down by one; a full counter stays, and so does 0 on the way down. Did it change? */
@@ -48,7 +53,8 @@ static bool step(struct blm_part *part, struct blm_cell c, int by)
 		value = seen >> c.shift & full;
 		if (value == full || (by < 0 && !value))
 			return false;
-	} while (!word_swap(c.word, &seen, word_with(seen, part, c, value + (uint64_t)by), part->alone));
+	} while (!word_swap(c.word, &seen, word_with(seen, part, c, value + (uint64_t)by),
+			    part->alone));
 	mark(part, c.word);
 	return true;
 }
@@ -112,7 +118,10 @@ static int get(const struct blm_part *part, const struct blm_hashed *key, uint64
 	return value != 0;
 }
 
-/* Sums of every other cell, so that each has room to overflow; those that do are full. even: where these cells are; over: the bit above each. */
+/*
+ * Sums of every other cell, so that each has room to overflow; those that do are full. even: where
+ * these cells are; over: the bit above each.
+ */
 static uint64_t sums(uint64_t a, uint64_t b, uint64_t even, uint64_t over, unsigned bits)
 {
 	uint64_t sum = (a & even) + (b & even), too_much = sum & over;
@@ -122,8 +131,10 @@ static uint64_t sums(uint64_t a, uint64_t b, uint64_t even, uint64_t over, unsig
 
 static uint64_t join(const struct blm_part *part, uint64_t a, uint64_t b)
 {
-	static const uint64_t even[] = { [3] = UINT64_C(0x71c71c71c71c71c7), [4] = UINT64_C(0x0f0f0f0f0f0f0f0f) };
-	static const uint64_t odd[] = { [3] = UINT64_C(0x01c71c71c71c71c7), [4] = UINT64_C(0x0f0f0f0f0f0f0f0f) };
+	static const uint64_t even[] = { [3] = UINT64_C(0x71c71c71c71c71c7),
+					 [4] = UINT64_C(0x0f0f0f0f0f0f0f0f) };
+	static const uint64_t odd[] = { [3] = UINT64_C(0x01c71c71c71c71c7),
+					[4] = UINT64_C(0x0f0f0f0f0f0f0f0f) };
 	unsigned bits = part->shape.cell_bits;
 
 	return sums(a, b, even[bits], (even[bits] << 1) & ~even[bits], bits)
@@ -137,9 +148,11 @@ static void unite(const struct blm_part *part, void *dst, const void *src, size_
 
 /* ---- Two of them ---- */
 
-static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_tally *to)
+static void differ(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes,
+		   struct blm_tally *to)
 {
-	const uint64_t *x = (const uint64_t *)(a->bytes + at), *y = (const uint64_t *)(b->bytes + at);
+	const uint64_t *x = (const uint64_t *)(a->bytes + at),
+		*y = (const uint64_t *)(b->bytes + at);
 	unsigned bits = a->shape.cell_bits;
 	uint64_t most = cell_most(bits);
 
@@ -159,7 +172,8 @@ static double difference_of(const struct blm_shape *s, const struct blm_tally *c
 {
 	double cells = (double)s->cells;
 
-	return blm_keys_that_differ(cells, -cells * expm1(s->probes * log1p(-1 / cells)), c->sum, c->squares, ret_error);
+	return blm_keys_that_differ(cells, -cells * expm1(s->probes * log1p(-1 / cells)), c->sum,
+				    c->squares, ret_error);
 }
 
 /* ---- Facts ---- */
@@ -186,17 +200,22 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 
 	if (i == 2 && is_cut(part)) {
 		*ret = (struct blm_fact){ .name = "removal", .value = 0 };
-		snprintf(ret->text, sizeof(ret->text), "refused until it is rebuilt from its keys: a power cut, a copy while it was changed, or a union cut short left it torn");
+		snprintf(ret->text, sizeof(ret->text),
+			 "refused until it is rebuilt from its keys: a power cut, a copy while it "
+			 "was changed, or a union cut short left it torn");
 		return true;
 	}
 	if (i > 1)
 		return false;
 	count_full(part, &full, &highest);
-	*ret = (struct blm_fact){ .name = i ? "highest" : "saturated", .value = (double)(i ? highest : full) };
+	*ret = (struct blm_fact){ .name = i ? "highest" : "saturated",
+				  .value = (double)(i ? highest : full) };
 	if (i)
-		snprintf(ret->text, sizeof(ret->text), "%llu, of the %llu that a counter holds", (unsigned long long)highest, (unsigned long long)most);
+		snprintf(ret->text, sizeof(ret->text), "%llu, of the %llu that a counter holds",
+			 (unsigned long long)highest, (unsigned long long)most);
 	else
-		snprintf(ret->text, sizeof(ret->text), "%llu of %llu counters are full: they never go down again", (unsigned long long)full,
+		snprintf(ret->text, sizeof(ret->text), "%llu of %llu counters are full: they never "
+			 "go down again", (unsigned long long)full,
 			 (unsigned long long)part->shape.cells);
 	return true;
 }
@@ -222,12 +241,14 @@ static double tail(double load, unsigned least)
 static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret)
 {
 	unsigned most = (unsigned)cell_most(s->cell_bits);
-	double load = (double)s->capacity * s->probes / (double)s->cells, each = tail(load, most + 1), any = -expm1((double)s->cells * log1p(-each));
+	double load = (double)s->capacity * s->probes / (double)s->cells,
+		each = tail(load, most + 1), any = -expm1((double)s->cells * log1p(-each));
 
 	if (i > 0)
 		return false;
 	*ret = (struct blm_fact){ .name = "overflow", .value = each };
-	snprintf(ret->text, sizeof(ret->text), "a counter is asked for more than %u with probability %.3g, at least one of them with %.3g", most, each, any);
+	snprintf(ret->text, sizeof(ret->text), "a counter is asked for more than %u with "
+		 "probability %.3g, at least one of them with %.3g", most, each, any);
 	return true;
 }
 
@@ -235,16 +256,19 @@ const struct blm_kind blm_kind_counting = {
 	.id = 6,
 	.name = "counting",
 	.summary = "classic with counters for bits: keys can be taken out; 3 or 4 times the space",
-	.caveat = "remove only what was added: a key that is found by mistake cannot be told from one that is there, and taking it out can hide "
-		  "others; full counters never go down again; after a power cut no key is taken out until it is rebuilt",
+	.caveat = "remove only what was added: a key that is found by mistake cannot be told from "
+	"one that is there, and taking it out can hide others; full counters never go down again; "
+	"after a power cut no key is taken out until it is rebuilt",
 	.options = options,
-	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = blm_cells_contain, .rate_at = blm_cells_rate_at,
+	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits,
+	.contains = blm_cells_contain, .rate_at = blm_cells_rate_at,
 	.add = add, .remove = take_out, .claim = claim, .get = get,
 	.unite = unite, .differ = differ, .difference_of = difference_of,
 	.tally = blm_cells_census, .rate_of = blm_cells_rate_of, .keys_of = blm_cells_keys_of,
 	.becomes = "classic", .become = blm_cells_become_bits,
 	.describe = describe, .foretell = foretell,
-	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe, .contains_many = blm_cells_contain_many,
+	.prefetch = blm_cells_prefetch, .probe = blm_cells_probe,
+	.contains_many = blm_cells_contain_many,
 	.batch = BLM_BATCH_LARGE,
 	.cells_in_words = true,
 	.every_family = true,

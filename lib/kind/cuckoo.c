@@ -1,12 +1,14 @@
 /*
  * cuckoo.c - fingerprints in buckets of four, each in one of two buckets that its own bits tell of
  *
- * Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014. The second bucket is the
- * first one subtracted from a number that the fingerprint tells, modulo the buckets: its own inverse, as the paper's exclusive or, but
- * for any number of buckets (Lang, Neumann, Kemper and Boncz, "Performance-Optimal Filtering", PVLDB 12(5), 2019).
+ * Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", CoNEXT
+ * 2014. The second bucket is the first one subtracted from a number that the fingerprint tells,
+ *       modulo the buckets: its own inverse, as the paper's exclusive or, but
+ * for any number of buckets (Lang, Neumann, Kemper and Boncz, "Performance-Optimal Filtering",
+ * PVLDB 12(5), 2019).
  *
- * One writer at a time; readers take no lock (relocation.h). A full pair of buckets is made room in by a path of moves, found beforehand and
- * taken from its end.
+ * One writer at a time; readers take no lock (relocation.h). A full pair of buckets is made room in
+ * by a path of moves, found beforehand and taken from its end.
  */
 #include "kind/common/swar.h"
 #include "kind/common/relocation.h"
@@ -20,7 +22,8 @@ enum {
 	SLOTS = 4,			/* in a bucket */
 	ALL_SLOTS = (1 << SLOTS) - 1,	/* as find() tells them */
 	BITS_LEAST = 4, BITS_MOST = 32,
-	BITS_PLANNED = 8,		/* with fewer the other buckets are too few to fill a large table */
+	/* with fewer the other buckets are too few to fill a large table */
+	BITS_PLANNED = 8,
 	SEARCHED = 4096,		/* buckets, for an empty cell: then it is full */
 };
 
@@ -34,8 +37,8 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 }
 
 /*
- * The first key finds no room at a load of 0.97, where fingerprints have 8 bits or more; of a small table that is a matter of chance, of
- * which there is room for some.
+ * The first key finds no room at a load of 0.97, where fingerprints have 8 bits or more; of a small
+ * table that is a matter of chance, of which there is room for some.
  */
 static uint64_t cells_for(uint64_t keys)
 {
@@ -49,29 +52,36 @@ static uint64_t bytes_for(const struct blm_shape *s)
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells, .probes = 2, .capacity = params->capacity, .rate = params->rate };
+	struct blm_shape s = { .cells = params->cells, .probes = 2, .capacity = params->capacity,
+			       .rate = params->rate };
 	uint64_t most = (uint64_t)fmax(1, floor(0.95 * (double)s.cells));
 
 	if (params->probes && params->probes != 2)
-		return blm_fail(-EINVAL, "a cuckoo filter looks into 2 buckets, not %u", params->probes);
+		return blm_fail(-EINVAL, "a cuckoo filter looks into 2 buckets, not %u",
+				params->probes);
 	if (s.cells % SLOTS)
-		return blm_fail(-EINVAL, "a cuckoo filter has a multiple of %d cells, not %llu", SLOTS, (unsigned long long)s.cells);
+		return blm_fail(-EINVAL, "a cuckoo filter has a multiple of %d cells, not %llu",
+				SLOTS, (unsigned long long)s.cells);
 	if (s.cells && s.capacity > most)
-		return blm_fail(-EINVAL, "a cuckoo filter of %llu cells holds %llu keys, not %llu", (unsigned long long)s.cells, (unsigned long long)most,
+		return blm_fail(-EINVAL, "a cuckoo filter of %llu cells holds %llu keys, not %llu",
+				(unsigned long long)s.cells, (unsigned long long)most,
 				(unsigned long long)s.capacity);
 	if (!s.capacity)
 		s.capacity = most;
 	if (!s.cells)
 		s.cells = cells_for(s.capacity);
 	if (s.cells > BLM_CELLS_MAX)
-		return blm_fail(-EFBIG, "a cuckoo filter has at most 2^47 cells, too few for %llu keys", (unsigned long long)s.capacity);
+		return blm_fail(-EFBIG, "a cuckoo filter has at most 2^47 cells, too few for %llu "
+				"keys", (unsigned long long)s.capacity);
 	if (!s.rate)
 		s.rate = BLM_DEFAULT_RATE;
-	for (s.cell_bits = params->cells ? BITS_LEAST : BITS_PLANNED; s.cell_bits < BITS_MOST && rate_at(&s, s.capacity) > s.rate; s.cell_bits++)
+	for (s.cell_bits = params->cells ? BITS_LEAST : BITS_PLANNED; s.cell_bits < BITS_MOST
+	     && rate_at(&s, s.capacity) > s.rate; s.cell_bits++)
 		;
 	if (rate_at(&s, s.capacity) > s.rate)
-		return blm_fail(-EFBIG, "a cuckoo filter has fingerprints of up to %d bits, for a rate of %g; %g takes more; the kind classic "
-				"has any rate", BITS_MOST, rate_at(&s, s.capacity), s.rate);
+		return blm_fail(-EFBIG, "a cuckoo filter has fingerprints of up to %d bits, for a "
+				"rate of %g; %g takes more; the kind classic has any rate",
+				BITS_MOST, rate_at(&s, s.capacity), s.rate);
 	s.bytes = bytes_for(&s);
 	memcpy(s.args, ret->args, sizeof(s.args));
 	*ret = s;
@@ -80,7 +90,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= SLOTS && s->cells <= BLM_CELLS_MAX && s->cells % SLOTS == 0 && s->probes == 2
+	return s->cells >= SLOTS && s->cells <= BLM_CELLS_MAX && s->cells % SLOTS == 0
+		&& s->probes == 2
 	    && s->cell_bits >= BITS_LEAST && s->cell_bits <= BITS_MOST && s->bytes == bytes_for(s);
 }
 
@@ -123,7 +134,8 @@ static uint64_t buckets_of(const struct blm_part *part)
 
 static struct spot spot_of(const struct blm_part *part, const struct blm_hash *hash)
 {
-	return (struct spot){ scale(hash->hi, buckets_of(part)), 1 + scale(hash->lo, mask_of(part)) };
+	return (struct spot){ scale(hash->hi, buckets_of(part)),
+			      1 + scale(hash->lo, mask_of(part)) };
 }
 
 /* The other bucket of a fingerprint that is in this one. */
@@ -134,7 +146,10 @@ static uint64_t other(const struct blm_part *part, uint64_t bucket, uint64_t pri
 	return sum >= bucket ? sum - bucket : sum + buckets - bucket;
 }
 
-/* What does not change from one question to the next. With fingerprints of up to 16 bits a bucket is no more than a word. */
+/*
+ * What does not change from one question to the next. With fingerprints of up to 16 bits a bucket
+ * is no more than a word.
+ */
 struct reader {
 	const struct blm_part *part;
 	struct blm_lanes cells;		/* of a bucket */
@@ -145,7 +160,8 @@ static struct reader reader_of(const struct blm_part *part)
 {
 	unsigned bits = SLOTS * part->shape.cell_bits;
 
-	return (struct reader){ part, bits <= 64 ? lanes_of(SLOTS, part->shape.cell_bits) : (struct blm_lanes){ 0 }, bits };
+	return (struct reader){ part, bits <= 64 ? lanes_of(SLOTS, part->shape.cell_bits)
+				: (struct blm_lanes){ 0 }, bits };
 }
 
 /* Not 0: yes. */
@@ -167,10 +183,14 @@ static bool look_plainly(const struct blm_part *part, const struct blm_hash *has
 {
 	struct spot at = spot_of(part, hash);
 
-	return find(part, at.bucket, at.print) || find(part, other(part, at.bucket, at.print), at.print);
+	return find(part, at.bucket, at.print)
+		|| find(part, other(part, at.bucket, at.print), at.print);
 }
 
-/* Moves are few, so the second look is the last but for one who is held up again and again by as many as make it one of the moves. */
+/*
+ * Moves are few, so the second look is the last but for one who is held up again and again by as
+ * many as make it one of the moves.
+ */
 static bool contains_hash(const struct blm_part *part, const struct blm_hash *hash)
 {
 	const struct reader r = reader_of(part);
@@ -223,8 +243,12 @@ static bool ask(const void *how, const struct blm_hash *hash, const uint64_t pla
 	return has(how, places[0], places[2]) | has(how, places[1], places[2]);
 }
 
-/* MOVES is looked at once for all: where it changed, those that were not found are asked again, one by one. */
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+/*
+ * MOVES is looked at once for all: where it changed, those that were not found are asked again, one
+ * by one.
+ */
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	const struct reader r = reader_of(part);
 	uint64_t moves = load_acquire(own_word(part, MOVES));
@@ -238,16 +262,19 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 		return;
 	for (size_t i = 0; i < batch->count; i++)
 		if (!(ret_bits[i / 64] >> i % 64 & 1))
-			ret_bits[i / 64] |= (uint64_t)contains_hash(part, &batch->hashes[i]) << i % 64;
+			ret_bits[i / 64] |= (uint64_t)contains_hash(part, &batch->hashes[i])
+				<< i % 64;
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	struct spot at = spot_of(part, &key->hash);
 	uint64_t bucket = i == 0 ? at.bucket : other(part, at.bucket, at.print);
 
 	*ret_mask = 0;
-	return i < 2 ? (const uint64_t *)part->bytes + bucket * SLOTS * part->shape.cell_bits / 64 : NULL;
+	return i < 2 ? (const uint64_t *)part->bytes + bucket * SLOTS * part->shape.cell_bits / 64
+		: NULL;
 }
 
 /* The share of cells that are taken. Fingerprints lie anywhere, so a part tells of all. */
@@ -266,9 +293,11 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 
 	if (i == 0) {
 		*ret = (struct blm_fact){ .name = "load", .value = load };
-		snprintf(ret->text, sizeof(ret->text), "%.4g of the cells are taken; full, it refuses keys", load);
+		snprintf(ret->text, sizeof(ret->text),
+			 "%.4g of the cells are taken; full, it refuses keys", load);
 	} else if (i == 1) {
-		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape, (uint64_t)llround(load * (double)part->shape.cells)) };
+		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape,
+			(uint64_t)llround(load * (double)part->shape.cells)) };
 		snprintf(ret->text, sizeof(ret->text), "%.4g, by the load", ret->value);
 	}
 	return i < 2;
@@ -286,16 +315,22 @@ static bool place_in(struct blm_part *part, uint64_t bucket, uint64_t print)
 }
 
 /*
- * Buckets that can be reached, each as many moves away as it takes: the first two, then the four that the fingerprints of steps[0] can go
- * to, then those of steps[1], and so on. All are asked for as soon as they are known, so that they come in while others are looked at.
+ * Buckets that can be reached, each as many moves away as it takes: the first two, then the four
+ * that the fingerprints of steps[0] can go to, then those of steps[1], and so on. All are asked for
+ * as soon as they are known, so that they come in while others are looked at.
  */
-static uint64_t cell_before(const uint64_t *steps, unsigned s)	/* whose fingerprint can go to steps[s]; of the first two there is none */
+/* whose fingerprint can go to steps[s]; of the first two there is none */
+static uint64_t cell_before(const uint64_t *steps, unsigned s)
 {
 	return SLOTS * steps[(s - 2) / SLOTS] + (s - 2) % SLOTS;
 }
 
-/* Of the shortest paths to an empty cell the first: no bucket is on it twice. Returns its last step; -EXFULL: none. */
-static int search(const struct blm_part *part, const struct spot *at, uint64_t *steps, uint64_t *ret_empty)
+/*
+ * Of the shortest paths to an empty cell the first: no bucket is on it twice. Returns its last
+ * step; -EXFULL: none.
+ */
+static int search(const struct blm_part *part, const struct spot *at, uint64_t *steps,
+		  uint64_t *ret_empty)
 {
 	unsigned count = 2;
 
@@ -309,7 +344,8 @@ static int search(const struct blm_part *part, const struct spot *at, uint64_t *
 			return (int)s;
 		}
 		for (unsigned i = 0; i < SLOTS && count < SEARCHED; i++, count++) {
-			steps[count] = other(part, steps[s], get_cell(part, cell_before(steps, count)));
+			steps[count] = other(part, steps[s],
+					     get_cell(part, cell_before(steps, count)));
 			fetch(part, steps[count]);
 		}
 	}
@@ -341,8 +377,12 @@ static int add_hash(struct blm_part *part, const struct blm_hash *hash)
 
 	if (place_in(part, at.bucket, at.print) || place_in(part, second, at.print))
 		return 1;
-	/* a fingerprint moves only between the two buckets that both are full of it, so no path leads to an empty cell */
-	if (find(part, at.bucket, at.print) == ALL_SLOTS && find(part, second, at.print) == ALL_SLOTS)
+	/*
+	 * a fingerprint moves only between the two buckets that both are full of it, so no path
+	 * leads to an empty cell
+	 */
+	if (find(part, at.bucket, at.print) == ALL_SLOTS
+	    && find(part, second, at.print) == ALL_SLOTS)
 		return blm_fail(-EMLINK, "the two buckets of a key are full of it");
 	return make_room_for(part, &at);
 }
@@ -370,18 +410,22 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 {
 	struct spot at = spot_of(part, &key->hash);
 
-	return clear_in(part, at.bucket, at.print) || clear_in(part, other(part, at.bucket, at.print), at.print);
+	return clear_in(part, at.bucket, at.print)
+		|| clear_in(part, other(part, at.bucket, at.print), at.print);
 }
 
 const struct blm_kind blm_kind_cuckoo = {
 	.id = 8,
 	.name = "cuckoo",
-	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a rate of 0.0008, and three times that on disk",
-	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
-		  "a key is in it up to 8 times, so add what may come more often by claim; "
-		  "a copy by `cp` while it is changed can lack keys that are moved: use blm_copy()",
+	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a "
+	"rate of 0.0008, and three times that on disk",
+	.caveat = "removing a key that was never added can take out another: it seems to be there "
+	"with the false-positive rate; a key is in it up to 8 times, so add what may come more "
+	"often by claim; a copy by `cp` while it is changed can lack keys that are moved: use "
+	"blm_copy()",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle,
-	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .contains_many = contains_many, .describe = describe,
+	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
+	.contains_many = contains_many, .describe = describe,
 	.fills = true, .lone_writer = true, .checkpoint = true,
 };

@@ -1,17 +1,22 @@
 /*
- * dleft.c - fingerprints with small counters in four subtables, each key in the emptiest of its four buckets
+ * dleft.c - fingerprints with small counters in four subtables, each key in the emptiest of its
+ * four buckets
  *
- * Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An Improved Construction for Counting Bloom Filters", ESA 2006. A fingerprint is
- * a bucket number and a remainder, and each subtable has its permutation of fingerprints: it adds a number made of the
- * remainder to the bucket. So two fingerprints that are not the same are nowhere the same, and a key that is removed takes out its own.
+ * Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An Improved Construction for Counting Bloom
+ * Filters", ESA 2006. A fingerprint is a bucket number and a remainder, and each subtable has its
+ * permutation of fingerprints: it adds a number made of the remainder to the bucket. So two
+ * fingerprints that are not the same are nowhere the same, and a key that is removed takes out its
+ * own.
  *
- * The fingerprint is the beginning of one number that the key's hash gives: the bucket is the whole part of buckets * hash / 2^64, the
- * remainder the first bits of the fraction. With twice the buckets the first of those bits belongs to the bucket, so a
- * filter can be made twice as large from its fingerprints alone.
+ * The fingerprint is the beginning of one number that the key's hash gives: the bucket is the whole
+ * part of buckets * hash / 2^64, the remainder the first bits of the fraction. With twice the
+ * buckets the first of those bits belongs to the bucket, so a filter can be made twice as large
+ * from its fingerprints alone.
  *
- * One writer at a time; readers take no lock, and need none: a fingerprint stays in its cell. A cell is empty where its counter is 0, so
- * what is written last, and released, is the counter; a writer that dies before that has changed nothing. For the same reason any mix
- * of pages of now and of then has all keys that are in both.
+ * One writer at a time; readers take no lock, and need none: a fingerprint stays in its cell. A
+ * cell is empty where its counter is 0, so what is written last, and released, is the counter; a
+ * writer that dies before that has changed nothing. For the same reason any mix of pages of now and
+ * of then has all keys that are in both.
  */
 #include "kind/kind.h"
 #include "kind/common/swar.h"
@@ -24,17 +29,20 @@
 enum {
 	TABLES = 4, CELLS = 8,
 	COUNT_BITS = 2, COUNT_MAX = 3,
-	COUNTS = CELLS * COUNT_BITS / 8,	/* bytes of a bucket's counters, before its remainders */
+	/* bytes of a bucket's counters, before its remainders */
+	COUNTS = CELLS * COUNT_BITS / 8,
 	LOAD = 6,				/* keys a bucket, as planned */
 	BITS_LEAST = 4, BITS_MOST = 32,		/* of a remainder */
 	BUCKET_MOST = COUNTS + BITS_MOST,	/* bytes */
 };
-#define BUCKETS_MOST (UINT64_C(1) << 32)	/* in a subtable: they and the remainder are one number of 64 bits */
+/* in a subtable: they and the remainder are one number of 64 bits */
+#define BUCKETS_MOST (UINT64_C(1) << 32)
 
 enum { SPARE };		/* options */
 
 static const struct blm_option options[] = {
-	[SPARE] = { "spare", "how often it can double and keep its rate: a bit a cell each", BLM_OPTION_COUNT, 0, 16, 0 },
+	[SPARE] = { "spare", "how often it can double and keep its rate: a bit a cell each",
+		    BLM_OPTION_COUNT, 0, 16, 0 },
 	{ NULL }
 };
 
@@ -63,31 +71,40 @@ static uint64_t bytes_for(const struct blm_shape *s)
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells, .probes = TABLES, .capacity = params->capacity, .rate = params->rate };
+	struct blm_shape s = { .cells = params->cells, .probes = TABLES,
+			       .capacity = params->capacity, .rate = params->rate };
 	unsigned bits = BITS_LEAST;
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->probes && params->probes != TABLES)
-		return blm_fail(-EINVAL, "a d-left filter looks into %d buckets, not %u", TABLES, params->probes);
+		return blm_fail(-EINVAL, "a d-left filter looks into %d buckets, not %u", TABLES,
+				params->probes);
 	if (s.cells % (TABLES * CELLS))
-		return blm_fail(-EINVAL, "a d-left filter has a multiple of %d cells, not %llu", TABLES * CELLS, (unsigned long long)s.cells);
+		return blm_fail(-EINVAL, "a d-left filter has a multiple of %d cells, not %llu",
+				TABLES * CELLS, (unsigned long long)s.cells);
 	if (s.cells && s.capacity > s.cells / CELLS * LOAD)
-		return blm_fail(-EINVAL, "a d-left filter of %llu cells holds %llu keys, not %llu", (unsigned long long)s.cells,
-				(unsigned long long)(s.cells / CELLS * LOAD), (unsigned long long)s.capacity);
+		return blm_fail(-EINVAL, "a d-left filter of %llu cells holds %llu keys, not %llu",
+				(unsigned long long)s.cells,
+				(unsigned long long)(s.cells / CELLS * LOAD),
+				(unsigned long long)s.capacity);
 	if (!s.capacity)
 		s.capacity = s.cells / CELLS * LOAD;
 	if (!s.cells)
 		s.cells = TABLES * CELLS * (uint64_t)ceil((double)s.capacity / (TABLES * LOAD));
 	if (!s.rate)
 		s.rate = BLM_DEFAULT_RATE;
-	for (s.cell_bits = bits + COUNT_BITS; bits < BITS_MOST && rate_at(&s, s.capacity) > s.rate; s.cell_bits = ++bits + COUNT_BITS)
+	for (s.cell_bits = bits + COUNT_BITS; bits < BITS_MOST && rate_at(&s, s.capacity) > s.rate;
+	     s.cell_bits = ++bits + COUNT_BITS)
 		;
 	s.cell_bits += (unsigned)s.args[SPARE];
 	if (rate_at(&s, s.capacity) > s.rate || remainder_bits(&s) > BITS_MOST)
-		return blm_fail(-EFBIG, "a d-left filter has remainders of up to %d bits, which a rate of %g with %llu spare ones does not do with; "
-				"the kind classic has any rate", BITS_MOST, s.rate, (unsigned long long)s.args[SPARE]);
+		return blm_fail(-EFBIG, "a d-left filter has remainders of up to %d bits, which a "
+				"rate of %g with %llu spare ones does not do with; the kind "
+				"classic has any rate", BITS_MOST, s.rate,
+				(unsigned long long)s.args[SPARE]);
 	if (buckets_of(&s) > BUCKETS_MOST)
-		return blm_fail(-EFBIG, "a d-left filter has at most 2^37 cells, too few for %llu keys", (unsigned long long)s.capacity);
+		return blm_fail(-EFBIG, "a d-left filter has at most 2^37 cells, too few for %llu "
+				"keys", (unsigned long long)s.capacity);
 	s.bytes = bytes_for(&s);
 	*ret = s;
 	return 0;
@@ -95,8 +112,10 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells && s->cells % (TABLES * CELLS) == 0 && buckets_of(s) <= BUCKETS_MOST && s->probes == TABLES
-	    && s->cell_bits >= COUNT_BITS + BITS_LEAST && s->cell_bits <= COUNT_BITS + BITS_MOST && s->bytes == bytes_for(s);
+	return s->cells && s->cells % (TABLES * CELLS) == 0 && buckets_of(s) <= BUCKETS_MOST
+		&& s->probes == TABLES
+	    && s->cell_bits >= COUNT_BITS + BITS_LEAST && s->cell_bits <= COUNT_BITS + BITS_MOST
+	    && s->bytes == bytes_for(s);
 }
 
 static unsigned padding_bits(const struct blm_shape *s)
@@ -114,7 +133,8 @@ static struct print print_of(const struct blm_shape *s, const struct blm_hash *h
 {
 	unsigned __int128 product = (unsigned __int128)hash->hi * buckets_of(s);
 
-	return (struct print){ (uint64_t)(product >> 64), (uint64_t)product >> (64 - remainder_bits(s)) };
+	return (struct print){ (uint64_t)(product >> 64),
+			       (uint64_t)product >> (64 - remainder_bits(s)) };
 }
 
 /* What the i-th subtable adds to a bucket. */
@@ -132,7 +152,8 @@ static uint64_t bucket_in(const struct blm_shape *s, unsigned i, const struct pr
 
 static struct print print_back(const struct blm_shape *s, uint64_t bucket, uint64_t remainder)
 {
-	uint64_t buckets = buckets_of(s), turn = turn_of(s, (unsigned)(bucket / buckets), remainder), here = bucket % buckets;
+	uint64_t buckets = buckets_of(s),
+		turn = turn_of(s, (unsigned)(bucket / buckets), remainder), here = bucket % buckets;
 
 	return (struct print){ here >= turn ? here - turn : here + buckets - turn, remainder };
 }
@@ -142,7 +163,8 @@ static struct print print_doubled(const struct blm_shape *to, const struct print
 {
 	uint64_t bits = remainder_bits(to);
 
-	return (struct print){ print->bucket << 1 | print->remainder >> bits, print->remainder & ((UINT64_C(1) << bits) - 1) };
+	return (struct print){ print->bucket << 1 | print->remainder >> bits,
+			       print->remainder & ((UINT64_C(1) << bits) - 1) };
 }
 
 /* ---- Buckets ---- */
@@ -184,7 +206,8 @@ static uint64_t remainder_in(const struct blm_shape *s, const struct bucket *b, 
 }
 
 /* The first cell with this remainder whose counter is 1 to `most`; CELLS: none. */
-static unsigned find(const struct blm_part *part, const struct bucket *b, uint64_t remainder, unsigned most)
+static unsigned find(const struct blm_part *part, const struct bucket *b, uint64_t remainder,
+		     unsigned most)
 {
 	unsigned cell;
 
@@ -202,7 +225,8 @@ static void set_count(struct blm_part *part, uint64_t bucket, unsigned cell, uns
 	uint8_t *byte = bucket_at(part, bucket) + cell / 4;
 	unsigned shift = cell % 4 * COUNT_BITS;
 
-	__atomic_store_n(byte, (uint8_t)((*byte & ~(COUNT_MAX << shift)) | count << shift), __ATOMIC_RELEASE);
+	__atomic_store_n(byte, (uint8_t)((*byte & ~(COUNT_MAX << shift)) | count << shift),
+			 __ATOMIC_RELEASE);
 	mark(part, byte);
 }
 
@@ -220,7 +244,10 @@ static void set_remainder(struct blm_part *part, uint64_t bucket, unsigned cell,
 
 /* ---- Questions ---- */
 
-/* What does not change from one question to the next. With remainders of up to 16 bits half of a bucket's are no more than a word. */
+/*
+ * What does not change from one question to the next. With remainders of up to 16 bits half of a
+ * bucket's are no more than a word.
+ */
 enum { HALF = CELLS / 2 };
 
 struct reader {
@@ -233,7 +260,8 @@ static struct reader reader_of(const struct blm_part *part)
 {
 	unsigned bits = remainder_bits(&part->shape);
 
-	return (struct reader){ part, HALF * bits <= 64 ? lanes_of(HALF, bits) : (struct blm_lanes){ 0 }, bits, HALF * bits, (COUNTS + bits) * 8 };
+	return (struct reader){ part, HALF * bits <= 64 ? lanes_of(HALF, bits)
+				: (struct blm_lanes){ 0 }, bits, HALF * bits, (COUNTS + bits) * 8 };
 }
 
 /* The cells whose counters are not 0: a bit at the place of each of these. */
@@ -241,7 +269,8 @@ static struct reader reader_of(const struct blm_part *part)
 
 static uint64_t in_use(const struct reader *r, uint64_t bucket)
 {
-	uint64_t counts = lanes_load((const uint64_t *)r->part->bytes, bucket * r->bucket, COUNTS * 8);
+	uint64_t counts = lanes_load((const uint64_t *)r->part->bytes, bucket * r->bucket,
+				     COUNTS * 8);
 
 	return (counts | counts >> 1) & IN_USE;
 }
@@ -249,13 +278,15 @@ static uint64_t in_use(const struct reader *r, uint64_t bucket)
 /* Half of a bucket's remainders; 0 where they are this one, which is in every lane of `in_all`. */
 static uint64_t unlike(const struct reader *r, uint64_t bucket, unsigned half, uint64_t in_all)
 {
-	return lanes_load((const uint64_t *)r->part->bytes, bucket * r->bucket + COUNTS * 8 + half * r->half, r->half) ^ in_all;
+	return lanes_load((const uint64_t *)r->part->bytes,
+			  bucket * r->bucket + COUNTS * 8 + half * r->half, r->half) ^ in_all;
 }
 
 /* Is it in one of the cells, be it in use or not? */
 static bool may_have(const struct reader *r, uint64_t bucket, uint64_t in_all)
 {
-	return lanes_any_zero(unlike(r, bucket, 0, in_all), r->cells) | lanes_any_zero(unlike(r, bucket, 1, in_all), r->cells);
+	return lanes_any_zero(unlike(r, bucket, 0, in_all), r->cells)
+		| lanes_any_zero(unlike(r, bucket, 1, in_all), r->cells);
 }
 
 /* ... in one that is in use? Its counter is loaded first. */
@@ -264,7 +295,8 @@ static bool has(const struct reader *r, uint64_t bucket, uint64_t in_all)
 	uint64_t used = in_use(r, bucket), found = 0;
 
 	for (unsigned half = 0; half < 2; half++) {
-		uint64_t like = lanes_zero(unlike(r, bucket, half, in_all), r->cells) >> (r->bits - 1);
+		uint64_t like = lanes_zero(unlike(r, bucket, half, in_all), r->cells)
+			>> (r->bits - 1);
 
 		for (unsigned cell = 0; cell < HALF; cell++, like >>= r->bits, used >>= COUNT_BITS)
 			found |= like & used;
@@ -272,7 +304,8 @@ static bool has(const struct reader *r, uint64_t bucket, uint64_t in_all)
 	return found & 1;
 }
 
-static bool any_has(const struct reader *r, const struct blm_hash *hash, const uint64_t buckets[TABLES])
+static bool any_has(const struct reader *r, const struct blm_hash *hash,
+		    const uint64_t buckets[TABLES])
 {
 	uint64_t in_all = print_of(&r->part->shape, hash).remainder * r->cells.low;
 
@@ -282,7 +315,8 @@ static bool any_has(const struct reader *r, const struct blm_hash *hash, const u
 	return false;
 }
 
-static void buckets_for(const struct blm_part *part, const struct blm_hash *hash, uint64_t ret[TABLES])
+static void buckets_for(const struct blm_part *part, const struct blm_hash *hash,
+			uint64_t ret[TABLES])
 {
 	struct print print = print_of(&part->shape, hash);
 
@@ -344,7 +378,8 @@ static bool ask(const void *how, const struct blm_hash *hash, const uint64_t pla
 	return any_has(how, hash, places);
 }
 
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	const struct reader r = reader_of(part);
 
@@ -354,12 +389,14 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 		blm_ask_all(batch, ret_bits, (struct blm_question){ locate, ask, &r });
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	struct print print = print_of(&part->shape, &key->hash);
 
 	*ret_mask = 0;
-	return i < TABLES ? (const uint64_t *)((uintptr_t)bucket_at(part, bucket_in(&part->shape, i, &print)) & ~(uintptr_t)7) : NULL;
+	return i < TABLES ? (const uint64_t *)((uintptr_t)bucket_at(part,
+		bucket_in(&part->shape, i, &print)) & ~(uintptr_t)7) : NULL;
 }
 
 static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
@@ -381,14 +418,16 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 		full += here == CELLS;
 	}
 	if (i == 3) {
-		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape, used) };
+		*ret = (struct blm_fact){ .name = "rate now",
+					  .value = rate_at(&part->shape, used) };
 		snprintf(ret->text, sizeof(ret->text), "%.4g, by the cells in use", ret->value);
 		return true;
 	}
 	ret->name = i == 0 ? "cells in use" : i == 1 ? "full buckets" : "full counters";
 	ret->value = i == 0 ? (double)used : i == 1 ? (double)full : (double)stuck;
 	snprintf(ret->text, sizeof(ret->text), "%.0f of %llu", ret->value,
-		 (unsigned long long)(i == 1 ? TABLES * buckets_of(&part->shape) : part->shape.cells));
+		 (unsigned long long)(i == 1 ? TABLES * buckets_of(&part->shape)
+				      : part->shape.cells));
 	return true;
 }
 
@@ -465,8 +504,10 @@ static int grown(struct blm_shape *ret, const struct blm_shape *from)
 {
 	struct blm_shape s = *from;
 
-	if (remainder_bits(from) <= BITS_LEAST || buckets_of(from) > BUCKETS_MOST / 2 || from->capacity > BLM_CAPACITY_MAX / 2)
-		return blm_fail(-EFBIG, "it cannot be doubled any more: it has %llu cells with remainders of %u bits", (unsigned long long)from->cells,
+	if (remainder_bits(from) <= BITS_LEAST || buckets_of(from) > BUCKETS_MOST / 2
+	    || from->capacity > BLM_CAPACITY_MAX / 2)
+		return blm_fail(-EFBIG, "it cannot be doubled any more: it has %llu cells with "
+				"remainders of %u bits", (unsigned long long)from->cells,
 				remainder_bits(from));
 	s.cells *= 2;
 	s.capacity *= 2;
@@ -484,7 +525,8 @@ static int grow(struct blm_part *to, const struct blm_part *from)
 	for (uint64_t at = 0; at < TABLES * buckets_of(&from->shape); at++) {
 		load_bucket(from, at, &b);
 		for (unsigned cell = 0; r >= 0 && cell < CELLS; cell++) {
-			struct print old = print_back(&from->shape, at, remainder_in(&from->shape, &b, cell)), new = print_doubled(&to->shape, &old);
+			struct print old = print_back(&from->shape, at, remainder_in(&from->shape,
+				&b, cell)), new = print_doubled(&to->shape, &old);
 
 			for (unsigned count = count_in(&b, cell); r >= 0 && count; count--)
 				r = add_print(to, &new);
@@ -496,12 +538,15 @@ static int grow(struct blm_part *to, const struct blm_part *from)
 const struct blm_kind blm_kind_dleft = {
 	.id = 9,
 	.name = "d-left",
-	.summary = "fingerprints with counters: removes as counting, below a rate of 0.01 in less than half the space, and can double without its keys",
-	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate",
+	.summary = "fingerprints with counters: removes as counting, below a rate of 0.01 in less "
+	"than half the space, and can double without its keys",
+	.caveat = "removing a key that was never added can take out another: it seems to be there "
+	"with the false-positive rate",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .remove = remove_key, .claim = claim,
 	.grown = grown, .grow = grow, .describe = describe,
-	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .contains_many = contains_many,
+	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
+	.contains_many = contains_many,
 	.fills = true, .lone_writer = true,
 };

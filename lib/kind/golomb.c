@@ -1,14 +1,19 @@
 /*
- * golomb.c - all keys' hashes, in order, as the codes of their distances: the smallest filter that needs no solving of equations
+ * golomb.c - all keys' hashes, in order, as the codes of their distances: the smallest filter that
+ * needs no solving of equations
  *
- * F. Putze, P. Sanders and J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007; S. W. Golomb, "Run-Length Encodings",
- * IEEE Trans. Inform. Theory 12(3), 1966. A key is the number floor(hash / 2^64 * F) below the range F = capacity / rate. Distances between
- * neighbours are as good as geometric, for which Golomb's code is the best of all codes of whole bits: 1.47 bits a key above log2(1/rate).
+ * F. Putze, P. Sanders and J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007;
+ * S. W. Golomb, "Run-Length Encodings", IEEE Trans. Inform. Theory 12(3), 1966. A key is the number
+ * floor(hash / 2^64 * F) below the range F = capacity / rate. Distances between neighbours are as
+ * good as geometric, for which Golomb's code is the best of all codes of whole bits: 1.47 bits a
+ * key above log2(1/rate).
  *
- * The codes lie in blocks of one size, each with room for about 31. A block begins with a number itself, of which it has the low bits; the
- * high ones are in unary in a vector of their own, as P. Elias (JACM 21(2), 1974) has them, where the blocks of a number are found by
- * counting. What a block has of its first number it saves in codes, so entering anywhere costs a third of a bit a key. A question
- * reads a few words of that vector, which is small, and one block: at most GOLOMB_CODES codes of it.
+ * The codes lie in blocks of one size, each with room for about 31. A block begins with a number
+ * itself, of which it has the low bits; the high ones are in unary in a vector of their own, as P.
+ * Elias (JACM 21(2), 1974) has them, where the blocks of a number are found by counting. What a
+ * block has of its first number it saves in codes, so entering anywhere costs a third of a bit a
+ * key. A question reads a few words of that vector, which is small, and one block: at most
+ * GOLOMB_CODES codes of it.
  */
 #include "kind/golomb_layout.h"
 #include "kind/common/sizing.h"
@@ -19,9 +24,11 @@
 #define RANGE_MOST (UINT64_C(1) << 62)
 
 static const struct blm_option options[] = {
-	[GOLOMB_MODULUS] = { "modulus", "the rate is exactly 1 in so many, and the range so many times the capacity; 0: as the rate says",
+	[GOLOMB_MODULUS] = { "modulus", "the rate is exactly 1 in so many, and the range so many "
+			     "times the capacity; 0: as the rate says",
 			     BLM_OPTION_COUNT, 0, 0x1p47, 0 },
-	[GOLOMB_COUNTED] = { "counted", "1: has a key as often as it was given, so that keys can go again", BLM_OPTION_COUNT, 0, 1, 0 },
+	[GOLOMB_COUNTED] = { "counted", "1: has a key as often as it was given, so that keys can "
+			     "go again", BLM_OPTION_COUNT, 0, 1, 0 },
 	{ NULL }
 };
 
@@ -31,7 +38,8 @@ static inline unsigned ones_of(uint64_t w)
 {
 	w -= w >> 1 & UINT64_C(0x5555555555555555);
 	w = (w & UINT64_C(0x3333333333333333)) + (w >> 2 & UINT64_C(0x3333333333333333));
-	return (unsigned)(((w + (w >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * UINT64_C(0x0101010101010101) >> 56);
+	return (unsigned)(((w + (w >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f))
+			  * UINT64_C(0x0101010101010101) >> 56);
 }
 
 /* The place of the n-th set bit, from 0, of a word that has more. */
@@ -53,7 +61,10 @@ static inline unsigned nth_one(uint64_t w, unsigned n)
 	return at + (unsigned)__builtin_ctzll(w);
 }
 
-/* The place in the vector behind the n-th zero at or after `at`; its end if there are fewer. n 0: `at`. */
+/*
+ * The place in the vector behind the n-th zero at or after `at`; its end if there are fewer. n 0:
+ * `at`.
+ */
 static inline uint64_t behind_zeros(const struct layout *l, uint64_t at, unsigned n)
 {
 	while (n && at / 64 < l->vector_words) {
@@ -68,23 +79,35 @@ static inline uint64_t behind_zeros(const struct layout *l, uint64_t at, unsigne
 	return at;
 }
 
-/* The first block whose first number has this high half, or would come behind: *ret_at is its place in the vector. */
+/*
+ * The first block whose first number has this high half, or would come behind: *ret_at is its place
+ * in the vector.
+ */
 static inline uint64_t first_block(const struct layout *l, uint64_t high, uint64_t *ret_at)
 {
-	*ret_at = behind_zeros(l, le32toh(__atomic_load_n(&l->samples[high / SAMPLE], __ATOMIC_RELAXED)), (unsigned)(high % SAMPLE));
+	*ret_at = behind_zeros(l, le32toh(__atomic_load_n(&l->samples[high
+		/ SAMPLE], __ATOMIC_RELAXED)), (unsigned)(high % SAMPLE));
 	return *ret_at - high;
 }
 
-/* How many high halves a number may lie behind the first of its block: all the codes that there is room for, at their longest. */
+/*
+ * How many high halves a number may lie behind the first of its block: all the codes that there is
+ * room for, at their longest.
+ */
 static inline uint64_t reach(const struct layout *l)
 {
-	unsigned __int128 most = (unsigned __int128)(8 * l->code.block_bytes + 1) * l->code.divisor >> l->code.low_bits;
+	unsigned __int128 most = (unsigned __int128)(8 * l->code.block_bytes + 1) * l->code.divisor
+		>> l->code.low_bits;
 
 	return (uint64_t)most + 2;
 }
 
-/* The last block whose first number is not above the value. False: none is, or it lies too far away. */
-static inline bool find_block(const struct layout *l, uint64_t value, uint64_t block, uint64_t at, uint64_t *ret_block, uint64_t *ret_first)
+/*
+ * The last block whose first number is not above the value. False: none is, or it lies too far
+ * away.
+ */
+static inline bool find_block(const struct layout *l, uint64_t value, uint64_t block, uint64_t at,
+			      uint64_t *ret_block, uint64_t *ret_first)
 {
 	uint64_t high = value >> l->code.low_bits, first = 0;
 	uint64_t begin = block;
@@ -102,7 +125,8 @@ static inline bool find_block(const struct layout *l, uint64_t value, uint64_t b
 		return true;
 	if (!begin || begin > l->blocks)
 		return false;
-	for (uint64_t far = reach(l); at && far; far--) {	/* back over a zero for each high half */
+	/* back over a zero for each high half */
+	for (uint64_t far = reach(l); at && far; far--) {
 		at--;
 		if (vector_bit(l, at)) {
 			*ret_first = high << l->code.low_bits | low_of(l, *ret_block);
@@ -114,7 +138,8 @@ static inline bool find_block(const struct layout *l, uint64_t value, uint64_t b
 	return false;
 }
 
-static inline bool block_has(const struct layout *l, uint64_t block, uint64_t number, uint64_t value)
+static inline bool block_has(const struct layout *l, uint64_t block, uint64_t number,
+			     uint64_t value)
 {
 	const uint8_t *bytes = l->block + block * l->code.block_bytes;
 	unsigned bit = l->code.low_bits;
@@ -136,7 +161,8 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	if (!l.blocks)
 		return false;
 	block = first_block(&l, value >> l.code.low_bits, &at);
-	return find_block(&l, value, block, at, &block, &first) && block_has(&l, block, first, value);
+	return find_block(&l, value, block, at, &block, &first)
+		&& block_has(&l, block, first, value);
 }
 
 static void prefetch_block(const struct layout *l, uint64_t block)
@@ -185,7 +211,8 @@ static void walk_both(const struct layout *l, struct walk *a, struct walk *b)
 }
 
 /* All are found in the vector before the blocks of any are looked at. */
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	struct { uint64_t value, block, at; } found[BLM_BATCH];
 	struct layout l;
@@ -202,17 +229,22 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 		prefetch_block(&l, found[i].block);
 	}
 	for (size_t at = 0; l.blocks && at < batch->count; at += 2) {
-		struct walk walk[2] = { { .number = 1 }, { .number = 1 } };	/* at their end, which is no answer */
+		/* at their end, which is no answer */
+		struct walk walk[2] = { { .number = 1 }, { .number = 1 } };
 
 		for (size_t i = 0; i < 2 && at + i < batch->count; i++) {
 			uint64_t block, first;
 
-			if (find_block(&l, found[at + i].value, found[at + i].block, found[at + i].at, &block, &first))
-				walk[i] = (struct walk){ l.block + block * l.code.block_bytes, first, found[at + i].value, l.code.low_bits };
+			if (find_block(&l, found[at + i].value, found[at + i].block,
+				       found[at + i].at, &block, &first))
+				walk[i] = (struct walk){ l.block + block * l.code.block_bytes,
+							 first, found[at + i].value,
+							 l.code.low_bits };
 		}
 		walk_both(&l, &walk[0], &walk[1]);
 		for (size_t i = 0; i < 2; i++)
-			ret_bits[(at + i) / 64] |= (uint64_t)(walk[i].number == walk[i].value) << (at + i) % 64;
+			ret_bits[(at + i) / 64] |= (uint64_t)(walk[i].number == walk[i].value)
+				<< (at + i) % 64;
 	}
 }
 
@@ -224,10 +256,12 @@ uint64_t blm_golomb_range(uint64_t capacity, double rate, uint64_t modulus)
 	unsigned __int128 exact = (unsigned __int128)(uint64_t)fmin(whole, 0x1p62) * capacity;
 	long double range = ceill((long double)capacity * each);
 
-	if (fabs(each - whole) < each * 1e-12 && whole < 0x1p62)		/* 1/1000 is no double, and 1000 is meant */
+	/* 1/1000 is no double, and 1000 is meant */
+	if (fabs(each - whole) < each * 1e-12 && whole < 0x1p62)
 		range = (long double)exact;
 	if (range > (long double)RANGE_MOST) {
-		blm_fail(-EFBIG, "%llu keys at a rate of %g: a golomb filter's range is at most 2^62", (unsigned long long)capacity, 1 / each);
+		blm_fail(-EFBIG, "%llu keys at a rate of %g: a golomb filter's range is at most "
+			 "2^62", (unsigned long long)capacity, 1 / each);
 		return 0;
 	}
 	return (uint64_t)range;
@@ -241,8 +275,10 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->cells || params->probes > 1)
-		return blm_fail(-EINVAL, "a golomb filter takes neither a number of bits nor of probes: its rate says all");
-	s.rate = s.args[GOLOMB_MODULUS] > 1 ? 1 / (double)s.args[GOLOMB_MODULUS] : params->rate ? params->rate : BLM_DEFAULT_RATE;
+		return blm_fail(-EINVAL, "a golomb filter takes neither a number of bits nor of "
+				"probes: its rate says all");
+	s.rate = s.args[GOLOMB_MODULUS] > 1 ? 1 / (double)s.args[GOLOMB_MODULUS] : params->rate
+		? params->rate : BLM_DEFAULT_RATE;
 	if (s.args[GOLOMB_MODULUS] == 1)
 		return blm_fail(-EINVAL, "modulus 1 is a rate of 1: it says yes to all");
 	s.cells = blm_golomb_range(s.capacity, s.rate, s.args[GOLOMB_MODULUS]);
@@ -250,19 +286,22 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 		return -EFBIG;
 	code = blm_golomb_code(s.cells, s.capacity);
 	blocks = (uint64_t)blm_golomb_blocks(s.cells, s.capacity);
-	s.bytes = round_up((uint64_t)bytes_for(&code, highs_of(s.cells, code.low_bits), blocks) + 4, 64);
+	s.bytes = round_up((uint64_t)bytes_for(&code, highs_of(s.cells, code.low_bits), blocks) + 4,
+			   64);
 	*ret = s;
 	return 0;
 }
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 1 && s->cells <= RANGE_MOST && s->bytes >= HEAD_BYTES && s->probes == 1 && s->cell_bits == 1;
+	return s->cells >= 1 && s->cells <= RANGE_MOST && s->bytes >= HEAD_BYTES && s->probes == 1
+		&& s->cell_bits == 1;
 }
 
 static double rate_at(const struct blm_shape *s, uint64_t keys)
 {
-	return s->cells > 1 ? -expm1((double)keys * log1p(-1 / (double)s->cells)) : keys > 0;	/* of distinct numbers there are fewer than keys */
+	/* of distinct numbers there are fewer than keys */
+	return s->cells > 1 ? -expm1((double)keys * log1p(-1 / (double)s->cells)) : keys > 0;
 }
 
 static int fit(struct blm_shape *shape, const struct blm_sorted *keys)
@@ -293,13 +332,15 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	if (i > 1 || !read_layout(&l, part))
 		return false;
 	if (i == 1) {		/* a merge or an update can have more than its capacity */
-		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape, l.count) };
+		*ret = (struct blm_fact){ .name = "rate now",
+					  .value = rate_at(&part->shape, l.count) };
 		snprintf(ret->text, sizeof(ret->text), "%.4g, by the numbers in it", ret->value);
 		return true;
 	}
 	ret->name = "code";
 	ret->value = (double)l.code.divisor;
-	snprintf(ret->text, sizeof(ret->text), "Golomb's, m %llu, in %llu blocks of %u bytes", (unsigned long long)l.code.divisor,
+	snprintf(ret->text, sizeof(ret->text), "Golomb's, m %llu, in %llu blocks of %u bytes",
+		 (unsigned long long)l.code.divisor,
 		 (unsigned long long)l.blocks, l.code.block_bytes);
 	return true;
 }

@@ -1,8 +1,9 @@
 /*
- * golomb.h - a set of numbers below a range, in order, as Golomb codes that can be entered anywhere (format-spec.md, "Kind 15: golomb")
+ * golomb.h - a set of numbers below a range, in order, as Golomb codes that can be entered anywhere
+ * (format-spec.md, "Kind 15: golomb")
  *
- * The keys of a golomb filter are such numbers. Whoever has numbers already, out of another program's file or of two sets, makes one of
- * those, and gets them out again.
+ * The keys of a golomb filter are such numbers. Whoever has numbers already, out of another
+ * program's file or of two sets, makes one of those, and gets them out again.
  */
 #ifndef BLM_KIND_GOLOMB_H
 #define BLM_KIND_GOLOMB_H
@@ -16,12 +17,13 @@ enum { GOLOMB_MODULUS, GOLOMB_COUNTED };		/* which of its arguments is what */
 /* Numbers that ascend; one may come more than once. A struct of the owner's begins with this. */
 struct golomb_numbers {
 	int (*begin)(struct golomb_numbers *n);				/* again, from the first */
-	int (*next)(struct golomb_numbers *n, uint64_t *ret);		/* 1; 0: there are no more; or a negative errno, with words */
+	/* 1; 0: there are no more; or a negative errno, with words */
+	int (*next)(struct golomb_numbers *n, uint64_t *ret);
 };
 
 /*
- * The shape of a filter of the range shape->cells with these numbers, which are `count`; then those, into a part of that shape which is
- * zeros. Goes over the numbers once each.
+ * The shape of a filter of the range shape->cells with these numbers, which are `count`; then
+ * those, into a part of that shape which is zeros. Goes over the numbers once each.
  */
 int blm_golomb_fit(struct blm_shape *shape, struct golomb_numbers *numbers, uint64_t count);
 int blm_golomb_write(struct blm_part *part, struct golomb_numbers *numbers, uint64_t count);
@@ -50,7 +52,8 @@ struct golomb_keys {
 	bool tell;
 	struct blm_hash hashes[1024];
 };
-void blm_golomb_keys(struct golomb_keys *ret, const struct blm_sorted *keys, uint64_t range, bool tell);
+void blm_golomb_keys(struct golomb_keys *ret, const struct blm_sorted *keys, uint64_t range,
+		     bool tell);
 
 /* The kind's: of several parts one, and with keys more and less (golomb_merge.c). */
 int blm_golomb_merged(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys);

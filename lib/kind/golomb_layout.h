@@ -1,8 +1,9 @@
 /*
- * golomb_layout.h - the data of a golomb filter: what lies where, and how a code is read (format-spec.md, "Kind 15: golomb")
+ * golomb_layout.h - the data of a golomb filter: what lies where, and how a code is read
+ * (format-spec.md, "Kind 15: golomb")
  *
- * Nothing in the data is trusted: the head is checked against the bytes there are each time, and whatever a block says, reading
- * ends at its end.
+ * Nothing in the data is trusted: the head is checked against the bytes there are each time, and
+ * whatever a block says, reading ends at its end.
  */
 #ifndef BLM_KIND_GOLOMB_CODE_H
 #define BLM_KIND_GOLOMB_CODE_H
@@ -11,7 +12,10 @@
 
 enum { GOLOMB_CODES = 32, HEAD_BYTES = 64, SAMPLE = 128, SLACK = 32, BLOCK_BYTES_MOST = 1024 };
 
-/* What the numbers are coded by. All of it is in the file, so that a reader need not know how it was found. */
+/*
+ * What the numbers are coded by. All of it is in the file, so that a reader need not know how it
+ * was found.
+ */
 struct code {
 	uint64_t divisor;	/* Golomb's m */
 	unsigned low_bits;	/* of the first number of a block */
@@ -23,7 +27,10 @@ static inline unsigned bits_below(uint64_t n)		/* of a number below n */
 	return n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
 }
 
-/* What numbers of a range are coded by where there are so many; room for the blocks is made elsewhere. */
+/*
+ * What numbers of a range are coded by where there are so many; room for the blocks is made
+ * elsewhere.
+ */
 struct code blm_golomb_code(uint64_t range, uint64_t count);
 
 /* How many blocks they will take, on average. */
@@ -36,7 +43,8 @@ struct layout {
 	uint64_t range, count, blocks, highs;
 	unsigned rest_bits;
 	uint64_t short_ones, high_mask;
-	const uint32_t *samples;	/* where, in the vector, the SAMPLE * i-th high half begins */
+	/* where, in the vector, the SAMPLE * i-th high half begins */
+	const uint32_t *samples;
 	const uint64_t *vector;
 	uint64_t vector_words;
 	uint8_t *block;
@@ -67,7 +75,10 @@ static inline uint64_t blocks_in(const struct code *c, uint64_t highs, uint64_t 
 	return bytes > fixed ? (bytes - fixed) * 8 / (8 * c->block_bytes + 1) : 0;
 }
 
-/* After the head: samples, vector, blocks. All follows from what the head says, and that is checked against the bytes there are. */
+/*
+ * After the head: samples, vector, blocks. All follows from what the head says, and that is checked
+ * against the bytes there are.
+ */
 static inline void set_layout(struct layout *at, const struct blm_part *part, uint64_t room)
 {
 	uint64_t rest = bits_below(at->code.divisor);
@@ -97,12 +108,15 @@ static inline bool read_layout(struct layout *at, const struct blm_part *part)
 	at->range = part->shape.cells;
 	at->count = word_at(part->bytes);
 	at->blocks = word_at(part->bytes + 8);
-	at->code = (struct code){ .divisor = word_at(part->bytes + 16), .low_bits = (uint32_t)widths, .block_bytes = (unsigned)(widths >> 32) };
+	at->code = (struct code){ .divisor = word_at(part->bytes + 16), .low_bits =
+				  (uint32_t)widths, .block_bytes = (unsigned)(widths >> 32) };
 	if (!at->code.divisor || at->code.low_bits > 61 || at->code.divisor >> at->code.low_bits > 1
-	    || at->code.block_bytes < 1 + at->code.low_bits / 8 || at->code.block_bytes > BLOCK_BYTES_MOST)
+	    || at->code.block_bytes < 1 + at->code.low_bits / 8
+	    || at->code.block_bytes > BLOCK_BYTES_MOST)
 		return false;
 	at->highs = highs_of(at->range, at->code.low_bits);
-	if (at->blocks > room || room > part->shape.bytes || bytes_for(&at->code, at->highs, room) > part->shape.bytes)
+	if (at->blocks > room || room > part->shape.bytes
+	    || bytes_for(&at->code, at->highs, room) > part->shape.bytes)
 		return false;
 	set_layout(at, part, room);
 	return true;
@@ -125,7 +139,10 @@ static inline uint64_t some_bits(const uint8_t *block, unsigned bit, unsigned co
 	return count ? w & (UINT64_MAX >> (64 - count)) : 0;
 }
 
-/* A quotient that does not end within what can be looked at at once. Return: how many more ones there are; *bit is at the zero, or the end. */
+/*
+ * A quotient that does not end within what can be looked at at once. Return: how many more ones
+ * there are; *bit is at the zero, or the end.
+ */
 static inline unsigned count_ones(const uint8_t *block, unsigned *bit, unsigned end)
 {
 	unsigned q = 0, ones;
@@ -138,19 +155,27 @@ static inline unsigned count_ones(const uint8_t *block, unsigned *bit, unsigned 
 	return q;
 }
 
-/* The remainder in so many bits that follow, and how long it is: where it needs the last of them, that is the lowest of the number. */
+/*
+ * The remainder in so many bits that follow, and how long it is: where it needs the last of them,
+ * that is the lowest of the number.
+ */
 static inline uint64_t rest_of(const struct layout *at, uint64_t w, unsigned *ret_bits)
 {
 	unsigned rest = at->rest_bits;
 	uint64_t high = w & at->high_mask, all = 2 * high + (w >> (rest - 1) & 1) - at->short_ones;
-	uint64_t is_short = -(uint64_t)(high < at->short_ones);		/* all ones if so: no branch, it would be a guess */
+	/* all ones if so: no branch, it would be a guess */
+	uint64_t is_short = -(uint64_t)(high < at->short_ones);
 
 	*ret_bits = rest + (unsigned)is_short;
 	return all ^ ((all ^ high) & is_short);
 }
 
-/* The distance whose code begins at *bit, which goes behind it. False: there is none any more, only ones up to the end. */
-static inline bool next_distance(const struct layout *at, const uint8_t *block, unsigned *bit, uint64_t *ret)
+/*
+ * The distance whose code begins at *bit, which goes behind it. False: there is none any more, only
+ * ones up to the end.
+ */
+static inline bool next_distance(const struct layout *at, const uint8_t *block, unsigned *bit,
+				 uint64_t *ret)
 {
 	unsigned end = 8 * at->code.block_bytes, rest = at->rest_bits, bits;
 	uint64_t w = bits_at(block, *bit < end ? *bit : 0), q, r;

@@ -1,8 +1,10 @@
 /*
- * golomb_merge.c - numbers from where they come: keys in order, and several golomb filters together with keys that come and go
+ * golomb_merge.c - numbers from where they come: keys in order, and several golomb filters together
+ * with keys that come and go
  *
- * Two sets of one range are merged number by number, without their keys. A set has a number as often as the larger of them: then no key is
- * denied. A counted one has it as often as all together, less the keys that go.
+ * Two sets of one range are merged number by number, without their keys. A set has a number as
+ * often as the larger of them: then no key is denied. A counted one has it as often as all
+ * together, less the keys that go.
  */
 #include "kind/golomb.h"
 
@@ -38,7 +40,8 @@ static int keys_next(struct golomb_numbers *n, uint64_t *ret)
 	return 1;
 }
 
-void blm_golomb_keys(struct golomb_keys *ret, const struct blm_sorted *keys, uint64_t range, bool tell)
+void blm_golomb_keys(struct golomb_keys *ret, const struct blm_sorted *keys, uint64_t range,
+		     bool tell)
 {
 	ret->numbers = (struct golomb_numbers){ keys_begin, keys_next };
 	ret->keys = keys;
@@ -98,7 +101,9 @@ static int take(struct source *s, uint64_t number, uint64_t *ret_times)
 	return r;
 }
 
-/* The least number of all, and how often it is to be there: maybe not at all. 1; 0: there is none. */
+/*
+ * The least number of all, and how often it is to be there: maybe not at all. 1; 0: there is none.
+ */
 static int next_number(struct merge *m)
 {
 	uint64_t times, gone = 0;
@@ -116,7 +121,8 @@ static int next_number(struct merge *m)
 		m->times = m->counted ? m->times + times : times > m->times ? times : m->times;
 	}
 	for (size_t i = m->come; r == 0 && any && i < m->all; i++) {
-		while (r == 0 && m->source[i].there && m->source[i].next < m->number)	/* it is not there to go */
+		/* it is not there to go */
+		while (r == 0 && m->source[i].there && m->source[i].next < m->number)
 			r = advance(&m->source[i]);
 		if (r == 0)
 			r = take(&m->source[i], m->number, &gone);
@@ -150,7 +156,8 @@ static int begin(struct merge *m, const struct blm_merging *of)
 {
 	uint64_t range = of->from[0]->shape.cells;
 
-	*m = (struct merge){ .numbers = { merge_begin, merge_next }, .counted = of->from[0]->shape.args[GOLOMB_COUNTED] };
+	*m = (struct merge){ .numbers = { merge_begin, merge_next },
+			     .counted = of->from[0]->shape.args[GOLOMB_COUNTED] };
 	m->source = calloc(of->count + 2, sizeof(*m->source));
 	m->cursor = calloc(of->count, sizeof(*m->cursor));
 	m->keys = calloc(2, sizeof(*m->keys));
@@ -193,8 +200,9 @@ int blm_golomb_merged(struct blm_shape *shape, const struct blm_merging *of, uin
 	int r;
 
 	if (of->remove && of->remove->count && !shape->args[GOLOMB_COUNTED])
-		return blm_fail(-EOPNOTSUPP, "a golomb filter does not know how often it has a key, unless it was built with the option counted=1: taking "
-				"one out could take another with it");
+		return blm_fail(-EOPNOTSUPP, "a golomb filter does not know how often it has a "
+				"key, unless it was built with the option counted=1: taking one "
+				"out could take another with it");
 	r = begin(&m, of);
 	if (r < 0)
 		return r;

@@ -9,24 +9,34 @@
 
 /* ---- The code ---- */
 
-/* The quotient is q ones and a zero, the remainder r has bits_below(d) bits or one less: as many r as can. */
-static inline unsigned code_bits(uint64_t distance, uint64_t divisor, unsigned rest_bits, uint64_t short_ones)
+/*
+ * The quotient is q ones and a zero, the remainder r has bits_below(d) bits or one less: as many r
+ * as can.
+ */
+static inline unsigned code_bits(uint64_t distance, uint64_t divisor, unsigned rest_bits,
+				 uint64_t short_ones)
 {
 	uint64_t q = distance / divisor, r = distance % divisor;
 
-	return q >= 8 * BLOCK_BYTES_MOST ? 8 * BLOCK_BYTES_MOST : (unsigned)q + 1 + rest_bits - (r < short_ones);
+	return q >= 8 * BLOCK_BYTES_MOST ? 8 * BLOCK_BYTES_MOST
+		: (unsigned)q + 1 + rest_bits - (r < short_ones);
 }
 
 /* Bits of the code of a distance that is geometric, with this share of numbers taken. */
 static double mean_bits(double share, uint64_t divisor)
 {
-	double rest = (double)bits_below(divisor), short_ones = ldexp(1, (int)rest) - (double)divisor, left = log1p(-share);
-	double of_short = expm1(short_ones * left) / expm1((double)divisor * left);	/* P(r < short_ones) */
+	double rest = (double)bits_below(divisor),
+		short_ones = ldexp(1, (int)rest) - (double)divisor, left = log1p(-share);
+	/* P(r < short_ones) */
+	double of_short = expm1(short_ones * left) / expm1((double)divisor * left);
 
 	return 1 + 1 / -expm1((double)divisor * left) - 1 + rest - of_short;
 }
 
-/* Golomb's m: the first for which (1 - share)^m is a half. Room for 31 codes: with 32 at most, neither bits nor blocks are left over. */
+/*
+ * Golomb's m: the first for which (1 - share)^m is a half. Room for 31 codes: with 32 at most,
+ * neither bits nor blocks are left over.
+ */
 struct code blm_golomb_code(uint64_t range, uint64_t count)
 {
 	double n = count ? (double)count : 1, share = fmin(n / (double)range, 0.5);
@@ -44,22 +54,26 @@ struct code blm_golomb_code(uint64_t range, uint64_t count)
 /* ---- Foretelling ---- */
 
 /*
- * The blocks that so many keys will take. Distances are independent and geometric, from 0 on, as two keys may have one number. A code has
- * the bits of the remainder, and e more: more than e where the distance is at least e * divisor + short_ones. So the first j codes of a
- * block fit into it with a probability that a convolution tells, and the sum over all j, and 1 for the number that a block begins with,
- * is how many numbers a block has on average.
+ * The blocks that so many keys will take. Distances are independent and geometric, from 0 on, as
+ * two keys may have one number. A code has the bits of the remainder, and e more: more than e where
+ * the distance is at least e * divisor + short_ones. So the first j codes of a block fit into it
+ * with a probability that a convolution tells, and the sum over all j, and 1 for the number that a
+ * block begins with, is how many numbers a block has on average.
  */
 double blm_golomb_blocks(uint64_t range, uint64_t count)
 {
-	enum { ROOM = 2048, MOST = 256 };	/* a block's bits; e: about half of the codes have none, half of the others 1, and so on */
+	/* a block's bits; e: about half of the codes have none, half of the others 1, and so on */
+	enum { ROOM = 2048, MOST = 256 };
 	const struct code c = blm_golomb_code(range, count);
 	double n = (double)count, away = -log1p(n / (double)range), each = 1, above = 1;
 	double bits[2][ROOM] = { { 1 } }, more[MOST];
-	unsigned rest = bits_below(c.divisor), bits_free = 8 * c.block_bytes - c.low_bits, room = bits_free < ROOM ? bits_free : ROOM - 1, kinds;
+	unsigned rest = bits_below(c.divisor), bits_free = 8 * c.block_bytes - c.low_bits,
+		room = bits_free < ROOM ? bits_free : ROOM - 1, kinds;
 	double short_ones = ldexp(1, (int)rest) - (double)c.divisor;
 
 	for (kinds = 0; kinds < MOST && above > 1e-12; kinds++) {
-		double left = exp(away * (kinds * (double)c.divisor + short_ones));	/* P(distance >= that) */
+		/* P(distance >= that) */
+		double left = exp(away * (kinds * (double)c.divisor + short_ones));
 
 		more[kinds] = above - left;
 		above = left;
@@ -94,7 +108,8 @@ static void put_bits(uint8_t *block, unsigned bit, uint64_t bits, unsigned count
 {
 	while (count) {
 		unsigned some = count < 32 ? count : 32;
-		uint64_t word = htole64(word_at(block + bit / 8) | (bits & (UINT64_MAX >> (64 - some))) << bit % 8);
+		uint64_t word = htole64(word_at(block + bit / 8)
+					| (bits & (UINT64_MAX >> (64 - some))) << bit % 8);
 
 		memcpy(block + bit / 8, &word, 8);
 		bits >>= some - 1;	/* by less than 64 */
@@ -149,17 +164,23 @@ static void put_code(struct writer *w, uint64_t distance)
 	if (r < w->at.short_ones)
 		put_bits(block, bit, r, rest - 1);
 	else
-		put_bits(block, bit, (r + w->at.short_ones) >> 1 | ((r + w->at.short_ones) & 1) << (rest - 1), rest);
+		put_bits(block, bit, (r + w->at.short_ones) >> 1 | ((r + w->at.short_ones) & 1)
+			 << (rest - 1), rest);
 }
 
-/* Where numbers come from may change while it is read, in a map: what was counted may not be what comes now. */
+/*
+ * Where numbers come from may change while it is read, in a map: what was counted may not be what
+ * comes now.
+ */
 static int put_number(struct writer *w, uint64_t number)
 {
-	unsigned bits = code_bits(number - w->last, w->at.code.divisor, w->at.rest_bits, w->at.short_ones);
+	unsigned bits = code_bits(number - w->last, w->at.code.divisor, w->at.rest_bits,
+				  w->at.short_ones);
 
 	if (!w->block || w->codes == GOLOMB_CODES || w->bit + bits > 8 * w->at.code.block_bytes) {
 		if (w->block == w->room || number >= w->at.range)
-			return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were read");
+			return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while "
+					"they were read");
 		begin_block(w, number);
 	} else {
 		if (w->write)
@@ -193,13 +214,15 @@ static void put_samples(const struct layout *at)
 
 		for (; w && zeros <= at->highs; w &= w - 1)
 			if (++zeros % SAMPLE == 0 && zeros / SAMPLE <= at->highs / SAMPLE)
-				samples[zeros / SAMPLE] = htole32((uint32_t)(i * 64 + (unsigned)__builtin_ctzll(w) + 1));
+				samples[zeros / SAMPLE] = htole32((uint32_t)(i * 64
+					+ (unsigned)__builtin_ctzll(w) + 1));
 	}
 }
 
 static void begin_writer(struct writer *w, uint64_t range, uint64_t count)
 {
-	*w = (struct writer){ .at = { .code = blm_golomb_code(range, count), .range = range, .count = count }, .room = UINT64_MAX };
+	*w = (struct writer){ .at = { .code = blm_golomb_code(range, count), .range = range,
+				      .count = count }, .room = UINT64_MAX };
 	w->at.highs = highs_of(range, w->at.code.low_bits);
 	w->at.rest_bits = bits_below(w->at.code.divisor);
 	w->at.short_ones = (UINT64_C(1) << w->at.rest_bits) - w->at.code.divisor;
@@ -215,7 +238,8 @@ int blm_golomb_fit(struct blm_shape *shape, struct golomb_numbers *numbers, uint
 	r = put_all(&w, numbers);
 	bytes = (bytes_for(&w.at.code, w.at.highs, w.block) + 4 + 63) / 64 * 64;
 	if (r == 0 && (w.block + w.at.highs >= UINT32_MAX || bytes > INT64_MAX))
-		return blm_fail(-EFBIG, "%llu keys are too many for a golomb filter", (unsigned long long)count);
+		return blm_fail(-EFBIG, "%llu keys are too many for a golomb filter",
+				(unsigned long long)count);
 	shape->bytes = (uint64_t)bytes;
 	return r;
 }
@@ -229,7 +253,8 @@ int blm_golomb_write(struct blm_part *part, struct golomb_numbers *numbers, uint
 	begin_writer(&w, part->shape.cells, count);
 	w.room = blocks_in(&w.at.code, w.at.highs, part->shape.bytes);
 	if (bytes_for(&w.at.code, w.at.highs, w.room) > part->shape.bytes)
-		return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were read");
+		return blm_fail(-EUCLEAN, "the numbers for a golomb filter changed while they were "
+				"read");
 	head[4] = htole64(w.room);
 	set_layout(&w.at, part, w.room);
 	w.write = true;
@@ -279,7 +304,8 @@ static int cursor_next(struct golomb_numbers *n, uint64_t *ret)
 
 	if (!read_layout(&l, c->part))
 		return damaged();
-	if (c->inside && next_distance(&l, l.block + (c->block - 1) * l.code.block_bytes, &c->bit, &distance))
+	if (c->inside && next_distance(&l, l.block + (c->block - 1) * l.code.block_bytes, &c->bit,
+				       &distance))
 		return give(c, &l, distance < l.range ? c->value + distance : l.range, ret);
 	if (c->block >= l.blocks)
 		return 0;

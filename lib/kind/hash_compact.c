@@ -1,13 +1,17 @@
 /*
- * hash_compact.c - a table of signatures: a few bits of each key's hash, at the place in an open-addressing table that others say
+ * hash_compact.c - a table of signatures: a few bits of each key's hash, at the place in an
+ * open-addressing table that others say
  *
- * U. Stern and D. L. Dill, "Improved Probabilistic Verification by Hash Compaction", CHARME 1995; here with linear probing. At 16
- * and more bits a key it is wrong less often than Bloom's filter of the same size; in return it can be full.
+ * U. Stern and D. L. Dill, "Improved Probabilistic Verification by Hash Compaction", CHARME 1995;
+ * here with linear probing. At 16 and more bits a key it is wrong less often than Bloom's filter of
+ * the same size; in return it can be full.
  *
- * A cell is 0, or the signature of a key, and never changes again. A key lies in the first cell from its home on that was free when
- * it came. So whoever adds walks from the home until it finds the signature or a free cell, and takes that by compare-and-swap of
- * its word: of all who add one key at the same time, all walk the same way and one takes the cell. A process killed at any
- * instant has taken it or not; and any state on the way to another is a table of its own, with some of the keys.
+ * A cell is 0, or the signature of a key, and never changes again. A key lies in the first cell
+ * from its home on that was free when it came. So whoever adds walks from the home until it finds
+ * the signature or a free cell, and takes that by compare-and-swap of its word: of all who add one
+ * key at the same time, all walk the same way and one takes the cell. A process killed at any
+ * instant has taken it or not; and any state on the way to another is a table of its own, with some
+ * of the keys.
  */
 #include "kind/kind.h"
 #include "kind/common/swar.h"
@@ -18,13 +22,18 @@
 
 enum { SIGNATURE_BITS, LOAD };
 
-/* So far from its home a key may lie: more than any key does below a load of 0.95, in tables of up to 10^10 cells. */
+/*
+ * So far from its home a key may lie: more than any key does below a load of 0.95, in tables of up
+ * to 10^10 cells.
+ */
 enum { FARTHEST = 1 << 15 };
 
 static const struct blm_option options[] = {
-	[SIGNATURE_BITS] = { "signature-bits", "8 to 64; 0: what takes the least space at this rate", BLM_OPTION_COUNT, 0, 64, 0,
+	[SIGNATURE_BITS] = { "signature-bits", "8 to 64; 0: what takes the least space at this "
+			     "rate", BLM_OPTION_COUNT, 0, 64, 0,
 			     .by_rate = true },
-	[LOAD] = { "load", "the share of cells that is taken at capacity, at most", BLM_OPTION_SHARE, 0.05, 0.95, 0.9 },
+	[LOAD] = { "load", "the share of cells that is taken at capacity, at most",
+		   BLM_OPTION_SHARE, 0.05, 0.95, 0.9 },
 	{ NULL }
 };
 
@@ -65,8 +74,9 @@ static double likeness(unsigned bits)	/* that two signatures are equal */
 }
 
 /*
- * Who looks for a key that is not there looks, at a load of a, at (1 / (1 - a)^2 - 1) / 2 signatures on average, if the table is
- * large, else at fewer (Knuth, The Art of Computer Programming, volume 3, 6.4, theorem K).
+ * Who looks for a key that is not there looks, at a load of a, at (1 / (1 - a)^2 - 1) / 2
+ * signatures on average, if the table is large, else at fewer (Knuth, The Art of Computer
+ * Programming, volume 3, 6.4, theorem K).
  */
 static double rate_at(const struct blm_shape *s, uint64_t keys)
 {
@@ -110,7 +120,8 @@ static void choose_size(struct blm_shape *s)
 	for (size_t i = 0; i < ARRAY_LEN(widths); i++) {
 		uint64_t cells = cells_for(s, widths[i]);
 
-		if (!cells || (s->cells && words_of(cells, widths[i]) >= words_of(s->cells, s->cell_bits)))
+		if (!cells || (s->cells && words_of(cells, widths[i])
+			       >= words_of(s->cells, s->cell_bits)))
 			continue;
 		s->cells = cells;
 		s->cell_bits = widths[i];
@@ -124,18 +135,21 @@ static void choose_bits(struct blm_shape *s)
 		s->capacity = (uint64_t)fmax(1, (double)s->cells * share_of(s->args[LOAD]));
 	if (s->cell_bits)
 		return;
-	for (s->cell_bits = 8; s->cell_bits < 64 && rate_at(s, s->capacity) > s->rate; s->cell_bits++)
+	for (s->cell_bits = 8; s->cell_bits < 64 && rate_at(s, s->capacity) > s->rate;
+	     s->cell_bits++)
 		;
 }
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells, .probes = 1, .cell_bits = (uint32_t)ret->args[SIGNATURE_BITS],
+	struct blm_shape s = { .cells = params->cells, .probes = 1,
+			       .cell_bits = (uint32_t)ret->args[SIGNATURE_BITS],
 			       .capacity = params->capacity, .rate = params->rate };
 
 	memcpy(s.args, ret->args, sizeof(s.args));
 	if (params->probes > 1)
-		return blm_fail(-EINVAL, "a hash-compact filter has one home for a key, not %u", params->probes);
+		return blm_fail(-EINVAL, "a hash-compact filter has one home for a key, not %u",
+				params->probes);
 	if (s.cell_bits && s.cell_bits < 8)
 		return blm_fail(-EINVAL, "a signature has 8 to 64 bits, not %u", s.cell_bits);
 	if (!s.rate && !s.cell_bits)
@@ -145,9 +159,11 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	else
 		choose_size(&s);
 	if (!s.cells || words_of(s.cells, s.cell_bits) > BLM_CELLS_MAX / 64)
-		return blm_fail(-EFBIG, "a hash-compact filter for %llu keys cannot keep the rate %g within 2^47 bits", (unsigned long long)s.capacity, s.rate);
+		return blm_fail(-EFBIG, "a hash-compact filter for %llu keys cannot keep the rate "
+				"%g within 2^47 bits", (unsigned long long)s.capacity, s.rate);
 	if (s.cells < s.capacity)
-		return blm_fail(-EINVAL, "a hash-compact filter of %llu cells has no room for %llu keys", (unsigned long long)s.cells,
+		return blm_fail(-EINVAL, "a hash-compact filter of %llu cells has no room for %llu "
+				"keys", (unsigned long long)s.cells,
 				(unsigned long long)s.capacity);
 	if (!s.rate)
 		s.rate = rate_at(&s, s.capacity);
@@ -160,20 +176,25 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 static bool valid(const struct blm_shape *s)
 {
 	return s->cell_bits >= 8 && s->cell_bits <= 64 && s->args[SIGNATURE_BITS] == s->cell_bits
-	    && s->cells >= 1 && s->cells <= BLM_CELLS_MAX && words_of(s->cells, s->cell_bits) <= BLM_CELLS_MAX / 64
+	    && s->cells >= 1 && s->cells <= BLM_CELLS_MAX
+	    && words_of(s->cells, s->cell_bits) <= BLM_CELLS_MAX / 64
 	    && s->bytes == bytes_of(s->cells, s->cell_bits) && s->probes == 1;
 }
 
 static unsigned padding_bits(const struct blm_shape *s)
 {
-	uint64_t words = words_of(s->cells, s->cell_bits), last = s->cells - (words - 1) * cells_a_word(s->cell_bits);
+	uint64_t words = words_of(s->cells, s->cell_bits),
+		last = s->cells - (words - 1) * cells_a_word(s->cell_bits);
 
 	return (unsigned)(s->bytes * 8 - (words - 1) * 64 - last * s->cell_bits);
 }
 
 /* ---- Walking ---- */
 
-/* From a key's home on; it ends where the key has been found, or a free cell, or no more may be looked at. */
+/*
+ * From a key's home on; it ends where the key has been found, or a free cell, or no more may be
+ * looked at.
+ */
 struct walk {
 	uint64_t *word;
 	unsigned shift;			/* of the cell in its word */
@@ -203,7 +224,8 @@ static struct walk walk_from_home(const struct blm_part *part, const struct blm_
 	return (struct walk){
 		.word = word_of(part, home), .shift = (unsigned)(home % each) * s->cell_bits,
 		.signature = 1 + scale(hash->lo, mask), .mask = mask,
-		.first = (uint64_t *)part->bytes, .last = word_of(part, s->cells - 1), .last_shift = (unsigned)((s->cells - 1) % each) * s->cell_bits,
+		.first = (uint64_t *)part->bytes, .last = word_of(part, s->cells - 1),
+		.last_shift = (unsigned)((s->cells - 1) % each) * s->cell_bits,
 		.bits = s->cell_bits, .end = (each - 1) * s->cell_bits, .left = farthest(s),
 	};
 }
@@ -236,7 +258,10 @@ static bool walk_to(const struct blm_part *part, const struct blm_hash *hash)
 	return false;
 }
 
-/* Is the word still the one that was seen? Then it gets the signature; else *seen is what it is now. */
+/*
+ * Is the word still the one that was seen? Then it gets the signature; else *seen is what it is
+ * now.
+ */
 static bool take_cell(const struct walk *w, uint64_t *seen, bool alone)
 {
 	uint64_t old = htole64(*seen), new = htole64(*seen | w->signature << w->shift);
@@ -245,7 +270,8 @@ static bool take_cell(const struct walk *w, uint64_t *seen, bool alone)
 	if (alone)
 		*w->word = new;
 	else
-		taken = __atomic_compare_exchange_n(w->word, &old, new, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		taken = __atomic_compare_exchange_n(w->word, &old, new, false, __ATOMIC_ACQ_REL,
+						    __ATOMIC_ACQUIRE);
 	*seen = le64toh(old);
 	return taken;
 }
@@ -266,7 +292,8 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 		if (cell == w.signature)
 			return 0;
 	}
-	return blm_fail(-EXFULL, "the table of %llu cells is full; nothing that is in it is lost", (unsigned long long)part->shape.cells);
+	return blm_fail(-EXFULL, "the table of %llu cells is full; nothing that is in it is lost",
+			(unsigned long long)part->shape.cells);
 }
 
 /* ---- Questions, which look at all cells of a word at once ---- */
@@ -286,11 +313,15 @@ static struct reader reader_of(const struct blm_part *part)
 	uint64_t cells = part->shape.cells;
 	unsigned bits = part->shape.cell_bits, each = cells_a_word(bits);
 
-	return (struct reader){ (const uint64_t *)part->bytes, cells, UINT64_MAX >> (64 - bits), words_of(cells, bits) - 1,
+	return (struct reader){ (const uint64_t *)part->bytes, cells, UINT64_MAX >> (64 - bits),
+				words_of(cells, bits) - 1,
 				lanes_inverse(each), bits, each, lanes_of(each, bits) };
 }
 
-/* Where the walk of a key is: in which word, from which of its lanes on. And its signature, in every lane. */
+/*
+ * Where the walk of a key is: in which word, from which of its lanes on. And its signature, in
+ * every lane.
+ */
 struct place {
 	uint64_t word, from, signature;
 };
@@ -299,13 +330,18 @@ static struct place home_in(const struct reader *r, const struct blm_hash *hash)
 {
 	uint64_t home = scale(hash->hi, r->cells), word = lanes_divide(home, r->inverse);
 
-	return (struct place){ word, UINT64_MAX << (home - word * r->each) * r->bits, (1 + scale(hash->lo, r->mask)) * r->lanes.low };
+	return (struct place){ word, UINT64_MAX << (home - word * r->each) * r->bits,
+			       (1 + scale(hash->lo, r->mask)) * r->lanes.low };
 }
 
-/* Look at the cells of a word all at once, and go on to the next. Does the walk end here? Then *ret says how. */
+/*
+ * Look at the cells of a word all at once, and go on to the next. Does the walk end here? Then *ret
+ * says how.
+ */
 static bool step(const struct reader *r, struct place *at, bool *ret)
 {
-	uint64_t word = load_acquire(r->words + at->word), same = lanes_zero(word ^ at->signature, r->lanes);
+	uint64_t word = load_acquire(r->words + at->word),
+		same = lanes_zero(word ^ at->signature, r->lanes);
 	uint64_t end = (same | lanes_zero(word, r->lanes)) & at->from;
 
 	at->word++;
@@ -327,10 +363,11 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * In rounds, a word each; no branch depends on what is in it. Who comes to the last word, after which the first one comes, or walks
- * so far that hardly anybody does, walks by itself.
+ * In rounds, a word each; no branch depends on what is in it. Who comes to the last word, after
+ * which the first one comes, or walks so far that hardly anybody does, walks by itself.
  */
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	const struct reader r = reader_of(part);
 	struct place place[BLM_BATCH];
@@ -340,7 +377,8 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
 	for (size_t i = 0; i < count || i < batch->next_count; i++) {
 		if (i < batch->next_count)
-			__builtin_prefetch(r.words + lanes_divide(scale(batch->next[i].hi, r.cells), r.inverse), 0, 2);
+			__builtin_prefetch(r.words + lanes_divide(scale(batch->next[i].hi, r.cells),
+				r.inverse), 0, 2);
 		if (i < count) {
 			place[i] = home_in(&r, &batch->hashes[i]);
 			left[i] = (uint16_t)i;
@@ -362,7 +400,8 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 		count = kept;
 	}
 	for (size_t i = 0; i < count; i++)
-		ret_bits[left[i] / 64] |= (uint64_t)walk_to(part, &batch->hashes[left[i]]) << left[i] % 64;
+		ret_bits[left[i] / 64] |= (uint64_t)walk_to(part, &batch->hashes[left[i]])
+			<< left[i] % 64;
 }
 
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
@@ -370,7 +409,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 	__builtin_prefetch(word_of(part, home_of(part, &key->hash)), 0, 2);
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	*ret_mask = 0;
 	return i == 0 ? word_of(part, home_of(part, &key->hash)) : NULL;
@@ -382,7 +422,8 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 static double load_now(const struct blm_part *part)
 {
 	unsigned bits = part->shape.cell_bits, each = cells_a_word(bits);
-	uint64_t words = words_of(part->shape.cells, bits), some = words < 2 << 20 ? words : 2 << 20, taken = 0;
+	uint64_t words = words_of(part->shape.cells, bits), some = words < 2 << 20 ? words
+		: 2 << 20, taken = 0;
 
 	for (uint64_t i = 0; i < some; i++) {
 		uint64_t word = load_relaxed((const uint64_t *)part->bytes + i);
@@ -399,9 +440,11 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 
 	if (i == 0) {
 		*ret = (struct blm_fact){ .name = "load", .value = load };
-		snprintf(ret->text, sizeof(ret->text), "%.4g of the cells are taken; full, it refuses keys", load);
+		snprintf(ret->text, sizeof(ret->text),
+			 "%.4g of the cells are taken; full, it refuses keys", load);
 	} else if (i == 1) {
-		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape, (uint64_t)llround(load * (double)part->shape.cells)) };
+		*ret = (struct blm_fact){ .name = "rate now", .value = rate_at(&part->shape,
+			(uint64_t)llround(load * (double)part->shape.cells)) };
 		snprintf(ret->text, sizeof(ret->text), "%.3g, by the load", ret->value);
 	}
 	return i < 2;
@@ -410,10 +453,12 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 const struct blm_kind blm_kind_hash_compact = {
 	.id = 5,
 	.name = "hash-compact",
-	.summary = "a table of signatures of 8 to 64 bits: few errors at 16 bits a key and more; can be full",
+	.summary = "a table of signatures of 8 to 64 bits: few errors at 16 bits a key and more; "
+	"can be full",
 	.caveat = "when it is full it refuses keys, and loses none; it makes no unions",
 	.options = options,
-	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains, .rate_at = rate_at,
+	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
+	.rate_at = rate_at,
 	.add = add, .claim = add,
 	.describe = describe, .prefetch = prefetch, .probe = probe, .contains_many = contains_many,
 	.cells_in_words = true,

@@ -1,13 +1,16 @@
 /*
- * iblt.h - the cells of an invertible Bloom lookup table, for those who change them and those who take two of them apart
+ * iblt.h - the cells of an invertible Bloom lookup table, for those who change them and those who
+ * take two of them apart
  *
- * Numbers are words of 64 bits, little-endian. The data are a journal and, from the next multiple of 64 on, the cells (format-spec.md,
- * "Kind 20: iblt").
+ * Numbers are words of 64 bits, little-endian. The data are a journal and, from the next multiple
+ * of 64 on, the cells (format-spec.md, "Kind 20: iblt").
  *
- *   cell	word 0: in its lower 48 bits how many keys, modulo 2^48; above them the XOR of their lengths
+ *   cell	word 0: in its lower 48 bits how many keys, modulo 2^48; above them the XOR of their
+ *   lengths
  *		word 1: the XOR of their checks
- *		then as many words as the longest key has: the XOR of their bytes, each key with zeros behind it
- *   journal	word 0: is a change under way? words 1 to 4: of which cells; then those cells as they were before it
+ *		then as many words as the longest key has: the XOR of their bytes, each key with
+ *   zeros behind it journal	word 0: is a change under way? words 1 to 4: of which cells; then
+ *   those cells as they were before it
  */
 #ifndef BLM_KIND_IBLT_H
 #define BLM_KIND_IBLT_H
@@ -22,7 +25,8 @@ enum {
 	IBLT_COUNT_BITS = 48,
 	IBLT_COUNT = 0, IBLT_CHECK = 1, IBLT_KEY = 2,	/* words of a cell */
 	IBLT_WORDS_MOST = IBLT_KEY + IBLT_KEY_BYTES_MOST / 8,
-	IBLT_CHANGING = 0, IBLT_NUMBERS = 1, IBLT_BEFORE = IBLT_NUMBERS + IBLT_PROBES,	/* words of the journal */
+	/* words of the journal */
+	IBLT_CHANGING = 0, IBLT_NUMBERS = 1, IBLT_BEFORE = IBLT_NUMBERS + IBLT_PROBES,
 };
 
 #define IBLT_CELLS_MOST (UINT64_C(1) << 32)
@@ -45,16 +49,19 @@ static inline uint64_t *iblt_journal(const struct blm_part *part)
 
 static inline uint64_t *iblt_cell(const struct blm_part *part, uint64_t cell)
 {
-	return (uint64_t *)(part->bytes + iblt_journal_bytes(&part->shape)) + cell * iblt_words(&part->shape);
+	return (uint64_t *)(part->bytes + iblt_journal_bytes(&part->shape)) + cell
+		* iblt_words(&part->shape);
 }
 
 /*
- * The cells of a key, one in each quarter of them: each by 32 bits of the hash that are its own. What the hash unfolds to is not enough: its
- * words come of one product, so two keys have all four cells in common two to four times as often as they should, and then neither is listed.
+ * The cells of a key, one in each quarter of them: each by 32 bits of the hash that are its own.
+ * What the hash unfolds to is not enough: its words come of one product, so two keys have all four
+ * cells in common two to four times as often as they should, and then neither is listed.
  */
 static inline uint64_t iblt_spot(const struct blm_shape *s, const struct blm_hash *hash, unsigned i)
 {
-	uint64_t quarter = s->cells / IBLT_PROBES, bits = (i < 2 ? hash->lo : hash->hi) >> 32 * (i % 2) & UINT32_MAX;
+	uint64_t quarter = s->cells / IBLT_PROBES,
+		bits = (i < 2 ? hash->lo : hash->hi) >> 32 * (i % 2) & UINT32_MAX;
 
 	return i * quarter + (bits * quarter >> 32);
 }
@@ -73,7 +80,8 @@ static inline int64_t iblt_count(uint64_t word)
 /* Word 0 of a cell with so many more keys, the XOR of whose lengths is that. */
 static inline uint64_t iblt_counted(uint64_t word, int64_t more, uint64_t lengths)
 {
-	return ((word + (uint64_t)more) & IBLT_COUNT_MASK) | ((word ^ lengths << IBLT_COUNT_BITS) & ~IBLT_COUNT_MASK);
+	return ((word + (uint64_t)more) & IBLT_COUNT_MASK)
+		| ((word ^ lengths << IBLT_COUNT_BITS) & ~IBLT_COUNT_MASK);
 }
 
 static inline uint64_t iblt_length(uint64_t word)
@@ -81,8 +89,12 @@ static inline uint64_t iblt_length(uint64_t word)
 	return word >> IBLT_COUNT_BITS;
 }
 
-/* The keys that one of two tables of the same shape and hash has alone: `differences` of the kind. */
-int blm_iblt_differences(const struct blm_part *a, const struct blm_part *b, const struct blm_hasher *by,
-			 int (*each)(void *context, const struct blm_key *key, bool in_b), void *context);
+/*
+ * The keys that one of two tables of the same shape and hash has alone: `differences` of the kind.
+ */
+int blm_iblt_differences(const struct blm_part *a, const struct blm_part *b,
+			 const struct blm_hasher *by,
+			 int (*each)(void *context, const struct blm_key *key, bool in_b),
+			 void *context);
 
 #endif

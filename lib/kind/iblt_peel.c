@@ -1,12 +1,15 @@
 /*
- * iblt_peel.c - taking two invertible Bloom lookup tables apart: the keys that one of them has alone
+ * iblt_peel.c - taking two invertible Bloom lookup tables apart: the keys that one of them has
+ * alone
  *
- * What is left when the one is subtracted from the other is the keys that differ, those of the second as many less as those of the first
- * are more. A cell with one of them says which: its hash must be the check beside it, and this cell one of its four, so what two keys or
- * more leave in a cell is taken for a key with a probability of 2^-64. Taken out of its other cells it leaves some of them with one
- * key, and so on, until nothing is left, or no cell has one key: too many differ.
+ * What is left when the one is subtracted from the other is the keys that differ, those of the
+ * second as many less as those of the first are more. A cell with one of them says which: its hash
+ * must be the check beside it, and this cell one of its four, so what two keys or more leave in a
+ * cell is taken for a key with a probability of 2^-64. Taken out of its other cells it leaves some
+ * of them with one key, and so on, until nothing is left, or no cell has one key: too many differ.
  *
- * Each cell gives one key at most. That is all that tables of honest making need, and of others it is where this ends.
+ * Each cell gives one key at most. That is all that tables of honest making need, and of others it
+ * is where this ends.
  */
 #include "kind/iblt.h"
 
@@ -16,7 +19,8 @@ struct peeling {
 	size_t words;			/* of a cell */
 	uint64_t *cells;		/* the one less the other, as numbers of this machine */
 	uint64_t left;			/* cells in which something is */
-	uint64_t *waiting, count;	/* cells that may have one key: each is in here once at most */
+	/* cells that may have one key: each is in here once at most */
+	uint64_t *waiting, count;
 	uint8_t *state;
 };
 
@@ -70,7 +74,8 @@ static void subtract(struct peeling *p, const struct blm_part *a, const struct b
 	for (uint64_t cell = 0; cell < a->shape.cells; cell++) {
 		const uint64_t *x = settled(a, cell), *y = settled(b, cell);
 		uint64_t *to = cell_of(p, cell), of_b = load_relaxed(&y[IBLT_COUNT]);
-		uint64_t count = iblt_counted(load_relaxed(&x[IBLT_COUNT]), -iblt_count(of_b), iblt_length(of_b));
+		uint64_t count = iblt_counted(load_relaxed(&x[IBLT_COUNT]), -iblt_count(of_b),
+					      iblt_length(of_b));
 		bool differ = count != 0;
 
 		if (count)
@@ -92,7 +97,8 @@ static void subtract(struct peeling *p, const struct blm_part *a, const struct b
 /* ---- Keys ---- */
 
 /* Are these words those of one key? Its bytes, in order. */
-static bool is_key(const struct peeling *p, uint64_t cell, const uint64_t *words, uint64_t *ret_bytes, struct blm_key *ret, struct blm_hash *ret_hash)
+static bool is_key(const struct peeling *p, uint64_t cell, const uint64_t *words,
+		   uint64_t *ret_bytes, struct blm_key *ret, struct blm_hash *ret_hash)
 {
 	uint64_t len = iblt_length(words[IBLT_COUNT]), most = p->of->shape.args[IBLT_KEY_BYTES];
 	const uint8_t *bytes = (const uint8_t *)ret_bytes;
@@ -120,7 +126,8 @@ static void take_out(struct peeling *p, const struct blm_hash *hash, const uint6
 		uint64_t cell = iblt_spot(&p->of->shape, hash, i), *from = cell_of(p, cell);
 		bool was_full = is_full(p, cell);
 
-		from[IBLT_COUNT] = iblt_counted(from[IBLT_COUNT], -count, iblt_length(words[IBLT_COUNT]));
+		from[IBLT_COUNT] = iblt_counted(from[IBLT_COUNT], -count,
+						iblt_length(words[IBLT_COUNT]));
 		for (size_t w = IBLT_CHECK; w < p->words; w++)
 			from[w] ^= words[w];
 		p->left += (uint64_t)is_full(p, cell) - was_full;
@@ -128,7 +135,8 @@ static void take_out(struct peeling *p, const struct blm_hash *hash, const uint6
 	}
 }
 
-static int peel(struct peeling *p, int (*each)(void *context, const struct blm_key *key, bool in_b), void *context)
+static int peel(struct peeling *p, int (*each)(void *context, const struct blm_key *key, bool in_b),
+		void *context)
 {
 	uint64_t words[IBLT_WORDS_MOST], bytes[IBLT_KEY_BYTES_MOST / 8];
 	int r = 0;
@@ -150,8 +158,10 @@ static int peel(struct peeling *p, int (*each)(void *context, const struct blm_k
 	return r == 0 && p->left ? -EXFULL : r;
 }
 
-int blm_iblt_differences(const struct blm_part *a, const struct blm_part *b, const struct blm_hasher *by,
-			 int (*each)(void *context, const struct blm_key *key, bool in_b), void *context)
+int blm_iblt_differences(const struct blm_part *a, const struct blm_part *b,
+			 const struct blm_hasher *by,
+			 int (*each)(void *context, const struct blm_key *key, bool in_b),
+			 void *context)
 {
 	struct peeling p = { .of = a, .by = by, .words = iblt_words(&a->shape) };
 	int r = -ENOMEM;

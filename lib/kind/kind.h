@@ -1,14 +1,15 @@
 /*
  * kind.h - what a kind of filter is
  *
- * One file in this folder a kind. A kind is a constant struct of functions over a part: its shape (numbers from the header,
- * checked and copied) and its bytes in the map. A kind never opens, maps, locks or hashes; whoever calls has done that.
+ * One file in this folder a kind. A kind is a constant struct of functions over a part: its shape
+ * (numbers from the header, checked and copied) and its bytes in the map. A kind never opens, maps,
+ * locks or hashes; whoever calls has done that.
  *
- * A function left NULL is something the kind cannot do. Nothing else says so: blm_kind_can() reads the pointers, so what a
- * kind claims and what it does cannot drift apart.
+ * A function left NULL is something the kind cannot do. Nothing else says so: blm_kind_can() reads
+ * the pointers, so what a kind claims and what it does cannot drift apart.
  *
- * Concurrency: unless a comment says otherwise a function may run at the same time as any other on the same bytes, in any
- * thread of any process, and any process may die in the middle of it.
+ * Concurrency: unless a comment says otherwise a function may run at the same time as any other on
+ * the same bytes, in any thread of any process, and any process may die in the middle of it.
  */
 #ifndef BLM_KIND_H
 #define BLM_KIND_H
@@ -22,7 +23,10 @@
 
 enum { BLM_KIND_ARGS = 8 };
 
-/* What a filter is made as, unless its maker says; and where the numbers of bits and probes, or an old hash, are given. */
+/*
+ * What a filter is made as, unless its maker says; and where the numbers of bits and probes, or an
+ * old hash, are given.
+ */
 #define BLM_DEFAULT_KIND "blocked"
 #define BLM_DEFAULT_HASH "xxh3"
 #define BLM_EXACT_KIND "classic"
@@ -42,28 +46,41 @@ struct blm_part {
 	const struct blm_kind *kind;
 	const struct blm_simd *simd;
 	struct blm_shape shape;
-	uint64_t flip;			/* as the hasher's: cell c is bit c ^ flip; 0 but for kinds with every_scheme */
-	uint8_t *bytes;			/* in the map, aligned to 64; writable only where the filter was opened so */
-	uint64_t *own;			/* the filter's own words, see own_word(); NULL: another program's file */
-	uint8_t *marks;			/* one for each 64 KiB of bytes: set when that changed (format.h, guards); NULL: nobody wants to know */
-	struct blm_part *sub;		/* what a composite kind is made of; its own bytes are none */
+	/* as the hasher's: cell c is bit c ^ flip; 0 but for kinds with every_scheme */
+	uint64_t flip;
+	/* in the map, aligned to 64; writable only where the filter was opened so */
+	uint8_t *bytes;
+	/* the filter's own words, see own_word(); NULL: another program's file */
+	uint64_t *own;
+	/*
+	 * one for each 64 KiB of bytes: set when that changed (format.h, guards); NULL: nobody
+	 * wants to know
+	 */
+	uint8_t *marks;
+	/* what a composite kind is made of; its own bytes are none */
+	struct blm_part *sub;
 	unsigned subs;
-	bool alone;			/* nobody else sees these bytes yet: changes need not be atomic */
-	bool cut;			/* the own word `cut` is to be, but this view cannot write it */
+	/* nobody else sees these bytes yet: changes need not be atomic */
+	bool alone;
+	/* the own word `cut` is to be, but this view cannot write it */
+	bool cut;
 };
 
 /*
- * Words of the file that are the kind's, for what is neither data nor a parameter: which slot is the newest, how often something was
- * moved. Each has a cache line to itself; 0 in a new filter. Copies of a filter have them too. Who writes them, and how, each kind says.
+ * Words of the file that are the kind's, for what is neither data nor a parameter: which slot is
+ * the newest, how often something was moved. Each has a cache line to itself; 0 in a new filter.
+ * Copies of a filter have them too. Who writes them, and how, each kind says.
  */
 enum { BLM_OWN_WORDS = 8 };
 
 /*
  * Two of them are used alike by all kinds with `minds_cuts`:
- *   cut        not 0: a power cut came between changes and their sync, so the data may be of pages of different times. Set by whoever
- *              opens such a file for writing, under the sync lock, before the first change; never taken away. Copies and unions of
- *              filters that have it have it too, and those of filters that were changed while they were read. And whoever unites others
- *              into a filter has set it meanwhile, under the writers' lock, exclusively: he alone takes it away, when all is there.
+ *   cut        not 0: a power cut came between changes and their sync, so the data may be of pages
+ *              of different times. Set by whoever opens such a file for writing, under the sync
+ *              lock, before the first change; never taken away. Copies and unions of filters that
+ *              have it have it too, and those of filters that were changed while they were read.
+ *              And whoever unites others into a filter has set it meanwhile, under the writers'
+ *              lock, exclusively: he alone takes it away, when all is there.
  */
 enum { BLM_OWN_CUT = 6 };
 
@@ -84,7 +101,8 @@ enum { BLM_MARKED_SHIFT = 16 };	/* a mark is for so many bytes, as a power of 2 
 static inline void mark(const struct blm_part *part, const void *at)
 {
 	if (part->marks) {
-		uint8_t *m = &part->marks[(uint64_t)((const uint8_t *)at - part->bytes) >> BLM_MARKED_SHIFT];
+		uint8_t *m = &part->marks[(uint64_t)((const uint8_t *)at - part->bytes)
+					  >> BLM_MARKED_SHIFT];
 
 		if (!__atomic_load_n(m, __ATOMIC_RELAXED))
 			__atomic_store_n(m, 1, __ATOMIC_RELAXED);
@@ -110,18 +128,29 @@ struct blm_component {
 struct blm_tally {
 	uint64_t bytes;			/* read */
 	uint64_t ones;			/* cells that are set: not 0 */
-	uint64_t blocks[513];		/* of blocked kinds: how many blocks have so many 512ths of ones */
-	unsigned __int128 lanes;	/* of split blocks: the sum, over them, of the product of their lanes' ones */
-	/* Of two filters with counters, cell by cell the one less the other: the sum of that, and of its square. */
+	/* of blocked kinds: how many blocks have so many 512ths of ones */
+	uint64_t blocks[513];
+	/* of split blocks: the sum, over them, of the product of their lanes' ones */
+	unsigned __int128 lanes;
+	/*
+	 * Of two filters with counters, cell by cell the one less the other: the sum of that, and
+	 * of its square.
+	 */
 	double sum, squares;
 };
 
-/* What a kind can be told beside sizes. The value of the i-th lies in args[i] of the shape, so it is a part of the template. */
+/*
+ * What a kind can be told beside sizes. The value of the i-th lies in args[i] of the shape, so it
+ * is a part of the template.
+ */
 enum blm_option_form {
 	BLM_OPTION_COUNT,		/* a whole number */
-	BLM_OPTION_SHARE,		/* a number with a fraction; its argument holds the bits of the double */
-	BLM_OPTION_SPAN,		/* a time; its argument is in nanoseconds, all else in seconds */
-	BLM_OPTION_NAME,		/* one of `names`; its argument is the number of it, from 0 to `most` */
+	/* a number with a fraction; its argument holds the bits of the double */
+	BLM_OPTION_SHARE,
+	/* a time; its argument is in nanoseconds, all else in seconds */
+	BLM_OPTION_SPAN,
+	/* one of `names`; its argument is the number of it, from 0 to `most` */
+	BLM_OPTION_NAME,
 };
 
 struct blm_option {
@@ -129,7 +158,8 @@ struct blm_option {
 	enum blm_option_form form;
 	double least, most, usual;
 	const char *const *names;
-	bool by_rate;			/* 0 is whatever the rate and the other options ask: where these change it is found anew */
+	/* 0 is whatever the rate and the other options ask: where these change it is found anew */
+	bool by_rate;
 };
 
 /* What is made of what: parts of one template, keys that come in, and keys that go; NULL: none. */
@@ -143,13 +173,19 @@ struct blm_kind {
 	uint32_t id;			/* in the file; never reused */
 	const char *name;		/* in the catalog and on the command line */
 	const char *summary;		/* one line, for `bloomery kinds` */
-	const char *caveat;		/* what one must know before relying on it, in one line; NULL: nothing */
-	const char *family;		/* the hash that it takes unless its maker says; NULL: BLM_DEFAULT_HASH */
-	const struct blm_option *options;	/* at most BLM_KIND_ARGS, the last one without a name; NULL: none */
+	/* what one must know before relying on it, in one line; NULL: nothing */
+	const char *caveat;
+	/* the hash that it takes unless its maker says; NULL: BLM_DEFAULT_HASH */
+	const char *family;
+	/* at most BLM_KIND_ARGS, the last one without a name; NULL: none */
+	const struct blm_option *options;
 
 	/* ---- Every kind ---- */
 
-	/* Sizes for these parameters, all of which are in range; fails with words. ret->args are the options' values already. */
+	/*
+	 * Sizes for these parameters, all of which are in range; fails with words. ret->args are
+	 * the options' values already.
+	 */
 	int (*plan)(struct blm_shape *ret, const struct blm_params *params);
 	/* Untrusted numbers: could plan() have made them? */
 	bool (*valid)(const struct blm_shape *shape);
@@ -157,34 +193,54 @@ struct blm_kind {
 	/* The false-positive rate with so many keys in it. */
 	double (*rate_at)(const struct blm_shape *shape, uint64_t keys);
 
-	/* ---- Kinds that take keys one by one. Return 1: changed; 0: held it already; or a negative errno ---- */
+	/*
+	 * ---- Kinds that take keys one by one. Return 1: changed; 0: held it already; or a
+	 * negative errno ----
+	 */
 	int (*add)(struct blm_part *part, const struct blm_hashed *key);
 	/* 0: contains() denies it, so nothing is changed. */
 	int (*remove)(struct blm_part *part, const struct blm_hashed *key);
 	/* Add, and tell exactly one of all who race whether it was the first. */
 	int (*claim)(struct blm_part *part, const struct blm_hashed *key);
-	/* Undo or finish what a writer that died was doing: called before each change of a kind with lone_writer. */
+	/*
+	 * Undo or finish what a writer that died was doing: called before each change of a kind
+	 * with lone_writer.
+	 */
 	void (*settle)(struct blm_part *part);
 
 	/*
 	 * ---- Kinds that are made from all their keys at once (sorted_keys.h) ----
-	 * plan() gets the number of distinct keys as the capacity. fit(): where the bytes of data depend on the keys themselves, what they come to;
-	 * NULL: plan() knew. build(): into a part that is all zeros and alone; fails with words, for want of memory and when reading fails only.
+	 * plan() gets the number of distinct keys as the capacity. fit(): where the bytes of data
+	 * depend on the keys themselves, what they come to; NULL: plan() knew. build(): into a part
+	 * that is all zeros and alone; fails with words, for want of memory and when reading fails
+	 * only.
 	 */
 	int (*fit)(struct blm_shape *shape, const struct blm_sorted *keys);
 	int (*build)(struct blm_part *part, const struct blm_sorted *keys);
-	/* Are keys that come twice in it twice? By its arguments. NULL: no. Then the hashes that build() gets may come more than once. */
-	bool (*counts_keys)(const uint64_t args[BLM_KIND_ARGS]);
-	/* Of kinds that are built with values: fails with words, -ERANGE, if one is none by its arguments. */
-	int (*check_values)(const uint64_t args[BLM_KIND_ARGS], const uint64_t *values, size_t count);
 	/*
-	 * ---- Kinds of which one is made of others of the same template, and of some keys, without all keys ----
-	 * merged(): the shape of that, from the first one's, and how many keys it has; fails with words, -EOPNOTSUPP where it takes the keys.
-	 * merge(): into a part of that shape that is all zeros and alone.
+	 * Are keys that come twice in it twice? By its arguments. NULL: no. Then the hashes that
+	 * build() gets may come more than once.
+	 */
+	bool (*counts_keys)(const uint64_t args[BLM_KIND_ARGS]);
+	/*
+	 * Of kinds that are built with values: fails with words, -ERANGE, if one is none by its
+	 * arguments.
+	 */
+	int (*check_values)(const uint64_t args[BLM_KIND_ARGS], const uint64_t *values,
+			    size_t count);
+	/*
+	 * ---- Kinds of which one is made of others of the same template, and of some keys, without
+	 * all keys ---- merged(): the shape of that, from the first one's, and how many keys it
+	 * has; fails with words, -EOPNOTSUPP where it takes the keys. merge(): into a part of that
+	 * shape that is all zeros and alone.
 	 */
 	int (*merged)(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys);
 	int (*merge)(struct blm_part *part, const struct blm_merging *of);
-	bool roomy;			/* may be planned for more keys than it is built from: then plan() gets the capacity that was asked for */
+	/*
+	 * may be planned for more keys than it is built from: then plan() gets the capacity that
+	 * was asked for
+	 */
+	bool roomy;
 
 	/* ---- Kinds that hold a value for each key; get() returns 0 for "absent" ---- */
 	int (*put)(struct blm_part *part, const struct blm_hashed *key, uint64_t value);
@@ -192,55 +248,75 @@ struct blm_kind {
 
 	/*
 	 * ---- Kinds where two filters of one template combine ----
-	 * Over a range of the data, in pieces of 64 bytes: dst and src are what lies at the same place of two filters.
-	 * unite() copes with others that write to dst, unless part->alone; intersect() is for a dst that nobody else sees.
+	 * Over a range of the data, in pieces of 64 bytes: dst and src are what lies at the same
+	 * place of two filters. unite() copes with others that write to dst, unless part->alone;
+	 * intersect() is for a dst that nobody else sees.
 	 */
 	void (*unite)(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 	void (*intersect)(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 
 	/*
-	 * ---- Kinds that fold: a key has one block, floor(its hash * blocks / 2^n), so that neighbours can be one ----
-	 * The bits of a block, a multiple of 64; 0: it does not.
+	 * ---- Kinds that fold: a key has one block, floor(its hash * blocks / 2^n), so that
+	 * neighbours can be one ---- The bits of a block, a multiple of 64; 0: it does not.
 	 */
 	uint32_t fold_bits;
 
 	/*
 	 * ---- Kinds that can double without their keys ----
-	 * The shape of twice the size; fails with words. Then: all that is in `from`, into `to`, which has that shape, is empty and alone.
+	 * The shape of twice the size; fails with words. Then: all that is in `from`, into `to`,
+	 * which has that shape, is empty and alone.
 	 */
 	int (*grown)(struct blm_shape *ret, const struct blm_shape *from);
 	int (*grow)(struct blm_part *to, const struct blm_part *from);
 
-	/* ---- Kinds whose data tells how many keys are in it; none of their cells lies in two words ---- */
-	void (*tally)(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to);
-	double (*rate_of)(const struct blm_shape *shape, const struct blm_tally *tally);	/* the rate with these bits */
-	/* Distinct keys for this share of ones; *ret_error: the standard error of that, were all the data read. */
+	/*
+	 * ---- Kinds whose data tells how many keys are in it; none of their cells lies in two
+	 * words ----
+	 */
+	void (*tally)(const struct blm_part *part, const void *data, size_t bytes,
+		      struct blm_tally *to);
+	/* the rate with these bits */
+	double (*rate_of)(const struct blm_shape *shape, const struct blm_tally *tally);
+	/*
+	 * Distinct keys for this share of ones; *ret_error: the standard error of that, were all
+	 * the data read.
+	 */
 	double (*keys_of)(const struct blm_shape *shape, double fill, double *ret_error);
 
 	/*
 	 * ---- Kinds whose cells count keys, so that two filters tell how many keys differ ----
-	 * differ(): to the sum and the squares, over a range of the data, in pieces of 64 bytes, of a less b. difference_of(): the keys that are in one
-	 * of them alone; *ret_error: the standard error of that.
+	 * differ(): to the sum and the squares, over a range of the data, in pieces of 64 bytes, of
+	 * a less b. difference_of(): the keys that are in one of them alone; *ret_error: the
+	 * standard error of that.
 	 */
-	void (*differ)(const struct blm_part *a, const struct blm_part *b, uint64_t at, size_t bytes, struct blm_tally *to);
-	double (*difference_of)(const struct blm_shape *shape, const struct blm_tally *tally, double *ret_error);
+	void (*differ)(const struct blm_part *a, const struct blm_part *b, uint64_t at,
+		       size_t bytes, struct blm_tally *to);
+	double (*difference_of)(const struct blm_shape *shape, const struct blm_tally *tally,
+				double *ret_error);
 	/*
-	 * ... and which. Each of them once, in any order, key by key, until each() does not return 0, and then that. -EXFULL, without words: there
-	 * are more than the size is for; those that were given until then are not all. -ENOMEM.
+	 * ... and which. Each of them once, in any order, key by key, until each() does not return
+	 * 0, and then that. -EXFULL, without words: there are more than the size is for; those that
+	 * were given until then are not all. -ENOMEM.
 	 */
-	int (*differences)(const struct blm_part *a, const struct blm_part *b, const struct blm_hasher *by,
-			   int (*each)(void *context, const struct blm_key *key, bool in_b), void *context);
+	int (*differences)(const struct blm_part *a, const struct blm_part *b,
+			   const struct blm_hasher *by,
+			   int (*each)(void *context, const struct blm_key *key, bool in_b),
+			   void *context);
 
 	/*
 	 * ---- Kinds whose data hold those of another kind, of the same m, k and hash ----
-	 * become: the words of 64 bits from the `first` on, which are cells (as bits) of that kind's filter of the same keys.
+	 * become: the words of 64 bits from the `first` on, which are cells (as bits) of that
+	 * kind's filter of the same keys.
 	 */
 	const char *becomes;		/* its name; its cells are bits */
 	void (*become)(const struct blm_part *part, uint64_t first, uint64_t *ret, size_t count);
 
 	/* ---- Worth having, never needed ---- */
 
-	/* The i-th thing to know of this filter beside its sizes; false: there are no more. Reads as much data as it must. */
+	/*
+	 * The i-th thing to know of this filter beside its sizes; false: there are no more. Reads
+	 * as much data as it must.
+	 */
 	bool (*describe)(const struct blm_part *part, unsigned i, struct blm_fact *ret);
 	/* The same of a filter of this shape that is filled to its capacity, on paper. */
 	bool (*foretell)(const struct blm_shape *shape, unsigned i, struct blm_fact *ret);
@@ -248,38 +324,55 @@ struct blm_kind {
 	/* Ask for the memory that contains() will touch. */
 	void (*prefetch)(const struct blm_part *part, const struct blm_hashed *key);
 	/*
-	 * The i-th place that contains() looks at, from 0, and the bits that must be set there for it to look at the next (0: any).
-	 * NULL: there are no more. For files that are not in memory: one asks for all that will be looked at, then looks.
+	 * The i-th place that contains() looks at, from 0, and the bits that must be set there for
+	 * it to look at the next (0: any). NULL: there are no more. For files that are not in
+	 * memory: one asks for all that will be looked at, then looks.
 	 */
-	const uint64_t *(*probe)(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask);
-	/* Loops of one's own over many keys; what they take and give is as for the functions at the end of this file. */
-	void (*contains_many)(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
+	const uint64_t *(*probe)(const struct blm_part *part, const struct blm_hashed *key,
+				 unsigned i, uint64_t *ret_mask);
+	/*
+	 * Loops of one's own over many keys; what they take and give is as for the functions at the
+	 * end of this file.
+	 */
+	void (*contains_many)(const struct blm_part *part, const struct blm_batch *batch,
+			      uint64_t *ret_bits);
 	int  (*add_many)(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
-	int  (*claim_many)(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
+	int  (*claim_many)(struct blm_part *part, const struct blm_batch *batch,
+			   uint64_t *ret_bits);
 	/* Many keys into a part that nobody else sees, in the order of its memory (partition.h). */
 	const struct blm_fill *fill;
-	/* How many of the last bits of the data are no cell's, so that they must be 0 (where bits lie in another order: of the last numbers). */
+	/*
+	 * How many of the last bits of the data are no cell's, so that they must be 0 (where bits
+	 * lie in another order: of the last numbers).
+	 */
 	unsigned (*padding_bits)(const struct blm_shape *shape);
 
 	/*
-	 * ---- Composite kinds: filters of several parts, each of another kind; all else works on part->sub[], which are those ----
-	 * compose(): the i-th part, by the shape of the whole; false: there is none. parts(): how many of them a new filter has. Those have
-	 * the cells and probes that compose() says; others come when it grows, and have those that it said then, on that machine.
-	 * counts(): the keys in part i are in the filter (1), are not (-1), or it has no say just now (0).
+	 * ---- Composite kinds: filters of several parts, each of another kind; all else works on
+	 * part->sub[], which are those ---- compose(): the i-th part, by the shape of the whole;
+	 * false: there is none. parts(): how many of them a new filter has. Those have the cells
+	 * and probes that compose() says; others come when it grows, and have those that it said
+	 * then, on that machine. counts(): the keys in part i are in the filter (1), are not (-1),
+	 * or it has no say just now (0).
 	 */
 	bool (*compose)(const struct blm_shape *whole, unsigned i, struct blm_component *ret);
 	unsigned (*parts)(const struct blm_shape *whole);
 	int (*counts)(const struct blm_part *whole, unsigned i);
-	/* Kinds whose parts are levels: the one into which part i goes with all else that is a step farther away; false: out of reach. */
+	/*
+	 * Kinds whose parts are levels: the one into which part i goes with all else that is a step
+	 * farther away; false: out of reach.
+	 */
 	bool (*advance)(const struct blm_part *whole, unsigned i, unsigned *ret_to);
 
 	/*
 	 * ---- Kinds that are made ready for more keys now and then (extend.c, under a lock) ----
-	 * room(): how many may come before that; 0: none; UINT64_MAX: that is a matter of time. keys: how many came so far, by the count.
-	 * Some grow: next() says what part is appended, in proportion to those that are there, whatever the file says; false: they have come
-	 * to an end. fits(): how many keys part i is for, if it has the cells for them, else about what those can have. The others have slots
-	 * in a ring: begin_slot() clears the part that will be the next slot, and says which it is; when that is on the disk, turn() makes
-	 * it the newest.
+	 * room(): how many may come before that; 0: none; UINT64_MAX: that is a matter of time.
+	 * keys: how many came so far, by the count. Some grow: next() says what part is appended,
+	 * in proportion to those that are there, whatever the file says; false: they have come to
+	 * an end. fits(): how many keys part i is for, if it has the cells for them, else about
+	 * what those can have. The others have slots in a ring: begin_slot() clears the part that
+	 * will be the next slot, and says which it is; when that is on the disk, turn() makes it
+	 * the newest.
 	 */
 	uint64_t (*room)(const struct blm_part *whole, uint64_t keys);
 	bool (*next)(const struct blm_part *whole, struct blm_component *ret);
@@ -287,24 +380,58 @@ struct blm_kind {
 	unsigned (*begin_slot)(struct blm_part *whole);
 	void (*turn)(struct blm_part *whole, uint64_t keys);
 
-	bool cells_in_words;		/* 64 / cell_bits cells lie in each word of 64 bits, from the lowest on; the rest of it must be 0 */
-	unsigned batch;			/* how many keys it is best given at once: 128, or BLM_BATCH_LARGE; 0: BLM_BATCH */
-	bool only_sets;			/* its data are bits, and they only go from 0 to 1: more ones are never damage */
-	unsigned hash_bits;		/* that it works from: it takes families of so many; 0: 128 */
-	bool every_family;		/* takes also families that hash a key once for each probe */
-	bool every_scheme;		/* takes also rules of other programs, and orders of bits (hash/scheme.h) */
-	bool some_schemes;		/* takes also rules of other programs that are alike for every m and k, since its parts have different ones */
-	bool exact;			/* its keys are numbers, each a cell of its own: never wrong, and takes none but families of numbers */
-	bool forgets;			/* contains() may say no to a key that was given and not taken back */
-	bool fills;			/* add() finds no room at some time, and says -EXFULL before anything changed */
-	bool holds_keys;		/* keys themselves, so it is changed by keys, not by hashes; its capacity is of keys that differ */
-	bool add_again;			/* adding a key twice is adding it once, whatever comes in between; so it is where only_sets */
-	bool lone_writer;		/* changes are not atomic: the caller holds the writers' lock around them */
-	bool lone_remover;		/* so it is for remove() and claim(); add() copes with everything */
-	bool minds_cuts;		/* pages of different times are worse than keys lost: BLM_OWN_CUT says whether there may be some */
 	/*
-	 * A file with some pages of now and some of then may lack keys that are in both: so its file has an image of the data as the last
-	 * sync found them (checkpoint.c). Its own words say nothing that is needed after a power cut, and changes are marked before they are made.
+	 * 64 / cell_bits cells lie in each word of 64 bits, from the lowest on; the rest of it must
+	 * be 0
+	 */
+	bool cells_in_words;
+	/* how many keys it is best given at once: 128, or BLM_BATCH_LARGE; 0: BLM_BATCH */
+	unsigned batch;
+	/* its data are bits, and they only go from 0 to 1: more ones are never damage */
+	bool only_sets;
+	/* that it works from: it takes families of so many; 0: 128 */
+	unsigned hash_bits;
+	/* takes also families that hash a key once for each probe */
+	bool every_family;
+	/* takes also rules of other programs, and orders of bits (hash/scheme.h) */
+	bool every_scheme;
+	/*
+	 * takes also rules of other programs that are alike for every m and k, since its parts have
+	 * different ones
+	 */
+	bool some_schemes;
+	/*
+	 * its keys are numbers, each a cell of its own: never wrong, and takes none but families of
+	 * numbers
+	 */
+	bool exact;
+	/* contains() may say no to a key that was given and not taken back */
+	bool forgets;
+	/* add() finds no room at some time, and says -EXFULL before anything changed */
+	bool fills;
+	/*
+	 * keys themselves, so it is changed by keys, not by hashes; its capacity is of keys that
+	 * differ
+	 */
+	bool holds_keys;
+	/*
+	 * adding a key twice is adding it once, whatever comes in between; so it is where only_sets
+	 */
+	bool add_again;
+	/* changes are not atomic: the caller holds the writers' lock around them */
+	bool lone_writer;
+	/* so it is for remove() and claim(); add() copes with everything */
+	bool lone_remover;
+	/*
+	 * pages of different times are worse than keys lost: BLM_OWN_CUT says whether there may be
+	 * some
+	 */
+	bool minds_cuts;
+	/*
+	 * A file with some pages of now and some of then may lack keys that are in both: so its
+	 * file has an image of the data as the last sync found them (checkpoint.c). Its own words
+	 * say nothing that is needed after a power cut, and changes are marked before they are
+	 * made.
 	 */
 	bool checkpoint;
 };
@@ -322,13 +449,16 @@ static inline bool kind_takes(const struct blm_kind *kind, const struct blm_fami
 {
 	if (family->number || kind->exact)
 		return family->number && kind->exact;
-	if (family->scheme && family->bits < 128)		/* they are too short, or too weak, to make cells of but by a rule */
+	/* they are too short, or too weak, to make cells of but by a rule */
+	if (family->scheme && family->bits < 128)
 		return kind->every_scheme;
-	return kind->every_family || (!family->nth && family->bits >= (kind->hash_bits ? kind->hash_bits : 128));
+	return kind->every_family || (!family->nth
+				      && family->bits >= (kind->hash_bits ? kind->hash_bits : 128));
 }
 
 /* Why a filter of it cannot have its cells made so, in words; NULL: it can. */
-static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_scheme *scheme, uint32_t order, const struct blm_family *family,
+static inline const char *kind_misfit(const struct blm_kind *kind, const struct blm_scheme *scheme,
+				      uint32_t order, const struct blm_family *family,
 				      uint64_t cells, uint32_t probes)
 {
 	if (kind->every_scheme)
@@ -351,7 +481,8 @@ static inline bool kind_takes_keys(const struct blm_kind *kind)
 /* Bits that are no cell's: there are none before padding_from(). */
 static inline uint64_t cells_end(const struct blm_part *part)
 {
-	return part->shape.bytes * 8 - (part->kind->padding_bits ? part->kind->padding_bits(&part->shape) : 0);
+	return part->shape.bytes * 8 - (part->kind->padding_bits
+					? part->kind->padding_bits(&part->shape) : 0);
 }
 
 static inline uint64_t padding_from(const struct blm_part *part)
@@ -366,41 +497,54 @@ static inline bool is_padding(const struct blm_part *part, uint64_t bit)
 
 const struct blm_kind *blm_kind_by_name(const char *name);
 const struct blm_kind *blm_kind_by_id(uint32_t id);
-/* The same, for a file: -EPROTONOSUPPORT, with words, goes to *ret_err where the kind is not known. */
+/*
+ * The same, for a file: -EPROTONOSUPPORT, with words, goes to *ret_err where the kind is not known.
+ */
 const struct blm_kind *blm_kind_known(uint32_t id, const char *display, int *ret_err);
 const struct blm_kind *blm_kind_at(size_t i);	/* NULL past the last */
 unsigned blm_kind_can(const struct blm_kind *kind);
 
-/* The names of the kinds that can do all of `can`, or can use keys that are hashed so, with commas, for messages. */
+/*
+ * The names of the kinds that can do all of `can`, or can use keys that are hashed so, with commas,
+ * for messages.
+ */
 const char *blm_kinds_that_can(unsigned can, char *buffer, size_t bytes);
 const char *blm_kinds_that_take(const struct blm_family *family, char *buffer, size_t bytes);
 
 /*
- * Ask or change many, by whichever way the kind has: its own loop, or one by one. At most kind_batch() a call, of this batch and
- * of the next; bit i % 64 of ret_bits[i / 64] is the answer of key i, and the bits past the last, up to a multiple of 64, are
- * written as 0. Where one fails, the bits tell of the keys before that.
+ * Ask or change many, by whichever way the kind has: its own loop, or one by one. At most
+ * kind_batch() a call, of this batch and of the next; bit i % 64 of ret_bits[i / 64] is the answer
+ * of key i, and the bits past the last, up to a multiple of 64, are written as 0. Where one fails,
+ * the bits tell of the keys before that.
  *
- * Most kinds are as fast with 64 keys as with 256. Those that are asked in rounds (probe_rounds.h) gain by more, as each round leaves half of
- * them, and the last ones wait for few lines at once; those that are asked faster than memory answers lose, as no lines are asked for
- * while a batch is hashed. (In tests/bench: "contains_many absent" of 100m keys; the sizes that the large one must fit are in readahead.h.)
+ * Most kinds are as fast with 64 keys as with 256. Those that are asked in rounds (probe_rounds.h)
+ * gain by more, as each round leaves half of them, and the last ones wait for few lines at once;
+ * those that are asked faster than memory answers lose, as no lines are asked for while a batch is
+ * hashed. (In tests/bench: "contains_many absent" of 100m keys; the sizes that the large one must
+ * fit are in readahead.h.)
  */
 enum { BLM_BATCH = 256, BLM_BATCH_WORDS = BLM_BATCH / 64, BLM_BATCH_LARGE = 1024 };
-static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_LARGE % 64 == 0, "the answers of a batch are whole words of the bitmap");
+static_assert(BLM_BATCH % 64 == 0 && BLM_BATCH_LARGE % 64 == 0,
+	      "the answers of a batch are whole words of the bitmap");
 
 static inline size_t kind_batch(const struct blm_kind *kind)
 {
 	return kind->batch ? kind->batch : BLM_BATCH;
 }
 
-void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
+void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch,
+		       uint64_t *ret_bits);
 int blm_part_add(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 int blm_part_claim(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 int blm_part_remove(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 /* values: one for each key of the batch; where get says no, its value is left as it is. */
-int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values, uint64_t *ret_bits);
-int blm_part_get(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_values, uint64_t *ret_bits);
+int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values,
+		 uint64_t *ret_bits);
+int blm_part_get(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_values,
+		 uint64_t *ret_bits);
 
 /* One by one, for kinds whose own loop does not take every family. */
-void blm_part_contains_each(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
+void blm_part_contains_each(const struct blm_part *part, const struct blm_batch *batch,
+			    uint64_t *ret_bits);
 
 #endif

@@ -60,7 +60,8 @@ static const char *names(unsigned can, const struct blm_family *family, char *bu
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		const char *name = kinds[i]->name;
 
-		if ((blm_kind_can(kinds[i]) & can) != can || (family && !kind_takes(kinds[i], family)) || at + strlen(name) + 3 > bytes)
+		if ((blm_kind_can(kinds[i]) & can) != can
+		    || (family && !kind_takes(kinds[i], family)) || at + strlen(name) + 3 > bytes)
 			continue;
 		if (at)
 			at = (size_t)(stpcpy(buffer + at, ", ") - buffer);
@@ -86,7 +87,8 @@ BLM_API int blm_kind_list(size_t i, struct blm_kind_info *ret)
 	if (!k)
 		return blm_fail(-ENOENT, "there are %zu kinds", ARRAY_LEN(kinds));
 	*ret = (struct blm_kind_info){ .name = k->name, .summary = k->summary, .caveat = k->caveat,
-				      .hash = k->family ? k->family : BLM_DEFAULT_HASH, .becomes = k->becomes, .id = k->id, .can = blm_kind_can(k) };
+				      .hash = k->family ? k->family : BLM_DEFAULT_HASH,
+				      .becomes = k->becomes, .id = k->id, .can = blm_kind_can(k) };
 	return 0;
 }
 
@@ -95,7 +97,8 @@ const struct blm_kind *blm_kind_known(uint32_t id, const char *display, int *ret
 	const struct blm_kind *kind = blm_kind_by_id(id);
 
 	if (!kind)
-		*ret_err = blm_fail(-EPROTONOSUPPORT, "%s: a filter of kind %u, which this program does not "
+		*ret_err = blm_fail(-EPROTONOSUPPORT,
+				    "%s: a filter of kind %u, which this program does not "
 				    "know; a later version may", display, id);
 	return kind;
 }

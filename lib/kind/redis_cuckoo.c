@@ -1,13 +1,17 @@
 /*
- * redis_cuckoo.c - the cuckoo filter of RedisBloom: fingerprints of a byte in buckets of 1 to 255, in a chain of tables
+ * redis_cuckoo.c - the cuckoo filter of RedisBloom: fingerprints of a byte in buckets of 1 to 255,
+ * in a chain of tables
  *
- * Bit for bit what CF.ADD makes, as far as nothing moves. With h the low half of the hash, a fingerprint is h mod 255 + 1; its buckets in
- * each table are h and h ^ fingerprint * 0x5bd1e995, both modulo the table's buckets, a power of 2. The tables lie one after the other;
- * each has `expansion` times the buckets of the one before. A question looks at two buckets of each, which is what `probes` counts.
+ * Bit for bit what CF.ADD makes, as far as nothing moves. With h the low half of the hash, a
+ * fingerprint is h mod 255 + 1; its buckets in each table are h and h ^ fingerprint * 0x5bd1e995,
+ * both modulo the table's buckets, a power of 2. The tables lie one after the other; each has
+ * `expansion` times the buckets of the one before. A question looks at two buckets of each, which
+ * is what `probes` counts.
  *
- * A key goes where the program would put it: into the first empty cell of its buckets, the newest table first. Where there is none the
- * program moves fingerprints about and, where that does not help, begins another table. Here they move as in cuckoo.c (and relocation.h),
- * and then it is full: tables are a server's to add.
+ * A key goes where the program would put it: into the first empty cell of its buckets, the newest
+ * table first. Where there is none the program moves fingerprints about and, where that does not
+ * help, begins another table. Here they move as in cuckoo.c (and relocation.h), and then it is
+ * full: tables are a server's to add.
  */
 #include "kind/common/swar.h"
 #include "kind/common/relocation.h"
@@ -35,7 +39,8 @@ struct chain {
 	uint64_t buckets;		/* of the first table */
 	unsigned slots;			/* of a bucket */
 	unsigned tables;
-	unsigned shift;			/* each table has 2^shift times the buckets of the one before */
+	/* each table has 2^shift times the buckets of the one before */
+	unsigned shift;
 };
 
 static bool is_power_of_2(uint64_t n)
@@ -68,11 +73,14 @@ static uint64_t sum_of(unsigned tables, unsigned shift)
 /* Untrusted numbers: false where they are none of a chain. */
 static bool find_chain(struct chain *ret, const struct blm_shape *s)
 {
-	uint64_t slots = s->args[REDIS_CUCKOO_BUCKET], expansion = s->args[REDIS_CUCKOO_EXPANSION], sum;
+	uint64_t slots = s->args[REDIS_CUCKOO_BUCKET], expansion = s->args[REDIS_CUCKOO_EXPANSION],
+		sum;
 	struct chain c = { .slots = (unsigned)slots, .tables = s->probes / 2 };
 
-	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || expansion > REDIS_CUCKOO_EXPANSION_MOST || (expansion && !is_power_of_2(expansion))
-	    || s->probes < 2 || s->probes > BLM_PROBES_MAX || s->probes % 2 || (!expansion && c.tables > 1) || s->cells > BLM_CELLS_MAX)
+	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || expansion > REDIS_CUCKOO_EXPANSION_MOST
+	    || (expansion && !is_power_of_2(expansion))
+	    || s->probes < 2 || s->probes > BLM_PROBES_MAX || s->probes % 2
+	    || (!expansion && c.tables > 1) || s->cells > BLM_CELLS_MAX)
 		return false;
 	c.shift = expansion ? (unsigned)__builtin_ctzll(expansion) : 0;
 	sum = sum_of(c.tables, c.shift);
@@ -80,10 +88,12 @@ static bool find_chain(struct chain *ret, const struct blm_shape *s)
 		return false;
 	c.buckets = s->cells / (sum * slots);
 	*ret = c;
-	return is_power_of_2(c.buckets) && c.buckets <= TABLE_MOST && cells_of(&c, c.tables - 1) <= TABLE_MOST;
+	return is_power_of_2(c.buckets) && c.buckets <= TABLE_MOST
+		&& cells_of(&c, c.tables - 1) <= TABLE_MOST;
 }
 
-static struct chain chain_of(const struct blm_shape *s)	/* of a filter, which was found to have one */
+/* of a filter, which was found to have one */
+static struct chain chain_of(const struct blm_shape *s)
 {
 	struct chain c = { 0 };
 
@@ -96,14 +106,17 @@ uint64_t blm_redis_cuckoo_buckets(const struct blm_shape *s)
 	return chain_of(s).buckets;
 }
 
-uint64_t blm_redis_cuckoo_cells(uint64_t buckets, uint64_t slots, uint64_t tables, uint64_t expansion)
+uint64_t blm_redis_cuckoo_cells(uint64_t buckets, uint64_t slots, uint64_t tables,
+				uint64_t expansion)
 {
 	uint64_t sum;
 
-	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || tables < 1 || tables > REDIS_CUCKOO_TABLES_MOST || buckets < 1 || buckets > TABLE_MOST
+	if (slots < 1 || slots > REDIS_CUCKOO_BUCKET_MOST || tables < 1
+	    || tables > REDIS_CUCKOO_TABLES_MOST || buckets < 1 || buckets > TABLE_MOST
 	    || expansion > REDIS_CUCKOO_EXPANSION_MOST || (expansion && !is_power_of_2(expansion)))
 		return 0;
-	sum = sum_of((unsigned)tables, expansion ? (unsigned)__builtin_ctzll(expansion) : 0);	/* each factor is below 2^33, 2^8 and 2^40 */
+	/* each factor is below 2^33, 2^8 and 2^40 */
+	sum = sum_of((unsigned)tables, expansion ? (unsigned)__builtin_ctzll(expansion) : 0);
 	return sum && sum * slots <= BLM_CELLS_MAX / buckets ? sum * slots * buckets : 0;
 }
 
@@ -141,8 +154,9 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 }
 
 /*
- * How full a large table gets before a key finds no room; a small one is a matter of chance. So is it whether three keys have the same two
- * buckets of one cell, of which there are 127 pairs for each bucket: one in a thousand.
+ * How full a large table gets before a key finds no room; a small one is a matter of chance. So is
+ * it whether three keys have the same two buckets of one cell, of which there are 127 pairs for
+ * each bucket: one in a thousand.
  */
 static double load_of(unsigned slots)
 {
@@ -153,20 +167,23 @@ static double load_of(unsigned slots)
 
 static int find_size(struct blm_shape *s, unsigned slots)
 {
-	double keys = (double)s->capacity, least = keys / load_of(slots) + 3 * sqrt(keys) + 4 * slots;
+	double keys = (double)s->capacity,
+		least = keys / load_of(slots) + 3 * sqrt(keys) + 4 * slots;
 
 	if (slots == 1)
 		least = fmax(least, 0.1 * keys * sqrt(keys));
 	for (s->cells = slots; s->cells <= TABLE_MOST; s->cells *= 2)
 		if ((double)s->cells >= least && rate_at(s, s->capacity) <= s->rate)
 			return 0;
-	return blm_fail(-EFBIG, "a cuckoo filter of RedisBloom has up to 2^32 cells, with fingerprints of 8 bits: too few for %llu keys at a rate of %g; "
-			"the kind cuckoo has longer ones", (unsigned long long)s->capacity, s->rate);
+	return blm_fail(-EFBIG, "a cuckoo filter of RedisBloom has up to 2^32 cells, with "
+			"fingerprints of 8 bits: too few for %llu keys at a rate of %g; the kind "
+			"cuckoo has longer ones", (unsigned long long)s->capacity, s->rate);
 }
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells, .probes = 2, .cell_bits = 8, .capacity = params->capacity, .rate = params->rate };
+	struct blm_shape s = { .cells = params->cells, .probes = 2, .cell_bits = 8,
+			       .capacity = params->capacity, .rate = params->rate };
 	unsigned slots = (unsigned)ret->args[REDIS_CUCKOO_BUCKET];
 	uint64_t expansion = ret->args[REDIS_CUCKOO_EXPANSION];
 	uint64_t most = (uint64_t)fmax(1, floor(load_of(slots) * (double)s.cells));
@@ -174,16 +191,20 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	int r = 0;
 
 	if (params->probes && params->probes != 2)
-		return blm_fail(-EINVAL, "a new cuckoo filter of RedisBloom looks into 2 buckets, not %u", params->probes);
+		return blm_fail(-EINVAL, "a new cuckoo filter of RedisBloom looks into 2 buckets, "
+				"not %u", params->probes);
 	memcpy(s.args, ret->args, sizeof(s.args));
 	while (expansion & (expansion - 1))	/* the next power of 2, as there */
 		expansion += expansion & -expansion;
 	s.args[REDIS_CUCKOO_EXPANSION] = expansion;
 	if (s.cells && !find_chain(&c, &s))
-		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom has a power of 2 of buckets of %u cells, up to 2^32 cells; not %llu cells", slots,
+		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom has a power of 2 of "
+				"buckets of %u cells, up to 2^32 cells; not %llu cells", slots,
 				(unsigned long long)s.cells);
 	if (s.cells && s.capacity > most)
-		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom of %llu cells, with buckets of %u, holds %llu keys, not %llu", (unsigned long long)s.cells,
+		return blm_fail(-EINVAL, "a cuckoo filter of RedisBloom of %llu cells, with "
+				"buckets of %u, holds %llu keys, not %llu",
+				(unsigned long long)s.cells,
 				slots, (unsigned long long)most, (unsigned long long)s.capacity);
 	if (!s.capacity)
 		s.capacity = most;
@@ -191,7 +212,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 		s.rate = s.rate ? s.rate : BLM_DEFAULT_RATE;
 		r = find_size(&s, slots);
 	} else if (s.rate && rate_at(&s, s.capacity) > s.rate) {
-		r = blm_fail(-EINVAL, "with %llu cells and %llu keys the rate is %.3g, above %g: fingerprints have 8 bits", (unsigned long long)s.cells,
+		r = blm_fail(-EINVAL, "with %llu cells and %llu keys the rate is %.3g, above %g: "
+			     "fingerprints have 8 bits", (unsigned long long)s.cells,
 			     (unsigned long long)s.capacity, rate_at(&s, s.capacity), s.rate);
 	} else if (!s.rate) {
 		s.rate = rate_at(&s, s.capacity);
@@ -207,14 +229,16 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 /* The cells from `first` on, of a bucket; in a word, eight of them at a time. */
 static uint64_t matches(const struct blm_part *part, uint64_t first, unsigned count, unsigned print)
 {
-	const struct blm_lanes bytes = { UINT64_C(0x0101010101010101), UINT64_C(0x8080808080808080) };
+	const struct blm_lanes bytes = { UINT64_C(0x0101010101010101),
+					 UINT64_C(0x8080808080808080) };
 	uint64_t word = lanes_load((const uint64_t *)part->bytes, 8 * first, 8 * count);
 
 	return lanes_zero(word ^ print * bytes.low, bytes) & UINT64_MAX >> (64 - 8 * count);
 }
 
 /* How many cells of a bucket hold it, but for the cell `except`? *ret_cell: the first that does. */
-static unsigned count_but(const struct blm_part *part, uint64_t bucket, unsigned slots, unsigned print, uint64_t except, uint64_t *ret_cell)
+static unsigned count_but(const struct blm_part *part, uint64_t bucket, unsigned slots,
+			  unsigned print, uint64_t except, uint64_t *ret_cell)
 {
 	unsigned found = 0;
 
@@ -230,7 +254,8 @@ static unsigned count_but(const struct blm_part *part, uint64_t bucket, unsigned
 	return found;
 }
 
-static unsigned count_in(const struct blm_part *part, uint64_t bucket, unsigned slots, unsigned print, uint64_t *ret_cell)
+static unsigned count_in(const struct blm_part *part, uint64_t bucket, unsigned slots,
+			 unsigned print, uint64_t *ret_cell)
 {
 	return count_but(part, bucket, slots, print, NO_CELL, ret_cell);
 }
@@ -242,7 +267,8 @@ struct table {
 };
 
 /* The tables from the newest on: before the first one, then each from the one after. */
-static void next_table(struct table *t, const struct chain *c, const struct blm_shape *s, unsigned table)
+static void next_table(struct table *t, const struct chain *c, const struct blm_shape *s,
+		       unsigned table)
 {
 	t->first = (table + 1 == c->tables ? s->cells : t->first) - cells_of(c, table);
 	t->mask = buckets_of(c, table) - 1;
@@ -264,7 +290,10 @@ static uint64_t bucket_at(const struct table *t, uint64_t h)
 	return t->first + (h & t->mask) * t->slots;
 }
 
-/* In how many cells is it, but for `except`? A key of which both buckets are the same counts twice, as there. Stops at `enough`. */
+/*
+ * In how many cells is it, but for `except`? A key of which both buckets are the same counts twice,
+ * as there. Stops at `enough`.
+ */
 static uint64_t count(const struct blm_part *part, uint64_t h, uint64_t enough, uint64_t except)
 {
 	struct chain c = chain_of(&part->shape);
@@ -275,7 +304,8 @@ static uint64_t count(const struct blm_part *part, uint64_t h, uint64_t enough, 
 	for (unsigned i = c.tables; i-- && found < enough; ) {
 		next_table(&t, &c, &part->shape, i);
 		found += count_but(part, bucket_at(&t, h), t.slots, print, except, &cell);
-		found += count_but(part, bucket_at(&t, other(h, print)), t.slots, print, except, &cell);
+		found += count_but(part, bucket_at(&t, other(h, print)), t.slots, print, except,
+				   &cell);
 	}
 	return found;
 }
@@ -293,16 +323,19 @@ static uint64_t count_still(const struct blm_part *part, uint64_t h, uint64_t en
 }
 
 /*
- * Without the cell in limbo: who died in the middle of a move left a fingerprint in two. That stays the one in limbo until then, or who
- * moves had gone on to clear the other meanwhile. Where there are changes all the time what is there twice for a moment counts twice.
+ * Without the cell in limbo: who died in the middle of a move left a fingerprint in two. That stays
+ * the one in limbo until then, or who moves had gone on to clear the other meanwhile. Where there
+ * are changes all the time what is there twice for a moment counts twice.
  */
 static uint64_t count_settled(const struct blm_part *part, uint64_t h)
 {
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t moves = load_acquire(own_word(part, MOVES)), limbo = load_acquire(own_word(part, LIMBO));
+		uint64_t moves = load_acquire(own_word(part, MOVES)),
+			limbo = load_acquire(own_word(part, LIMBO));
 		uint64_t found = count(part, h, UINT64_MAX, limbo - 1);
 
-		if (load_acquire(own_word(part, LIMBO)) == limbo && load_acquire(own_word(part, MOVES)) == moves)
+		if (load_acquire(own_word(part, LIMBO)) == limbo
+		    && load_acquire(own_word(part, MOVES)) == moves)
 			return found;
 	}
 	return count_still(part, h, UINT64_MAX);
@@ -313,7 +346,10 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	return count_still(part, key->hash.lo, 1);
 }
 
-/* One that is in limbo alone, of who died when adding or removing it, contains() says to be there: so it counts, as long as it is. */
+/*
+ * One that is in limbo alone, of who died when adding or removing it, contains() says to be there:
+ * so it counts, as long as it is.
+ */
 static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
 {
 	uint64_t found = count_settled(part, key->hash.lo);
@@ -335,7 +371,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 	blm_fetch(part->bytes + bucket_at(&t, other(key->hash.lo, print_of(key->hash.lo))));
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	struct chain c = chain_of(&part->shape);
 	uint64_t h = key->hash.lo;
@@ -384,25 +421,30 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	struct chain c = chain_of(&part->shape);
 	double met = 0, load = i == 3 || i == 4 ? load_now(part, &c, &met) : 0;
 	uint64_t deletes = load_acquire(own_word(part, REDIS_CUCKOO_DELETES));
-	const double values[] = { c.tables, (double)c.buckets, (double)deletes, load, rate_with(met) };
+	const double values[] = { c.tables, (double)c.buckets, (double)deletes, load,
+				  rate_with(met) };
 
 	if (i >= ARRAY_LEN(names))
 		return false;
 	*ret = (struct blm_fact){ .name = names[i], .value = values[i] };
 	if (i == 1)
-		snprintf(ret->text, sizeof(ret->text), "%.0f of %u cells in the first table", values[i], c.slots);
+		snprintf(ret->text, sizeof(ret->text), "%.0f of %u cells in the first table",
+			 values[i], c.slots);
 	else
-		snprintf(ret->text, sizeof(ret->text), "%.4g%s", values[i], i == 3 ? " of the cells are taken; full, it refuses keys" :
+		snprintf(ret->text, sizeof(ret->text), "%.4g%s", values[i],
+			 i == 3 ? " of the cells are taken; full, it refuses keys" :
 			 i == 4 ? ", by the load" : "");
 	if (i == 2)
-		snprintf(ret->text, sizeof(ret->text), "%.0f keys were removed, by its own count", values[i]);
+		snprintf(ret->text, sizeof(ret->text), "%.0f keys were removed, by its own count",
+			 values[i]);
 	return true;
 }
 
 /* ---- Changes ---- */
 
 /* The first cell of a bucket that holds this, if one does: then it holds that. */
-static bool change_in(struct blm_part *part, const struct table *t, uint64_t h, unsigned from, unsigned to)
+static bool change_in(struct blm_part *part, const struct table *t, uint64_t h, unsigned from,
+		      unsigned to)
 {
 	uint64_t cell;
 
@@ -413,8 +455,9 @@ static bool change_in(struct blm_part *part, const struct table *t, uint64_t h, 
 }
 
 /*
- * Buckets that can be reached by moves, each as many away as it takes: the first two, then those that the fingerprints of steps[0] can go to,
- * then those of steps[1], and so on. A bucket is its number in the table.
+ * Buckets that can be reached by moves, each as many away as it takes: the first two, then those
+ * that the fingerprints of steps[0] can go to, then those of steps[1], and so on. A bucket is its
+ * number in the table.
  */
 struct search {
 	const struct blm_part *part;
@@ -422,14 +465,18 @@ struct search {
 	uint64_t steps[SEARCHED];
 };
 
-static uint64_t cell_before(const struct search *s, unsigned step)	/* whose fingerprint can go to steps[step]; of the first two there is none */
+/* whose fingerprint can go to steps[step]; of the first two there is none */
+static uint64_t cell_before(const struct search *s, unsigned step)
 {
 	unsigned slots = s->table->slots;
 
 	return bucket_at(s->table, s->steps[(step - 2) / slots]) + (step - 2) % slots;
 }
 
-/* Of the shortest paths to an empty cell the first, so no bucket is on it twice. Returns its last step; -EXFULL: none. */
+/*
+ * Of the shortest paths to an empty cell the first, so no bucket is on it twice. Returns its last
+ * step; -EXFULL: none.
+ */
 static int search(struct search *s, uint64_t h, unsigned print, uint64_t *ret_empty)
 {
 	unsigned count = 2, slots = s->table->slots;
@@ -440,14 +487,16 @@ static int search(struct search *s, uint64_t h, unsigned print, uint64_t *ret_em
 		if (count_in(s->part, bucket_at(s->table, s->steps[step]), slots, 0, ret_empty))
 			return (int)step;
 		for (unsigned i = 0; i < slots && count < SEARCHED; i++, count++) {
-			s->steps[count] = other(s->steps[step], (unsigned)get_cell(s->part, cell_before(s, count))) & s->table->mask;
+			s->steps[count] = other(s->steps[step], (unsigned)get_cell(s->part,
+				cell_before(s, count))) & s->table->mask;
 			blm_fetch(s->part->bytes + bucket_at(s->table, s->steps[count]));
 		}
 	}
 	return -EXFULL;
 }
 
-static bool is_full_of(const struct blm_part *part, const struct table *t, uint64_t h, unsigned print)
+static bool is_full_of(const struct blm_part *part, const struct table *t, uint64_t h,
+		       unsigned print)
 {
 	uint64_t first = bucket_at(t, h);
 
@@ -470,7 +519,8 @@ static int make_room_for(struct blm_part *part, const struct table *t, uint64_t 
 		empty = from;
 	}
 	if (step < 0)
-		return blm_fail(step, "the filter is full; on a server it would begin another table");
+		return blm_fail(step, "the filter is full; on a server it would begin another "
+				"table");
 	place(part, empty, print);
 	return 1;
 }
@@ -484,11 +534,15 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 
 	for (unsigned i = c.tables; i--; ) {
 		next_table(&t, &c, &part->shape, i);
-		if (change_in(part, &t, h, 0, print) || change_in(part, &t, other(h, print), 0, print))
+		if (change_in(part, &t, h, 0, print)
+		    || change_in(part, &t, other(h, print), 0, print))
 			return 1;
 	}
 	next_table(&t, &c, &part->shape, c.tables - 1);
-	/* a fingerprint moves only between the two buckets that both are full of it, so no path leads to an empty cell */
+	/*
+	 * a fingerprint moves only between the two buckets that both are full of it, so no path
+	 * leads to an empty cell
+	 */
 	if (is_full_of(part, &t, h, print) && is_full_of(part, &t, other(h, print), print))
 		return blm_fail(-EMLINK, "the two buckets of a key are full of it");
 	return make_room_for(part, &t, h, print);
@@ -509,7 +563,8 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 
 	for (unsigned i = c.tables; i--; ) {
 		next_table(&t, &c, &part->shape, i);
-		if (change_in(part, &t, h, print, 0) || change_in(part, &t, other(h, print), print, 0)) {
+		if (change_in(part, &t, h, print, 0)
+		    || change_in(part, &t, other(h, print), print, 0)) {
 			store_release(deletes, load_relaxed(deletes) + 1);
 			return 1;
 		}
@@ -519,19 +574,23 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 
 static const struct blm_option options[] = {
 	{ "bucket-size", "cells of a bucket", BLM_OPTION_COUNT, 1, REDIS_CUCKOO_BUCKET_MOST, 2 },
-	{ "expansion", "on a server: how many times as many buckets each table has as the one before, a power of 2; 0: there is one", BLM_OPTION_COUNT,
+	{ "expansion", "on a server: how many times as many buckets each table has as the one "
+	  "before, a power of 2; 0: there is one", BLM_OPTION_COUNT,
 	  0, REDIS_CUCKOO_EXPANSION_MOST, 1 },
-	{ "iterations", "on a server: how many fingerprints may move for one key", BLM_OPTION_COUNT, 1, REDIS_CUCKOO_ITERATIONS_MOST, 20 },
+	{ "iterations", "on a server: how many fingerprints may move for one key", BLM_OPTION_COUNT,
+	  1, REDIS_CUCKOO_ITERATIONS_MOST, 20 },
 	{ 0 }
 };
 
 const struct blm_kind blm_kind_redis_cuckoo = {
 	.id = 19,
 	.name = "redis-cuckoo",
-	.summary = "RedisBloom's cuckoo filter: fingerprints of 8 bits, which can be removed and counted",
-	.caveat = "removing a key that was never added can take out another: it seems to be there with the false-positive rate; "
-		  "each add is one more copy of the key, so add what may come more often by claim; here it does not grow; "
-		  "a copy by `cp` while it is changed can lack keys that are moved: use blm_copy()",
+	.summary = "RedisBloom's cuckoo filter: fingerprints of 8 bits, which can be removed and "
+	"counted",
+	.caveat = "removing a key that was never added can take out another: it seems to be there "
+	"with the false-positive rate; each add is one more copy of the key, so add what may come "
+	"more often by claim; here it does not grow; a copy by `cp` while it is changed can lack "
+	"keys that are moved: use blm_copy()",
 	.family = "murmur64a-64",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,

@@ -1,10 +1,12 @@
 /*
  * removable.c - a pair of filters: the keys that were added, and those of them that were removed
  *
- * The second filter of a pair stands for deletion from the first: A. Broder and M. Mitzenmacher, "Network Applications of Bloom
- * Filters: A Survey", Internet Mathematics 1(4), 2004. A key is in it if the first has it and the second does not. So a key is
- * removed for good: adding it again is refused; and a false positive of the second denies a key that was added and never removed,
- * at the rate of that filter. Both only grow, and the union of two is the union of both (a set of two phases).
+ * The second filter of a pair stands for deletion from the first: A. Broder and M. Mitzenmacher,
+ * "Network Applications of Bloom Filters: A Survey", Internet Mathematics 1(4), 2004. A key is in
+ * it if the first has it and the second does not. So a key is removed for good: adding it again is
+ * refused; and a false positive of the second denies a key that was added and never removed, at the
+ * rate of that filter. Both only grow, and the union of two is the union of both (a set of two
+ * phases).
  */
 #include "kind/common/bits.h"
 #include "kind/common/composite.h"
@@ -16,7 +18,8 @@ enum { ADDED, REMOVED, PARTS };		/* their roles are these + 1 */
 static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
 {
 	return i < PARTS && blm_component_plan(ret, "blocked", i + 1, &(struct blm_params){
-		.cells = whole->cells, .probes = whole->probes, .capacity = whole->capacity, .rate = whole->rate }) == 0;
+		.cells = whole->cells, .probes = whole->probes, .capacity = whole->capacity,
+		.rate = whole->rate }) == 0;
 }
 
 static unsigned parts(const struct blm_shape *whole)
@@ -38,7 +41,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 512 && s->cells <= BLM_CELLS_MAX && s->cells % 512 == 0 && s->probes >= 1 && s->probes <= BLM_PROBES_MAX
+	return s->cells >= 512 && s->cells <= BLM_CELLS_MAX && s->cells % 512 == 0 && s->probes >= 1
+		&& s->probes <= BLM_PROBES_MAX
 	    && s->cell_bits == 1;
 }
 
@@ -60,7 +64,8 @@ static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
 	return has(whole, ADDED, key) && !has(whole, REMOVED, key);
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	uint64_t removed[BLM_BATCH_WORDS];
 
@@ -72,7 +77,8 @@ static void contains_many(const struct blm_part *whole, const struct blm_batch *
 
 static int add(struct blm_part *whole, const struct blm_hashed *key)
 {
-	return has(whole, REMOVED, key) ? -EKEYREVOKED : whole->sub[ADDED].kind->add(&whole->sub[ADDED], key);
+	return has(whole, REMOVED, key) ? -EKEYREVOKED
+		: whole->sub[ADDED].kind->add(&whole->sub[ADDED], key);
 }
 
 /* The keys that may be added are, whatever the others are. */
@@ -94,13 +100,15 @@ static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint6
 /* A key that was removed had been there before, so nobody is the first to claim it. */
 static int claim(struct blm_part *whole, const struct blm_hashed *key)
 {
-	return has(whole, REMOVED, key) ? 0 : whole->sub[ADDED].kind->claim(&whole->sub[ADDED], key);
+	return has(whole, REMOVED, key) ? 0
+		: whole->sub[ADDED].kind->claim(&whole->sub[ADDED], key);
 }
 
 /* Of all who remove a key at the same time one is told that it did. */
 static int remove_key(struct blm_part *whole, const struct blm_hashed *key)
 {
-	return has(whole, ADDED, key) ? whole->sub[REMOVED].kind->claim(&whole->sub[REMOVED], key) : 0;
+	return has(whole, ADDED, key) ? whole->sub[REMOVED].kind->claim(&whole->sub[REMOVED], key)
+		: 0;
 }
 
 static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
@@ -127,7 +135,8 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 	part->kind->tally(part, part->bytes, part->shape.bytes, &tally);
 	rate = part->kind->rate_of(&part->shape, &tally);
 	*ret = (struct blm_fact){ .name = names[i], .value = rate };
-	snprintf(ret->text, sizeof(ret->text), i == ADDED ? "false positives at a rate of %.3g, of which some are denied as removed"
+	snprintf(ret->text, sizeof(ret->text), i == ADDED
+		 ? "false positives at a rate of %.3g, of which some are denied as removed"
 		 : "keys denied that were not removed, at a rate of %.3g", rate);
 	return true;
 }
@@ -135,8 +144,10 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 const struct blm_kind blm_kind_removable = {
 	.id = 12,
 	.name = "removable",
-	.summary = "keys can be removed, once and for good: a pair of blocked filters, so twice the bits",
-	.caveat = "a key that was removed is never taken again; keys that were not removed are denied at the rate of the filter of removed ones",
+	.summary = "keys can be removed, once and for good: a pair of blocked filters, so twice "
+	"the bits",
+	.caveat = "a key that was removed is never taken again; keys that were not removed are "
+	"denied at the rate of the filter of removed ones",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .claim = claim, .remove = remove_key,
 	.unite = blm_bits_unite,

@@ -1,9 +1,11 @@
 /*
- * ribbon.c - the smallest filter of a fixed set of keys: a key is a linear equation over the slots, and all of them are solved
+ * ribbon.c - the smallest filter of a fixed set of keys: a key is a linear equation over the slots,
+ * and all of them are solved
  *
- * P. C. Dillinger and S. Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; P. C. Dillinger, L. Huebschle-Schneider,
- * P. Sanders and S. Walzer, "Fast Succinct Retrieval and Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with
- * thresholds, interleaved. Digits, which make all rates cost what they should, are ours (ribbon.h).
+ * P. C. Dillinger and S. Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; P.
+ * C. Dillinger, L. Huebschle-Schneider, P. Sanders and S. Walzer, "Fast Succinct Retrieval and
+ * Approximate Membership Using Ribbon", SEA 2022: with bumping, in buckets with thresholds,
+ * interleaved. Digits, which make all rates cost what they should, are ours (ribbon.h).
  */
 #include "kind/common/prefetch.h"
 #include "kind/ribbon.h"
@@ -13,25 +15,30 @@
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .probes = RIBBON_WIDTH, .cell_bits = 1, .capacity = params->capacity, .rate = params->rate };
+	struct blm_shape s = { .probes = RIBBON_WIDTH, .cell_bits = 1, .capacity = params->capacity,
+			       .rate = params->rate };
 
 	if (params->cells || params->probes)
-		return blm_fail(-EINVAL, "a ribbon filter is as large as its keys and its rate need: bits and probes cannot be given");
+		return blm_fail(-EINVAL, "a ribbon filter is as large as its keys and its rate "
+				"need: bits and probes cannot be given");
 	if (!s.rate)
 		s.rate = BLM_DEFAULT_RATE;
 	if (s.rate < 0x1p-32)
-		return blm_fail(-EFBIG, "a ribbon filter is wrong once in 2^32, more often than at the rate %g", s.rate);
+		return blm_fail(-EFBIG, "a ribbon filter is wrong once in 2^32, more often than at "
+				"the rate %g", s.rate);
 	s.bytes = blm_ribbon_bytes(&s);
 	s.cells = s.bytes * 8;
 	if (!blm_shards_valid(&s))
-		return blm_fail(-EFBIG, "a ribbon filter for %llu keys is larger than 2^48 bytes", (unsigned long long)s.capacity);
+		return blm_fail(-EFBIG, "a ribbon filter for %llu keys is larger than 2^48 bytes",
+				(unsigned long long)s.capacity);
 	*ret = s;
 	return 0;
 }
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->probes == RIBBON_WIDTH && s->cell_bits == 1 && blm_shards_valid(s) && s->cells == s->bytes * 8;
+	return s->probes == RIBBON_WIDTH && s->cell_bits == 1 && blm_shards_valid(s)
+		&& s->cells == s->bytes * 8;
 }
 
 static double rate_at(const struct blm_shape *s, uint64_t keys)
@@ -39,7 +46,9 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 	return keys ? blm_ribbon_rate(s) : 0;
 }
 
-/* ---- Questions: the bytes are anyone's, so each number is checked before it leads anywhere ---- */
+/*
+ * ---- Questions: the bytes are anyone's, so each number is checked before it leads anywhere ----
+ */
 
 /* Where the value of a key lies, and what it must be. */
 struct place {
@@ -71,7 +80,8 @@ static inline bool open_shard(const struct blm_part *part, uint64_t number, stru
 	ret->ribbon.share = (uint32_t)ret->shard.own[1];
 	ret->ribbon.codes = (uint32_t)(ret->shard.own[1] >> 32);
 	keys = (uint32_t)ret->shard.own[0];
-	if (!keys || !ribbon_code_valid(ribbon_code(&ret->ribbon, 0)) || !ribbon_code_valid(ribbon_code(&ret->ribbon, 1)))
+	if (!keys || !ribbon_code_valid(ribbon_code(&ret->ribbon, 0))
+	    || !ribbon_code_valid(ribbon_code(&ret->ribbon, 1)))
 		return false;
 	ribbon_first(&ret->ribbon, keys, &ret->first);
 	return true;
@@ -79,16 +89,19 @@ static inline bool open_shard(const struct blm_part *part, uint64_t number, stru
 
 static inline bool is_bumped(const struct opened *o, const struct ribbon_layer *l, uint64_t start)
 {
-	uint64_t bucket = start / RIBBON_BUCKET, byte = bucket / RIBBON_THRESHOLDS_A_BYTE, word = l->at + byte / 8, five;
+	uint64_t bucket = start / RIBBON_BUCKET, byte = bucket / RIBBON_THRESHOLDS_A_BYTE,
+		word = l->at + byte / 8, five;
 	unsigned number = bucket % RIBBON_THRESHOLDS_A_BYTE;
 
 	if (l->last || word >= o->count)
 		return false;
 	five = load_relaxed(&o->shard.words[word]) >> byte % 8 * 8 & 0xff;
-	return start % RIBBON_BUCKET < blm_ribbon_thresholds[blm_ribbon_sums_of_trits[five << 5 | 1U << number]];
+	return start % RIBBON_BUCKET < blm_ribbon_thresholds[blm_ribbon_sums_of_trits[five << 5 | 1U
+		<< number]];
 }
 
-static inline bool place_in(const struct opened *o, const struct ribbon_layer *l, uint64_t start, const struct blm_hash *hash, struct place *ret)
+static inline bool place_in(const struct opened *o, const struct ribbon_layer *l, uint64_t start,
+			    const struct blm_hash *hash, struct place *ret)
 {
 	bool second = start >= l->slots[0];
 	uint64_t section = ribbon_section_at(&o->ribbon, l, second);
@@ -99,7 +112,8 @@ static inline bool place_in(const struct opened *o, const struct ribbon_layer *l
 	ret->code = ribbon_code(&o->ribbon, second);
 	ret->coefficients = ribbon_coefficients(hash, o->seed);
 	ret->value = ribbon_value(hash, o->seed);
-	return section <= o->count && ribbon_section_words(ret->slots, ret->code) <= o->count - section;
+	return section <= o->count && ribbon_section_words(ret->slots, ret->code) <= o->count
+		- section;
 }
 
 static bool find_bumped(const struct opened *o, const struct blm_hash *hash, struct place *ret)
@@ -115,14 +129,17 @@ static bool find_bumped(const struct opened *o, const struct blm_hash *hash, str
 }
 
 /* False: that leads out of the shard, which is damaged. */
-static inline bool find(const struct opened *o, const struct blm_hash *hash, uint64_t rest, struct place *ret)
+static inline bool find(const struct opened *o, const struct blm_hash *hash, uint64_t rest,
+			struct place *ret)
 {
 	uint64_t start = ribbon_start(&o->first, hash, o->seed, rest);
 
-	return is_bumped(o, &o->first, start) ? find_bumped(o, hash, ret) : place_in(o, &o->first, start, hash, ret);
+	return is_bumped(o, &o->first, start) ? find_bumped(o, hash, ret)
+		: place_in(o, &o->first, start, hash, ret);
 }
 
-static inline bool find_one(const struct blm_part *part, const struct blm_hash *hash, struct place *ret)
+static inline bool find_one(const struct blm_part *part, const struct blm_hash *hash,
+			    struct place *ret)
 {
 	uint64_t rest, number = shard_number(&part->shape, hash, &rest);
 	struct opened o;
@@ -130,7 +147,10 @@ static inline bool find_one(const struct blm_part *part, const struct blm_hash *
 	return open_shard(part, number, &o) && find(&o, hash, rest, ret);
 }
 
-/* Of a block of 64 slots the bits lie one word after the other; a value is of the end of one block, the next one, and the beginning of a third. */
+/*
+ * Of a block of 64 slots the bits lie one word after the other; a value is of the end of one block,
+ * the next one, and the beginning of a third.
+ */
 struct window {
 	const uint64_t *first, *second, *third;
 	uint64_t of_first, of_second, of_third, value;
@@ -138,7 +158,8 @@ struct window {
 
 static inline unsigned differs(const struct window *w, unsigned bit)
 {
-	uint64_t looked_at = (load_relaxed(&w->first[bit]) & w->of_first) ^ (load_relaxed(&w->second[bit]) & w->of_second)
+	uint64_t looked_at = (load_relaxed(&w->first[bit])
+			      & w->of_first) ^ (load_relaxed(&w->second[bit]) & w->of_second)
 			   ^ (load_relaxed(&w->third[bit]) & w->of_third);
 
 	return ((unsigned)__builtin_parityll(looked_at) ^ (unsigned)(w->value >> bit)) & 1;
@@ -153,7 +174,8 @@ static inline struct window window_of(const struct place *p)
 
 	if (!shift)
 		return (struct window){ first, first + bits, first + bits, low, high, 0, p->value };
-	return (struct window){ first, first + bits, first + 2 * bits, low << shift, high << shift | low >> (64 - shift), high >> (64 - shift), p->value };
+	return (struct window){ first, first + bits, first + 2 * bits, low << shift, high << shift
+				| low >> (64 - shift), high >> (64 - shift), p->value };
 }
 
 /* Four are looked at together: to stop before costs more than it saves. */
@@ -178,7 +200,8 @@ static inline const uint64_t *digit_words(const struct place *p)
 
 static bool digit_matches(const struct place *p)
 {
-	return blm_ribbon_digit_sum(ribbon_packing(p->code.values), digit_words(p), p->start, p->coefficients) == scale(p->value, p->code.values);
+	return blm_ribbon_digit_sum(ribbon_packing(p->code.values), digit_words(p), p->start,
+				    p->coefficients) == scale(p->value, p->code.values);
 }
 
 static bool holds(const struct place *p)
@@ -220,7 +243,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /* The first and the last word of bits, and of digits. */
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	const uint64_t *places[4], *low;
 	unsigned count = 0;
@@ -236,15 +260,20 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 	}
 	if (p.code.values) {
 		places[count++] = digit_words(&p) + ribbon_digit_word(p.code.values, p.start);
-		places[count++] = digit_words(&p) + ribbon_digit_word(p.code.values, p.start + RIBBON_WIDTH - 1);
+		places[count++] = digit_words(&p)
+			+ ribbon_digit_word(p.code.values, p.start + RIBBON_WIDTH - 1);
 	}
 	return i < count ? places[i] : NULL;
 }
 
-/* A key on its way: found some keys ahead of the one that is looked at, so far that its memory is there by then. */
+/*
+ * A key on its way: found some keys ahead of the one that is looked at, so far that its memory is
+ * there by then.
+ */
 enum { AHEAD = 32 };
 
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	uint64_t rest, number, last = UINT64_MAX;
 	struct place place[AHEAD];
@@ -256,7 +285,8 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 		size_t at = i % AHEAD;
 
 		if (there[at])
-			ret_bits[(i - AHEAD) / 64] |= (uint64_t)holds(&place[at]) << (i - AHEAD) % 64;
+			ret_bits[(i - AHEAD) / 64] |= (uint64_t)holds(&place[at])
+				<< (i - AHEAD) % 64;
 		there[at] = false;
 		if (i >= batch->count)
 			continue;
@@ -272,7 +302,8 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 const struct blm_kind blm_kind_ribbon = {
 	.id = 17,
 	.name = "ribbon",
-	.summary = "linear equations, solved: for a million keys a hundredth more than the least space that there can be; made from all keys at once",
+	.summary = "linear equations, solved: for a million keys a hundredth more than the least "
+	"space that there can be; made from all keys at once",
 	.caveat = "made once from all its keys; none can be added or taken out",
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.fit = blm_ribbon_fit, .build = blm_ribbon_build,

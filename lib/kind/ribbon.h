@@ -1,13 +1,17 @@
 /*
- * ribbon.h - how a ribbon lies in its bytes (format-spec.md, "Kind 17: ribbon"): for those who ask it and for those who build it
+ * ribbon.h - how a ribbon lies in its bytes (format-spec.md, "Kind 17: ribbon"): for those who ask
+ * it and for those who build it
  *
- * A shard (shards.h) is a sequence of layers: a key that found no place in a layer is bumped to the next one, and the last has room for
- * all that come there. A layer is a row of slots; a key starts at one of them, and the sum of the slots from there, where the key's
- * 128 coefficients are 1, is the key's value. What layers there are follows from the number of keys, so the file need not say it.
+ * A shard (shards.h) is a sequence of layers: a key that found no place in a layer is bumped to the
+ * next one, and the last has room for all that come there. A layer is a row of slots; a key starts
+ * at one of them, and the sum of the slots from there, where the key's 128 coefficients are 1, is
+ * the key's value. What layers there are follows from the number of keys, so the file need not say
+ * it.
  *
- * A slot holds some bits and maybe a digit, a number of 0..2 or of 0..4. Whole bits alone have rates of 1/2, 1/4, 1/8 ... and all between
- * them would cost up to 0.086 bits a key more than need be. With 1/3, 1/6, 1/12 ... it is at most 0.03, and 0.01 with 1/5, 1/10 and 1/20 as
- * well, where keys take so few bits that it is more than a hundredth of them.
+ * A slot holds some bits and maybe a digit, a number of 0..2 or of 0..4. Whole bits alone have
+ * rates of 1/2, 1/4, 1/8 ... and all between them would cost up to 0.086 bits a key more than need
+ * be. With 1/3, 1/6, 1/12 ... it is at most 0.03, and 0.01 with 1/5, 1/10 and 1/20 as well, where
+ * keys take so few bits that it is more than a hundredth of them.
  */
 #ifndef BLM_KIND_RIBBON_H
 #define BLM_KIND_RIBBON_H
@@ -20,7 +24,11 @@ enum {
 	RIBBON_BUCKET = 512,		/* slots with one threshold */
 	RIBBON_BLOCK_KEYS = 66,		/* for so many of a layer's keys it has 64 slots */
 	RIBBON_FEW = 3072,		/* so many keys have one layer only, the last */
-	RIBBON_DIVIDED = 32,		/* so many buckets has a layer of two sections at least: each has an end, where slots stay empty */
+	/*
+	 * so many buckets has a layer of two sections at least: each has an end, where slots stay
+	 * empty
+	 */
+	RIBBON_DIVIDED = 32,
 	RIBBON_BITS_MAX = 32,
 };
 
@@ -32,8 +40,10 @@ struct ribbon_code {
 
 /* How the layers of a shard are divided, as its entry says. */
 struct ribbon {
-	uint32_t share;			/* of a layer, in 2^-32: so much has the first code, the rest the second */
-	uint32_t codes;			/* each in 16 bits: its bits, and above them the values of its digit */
+	/* of a layer, in 2^-32: so much has the first code, the rest the second */
+	uint32_t share;
+	/* each in 16 bits: its bits, and above them the values of its digit */
+	uint32_t codes;
 };
 
 static inline struct ribbon_code ribbon_code(const struct ribbon *r, unsigned i)
@@ -45,10 +55,14 @@ static inline struct ribbon_code ribbon_code(const struct ribbon *r, unsigned i)
 
 static inline bool ribbon_code_valid(struct ribbon_code code)
 {
-	return code.bits <= RIBBON_BITS_MAX && (code.values == 0 || code.values == 3 || code.values == 5);
+	return code.bits <= RIBBON_BITS_MAX
+		&& (code.values == 0 || code.values == 3 || code.values == 5);
 }
 
-/* A layer has two sections of slots, by their code; no key has slots of both. The first can be empty. */
+/*
+ * A layer has two sections of slots, by their code; no key has slots of both. The first can be
+ * empty.
+ */
 struct ribbon_layer {
 	uint64_t keys;			/* that it is laid out for: about as many come */
 	uint64_t at;			/* the word of the shard where it begins */
@@ -66,9 +80,11 @@ enum { RIBBON_THRESHOLDS = 3, RIBBON_THRESHOLDS_A_BYTE = 5 };
 
 static inline uint64_t ribbon_threshold_words(const struct ribbon_layer *l)
 {
-	uint64_t buckets = (ribbon_slots(l) + RIBBON_BUCKET - 1) / RIBBON_BUCKET;	/* the last can have fewer slots */
+	/* the last can have fewer slots */
+	uint64_t buckets = (ribbon_slots(l) + RIBBON_BUCKET - 1) / RIBBON_BUCKET;
 
-	return l->last ? 0 : (buckets + 8 * RIBBON_THRESHOLDS_A_BYTE - 1) / (8 * RIBBON_THRESHOLDS_A_BYTE);
+	return l->last ? 0 : (buckets + 8 * RIBBON_THRESHOLDS_A_BYTE - 1)
+		/ (8 * RIBBON_THRESHOLDS_A_BYTE);
 }
 
 static inline uint64_t ribbon_section_words(uint64_t slots, struct ribbon_code code)
@@ -77,9 +93,11 @@ static inline uint64_t ribbon_section_words(uint64_t slots, struct ribbon_code c
 }
 
 /* Where the slots of section i begin. */
-static inline uint64_t ribbon_section_at(const struct ribbon *r, const struct ribbon_layer *l, unsigned i)
+static inline uint64_t ribbon_section_at(const struct ribbon *r, const struct ribbon_layer *l,
+					 unsigned i)
 {
-	return l->at + ribbon_threshold_words(l) + (i ? ribbon_section_words(l->slots[0], ribbon_code(r, 0)) : 0);
+	return l->at + ribbon_threshold_words(l)
+		+ (i ? ribbon_section_words(l->slots[0], ribbon_code(r, 0)) : 0);
 }
 
 static inline uint64_t ribbon_layer_end(const struct ribbon *r, const struct ribbon_layer *l)
@@ -94,9 +112,10 @@ static inline unsigned ribbon_sections(uint64_t slots)
 }
 
 /*
- * A layer that bumps has 64 slots for 66 keys: more keys than slots, so that hardly a slot stays empty, but no bucket of a few has so many that its
- * threshold could not say which are bumped. The last has more slots than keys, so that its equations can nearly always be solved; where
- * not, the shard is built again with other coefficients.
+ * A layer that bumps has 64 slots for 66 keys: more keys than slots, so that hardly a slot stays
+ * empty, but no bucket of a few has so many that its threshold could not say which are bumped. The
+ * last has more slots than keys, so that its equations can nearly always be solved; where not, the
+ * shard is built again with other coefficients.
  */
 static inline void ribbon_lay_out(const struct ribbon *r, struct ribbon_layer *l)
 {
@@ -108,7 +127,8 @@ static inline void ribbon_lay_out(const struct ribbon *r, struct ribbon_layer *l
 		l->slots[1] = l->keys ? round_up(l->keys + l->keys / 16 + RIBBON_WIDTH / 2, 64) : 0;
 		return;
 	}
-	l->slots[0] = ribbon_sections(slots) == 1 ? 0 : ((slots / RIBBON_BUCKET - 1) * r->share >> 32) * RIBBON_BUCKET;
+	l->slots[0] = ribbon_sections(slots) == 1 ? 0
+		: ((slots / RIBBON_BUCKET - 1) * r->share >> 32) * RIBBON_BUCKET;
 	l->slots[1] = slots - l->slots[0];
 }
 
@@ -120,7 +140,10 @@ static inline void ribbon_first(const struct ribbon *r, uint64_t keys, struct ri
 	ribbon_lay_out(r, ret);
 }
 
-/* For the keys that are more than its slots, and for the slots that stay empty: one of 8192, and some at the end of each section. */
+/*
+ * For the keys that are more than its slots, and for the slots that stay empty: one of 8192, and
+ * some at the end of each section.
+ */
 static inline void ribbon_next(const struct ribbon *r, struct ribbon_layer *l)
 {
 	uint64_t slots = ribbon_slots(l);
@@ -155,23 +178,35 @@ static inline unsigned __int128 ribbon_coefficients(const struct blm_hash *hash,
 	return (unsigned __int128)ribbon_word(hash, seed, 1) << 64 | ribbon_word(hash, seed, 0) | 1;
 }
 
-/* The low bits are those of the value; its digit is what the whole comes to on a scale of the digit's values. */
+/*
+ * The low bits are those of the value; its digit is what the whole comes to on a scale of the
+ * digit's values.
+ */
 static inline uint64_t ribbon_value(const struct blm_hash *hash, uint32_t seed)
 {
 	return ribbon_word(hash, seed, 2);
 }
 
-/* In the first layer, and unless that failed with the seed 0, keys start in the order of their hashes, which is the order that they come in. */
+/*
+ * In the first layer, and unless that failed with the seed 0, keys start in the order of their
+ * hashes, which is the order that they come in.
+ */
 static inline bool ribbon_in_order(const struct ribbon_layer *l, uint32_t seed)
 {
 	return l->number == 0 && seed == 0;
 }
 
-/* The slot where a key starts; rest: of shard_number(). The last 127 slots of a section are no starts. */
-static inline uint64_t ribbon_start(const struct ribbon_layer *l, const struct blm_hash *hash, uint32_t seed, uint64_t rest)
+/*
+ * The slot where a key starts; rest: of shard_number(). The last 127 slots of a section are no
+ * starts.
+ */
+static inline uint64_t ribbon_start(const struct ribbon_layer *l, const struct blm_hash *hash,
+				    uint32_t seed, uint64_t rest)
 {
-	uint64_t first = l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1 : 0, second = l->slots[1] - RIBBON_WIDTH + 1;
-	uint64_t i = scale(ribbon_in_order(l, seed) ? rest : ribbon_word(hash, seed, 3 + l->number), first + second);
+	uint64_t first = l->slots[0] ? l->slots[0] - RIBBON_WIDTH + 1
+		: 0, second = l->slots[1] - RIBBON_WIDTH + 1;
+	uint64_t i = scale(ribbon_in_order(l, seed) ? rest : ribbon_word(hash, seed, 3 + l->number),
+			   first + second);
 
 	return i < first ? i : i - first + l->slots[0];
 }
@@ -181,11 +216,13 @@ extern const uint8_t blm_ribbon_thresholds[RIBBON_THRESHOLDS];
 
 /* ribbon_rates.c */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys);	/* of a shard */
-double blm_ribbon_rate(const struct blm_shape *shape);	/* that results: what was asked for, or where keys are few and codes cannot be mixed, less */
+/* that results: what was asked for, or where keys are few and codes cannot be mixed, less */
+double blm_ribbon_rate(const struct blm_shape *shape);
 
 /* ribbon_build.c */
 int blm_ribbon_fit(struct blm_shape *shape, const struct blm_sorted *keys);
 int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys);
-uint64_t blm_ribbon_bytes(const struct blm_shape *shape);	/* on paper, before the keys are known */
+/* on paper, before the keys are known */
+uint64_t blm_ribbon_bytes(const struct blm_shape *shape);
 
 #endif

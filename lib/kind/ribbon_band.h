@@ -1,9 +1,11 @@
 /*
- * ribbon_band.h - the linear equations of a layer: each key is one, over the 128 slots from its start
+ * ribbon_band.h - the linear equations of a layer: each key is one, over the 128 slots from its
+ * start
  *
- * They are solved as they come, by Gauss's elimination in place: a row is reduced by those that are there until it begins at a slot
- * that has none, and becomes that slot's. The matrix is a band, so a row is of 128 coefficients. Bits are equations over GF(2),
- * one matrix for all of them; digits are over GF(3) or GF(5), with the same coefficients and a matrix of their own.
+ * They are solved as they come, by Gauss's elimination in place: a row is reduced by those that are
+ * there until it begins at a slot that has none, and becomes that slot's. The matrix is a band, so
+ * a row is of 128 coefficients. Bits are equations over GF(2), one matrix for all of them; digits
+ * are over GF(3) or GF(5), with the same coefficients and a matrix of their own.
  */
 #ifndef BLM_KIND_RIBBON_BAND_H
 #define BLM_KIND_RIBBON_BAND_H
@@ -11,18 +13,23 @@
 #include "kind/ribbon.h"
 
 struct ribbon_band {
-	unsigned __int128 *rows;	/* of each slot; bit i is the coefficient of the slot + i; 0: no row begins here */
+	/* of each slot; bit i is the coefficient of the slot + i; 0: no row begins here */
+	unsigned __int128 *rows;
 	uint32_t *values;
 	/*
-	 * Of digits a row takes `planes` of these: bit i of the first says that the coefficient is 1, of the second that it is 2, and so on. So
-	 * many as the most values of a section's digits, less 1. The first coefficient is 1, or no row begins here.
+	 * Of digits a row takes `planes` of these: bit i of the first says that the coefficient is
+	 * 1, of the second that it is 2, and so on. So many as the most values of a section's
+	 * digits, less 1. The first coefficient is 1, or no row begins here.
 	 */
 	unsigned __int128 *digits;
 	unsigned planes;
 	uint8_t *rests;			/* what their sums are; once they are solved, the digits */
 };
 
-/* Where the rows of a key went, to take them out again in the reverse order; NONE: they followed from the others. */
+/*
+ * Where the rows of a key went, to take them out again in the reverse order; NONE: they followed
+ * from the others.
+ */
 struct ribbon_rows {
 	uint32_t bits, digit;
 };
@@ -30,10 +37,15 @@ struct ribbon_rows {
 enum { RIBBON_NONE = UINT32_MAX, RIBBON_CONFLICT = UINT32_MAX - 1 };
 
 /* False: the equation contradicts the others, and nothing is changed. */
-bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32_t start, unsigned __int128 coefficients, uint64_t value,
+bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32_t start,
+		       unsigned __int128 coefficients, uint64_t value,
 		       struct ribbon_rows *ret);
 void blm_ribbon_take_out(struct ribbon_band *band, struct ribbon_rows rows);
-/* The contents of the slots from `first` on, a section, into its words, which are zeros. Of the band the rests are overwritten. */
-void blm_ribbon_solve(struct ribbon_band *band, uint32_t first, uint64_t slots, struct ribbon_code code, uint64_t *ret_words);
+/*
+ * The contents of the slots from `first` on, a section, into its words, which are zeros. Of the
+ * band the rests are overwritten.
+ */
+void blm_ribbon_solve(struct ribbon_band *band, uint32_t first, uint64_t slots,
+		      struct ribbon_code code, uint64_t *ret_words);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * ribbon_build.c - a ribbon from its keys, shard after shard
  *
- * A layer takes its keys bucket after bucket, from the first slot on, but those of one bucket from the last on: the slots that those
- * of the bucket before reached into are then the last to be asked for. Where a key contradicts those that are in, it and all that
- * start before it in the bucket are bumped, or a few more: thresholds are of three values.
+ * A layer takes its keys bucket after bucket, from the first slot on, but those of one bucket from
+ * the last on: the slots that those of the bucket before reached into are then the last to be asked
+ * for. Where a key contradicts those that are in, it and all that start before it in the bucket are
+ * bumped, or a few more: thresholds are of three values.
  */
 #include "kind/ribbon_band.h"
 
@@ -41,7 +42,8 @@ static uint64_t cut(uint8_t **room, uint64_t at, uint64_t bytes, void *ret)
 
 static unsigned planes(const struct ribbon *r)
 {
-	unsigned first = ribbon_code(r, 0).values, second = ribbon_code(r, 1).values, most = first > second ? first : second;
+	unsigned first = ribbon_code(r, 0).values, second = ribbon_code(r, 1).values,
+		most = first > second ? first : second;
 
 	return most ? most - 1 : 0;
 }
@@ -74,23 +76,27 @@ static const struct blm_hash *key_at(const struct bench *b, uint32_t i)
 }
 
 /*
- * All keys of the layer that start in one bucket; returns how many of them, the first ones, are bumped. Where that is more than a threshold can
- * say, which keys that are spread at random are not, it is more than any layer bumps.
+ * All keys of the layer that start in one bucket; returns how many of them, the first ones, are
+ * bumped. Where that is more than a threshold can say, which keys that are spread at random are
+ * not, it is more than any layer bumps.
  */
-static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t seed, uint32_t from, uint32_t to, unsigned *ret_threshold)
+static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t seed, uint32_t from,
+			    uint32_t to, unsigned *ret_threshold)
 {
 	struct ribbon_rows rows[BUCKET_KEYS];
 	unsigned t = 0, in = 0;
 	uint32_t k = to;
 
 	while (k > from && in < BUCKET_KEYS
-	       && blm_ribbon_insert(&b->band, code, b->starts[k - 1], ribbon_coefficients(key_at(b, k - 1), seed),
+	       && blm_ribbon_insert(&b->band, code, b->starts[k - 1],
+				    ribbon_coefficients(key_at(b, k - 1), seed),
 				    ribbon_value(key_at(b, k - 1), seed), &rows[in])) {
 		k--;
 		in++;
 	}
 	if (k > from)
-		while (t < RIBBON_THRESHOLDS && blm_ribbon_thresholds[t] <= b->starts[k - 1] % RIBBON_BUCKET)
+		while (t < RIBBON_THRESHOLDS && blm_ribbon_thresholds[t]
+		       <= b->starts[k - 1] % RIBBON_BUCKET)
 			t++;
 	if (t == RIBBON_THRESHOLDS)
 		return UINT32_MAX;
@@ -101,7 +107,8 @@ static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t s
 }
 
 /* Those that find no place go to `bumped`; returns how many, or that they are too many. */
-static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct ribbon_layer *l, uint32_t seed, uint64_t *words,
+static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct ribbon_layer *l,
+			   uint32_t seed, uint64_t *words,
 			   struct blm_hash *bumped, uint32_t most)
 {
 	static const uint8_t power[RIBBON_THRESHOLDS_A_BYTE] = { 1, 3, 9, 27, 81 };
@@ -114,10 +121,12 @@ static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct
 
 		while (to < b->count && b->starts[to] / RIBBON_BUCKET == bucket)
 			to++;
-		few = fill_bucket(b, ribbon_code(r, b->starts[from] >= l->slots[0]), seed, from, to, &threshold);
+		few = fill_bucket(b, ribbon_code(r, b->starts[from] >= l->slots[0]), seed, from, to,
+				  &threshold);
 		if (few > most)
 			return few;
-		thresholds[bucket / RIBBON_THRESHOLDS_A_BYTE] += (uint8_t)(threshold * power[bucket % RIBBON_THRESHOLDS_A_BYTE]);
+		thresholds[bucket / RIBBON_THRESHOLDS_A_BYTE] +=
+			(uint8_t)(threshold * power[bucket % RIBBON_THRESHOLDS_A_BYTE]);
 		for (uint32_t i = 0; i < few && count + i < most; i++)
 			bumped[count + i] = *key_at(b, from + i);
 		count += few;
@@ -132,13 +141,15 @@ static bool fill_last(const struct ribbon *r, struct bench *b, uint32_t seed)
 	struct ribbon_rows rows;
 
 	for (uint32_t k = 0; k < b->count; k++)
-		if (!blm_ribbon_insert(&b->band, ribbon_code(r, 1), b->starts[k], ribbon_coefficients(key_at(b, k), seed),
+		if (!blm_ribbon_insert(&b->band, ribbon_code(r, 1), b->starts[k],
+				       ribbon_coefficients(key_at(b, k), seed),
 				       ribbon_value(key_at(b, k), seed), &rows))
 			return false;
 	return true;
 }
 
-static uint32_t start_of(const struct blm_shape *shape, const struct ribbon_layer *l, const struct blm_hash *hash, uint32_t seed)
+static uint32_t start_of(const struct blm_shape *shape, const struct ribbon_layer *l,
+			 const struct blm_hash *hash, uint32_t seed)
 {
 	uint64_t rest;
 
@@ -146,8 +157,12 @@ static uint32_t start_of(const struct blm_shape *shape, const struct ribbon_laye
 	return (uint32_t)ribbon_start(l, hash, seed, rest);
 }
 
-/* The keys in the order of their starts, and those with the same in the order that they have. The band is empty, and its values the room for it. */
-static void find_starts(const struct blm_shape *shape, struct bench *b, const struct ribbon_layer *l, uint32_t seed)
+/*
+ * The keys in the order of their starts, and those with the same in the order that they have. The
+ * band is empty, and its values the room for it.
+ */
+static void find_starts(const struct blm_shape *shape, struct bench *b,
+			const struct ribbon_layer *l, uint32_t seed)
 {
 	uint32_t *next = b->band.values, slots = (uint32_t)ribbon_slots(l), at = 0;
 
@@ -181,7 +196,8 @@ static void empty_band(struct ribbon_band *b, uint64_t slots)
 }
 
 /* False: not with this seed. */
-static bool fill_shard(const struct blm_shape *shape, const struct ribbon *r, struct bench *b, uint64_t keys, uint32_t seed, uint64_t *words)
+static bool fill_shard(const struct blm_shape *shape, const struct ribbon *r, struct bench *b,
+		       uint64_t keys, uint32_t seed, uint64_t *words)
 {
 	uint32_t most = most_bumped(keys), bumped;
 	struct ribbon_layer l;
@@ -189,11 +205,13 @@ static bool fill_shard(const struct blm_shape *shape, const struct ribbon *r, st
 	for (ribbon_first(r, keys, &l);; ribbon_next(r, &l)) {
 		empty_band(&b->band, ribbon_slots(&l));
 		find_starts(shape, b, &l, seed);
-		bumped = l.last ? 0 : fill_layer(r, b, &l, seed, words, b->bumped[l.number % 2], most);
+		bumped = l.last ? 0 : fill_layer(r, b, &l, seed, words, b->bumped[l.number % 2],
+						 most);
 		if (bumped > most || (l.last && !fill_last(r, b, seed)))
 			return false;
 		for (unsigned i = 0; i < 2; i++)
-			blm_ribbon_solve(&b->band, i ? (uint32_t)l.slots[0] : 0, l.slots[i], ribbon_code(r, i), words + ribbon_section_at(r, &l, i));
+			blm_ribbon_solve(&b->band, i ? (uint32_t)l.slots[0] : 0, l.slots[i],
+					 ribbon_code(r, i), words + ribbon_section_at(r, &l, i));
 		if (l.last)
 			return true;
 		b->keys = b->bumped[l.number % 2];
@@ -219,14 +237,16 @@ static uint64_t room_for(const struct blm_shape *shape, uint64_t keys)
 }
 
 /* With one seed after another, until one serves; the first nearly always does. */
-static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
+static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes,
+		const uint64_t *values, uint64_t count,
 		void *room)
 {
 	struct ribbon r = blm_ribbon_for(&part->shape, count);
 	struct bench b = { 0 };
 
 	if (count > UINT32_MAX / 2)
-		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard can have", (unsigned long long)count);
+		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
+				"can have", (unsigned long long)count);
 	divide(&b, room, &r, count);
 	for (uint64_t seed = 0; seed < TRIES; seed++) {
 		b.keys = hashes;
@@ -238,7 +258,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 		}
 		memset(shard->words, 0, shard->bytes);
 	}
-	return blm_fail(-EFBIG, "the hashes of %llu keys are so much alike that no ribbon can be made of them", (unsigned long long)count);
+	return blm_fail(-EFBIG, "the hashes of %llu keys are so much alike that no ribbon can be "
+			"made of them", (unsigned long long)count);
 }
 
 static const struct blm_shard_maker maker = { .bytes = bytes, .room = room_for, .make = make };

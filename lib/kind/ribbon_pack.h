@@ -1,9 +1,11 @@
 /*
  * ribbon_pack.h - how the digits of a ribbon's slots are packed, and sums of them
  *
- * A digit is a number of 0..2 or of 0..4. A group of them is one number of some bits, and the groups lie one after the other in the
- * words of a section. Of a group, a few digits at a time are looked up: 29 trits take 46 bits (1.586 each, where log2(3) is 1.585), as a number of
- * base 243 with five trits to a digit; 27 quints take 63 bits (2.333, where log2(5) is 2.322), three to a number of 7 bits.
+ * A digit is a number of 0..2 or of 0..4. A group of them is one number of some bits, and the
+ * groups lie one after the other in the words of a section. Of a group, a few digits at a time are
+ * looked up: 29 trits take 46 bits (1.586 each, where log2(3) is 1.585), as a number of base 243
+ * with five trits to a digit; 27 quints take 63 bits (2.333, where log2(5) is 2.322), three to a
+ * number of 7 bits.
  */
 #ifndef BLM_KIND_RIBBON_DIGITS_H
 #define BLM_KIND_RIBBON_DIGITS_H
@@ -13,10 +15,15 @@
 struct ribbon_packing {
 	unsigned values;		/* of a digit: 3 or 5 */
 	unsigned digits, bits;		/* of a group */
-	unsigned few, radix;		/* digits that are looked up together, and how many numbers there are of so many, or room for */
+	/*
+	 * digits that are looked up together, and how many numbers there are of so many, or room
+	 * for
+	 */
+	unsigned few, radix;
 };
 
-static const struct ribbon_packing ribbon_trits = { 3, 29, 46, 5, 243 }, ribbon_quints = { 5, 27, 63, 3, 128 };
+static const struct ribbon_packing ribbon_trits = { 3, 29, 46, 5, 243 },
+	ribbon_quints = { 5, 27, 63, 3, 128 };
 
 static inline const struct ribbon_packing *ribbon_packing(unsigned values)
 {
@@ -39,7 +46,8 @@ static inline uint64_t ribbon_digit_word(unsigned values, uint64_t slot)
 }
 
 /* A group: it can be of two words. */
-static inline uint64_t ribbon_group(const struct ribbon_packing *p, const uint64_t *words, uint64_t number)
+static inline uint64_t ribbon_group(const struct ribbon_packing *p, const uint64_t *words,
+				    uint64_t number)
 {
 	uint64_t bit = number * p->bits, word = load_relaxed(&words[bit / 64]) >> bit % 64;
 
@@ -48,12 +56,20 @@ static inline uint64_t ribbon_group(const struct ribbon_packing *p, const uint64
 	return word & ((UINT64_C(1) << p->bits) - 1);
 }
 
-/* Of the number whose trits are n, the sum of those that the bits of c say, modulo 3, is at n << 5 | c. */
+/*
+ * Of the number whose trits are n, the sum of those that the bits of c say, modulo 3, is at n << 5
+ * | c.
+ */
 extern const uint8_t blm_ribbon_sums_of_trits[256 << 5];
 
 /* Those of so many slots, into words that are zeros. */
-void blm_ribbon_pack(const struct ribbon_packing *p, const uint8_t *digits, uint64_t slots, uint64_t *ret_words);
-/* The sum, modulo the number of values, of the digits from the start on where the coefficients are 1. All are of slots of the section. */
-unsigned blm_ribbon_digit_sum(const struct ribbon_packing *p, const uint64_t *words, uint64_t start, unsigned __int128 coefficients);
+void blm_ribbon_pack(const struct ribbon_packing *p, const uint8_t *digits, uint64_t slots,
+		     uint64_t *ret_words);
+/*
+ * The sum, modulo the number of values, of the digits from the start on where the coefficients are
+ * 1. All are of slots of the section.
+ */
+unsigned blm_ribbon_digit_sum(const struct ribbon_packing *p, const uint64_t *words, uint64_t start,
+			      unsigned __int128 coefficients);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * ribbon_rates.c - which codes a ribbon has for a rate, and which rate results
  *
- * A part of the slots has the code that just misses the rate, the rest the next one. What the shares are on average comes to the rate
- * exactly, but takes a little more than log2(1/rate) bits, since that is not a straight line: up to 0.03 bits in the middle between two codes.
+ * A part of the slots has the code that just misses the rate, the rest the next one. What the
+ * shares are on average comes to the rate exactly, but takes a little more than log2(1/rate) bits,
+ * since that is not a straight line: up to 0.03 bits in the middle between two codes.
  */
 #include "kind/ribbon.h"
 
@@ -16,7 +17,10 @@ static double rate_of(struct ribbon_code code)
 /* Of smaller rates 1/5 would save less than a thousandth, and quints take longer than trits. */
 enum { BITS_WITH_QUINTS = 2 };
 
-/* The rates 1, 1/2, 1/3, 1/4, 1/5, 1/6, 1/8, 1/10, 1/12, 1/16, 1/20, 1/24, 1/32, 1/48, 1/64, 1/96 ... */
+/*
+ * The rates 1, 1/2, 1/3, 1/4, 1/5, 1/6, 1/8, 1/10, 1/12, 1/16, 1/20, 1/24, 1/32, 1/48, 1/64, 1/96
+ * ...
+ */
 static struct ribbon_code next_code(struct ribbon_code code)
 {
 	if (code.values == 3)
@@ -34,9 +38,11 @@ static uint32_t packed(struct ribbon_code code)
 }
 
 /*
- * How many of all strangers find slots of the first code, if that has this share of each layer: those that no layer bumps before. Small
- * layers have the second code only. Where keys are many more are bumped, so of strangers, which are everywhere as many, a little fewer are than
- * of keys: 0.97 times as many by experiment. With 0.95 the rate that results is rather below the one that is asked for than above.
+ * How many of all strangers find slots of the first code, if that has this share of each layer:
+ * those that no layer bumps before. Small layers have the second code only. Where keys are many
+ * more are bumped, so of strangers, which are everywhere as many, a little fewer are than of keys:
+ * 0.97 times as many by experiment. With 0.95 the rate that results is rather below the one that is
+ * asked for than above.
  */
 static double first_code_finds(const struct ribbon *r, uint64_t keys, double share)
 {
@@ -45,17 +51,23 @@ static double first_code_finds(const struct ribbon *r, uint64_t keys, double sha
 	struct ribbon_layer l;
 
 	for (ribbon_first(r, keys, &l); !l.last; ribbon_next(r, &l)) {
-		double slots = (double)ribbon_slots(&l), bumped = 0.95 * (1 - slots / (double)l.keys);
-		double first = ribbon_sections(ribbon_slots(&l)) == 1 ? 0 : floor((floor(slots / RIBBON_BUCKET) - 1) * share) * RIBBON_BUCKET;
+		double slots = (double)ribbon_slots(&l),
+			bumped = 0.95 * (1 - slots / (double)l.keys);
+		double first = ribbon_sections(ribbon_slots(&l)) == 1 ? 0
+			: floor((floor(slots / RIBBON_BUCKET) - 1) * share) * RIBBON_BUCKET;
 
 		if (first > 0)
-			found += come * (1 - bumped) * (first - no_starts) / (slots - 2 * no_starts);
+			found += come * (1 - bumped) * (first - no_starts)
+				/ (slots - 2 * no_starts);
 		come *= bumped;
 	}
 	return found;
 }
 
-/* If a layer could have the first code alone, so many strangers would find it; of these the rate wants a share. No key has nothing to find. */
+/*
+ * If a layer could have the first code alone, so many strangers would find it; of these the rate
+ * wants a share. No key has nothing to find.
+ */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys)
 {
 	struct ribbon r = { 0, 0 };

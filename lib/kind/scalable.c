@@ -1,14 +1,17 @@
 /*
- * scalable.c - a filter that keeps its rate however many keys come: classic filters, each larger and stricter than the one before
+ * scalable.c - a filter that keeps its rate however many keys come: classic filters, each larger
+ * and stricter than the one before
  *
- * P. S. Almeida, C. Baquero, N. Preguica and D. Hutchison, "Scalable Bloom Filters", Information Processing Letters 101(6), 2007.
- * Stage i is for n s^i keys at the rate P (1 - r) r^i, n the capacity and P the rate of the filter, s its `growth` and r its
- * `tightening`; all rates together, however many, are at most P. A key goes into the last stage unless an earlier one has it, and
- * when the count of keys has reached what the stages are for there is another (extend.c). Classic stages, since blocks cost
- * the more the stricter they are.
+ * P. S. Almeida, C. Baquero, N. Preguica and D. Hutchison, "Scalable Bloom Filters", Information
+ * Processing Letters 101(6), 2007. Stage i is for n s^i keys at the rate P (1 - r) r^i, n the
+ * capacity and P the rate of the filter, s its `growth` and r its `tightening`; all rates together,
+ * however many, are at most P. A key goes into the last stage unless an earlier one has it, and
+ * when the count of keys has reached what the stages are for there is another (extend.c). Classic
+ * stages, since blocks cost the more the stricter they are.
  *
- * Each stage that comes is also for no more than s times what the last one can be, by its own cells: else a file of a few hundred bytes
- * could ask for one of gigabytes, and a chain whose stages do not grow, as other programs have them, for one far larger than all of it.
+ * Each stage that comes is also for no more than s times what the last one can be, by its own
+ * cells: else a file of a few hundred bytes could ask for one of gigabytes, and a chain whose
+ * stages do not grow, as other programs have them, for one far larger than all of it.
  */
 #include "kind/common/bits.h"
 #include "kind/common/composite.h"
@@ -19,7 +22,8 @@
 #include <stdio.h>
 
 enum { GROWTH = SCALABLE_GROWTH, TIGHTENING = SCALABLE_TIGHTENING, ROLE_STAGE = SCALABLE_ROLE };
-enum { KEYS_A_CELL = 64 };	/* no stage that says no to anything has more: each of its cells would be set long before */
+/* no stage that says no to anything has more: each of its cells would be set long before */
+enum { KEYS_A_CELL = 64 };
 
 static double tightening(const struct blm_shape *s)
 {
@@ -49,7 +53,8 @@ static double rate_of_stage(const struct blm_shape *s, unsigned i)
 
 static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
 {
-	struct blm_params stage = { .capacity = capacity_of(whole, i), .rate = rate_of_stage(whole, i) };
+	struct blm_params stage = { .capacity = capacity_of(whole, i),
+				    .rate = rate_of_stage(whole, i) };
 
 	if (!stage.capacity || !(stage.rate >= 1e-300))
 		return false;
@@ -60,11 +65,15 @@ static bool compose(const struct blm_shape *whole, unsigned i, struct blm_compon
 	return blm_component_plan(ret, "classic", ROLE_STAGE, &stage) == 0;
 }
 
-/* What it says, but at most twice the keys that no cells do better than at its rate: twice, since programs round what they make. */
+/*
+ * What it says, but at most twice the keys that no cells do better than at its rate: twice, since
+ * programs round what they make.
+ */
 static uint64_t fits(const struct blm_part *whole, unsigned i)
 {
 	const struct blm_shape *s = &whole->sub[i].shape;
-	double keys = ceil((double)s->cells * M_LN2 * M_LN2 / -log(rate_of_stage(&whole->shape, i)));
+	double keys = ceil((double)s->cells * M_LN2 * M_LN2
+			   / -log(rate_of_stage(&whole->shape, i)));
 	uint64_t most = 2 * (uint64_t)fmin(keys, (double)BLM_CAPACITY_MAX);
 
 	return s->capacity < most ? s->capacity : most;
@@ -79,7 +88,8 @@ static bool next(const struct blm_part *whole, struct blm_component *ret)
 	keys = keys ? keys : 1;
 	if (ret->shape.capacity / growth <= keys)
 		return true;
-	return blm_component_plan(ret, "classic", ROLE_STAGE, &(struct blm_params){ .capacity = keys * growth, .rate = ret->shape.rate }) == 0;
+	return blm_component_plan(ret, "classic", ROLE_STAGE, &(struct blm_params){ .capacity = keys
+		* growth, .rate = ret->shape.rate }) == 0;
 }
 
 static unsigned parts(const struct blm_shape *whole)
@@ -95,7 +105,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	struct blm_component part;
 	int r;
 
-	stage.rate = params->cells ? params->rate * first : (params->rate ? params->rate : BLM_DEFAULT_RATE) * first;
+	stage.rate = params->cells ? params->rate * first
+		: (params->rate ? params->rate : BLM_DEFAULT_RATE) * first;
 	r = blm_component_plan(&part, "classic", ROLE_STAGE, &stage);
 	if (r < 0)
 		return r;
@@ -106,20 +117,25 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	s.rate = part.shape.rate / first;
 	s.bytes = part.shape.bytes;
 	if (s.capacity / KEYS_A_CELL > s.cells)
-		return blm_fail(-EINVAL, "the first stage of a scalable filter cannot be for %llu keys in %llu cells, more than %d a cell",
-				(unsigned long long)s.capacity, (unsigned long long)s.cells, KEYS_A_CELL);
+		return blm_fail(-EINVAL, "the first stage of a scalable filter cannot be for %llu "
+				"keys in %llu cells, more than %d a cell",
+				(unsigned long long)s.capacity, (unsigned long long)s.cells,
+				KEYS_A_CELL);
 	if (!(s.rate < 1))
-		return blm_fail(-EINVAL, "the first stage of a scalable filter would have a rate of %.3g, so that all together have none",
+		return blm_fail(-EINVAL, "the first stage of a scalable filter would have a rate "
+				"of %.3g, so that all together have none",
 				part.shape.rate);
 	if (!compose(&s, 0, &part))
-		return blm_fail(-EINVAL, "a rate of %g is too small for a scalable filter, whose stages have a part of it each", s.rate);
+		return blm_fail(-EINVAL, "a rate of %g is too small for a scalable filter, whose "
+				"stages have a part of it each", s.rate);
 	*ret = s;
 	return 0;
 }
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->probes >= 1 && s->probes <= BLM_PROBES_MAX && s->cell_bits == 1
+	return s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->probes >= 1
+		&& s->probes <= BLM_PROBES_MAX && s->cell_bits == 1
 	    && s->args[GROWTH] >= 2 && s->capacity / KEYS_A_CELL <= s->cells;
 }
 
@@ -147,7 +163,8 @@ static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
 	return false;
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	blm_any_contains(whole->sub, whole->subs, batch, ret_bits);
 }
@@ -159,16 +176,18 @@ static struct blm_part *last(struct blm_part *whole)
 
 static int add(struct blm_part *whole, const struct blm_hashed *key)
 {
-	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0 : last(whole)->kind->add(last(whole), key);
+	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0
+		: last(whole)->kind->add(last(whole), key);
 }
 
 /*
- * Who claims holds off the next stage (keys.c), so all who claim a key at the same time do it in one stage, and what was claimed
- * in an earlier one is there to be seen.
+ * Who claims holds off the next stage (keys.c), so all who claim a key at the same time do it in
+ * one stage, and what was claimed in an earlier one is there to be seen.
  */
 static int claim(struct blm_part *whole, const struct blm_hashed *key)
 {
-	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0 : last(whole)->kind->claim(last(whole), key);
+	return blm_in_any(whole->sub, whole->subs - 1, key) ? 0
+		: last(whole)->kind->claim(last(whole), key);
 }
 
 static int change_many(struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits,
@@ -234,15 +253,18 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 		return false;
 	s = &whole->sub[i - 1].shape;
 	*ret = (struct blm_fact){ .name = names[i], .value = (double)s->capacity };
-	snprintf(ret->text, sizeof(ret->text), "for %llu keys at a rate of %.3g, m %llu, k %u", (unsigned long long)s->capacity, s->rate,
+	snprintf(ret->text, sizeof(ret->text), "for %llu keys at a rate of %.3g, m %llu, k %u",
+		 (unsigned long long)s->capacity, s->rate,
 		 (unsigned long long)s->cells, s->probes);
 	return true;
 }
 
 static const struct blm_option options[] = {
-	{ "growth", "how many times as many keys each stage is for as the one before", BLM_OPTION_COUNT, SCALABLE_GROWTH_LEAST,
+	{ "growth", "how many times as many keys each stage is for as the one before",
+	  BLM_OPTION_COUNT, SCALABLE_GROWTH_LEAST,
 	  SCALABLE_GROWTH_MOST, 2 },
-	{ "tightening", "the rate of each stage, as a share of that of the one before", BLM_OPTION_SHARE,
+	{ "tightening", "the rate of each stage, as a share of that of the one before",
+	  BLM_OPTION_SHARE,
 	  SCALABLE_TIGHTENING_LEAST, SCALABLE_TIGHTENING_MOST, 0.5 },
 	{ 0 }
 };
@@ -250,12 +272,15 @@ static const struct blm_option options[] = {
 const struct blm_kind blm_kind_scalable = {
 	.id = 11,
 	.name = "scalable",
-	.summary = "grows: keeps its rate however many keys come, for two to three times the bits of classic",
+	.summary = "grows: keeps its rate however many keys come, for two to three times the bits "
+	"of classic",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite,
-	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
-	.compose = compose, .parts = parts, .counts = counts, .room = room, .fits = fits, .next = next, .describe = describe,
+	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many,
+	.claim_many = claim_many,
+	.compose = compose, .parts = parts, .counts = counts, .room = room, .fits = fits,
+	.next = next, .describe = describe,
 	.only_sets = true, .some_schemes = true,
 };

@@ -1,4 +1,7 @@
-/* scalable.h - what is known of the stages of a scalable filter to whoever has some of another program's making */
+/*
+ * scalable.h - what is known of the stages of a scalable filter to whoever has some of another
+ * program's making
+ */
 #ifndef BLM_KIND_SCALABLE_H
 #define BLM_KIND_SCALABLE_H
 

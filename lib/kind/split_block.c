@@ -1,9 +1,11 @@
 /*
- * split_block.c - Parquet's split-block Bloom filter: a key has one block of 256 bits, and one bit in each of its eight lanes
+ * split_block.c - Parquet's split-block Bloom filter: a key has one block of 256 bits, and one bit
+ * in each of its eight lanes
  *
- * Apache Parquet's specification of its Bloom filters; after Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom
- * Filters", JEA 14, 2009, and Polychroniou and Ross, "Vectorized Bloom Filters for Advanced SIMD Processors", DaMoN 2014. With
- * the hash xxh64 the data are the bitset of a Parquet file, bit for bit. The bits of a key: simd/split_block.h.
+ * Apache Parquet's specification of its Bloom filters; after Putze, Sanders and Singler, "Cache-,
+ * Hash- and Space-Efficient Bloom Filters", JEA 14, 2009, and Polychroniou and Ross, "Vectorized
+ * Bloom Filters for Advanced SIMD Processors", DaMoN 2014. With the hash xxh64 the data are the
+ * bitset of a Parquet file, bit for bit. The bits of a key: simd/split_block.h.
  */
 #include "kind/common/bits.h"
 #include "kind/common/partition.h"
@@ -15,7 +17,8 @@
 enum { POWER_OF_TWO };
 
 static const struct blm_option options[] = {
-	[POWER_OF_TWO] = { "power-of-two", "1: as many blocks as a power of two, for readers that take no other number", BLM_OPTION_COUNT, 0, 1, 0 },
+	[POWER_OF_TWO] = { "power-of-two", "1: as many blocks as a power of two, for readers that "
+			   "take no other number", BLM_OPTION_COUNT, 0, 1, 0 },
 	{ NULL }
 };
 
@@ -24,7 +27,8 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 	return blm_split_rate(s->cells / SPLIT_BITS, keys);
 }
 
-static uint64_t bytes_of(uint64_t cells)	/* whole lines: behind an odd number of blocks comes padding */
+/* whole lines: behind an odd number of blocks comes padding */
+static uint64_t bytes_of(uint64_t cells)
 {
 	return round_up(cells, 512) / 8;
 }
@@ -49,7 +53,8 @@ static int plan_for_rate(struct blm_shape *s)
 	if (s->args[POWER_OF_TWO])
 		blocks = power_of_two_from(blocks);
 	if (!blocks || blocks > SPLIT_BLOCKS_MAX)
-		return blm_fail(-EFBIG, "a split-block filter for %llu keys cannot keep the rate %g with fewer than 2^31 blocks; the kind blocked may",
+		return blm_fail(-EFBIG, "a split-block filter for %llu keys cannot keep the rate "
+				"%g with fewer than 2^31 blocks; the kind blocked may",
 				(unsigned long long)s->capacity, s->rate);
 	s->cells = blocks * SPLIT_BITS;
 	return 0;
@@ -60,20 +65,24 @@ static int check_given(const struct blm_shape *s)
 	uint64_t blocks = s->cells / SPLIT_BITS;
 
 	if (s->cells % SPLIT_BITS || blocks > SPLIT_BLOCKS_MAX)
-		return blm_fail(-EINVAL, "a split-block filter has a multiple of %d bits, fewer than 2^39, not %llu; the kind classic takes any number",
+		return blm_fail(-EINVAL, "a split-block filter has a multiple of %d bits, fewer "
+				"than 2^39, not %llu; the kind classic takes any number",
 				SPLIT_BITS, (unsigned long long)s->cells);
 	if (s->args[POWER_OF_TWO] && !is_power_of_two(blocks))
-		return blm_fail(-EINVAL, "%llu bits are %llu blocks, which is no power of two", (unsigned long long)s->cells, (unsigned long long)blocks);
+		return blm_fail(-EINVAL, "%llu bits are %llu blocks, which is no power of two",
+				(unsigned long long)s->cells, (unsigned long long)blocks);
 	return 0;
 }
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells, .probes = SPLIT_LANES, .cell_bits = 1, .capacity = params->capacity, .rate = params->rate };
+	struct blm_shape s = { .cells = params->cells, .probes = SPLIT_LANES, .cell_bits = 1,
+			       .capacity = params->capacity, .rate = params->rate };
 	int r;
 
 	if (params->probes && params->probes != SPLIT_LANES)
-		return blm_fail(-EINVAL, "a split-block filter has %d probes, one in each lane of a block, not %u", SPLIT_LANES, params->probes);
+		return blm_fail(-EINVAL, "a split-block filter has %d probes, one in each lane of "
+				"a block, not %u", SPLIT_LANES, params->probes);
 	memcpy(s.args, ret->args, sizeof(s.args));
 	r = s.cells ? check_given(&s) : plan_for_rate(&s);
 	if (r < 0)
@@ -87,7 +96,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= SPLIT_BITS && s->cells / SPLIT_BITS <= SPLIT_BLOCKS_MAX && s->cells % SPLIT_BITS == 0
+	return s->cells >= SPLIT_BITS && s->cells / SPLIT_BITS <= SPLIT_BLOCKS_MAX
+		&& s->cells % SPLIT_BITS == 0
 	    && s->bytes == bytes_of(s->cells) && s->probes == SPLIT_LANES && s->cell_bits == 1
 	    && (!s->args[POWER_OF_TWO] || is_power_of_two(s->cells / SPLIT_BITS));
 }
@@ -109,7 +119,8 @@ static uint64_t *block_for(const struct blm_part *part, const struct blm_hash *h
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return part->simd->split_block_contains(block_for(part, &key->hash), SPLIT_LANES, &key->hash);
+	return part->simd->split_block_contains(block_for(part, &key->hash), SPLIT_LANES,
+						&key->hash);
 }
 
 static bool add_hash(struct blm_part *part, const struct blm_hash *hash)
@@ -153,16 +164,19 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 	__builtin_prefetch(block_for(part, &key->hash), 0, 2);
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	*ret_mask = 0;
 	return i == 0 ? block_for(part, &key->hash) : NULL;
 }
 
-static void contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	const struct blm_block_keys keys = {
-		.data = part->bytes, .blocks = blocks_of(part), .hashes = batch->hashes, .count = batch->count,
+		.data = part->bytes, .blocks = blocks_of(part), .hashes = batch->hashes,
+		.count = batch->count,
 		.next = batch->next, .next_count = batch->next_count,
 	};
 
@@ -204,7 +218,8 @@ static bool sort(struct blm_lane *lane, const struct blm_batch *batch)
 static void mark_changed(struct blm_part *part, const uint64_t *los, uint64_t changed)
 {
 	for (; changed; changed &= changed - 1)
-		mark(part, part->bytes + split_number(los[__builtin_ctzll(changed)], blocks_of(part)) * SPLIT_BYTES);
+		mark(part, part->bytes + split_number(los[__builtin_ctzll(changed)],
+						      blocks_of(part)) * SPLIT_BYTES);
 }
 
 static void apply(struct blm_lane *lane, uint64_t piece)
@@ -218,7 +233,8 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 	for (size_t at = 0, used = lane->used[piece]; at < used; at += TOGETHER) {
 		size_t count = used - at < TOGETHER ? used - at : TOGETHER;
 
-		part->simd->split_blocks_set(part->bytes, blocks_of(part), los + at, count, changed);
+		part->simd->split_blocks_set(part->bytes, blocks_of(part), los + at, count,
+					     changed);
 		for (size_t i = 0; i < (count + 63) / 64; i++) {
 			lane->counted += (uint64_t)__builtin_popcountll(changed[i]);
 			if (!marked)
@@ -228,7 +244,8 @@ static void apply(struct blm_lane *lane, uint64_t piece)
 	}
 }
 
-static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .sort = sort, .apply = apply };
+static const struct blm_fill filling = { .entry_bytes = sizeof(uint64_t), .sort = sort,
+					 .apply = apply };
 
 static void tally(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
 {
@@ -237,7 +254,10 @@ static void tally(const struct blm_part *part, const void *data, size_t bytes, s
 	to->lanes += part->simd->count_split_blocks(data, bytes, to->blocks);
 }
 
-/* The mean, over the blocks, of the product of their lanes' shares: padding, which counts as an empty block, is none. */
+/*
+ * The mean, over the blocks, of the product of their lanes' shares: padding, which counts as an
+ * empty block, is none.
+ */
 static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 {
 	double blocks = fmin((double)c->bytes / SPLIT_BYTES, (double)(s->cells / SPLIT_BITS));
@@ -246,8 +266,8 @@ static double rate_of(const struct blm_shape *s, const struct blm_tally *c)
 }
 
 /*
- * As in blocked.c. A bit stays empty with probability 31/32 for each key of its block; of two bits of one lane both do with
- * 30/32, of two lanes with (31/32)^2.
+ * As in blocked.c. A bit stays empty with probability 31/32 for each key of its block; of two bits
+ * of one lane both do with 30/32, of two lanes with (31/32)^2.
  */
 static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 {
@@ -265,15 +285,18 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 const struct blm_kind blm_kind_split_block = {
 	.id = 3,
 	.name = "split-block",
-	.summary = "Parquet's: blocks of 256 bits, a bit in each of 8 lanes; folds to a smaller one",
+	.summary = "Parquet's: blocks of 256 bits, a bit in each of 8 lanes; folds to a smaller "
+	"one",
 	.family = "xxh64",
 	.options = options,
-	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains, .rate_at = rate_at,
+	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
+	.rate_at = rate_at,
 	.add = add, .claim = claim,
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.fold_bits = SPLIT_BITS,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
-	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
+	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
+	.claim_many = claim_many,
 	.fill = &filling,
 	.only_sets = true,
 	.hash_bits = 64,

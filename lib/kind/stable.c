@@ -1,13 +1,16 @@
 /*
- * stable.c - a filter for streams without end: with each key some cells fade, so that it never gets full and forgets what is long ago
+ * stable.c - a filter for streams without end: with each key some cells fade, so that it never gets
+ * full and forgets what is long ago
  *
- * Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data using Stable Bloom Filters", SIGMOD 2006. A key sets its K
- * cells, of d bits, to Max = 2^d - 1; before that P cells in a row, from one chosen at random, go down by 1 where they are not 0 yet.
- * The share of zeros comes to (1 + 1 / (P (1/K - 1/m)))^-Max and stays there; P follows from the rate.
+ * Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data using Stable Bloom
+ * Filters", SIGMOD 2006. A key sets its K cells, of d bits, to Max = 2^d - 1; before that P cells
+ * in a row, from one chosen at random, go down by 1 where they are not 0 yet. The share of zeros
+ * comes to (1 + 1 / (P (1/K - 1/m)))^-Max and stays there; P follows from the rate.
  *
- * The random cell follows from how many keys came before (own word CAME) and the key, so the same keys in the same order make the same
- * filter. One writer at a time; a cell lies in one word, and each change of a word is one store, so who dies has done some of it
- * and readers need no lock. It forgets in any case, so pages of now and of then together are no worse than either.
+ * The random cell follows from how many keys came before (own word CAME) and the key, so the same
+ * keys in the same order make the same filter. One writer at a time; a cell lies in one word, and
+ * each change of a word is one store, so who dies has done some of it and readers need no lock. It
+ * forgets in any case, so pages of now and of then together are no worse than either.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/swar.h"
@@ -24,8 +27,10 @@ enum { USUAL_PROBES = 3, FADE_MOST = 65535 };
 #define FORGOTTEN 0.01		/* of the keys that came `capacity` keys ago at most so many */
 
 static const struct blm_option options[] = {
-	[BITS] = { "bits", "bits of a cell: with more it forgets later and then faster", BLM_OPTION_COUNT, 1, 8, 3 },
-	[FADE] = { "fade", "cells that fade with each key; 0: as the rate asks", BLM_OPTION_COUNT, 0, FADE_MOST, 0, .by_rate = true },
+	[BITS] = { "bits", "bits of a cell: with more it forgets later and then faster",
+		   BLM_OPTION_COUNT, 1, 8, 3 },
+	[FADE] = { "fade", "cells that fade with each key; 0: as the rate asks", BLM_OPTION_COUNT,
+		   0, FADE_MOST, 0, .by_rate = true },
 	{ NULL }
 };
 
@@ -42,13 +47,15 @@ static unsigned cells_in_word(const struct blm_shape *s)
 /* ---- Sizes ---- */
 
 /*
- * What share of the cells is 0 after so many keys? The values of a cell are a Markov chain: per key it is set with probability K/m, and
- * goes down with P/m. Its equations are followed in time steps in which a cell goes down once in 50 cases, and
- * is set in no more than half of them, where that is often.
+ * What share of the cells is 0 after so many keys? The values of a cell are a Markov chain: per key
+ * it is set with probability K/m, and goes down with P/m. Its equations are followed in time steps
+ * in which a cell goes down once in 50 cases, and is set in no more than half of them, where that
+ * is often.
  */
 static double zeros_after(const struct blm_shape *s, double keys)
 {
-	double share[256] = { 1 }, fade = (double)s->args[FADE], set = s->probes / fade, step = fmin(0.02, 0.5 / set);
+	double share[256] = { 1 }, fade = (double)s->args[FADE], set = s->probes / fade,
+		step = fmin(0.02, 0.5 / set);
 	double left = keys * fade / (double)s->cells;
 	unsigned max = max_of(s);
 
@@ -75,10 +82,14 @@ static double fade_for(const struct blm_shape *s)
 {
 	double zeros = 1 - pow(s->rate, 1.0 / s->probes);
 
-	return ceil(1 / ((pow(zeros, -1.0 / max_of(s)) - 1) * (1.0 / s->probes - 1.0 / (double)s->cells)));
+	return ceil(1 / ((pow(zeros, -1.0 / max_of(s)) - 1)
+			 * (1.0 / s->probes - 1.0 / (double)s->cells)));
 }
 
-/* How often a cell can fade on average so that of K cells that were set all but FORGOTTEN are not 0. */
+/*
+ * How often a cell can fade on average so that of K cells that were set all but FORGOTTEN are not
+ * 0.
+ */
 static double fades_survived(const struct blm_shape *s)
 {
 	double low = 0, high = 2 * max_of(s) + 10;
@@ -104,7 +115,8 @@ static uint64_t bytes_for(const struct blm_shape *s)
 /* The share of zeros that it comes to and stays at. */
 static double zeros_stable(const struct blm_shape *s)
 {
-	return pow(1 + 1 / ((double)s->args[FADE] * (1.0 / s->probes - 1.0 / (double)s->cells)), -(double)max_of(s));
+	return pow(1 + 1 / ((double)s->args[FADE] * (1.0 / s->probes - 1.0 / (double)s->cells)),
+		   -(double)max_of(s));
 }
 
 static double rate_stable(const struct blm_shape *s)
@@ -112,7 +124,10 @@ static double rate_stable(const struct blm_shape *s)
 	return pow(1 - zeros_stable(s), s->probes);
 }
 
-/* Enough that of the keys that came `capacity` keys ago few are forgotten, and as many as fade at once; 0: too many. */
+/*
+ * Enough that of the keys that came `capacity` keys ago few are forgotten, and as many as fade at
+ * once; 0: too many.
+ */
 static uint64_t cells_for(const struct blm_shape *shape)
 {
 	struct blm_shape s = *shape;
@@ -124,7 +139,8 @@ static uint64_t cells_for(const struct blm_shape *shape)
 	if (cells > (double)BLM_CELLS_MAX)
 		return 0;
 	s.cells = (uint64_t)cells;
-	fade = s.args[FADE] ? (double)s.args[FADE] : fade_for(&s);	/* which is more the fewer the cells are */
+	/* which is more the fewer the cells are */
+	fade = s.args[FADE] ? (double)s.args[FADE] : fade_for(&s);
 	return fade <= FADE_MOST ? (uint64_t)fmax(cells, fade) : s.cells;
 }
 
@@ -137,15 +153,18 @@ static int choose_fade(struct blm_shape *s, bool rate_given)
 		s->rate = rate_stable(s);
 		fade = (double)s->args[FADE];
 	} else if (s->args[FADE] && rate_stable(s) > 1.02 * s->rate) {
-		return blm_fail(-EINVAL, "a stable filter with fade=%llu comes to a rate of %.3g; %g takes fade=%.0f, which fade=0 finds",
+		return blm_fail(-EINVAL, "a stable filter with fade=%llu comes to a rate of %.3g; "
+				"%g takes fade=%.0f, which fade=0 finds",
 				(unsigned long long)s->args[FADE], rate_stable(s), s->rate, fade);
 	}
 	fade = fmax(fade, (double)s->args[FADE]);
 	if (fade > FADE_MOST)
-		return blm_fail(-EFBIG, "a stable filter of %u-bit cells and %u probes does not keep the rate %g: more probes do, or fewer bits",
+		return blm_fail(-EFBIG, "a stable filter of %u-bit cells and %u probes does not "
+				"keep the rate %g: more probes do, or fewer bits",
 				s->cell_bits, s->probes, s->rate);
 	if (fade > (double)s->cells)
-		return blm_fail(-EINVAL, "%llu cells are too few for a stable filter at the rate %g: %.0f fade with each key",
+		return blm_fail(-EINVAL, "%llu cells are too few for a stable filter at the rate "
+				"%g: %.0f fade with each key",
 				(unsigned long long)s->cells, s->rate, fade);
 	s->args[FADE] = (uint64_t)fade;
 	return 0;
@@ -153,8 +172,10 @@ static int choose_fade(struct blm_shape *s, bool rate_given)
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	struct blm_shape s = { .cells = params->cells, .probes = params->probes ? params->probes : USUAL_PROBES,
-			       .capacity = params->capacity, .rate = params->rate ? params->rate : BLM_DEFAULT_RATE };
+	struct blm_shape s = { .cells = params->cells,
+			       .probes = params->probes ? params->probes : USUAL_PROBES,
+			       .capacity = params->capacity, .rate = params->rate ? params->rate
+			       : BLM_DEFAULT_RATE };
 	int r;
 
 	memcpy(s.args, ret->args, sizeof(s.args));
@@ -162,15 +183,18 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	if (!s.cells)
 		s.cells = cells_for(&s);
 	if (!s.cells)
-		return blm_fail(-EFBIG, "a stable filter that remembers %llu keys at the rate %g takes more than 2^47 cells",
+		return blm_fail(-EFBIG, "a stable filter that remembers %llu keys at the rate %g "
+				"takes more than 2^47 cells",
 				(unsigned long long)s.capacity, s.rate);
 	if (s.cells <= s.probes)
-		return blm_fail(-EINVAL, "a stable filter has more cells than probes: %llu and %u", (unsigned long long)s.cells, s.probes);
+		return blm_fail(-EINVAL, "a stable filter has more cells than probes: %llu and %u",
+				(unsigned long long)s.cells, s.probes);
 	r = choose_fade(&s, params->rate > 0);
 	if (r < 0)
 		return r;
 	if (!s.capacity)
-		s.capacity = (uint64_t)fmax(1, fades_survived(&s) * (double)s.cells / (double)s.args[FADE]);
+		s.capacity = (uint64_t)fmax(1, fades_survived(&s) * (double)s.cells
+					    / (double)s.args[FADE]);
 	s.bytes = bytes_for(&s);
 	*ret = s;
 	return 0;
@@ -178,8 +202,10 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cell_bits >= 1 && s->cell_bits <= 8 && s->args[BITS] == s->cell_bits && s->probes >= 1 && s->probes <= BLM_PROBES_MAX
-	    && s->cells > s->probes && s->cells <= BLM_CELLS_MAX && s->args[FADE] >= 1 && s->args[FADE] <= 65535 && s->args[FADE] <= s->cells
+	return s->cell_bits >= 1 && s->cell_bits <= 8 && s->args[BITS] == s->cell_bits
+		&& s->probes >= 1 && s->probes <= BLM_PROBES_MAX
+	    && s->cells > s->probes && s->cells <= BLM_CELLS_MAX && s->args[FADE] >= 1
+	    && s->args[FADE] <= 65535 && s->args[FADE] <= s->cells
 	    && s->bytes == bytes_for(s);
 }
 
@@ -200,7 +226,8 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 	for (unsigned i = 0; i < part->shape.probes; i++) {
 		uint64_t cell = key_cell(key, i, part->shape.cells);
 
-		if (!(load_acquire(word_of(part, cell)) >> shift_of(part, cell) & max_of(&part->shape)))
+		if (!(load_acquire(word_of(part, cell)) >> shift_of(part, cell)
+		      & max_of(&part->shape)))
 			return false;
 	}
 	return true;
@@ -212,7 +239,8 @@ static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 		blm_fetch(word_of(part, key_cell(key, i, part->shape.cells)));
 }
 
-static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
 {
 	uint64_t cell = i < part->shape.probes ? key_cell(key, i, part->shape.cells) : 0;
 
@@ -225,7 +253,8 @@ static double zeros_now(const struct blm_part *part)
 	uint64_t zeros = 0;
 
 	for (uint64_t cell = 0; cell < part->shape.cells; cell++)
-		zeros += !(load_relaxed(word_of(part, cell)) >> shift_of(part, cell) & max_of(&part->shape));
+		zeros += !(load_relaxed(word_of(part, cell)) >> shift_of(part, cell)
+			   & max_of(&part->shape));
 	return (double)zeros / (double)part->shape.cells;
 }
 
@@ -237,7 +266,8 @@ static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret
 	if (i > 0)
 		return false;
 	*ret = (struct blm_fact){ .name = "stable rate", .value = rate_stable(s) };
-	snprintf(ret->text, sizeof(ret->text), "%.3g, where it stays however many keys come; %.4g of the cells are 0 then", ret->value, zeros);
+	snprintf(ret->text, sizeof(ret->text), "%.3g, where it stays however many keys come; %.4g "
+		 "of the cells are 0 then", ret->value, zeros);
 	return true;
 }
 
@@ -250,17 +280,20 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 	case 0:
 		ret->name = "zero cells";
 		ret->value = zeros_now(part);
-		snprintf(ret->text, sizeof(ret->text), "%.4f of all, %.4f when it is stable", ret->value, zeros);
+		snprintf(ret->text, sizeof(ret->text), "%.4f of all, %.4f when it is stable",
+			 ret->value, zeros);
 		return true;
 	case 1:
 		ret->name = "false-positive rate";
 		ret->value = pow(1 - zeros_now(part), s->probes);
-		snprintf(ret->text, sizeof(ret->text), "%.3g now, %.3g when it is stable", ret->value, rate_stable(s));
+		snprintf(ret->text, sizeof(ret->text), "%.3g now, %.3g when it is stable",
+			 ret->value, rate_stable(s));
 		return true;
 	case 2:
 		ret->name = "fading";
 		ret->value = fade;
-		snprintf(ret->text, sizeof(ret->text), "%.0f cells with each key: of those of %.0f keys ago 1 %% is forgotten", fade,
+		snprintf(ret->text, sizeof(ret->text), "%.0f cells with each key: of those of %.0f "
+			 "keys ago 1 %% is forgotten", fade,
 			 fades_survived(s) * (double)s->cells / fade);
 		return true;
 	}
@@ -277,11 +310,13 @@ static void fade(struct blm_part *part, uint64_t cell)
 	uint64_t left = s->args[FADE], from = cell % many, *word = word_of(part, cell), count;
 
 	for (; left; left -= count, from = 0) {
-		uint64_t old = load_relaxed(word), set = (lanes.high & ~lanes_zero(old, lanes)) >> (bits - 1);
+		uint64_t old = load_relaxed(word),
+			set = (lanes.high & ~lanes_zero(old, lanes)) >> (bits - 1);
 
 		count = left < many - from ? left : many - from;
 		count = count < s->cells - cell ? count : s->cells - cell;
-		set &= UINT64_MAX >> (64 - count * bits) << from * bits;	/* 1 in each cell that fades */
+		/* 1 in each cell that fades */
+		set &= UINT64_MAX >> (64 - count * bits) << from * bits;
 		if (set) {
 			store_release(word, old - set);
 			mark(part, word);
@@ -309,7 +344,8 @@ static int add(struct blm_part *part, const struct blm_hashed *key)
 	store_release(own_word(part, CAME), came + 1);
 	fade(part, fades_first(part, came, &key->hash));
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = key_cell(key, i, part->shape.cells), *word = word_of(part, cell), old = load_relaxed(word);
+		uint64_t cell = key_cell(key, i, part->shape.cells), *word = word_of(part, cell),
+			old = load_relaxed(word);
 
 		store_release(word, old | max << shift_of(part, cell));
 		mark(part, word);
@@ -326,9 +362,11 @@ static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
 	for (size_t i = 0; i < batch->count || i < batch->next_count; i++) {
 		if (i < batch->next_count)
-			prefetch(part, &(struct blm_hashed){ .hash = batch->next[i], .by = batch->by });
+			prefetch(part, &(struct blm_hashed){ .hash = batch->next[i],
+							     .by = batch->by });
 		if (i + AHEAD < batch->count)
-			blm_fetch(word_of(part, fades_first(part, came + i + AHEAD, &batch->hashes[i + AHEAD])));
+			blm_fetch(word_of(part, fades_first(part, came + i + AHEAD,
+							    &batch->hashes[i + AHEAD])));
 		if (i < batch->count) {
 			struct blm_hashed key = batch_at(batch, i);
 
@@ -341,10 +379,13 @@ static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64
 const struct blm_kind blm_kind_stable = {
 	.id = 10,
 	.name = "stable",
-	.summary = "for streams without end: never full, its rate stays, and it forgets what is long ago",
-	.caveat = "it forgets: 1 % of the keys that came as many keys ago as its capacity, and soon all that are older",
+	.summary = "for streams without end: never full, its rate stays, and it forgets what is "
+	"long ago",
+	.caveat = "it forgets: 1 % of the keys that came as many keys ago as its capacity, and "
+	"soon all that are older",
 	.options = options,
-	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = contains, .rate_at = rate_at,
+	.plan = plan, .valid = valid, .padding_bits = blm_cells_padding_bits, .contains = contains,
+	.rate_at = rate_at,
 	.add = add, .claim = add, .describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe, .contains_many = blm_cells_contain_many,
 	.add_many = add_many, .claim_many = add_many,

@@ -1,40 +1,51 @@
 /*
- * window.c - the keys of the last while: slots in a ring, of which the oldest is dropped when the next begins
+ * window.c - the keys of the last while: slots in a ring, of which the oldest is dropped when the
+ * next begins
  *
- * Several filters that take turns: F. Chang, W. Feng and K. Li, "Approximate Caches for Packet Classification", INFOCOM 2004, with more
- * than two. A window of S slots, by time or by count, has S + 2 parts. New keys go into the newest slot; a question asks it and the S
- * before it, so that a key is found for at least the whole window after its add began, and is gone one slot later. The
+ * Several filters that take turns: F. Chang, W. Feng and K. Li, "Approximate Caches for Packet
+ * Classification", INFOCOM 2004, with more than two. A window of S slots, by time or by count, has
+ * S + 2 parts. New keys go into the newest slot; a question asks it and the S before it, so that a
+ * key is found for at least the whole window after its add began, and is gone one slot later. The
  * last part is the spare, which will be the newest next.
  *
  * The file's words (own_word()):
  *
- *   NEWEST  when the newest slot began, in nanoseconds since 1970, its low 6 bits replaced by the number of its part. It only grows, so
- *           it never has one value twice. 0: nothing was added yet. Stored (release) only by who holds the locks of extend.c;
- *           loaded (acquire) by every call.
- *   COUNTED the count of keys when that slot began; stored before NEWEST. One that is newer than NEWEST, since its writer died between
- *           the two, or greater than the count, since a crash took some of that, makes one slot take more keys than it is for. One that is
- *           older makes the next slot begin too soon, and keys go before their time. So it is there twice: in a word of its own, and
- *           in the line of NEWEST, which is on the disk with NEWEST or not at all. The greater of the two counts.
+ *   NEWEST  when the newest slot began, in nanoseconds since 1970, its low 6 bits replaced by the
+ *           number of its part. It only grows, so it never has one value twice. 0: nothing was
+ *           added yet. Stored (release) only by who holds the locks of extend.c; loaded (acquire)
+ *           by every call.
+ *   COUNTED the count of keys when that slot began; stored before NEWEST. One that is newer than
+ *           NEWEST, since its writer died between the two, or greater than the count, since a crash
+ *           took some of that, makes one slot take more keys than it is for. One that is older
+ *           makes the next slot begin too soon, and keys go before their time. So it is there
+ *           twice: in a word of its own, and in the line of NEWEST, which is on the disk with
+ *           NEWEST or not at all. The greater of the two counts.
  *
- * Turning to the next slot: clear the spare; flush it to the disk; store NEWEST; and clear what became the spare, so that next time it
- * is clear and on the disk already.
+ * Turning to the next slot: clear the spare; flush it to the disk; store NEWEST; and clear what
+ * became the spare, so that next time it is clear and on the disk already.
  *
- *   adder     loads NEWEST, sets its bits in that part, and after a full fence loads NEWEST again. The same: the key was in the
- *             newest slot, whole, at that moment. Another: it adds the key again. A part is cleared only after S + 1 more turns, so
- *             bits of a key whose add returned are never cleared before their time, however long the adder was held up; and bits of
- *             a key that is added again may stay in a later slot, or in the spare, which makes no answer wrong but of that key, longer.
- *   reader    loads NEWEST once a call. A slot it asks is cleared only after enough turns that its keys are past the window.
- *   claimer   holds off turning (keys.c), so that of all who claim a key in a window one is told "new". It does not renew a key that
- *             is in an earlier slot, where adding does.
+ *   adder     loads NEWEST, sets its bits in that part, and after a full fence loads NEWEST again.
+ *             The same: the key was in the newest slot, whole, at that moment. Another: it adds the
+ *             key again. A part is cleared only after S + 1 more turns, so bits of a key whose add
+ *             returned are never cleared before their time, however long the adder was held up; and
+ *             bits of a key that is added again may stay in a later slot, or in the spare, which
+ *             makes no answer wrong but of that key, longer.
+ *   reader    loads NEWEST once a call. A slot it asks is cleared only after enough turns that its
+ *             keys are past the window.
+ *   claimer   holds off turning (keys.c), so that of all who claim a key in a window one is told
+ *             "new". It does not renew a key that is in an earlier slot, where adding does.
  *   killed    while it clears: nobody looks at the spare, and who turns next clears it again.
- *   power cut The disk has any NEWEST since the last sync. One that is there means that its slot was empty on the disk before, so
- *             it holds keys of its own time only, and no cleared slot comes back. If NEWEST there is older than it was, the slots
- *             that it says are in the window hold at least the keys of the last sync that still were; those past it are not asked, and
- *             cleared before they are.
- *   copy      takes NEWEST before the slots, as the header lies before them: the same as a power cut.
+ *   power cut The disk has any NEWEST since the last sync. One that is there means that its slot
+ *             was empty on the disk before, so it holds keys of its own time only, and no cleared
+ *             slot comes back. If NEWEST there is older than it was, the slots that it says are in
+ *             the window hold at least the keys of the last sync that still were; those past it are
+ *             not asked, and cleared before they are.
+ *   copy      takes NEWEST before the slots, as the header lies before them: the same as a power
+ *             cut.
  *
- * By time, whoever asks reckons with the slots that should have begun by now, so that keys are gone in time also where nobody adds.
- * A clock that steps back makes the newest slot last longer, and nothing is lost; one that steps ahead makes keys old.
+ * By time, whoever asks reckons with the slots that should have begun by now, so that keys are gone
+ * in time also where nobody adds. A clock that steps back makes the newest slot last longer, and
+ * nothing is lost; one that steps ahead makes keys old.
  */
 #include "kind/common/bits.h"
 #include "kind/common/clock.h"
@@ -68,20 +79,24 @@ static uint64_t keys_a_slot(const struct blm_shape *s, uint64_t keys)
 
 static bool compose(const struct blm_shape *whole, unsigned i, struct blm_component *ret)
 {
-	return i < parts(whole) && blm_component_plan(ret, "blocked", ROLE_SLOT, &(struct blm_params){
-		.cells = whole->cells, .probes = whole->probes, .capacity = keys_a_slot(whole, whole->capacity), .rate = whole->rate }) == 0;
+	return i < parts(whole) && blm_component_plan(ret, "blocked", ROLE_SLOT,
+						      &(struct blm_params){
+		.cells = whole->cells, .probes = whole->probes,
+		.capacity = keys_a_slot(whole, whole->capacity), .rate = whole->rate }) == 0;
 }
 
 static int plan(struct blm_shape *ret, const struct blm_params *params)
 {
-	double asked = (double)slots(ret) + 1, rate = params->rate ? params->rate : BLM_DEFAULT_RATE;
+	double asked = (double)slots(ret) + 1, rate = params->rate ? params->rate
+		: BLM_DEFAULT_RATE;
 	struct blm_params slot = *params;
 	struct blm_shape s = *ret;
 	struct blm_component part;
 	int r;
 
 	if (s.args[SPAN] && s.args[SPAN] / slots(&s) < LEAST_SPAN)
-		return blm_fail(-EINVAL, "a span of %g seconds in %llu slots: a slot lasts at least a millisecond", (double)s.args[SPAN] / 1e9,
+		return blm_fail(-EINVAL, "a span of %g seconds in %llu slots: a slot lasts at "
+				"least a millisecond", (double)s.args[SPAN] / 1e9,
 				(unsigned long long)slots(&s));
 	slot.capacity = params->capacity ? keys_a_slot(&s, params->capacity) : 0;
 	slot.rate = params->cells && !params->rate ? 0 : blm_rate_of_each(rate, asked);
@@ -100,8 +115,10 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 512 && s->cells <= BLM_CELLS_MAX && s->cells % 512 == 0 && s->probes >= 1 && s->probes <= BLM_PROBES_MAX
-	    && s->cell_bits == 1 && slots(s) >= 1 && slots(s) <= 62 && (!s->args[SPAN] || s->args[SPAN] / slots(s) >= LEAST_SPAN);
+	return s->cells >= 512 && s->cells <= BLM_CELLS_MAX && s->cells % 512 == 0 && s->probes >= 1
+		&& s->probes <= BLM_PROBES_MAX
+	    && s->cell_bits == 1 && slots(s) >= 1 && slots(s) <= 62
+	    && (!s->args[SPAN] || s->args[SPAN] / slots(s) >= LEAST_SPAN);
 }
 
 static double rate_at(const struct blm_shape *s, uint64_t keys)
@@ -110,7 +127,8 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 
 	if (!compose(s, 0, &part))
 		return 1;
-	return blm_rate_of_any(part.kind->rate_at(&part.shape, keys_a_slot(s, keys)), (double)slots(s) + 1);
+	return blm_rate_of_any(part.kind->rate_at(&part.shape, keys_a_slot(s, keys)),
+			       (double)slots(s) + 1);
 }
 
 /* ---- The ring ---- */
@@ -145,7 +163,8 @@ static uint64_t began(uint64_t word)
 /* How many slots should have begun since; 0 where they are counted in keys. */
 static uint64_t overdue(const struct blm_part *whole, uint64_t word)
 {
-	uint64_t span = whole->shape.args[SPAN] / slots(&whole->shape), now = span && word ? blm_clock() : 0;
+	uint64_t span = whole->shape.args[SPAN] / slots(&whole->shape), now = span
+		&& word ? blm_clock() : 0;
 
 	return now > began(word) ? (now - began(word)) / span : 0;
 }
@@ -166,7 +185,8 @@ static struct blm_part *before(const struct blm_part *whole, uint64_t word, unsi
 
 /* ---- Asking and adding ---- */
 
-static bool in_earlier(const struct blm_part *whole, uint64_t word, unsigned from, const struct blm_hashed *key)
+static bool in_earlier(const struct blm_part *whole, uint64_t word, unsigned from,
+		       const struct blm_hashed *key)
 {
 	unsigned end = in_window(whole, word);
 
@@ -184,8 +204,12 @@ static bool contains(const struct blm_part *whole, const struct blm_hashed *key)
 	return in_earlier(whole, newest_word(whole), 0, key);
 }
 
-/* Every slot is asked for all keys: a block of a key that was found already is looked at sooner than the others are sorted out. */
-static void contains_from(const struct blm_part *whole, uint64_t word, unsigned from, const struct blm_batch *batch, uint64_t *ret_bits)
+/*
+ * Every slot is asked for all keys: a block of a key that was found already is looked at sooner
+ * than the others are sorted out.
+ */
+static void contains_from(const struct blm_part *whole, uint64_t word, unsigned from,
+			  const struct blm_batch *batch, uint64_t *ret_bits)
 {
 	unsigned end = in_window(whole, word);
 	size_t words = (batch->count + 63) / 64;
@@ -199,7 +223,8 @@ static void contains_from(const struct blm_part *whole, uint64_t word, unsigned 
 	}
 }
 
-static void contains_many(const struct blm_part *whole, const struct blm_batch *batch, uint64_t *ret_bits)
+static void contains_many(const struct blm_part *whole, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
 {
 	contains_from(whole, newest_word(whole), 0, batch, ret_bits);
 }
@@ -278,7 +303,8 @@ static void prefetch(const struct blm_part *whole, const struct blm_hashed *key)
 static uint64_t room(const struct blm_part *whole, uint64_t keys)
 {
 	uint64_t word = newest_word(whole), counted = counted_word(whole);
-	uint64_t most = keys_a_slot(&whole->shape, whole->shape.capacity), used = keys > counted ? keys - counted : 0;
+	uint64_t most = keys_a_slot(&whole->shape, whole->shape.capacity), used = keys > counted
+		? keys - counted : 0;
 
 	if (!word || overdue(whole, word))
 		return 0;
@@ -318,19 +344,22 @@ static unsigned begin_slot(struct blm_part *whole)
 }
 
 /*
- * Slots begin at even distances, so that none is shorter than it should be; where so many are overdue that all will be empty, those
- * that would be empty anyway are passed over. One that somebody asked for before its time begins now.
+ * Slots begin at even distances, so that none is shorter than it should be; where so many are
+ * overdue that all will be empty, those that would be empty anyway are passed over. One that
+ * somebody asked for before its time begins now.
  */
 static void turn(struct blm_part *whole, uint64_t keys)
 {
-	uint64_t word = newest_word(whole), late = overdue(whole, word), span = whole->shape.args[SPAN] / slots(&whole->shape);
+	uint64_t word = newest_word(whole), late = overdue(whole, word),
+		span = whole->shape.args[SPAN] / slots(&whole->shape);
 	uint64_t at = blm_clock(), part = word ? (part_of(whole, word) + 1) % whole->subs : 0;
 
 	if (late)
 		at = began(word) + span * (late > whole->subs ? late - whole->subs + 1 : 1);
 	if (at <= began(word))
 		at = began(word) + 1;
-	if (at > began(UINT64_MAX))	/* by a damaged word: it must not come round to 0, and all slots be too old */
+	/* by a damaged word: it must not come round to 0, and all slots be too old */
+	if (at > began(UINT64_MAX))
 		at = began(UINT64_MAX);
 	store_release(own_word(whole, COUNTED), keys);
 	store_release(own_word(whole, NEWEST) + 1, keys);
@@ -347,7 +376,8 @@ static int counts(const struct blm_part *whole, unsigned i)
 }
 
 /* The n-th slot before the newest. */
-static void describe_slot(const struct blm_part *whole, uint64_t word, unsigned n, struct blm_fact *ret)
+static void describe_slot(const struct blm_part *whole, uint64_t word, unsigned n,
+			  struct blm_fact *ret)
 {
 	static const char *const names[] = NUMBERED("slot");
 	double keys, rate;
@@ -359,7 +389,8 @@ static void describe_slot(const struct blm_part *whole, uint64_t word, unsigned 
 
 static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *ret)
 {
-	uint64_t word = newest_word(whole), now = blm_clock(), span = whole->shape.args[SPAN] / slots(&whole->shape);
+	uint64_t word = newest_word(whole), now = blm_clock(),
+		span = whole->shape.args[SPAN] / slots(&whole->shape);
 
 	if (i > 0) {
 		if (!word || i > in_window(whole, word))
@@ -367,32 +398,41 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 		describe_slot(whole, word, i - 1, ret);
 		return true;
 	}
-	*ret = (struct blm_fact){ .name = "newest slot", .value = now > began(word) && word ? (double)(now - began(word)) / 1e9 : 0 };
+	*ret = (struct blm_fact){ .name = "newest slot", .value = now > began(word)
+				  && word ? (double)(now - began(word)) / 1e9 : 0 };
 	if (!word)
 		snprintf(ret->text, sizeof(ret->text), "none has begun");
 	else if (span)
-		snprintf(ret->text, sizeof(ret->text), "began %.0f s ago, and each lasts %g s", ret->value, (double)span / 1e9);
+		snprintf(ret->text, sizeof(ret->text), "began %.0f s ago, and each lasts %g s",
+			 ret->value, (double)span / 1e9);
 	else
-		snprintf(ret->text, sizeof(ret->text), "began %.0f s ago, and each is for %llu keys", ret->value,
+		snprintf(ret->text, sizeof(ret->text),
+			 "began %.0f s ago, and each is for %llu keys", ret->value,
 			 (unsigned long long)keys_a_slot(&whole->shape, whole->shape.capacity));
 	return true;
 }
 
 static const struct blm_option options[] = {
-	{ "slots", "how many slots the window is divided into: a key is gone at most one slot after the window", BLM_OPTION_COUNT, 1, 62, 8 },
-	{ "span", "how long the window is; 0: as long as it takes that as many keys come as its capacity", BLM_OPTION_SPAN, 0, 3e9, 0 },
+	{ "slots", "how many slots the window is divided into: a key is gone at most one slot "
+	  "after the window", BLM_OPTION_COUNT, 1, 62, 8 },
+	{ "span", "how long the window is; 0: as long as it takes that as many keys come as its "
+	  "capacity", BLM_OPTION_SPAN, 0, 3e9, 0 },
 	{ 0 }
 };
 
 const struct blm_kind blm_kind_window = {
 	.id = 13,
 	.name = "window",
-	.summary = "the keys of the last hours, days, or of the last so many: blocked filters that take turns",
-	.caveat = "keys older than the window are forgotten, by the clock of the machine or by how many keys came since",
+	.summary = "the keys of the last hours, days, or of the last so many: blocked filters that "
+	"take turns",
+	.caveat = "keys older than the window are forgotten, by the clock of the machine or by how "
+	"many keys came since",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .claim = claim,
-	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many, .claim_many = claim_many,
-	.compose = compose, .parts = parts, .counts = counts, .room = room, .begin_slot = begin_slot, .turn = turn, .describe = describe,
+	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many,
+	.claim_many = claim_many,
+	.compose = compose, .parts = parts, .counts = counts, .room = room,
+	.begin_slot = begin_slot, .turn = turn, .describe = describe,
 	.forgets = true, .add_again = true,
 };

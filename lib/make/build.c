@@ -1,9 +1,11 @@
 /*
  * build.c - a filter made from all its keys at once: nobody sees it before it is whole
  *
- * The file is one without a name, so that a builder which dies leaves nothing. There are two ways. Where the filter's size is known and its
- * kind takes keys one by one, they go into the new file as they come (partition_pool.h). Else they are gathered and put into order (sort.h), and
- * when all are there the size follows from them: then the kind is built from them, or they go in one after the other.
+ * The file is one without a name, so that a builder which dies leaves nothing. There are two ways.
+ * Where the filter's size is known and its kind takes keys one by one, they go into the new file as
+ * they come (partition_pool.h). Else they are gathered and put into order (sort.h), and when all
+ * are there the size follows from them: then the kind is built from them, or they go in one after
+ * the other.
  */
 #include "handle/allowlist_carry.h"
 #include "file/sigbus.h"
@@ -27,18 +29,26 @@ struct blm_build {
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];
 	uint64_t hash_id;
-	bool gathers;			/* keys, before there is a file; then `sort` is in use, else `unborn` and `lanes` */
+	/* keys, before there is a file; then `sort` is in use, else `unborn` and `lanes` */
+	bool gathers;
 	bool wants_values;
 	struct blm_sort sort;
 	uint64_t kept_free;		/* memory that the keys were not gathered in */
 	struct blm_staged staged;
 	struct blm_lanes lanes;
-	struct blm_filter *growing;	/* kinds that grow or turn, of a size that is known: what makes room where there is none; else NULL */
+	/*
+	 * kinds that grow or turn, of a size that is known: what makes room where there is none;
+	 * else NULL
+	 */
+	struct blm_filter *growing;
 };
 
 /* ---- Beginning and ending ---- */
 
-/* In the place of what a link leads to, where the filter is to come in the place of one; else where the name says. */
+/*
+ * In the place of what a link leads to, where the filter is to come in the place of one; else where
+ * the name says.
+ */
 static int set_place(struct blm_build *b, struct blm_store *store, const char *name)
 {
 	struct blm_place place;
@@ -48,7 +58,8 @@ static int set_place(struct blm_build *b, struct blm_store *store, const char *n
 		return r;
 	if (!b->replace) {
 		b->place = place;
-		return blm_place_is_taken(&b->place);	/* before any space is taken; the naming itself looks again */
+		/* before any space is taken; the naming itself looks again */
+		return blm_place_is_taken(&b->place);
 	}
 	r = blm_place_follow(&b->place, &place);
 	blm_place_clear(&place);
@@ -68,20 +79,28 @@ static int check_way(struct blm_build *b)
 	b->gathers = kind->build || !is_sized(&b->choice.params);
 	b->wants_values = kind->build && kind->get;
 	if (!kind->add && !kind->build)
-		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by one, with values", b->place.display, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: no %s filter can be built: its keys come one by "
+				"one, with values", b->place.display, kind->name);
 	if (b->gathers && kind->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what is in it: say for how many keys that differ it is to be "
+		return blm_fail(-EOPNOTSUPP, "%s: an %s is as large as what differs, not as what "
+				"is in it: say for how many keys that differ it is to be "
 				"(blm_params.capacity)", b->place.display, kind->name);
 	if (b->gathers && wants_keys(&b->hasher))
-		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so keys are not counted beforehand: say for how many the "
-				"filter is to be (blm_params.capacity)", b->place.display, b->hasher.family->name);
+		return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so "
+				"keys are not counted beforehand: say for how many the filter is "
+				"to be (blm_params.capacity)", b->place.display,
+				b->hasher.family->name);
 	if (b->gathers && kind->forgets && !kind->remove)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys are not put into another order to count them: "
-				"say for how many it is to be (blm_params.capacity)", b->place.display, kind->name);
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter forgets what came first, so its keys "
+				"are not put into another order to count them: say for how many it "
+				"is to be (blm_params.capacity)", b->place.display, kind->name);
 	return blm_check_boot(kind, b->spec.sealed, &b->place);	/* before the keys are read */
 }
 
-/* With a size that stands for the one that is not known yet, so that all else about the parameters is found out now. */
+/*
+ * With a size that stands for the one that is not known yet, so that all else about the parameters
+ * is found out now.
+ */
 static int choose(struct blm_build *b, const struct blm_params *params)
 {
 	struct blm_params p = *params;
@@ -90,13 +109,17 @@ static int choose(struct blm_build *b, const struct blm_params *params)
 	if (!is_sized(&p))
 		p.capacity = 1;
 	b->secret = blm_hidden_new(BLM_SECRET_BYTES);
-	r = b->secret ? blm_spec_choose(&b->spec, &b->choice, &p, b->secret) : blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
+	r = b->secret ? blm_spec_choose(&b->spec, &b->choice, &p, b->secret)
+		: blm_fail(-ENOMEM, "%s: out of memory", b->place.display);
 	if (r < 0)
 		return r;
-	if (b->choice.format && !b->spec.of->build && !is_sized(params))	/* its hash may be another for another size */
-		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be (blm_params.capacity)", b->place.display, params->format);
+	/* its hash may be another for another size */
+	if (b->choice.format && !b->spec.of->build && !is_sized(params))
+		return blm_fail(-EINVAL, "%s: say for how many keys a filter for %s is to be "
+				"(blm_params.capacity)", b->place.display, params->format);
 	b->choice.params.capacity = params->capacity;
-	r = blm_hasher_set(&b->hasher, b->seeds, &b->spec.template, b->spec.secret, b->place.display);
+	r = blm_hasher_set(&b->hasher, b->seeds, &b->spec.template, b->spec.secret,
+			   b->place.display);
 	b->hash_id = blm_hash_id_of(&b->spec.template);
 	b->spec.sealed = b->options.sealed || b->spec.of->build;
 	return r < 0 ? r : check_way(b);
@@ -112,7 +135,8 @@ static int make_file(struct blm_build *b)
 			blm_staged_end(&b->staged);
 	}
 	if (r == 0)
-		blm_lanes_begin(&b->lanes, &b->staged.view->whole, b->options.threads, b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
+		blm_lanes_begin(&b->lanes, &b->staged.view->whole, b->options.threads,
+				b->gathers ? b->sort.sorted.memory_bytes : b->options.memory_bytes,
 				b->place.display);
 	return r;
 }
@@ -128,8 +152,10 @@ static int gather(struct blm_build *b)
 	const struct blm_kind *kind = b->spec.of;
 	const uint64_t memory = b->options.memory_bytes ? b->options.memory_bytes : BLM_SORT_MEMORY;
 	const struct blm_sort_options options = {
-		.values = b->wants_values, .keep_all = kind->counts_keys && kind->counts_keys(b->choice.args), .threads = b->options.threads,
-		.memory_bytes = memory - kept_free(memory), .progress = { b->options.progress, b->options.context },
+		.values = b->wants_values, .keep_all = kind->counts_keys
+		&& kind->counts_keys(b->choice.args), .threads = b->options.threads,
+		.memory_bytes = memory - kept_free(memory),
+		.progress = { b->options.progress, b->options.context },
 	};
 
 	b->kept_free = kept_free(memory);
@@ -144,14 +170,16 @@ static void free_build(struct blm_build *b)
 	free(b);
 }
 
-BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name, const struct blm_params *params,
+BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, const char *name,
+			    const struct blm_params *params,
 			    const struct blm_build_options *options)
 {
 	struct blm_build *b;
 	int r;
 
 	if (options && options->threads > THREADS_MAX)
-		return blm_fail(-EINVAL, "%u threads is more than %d", options->threads, THREADS_MAX);
+		return blm_fail(-EINVAL, "%u threads is more than %d", options->threads,
+				THREADS_MAX);
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return blm_fail(-ENOMEM, "out of memory");
@@ -199,7 +227,10 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b)
 
 /* ---- Adding ---- */
 
-/* What a caller gave: keys, or keys of one length that lie one after the other, or hashes; and values, or none. */
+/*
+ * What a caller gave: keys, or keys of one length that lie one after the other, or hashes; and
+ * values, or none.
+ */
 struct input {
 	const struct blm_key *keys;
 	const uint8_t *fixed;
@@ -210,7 +241,8 @@ struct input {
 };
 
 /* Up to BLM_BATCH of them; room for as many keys and hashes is the caller's. */
-static struct blm_batch batch_of(const struct blm_build *b, const struct input *in, size_t at, struct blm_key *keys, struct blm_hash *hashes)
+static struct blm_batch batch_of(const struct blm_build *b, const struct input *in, size_t at,
+				 struct blm_key *keys, struct blm_hash *hashes)
 {
 	const struct blm_hasher *by = &b->hasher;
 	bool hashed = in->hashes != NULL;
@@ -223,7 +255,8 @@ static struct blm_batch batch_of(const struct blm_build *b, const struct input *
 
 	if (!hashed && !wants_keys(by)) {
 		if (in->fixed)
-			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count, hashes);
+			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count,
+					   hashes);
 		else
 			blm_hash_all(by, batch.keys, batch.count, hashes);
 		batch.hashes = hashes;
@@ -243,7 +276,8 @@ static int add_growing(struct blm_build *b, const struct input *in)
 	int64_t r;
 
 	if (in->hashes)
-		r = blm_add_hashes(b->growing, blm_hash_id(b->growing), in->hashes, in->count, NULL);
+		r = blm_add_hashes(b->growing, blm_hash_id(b->growing), in->hashes, in->count,
+				   NULL);
 	else if (in->fixed)
 		r = blm_add_fixed(b->growing, in->fixed, in->width, in->count, NULL);
 	else
@@ -256,10 +290,13 @@ static int check_numbers(const struct blm_build *b, const struct blm_batch *batc
 {
 	for (size_t i = 0; b->hasher.family->number && i < batch->count; i++)
 		if (batch->hashes[i].hi) {
-			const struct blm_key *key = batch->keys ? &batch->keys[i] : &(struct blm_key){ "a key", 5 };
+			const struct blm_key *key = batch->keys ? &batch->keys[i]
+				: &(struct blm_key){ "a key", 5 };
 
-			return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits, or too large: a %s filter takes no other keys",
-					key->len < 40 ? (int)key->len : 40, key->len ? (const char *)key->bytes : "", b->spec.of->name);
+			return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits, or too "
+					"large: a %s filter takes no other keys",
+					key->len < 40 ? (int)key->len : 40, key->len
+					? (const char *)key->bytes : "", b->spec.of->name);
 		}
 	return 0;
 }
@@ -275,7 +312,8 @@ static int add_to_order(struct blm_build *b, const struct input *in)
 
 		r = check_numbers(b, &batch);
 		if (r == 0)
-			r = blm_sort_add(&b->sort, batch.hashes, in->values ? in->values + at : NULL, batch.count);
+			r = blm_sort_add(&b->sort, batch.hashes,
+					 in->values ? in->values + at : NULL, batch.count);
 	}
 	return r;
 }
@@ -305,10 +343,13 @@ static int add(struct blm_build *b, const struct input *in)
 	char names[256];
 
 	if (b->wants_values && !in->values)
-		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one with each", b->place.display, b->spec.of->name);
+		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one "
+				"with each", b->place.display, b->spec.of->name);
 	if (in->values && !b->wants_values)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these kinds are: %s", b->place.display, b->spec.of->name,
-				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names, sizeof(names)));
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these "
+				"kinds are: %s", b->place.display, b->spec.of->name,
+				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names,
+						   sizeof(names)));
 	if (in->values) {
 		int r = b->spec.of->check_values(b->choice.args, in->values, in->count);
 
@@ -333,10 +374,12 @@ BLM_API int blm_build_add_fixed(struct blm_build *b, const void *keys, size_t wi
 {
 	static const uint8_t nothing[1];
 
-	return add(b, &(struct input){ .fixed = width ? keys : nothing, .width = width, .count = count });
+	return add(b, &(struct input){ .fixed = width ? keys : nothing, .width = width,
+				       .count = count });
 }
 
-BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys, const uint64_t *values, size_t count)
+BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
+			       const uint64_t *values, size_t count)
 {
 	return add(b, &(struct input){ .keys = keys, .values = values, .count = count });
 }
@@ -346,14 +389,17 @@ BLM_API uint64_t blm_build_hash_id(const struct blm_build *b)
 	return b->hash_id;
 }
 
-BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id, const struct blm_hash *hashes, size_t count)
+BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id,
+				 const struct blm_hash *hashes, size_t count)
 {
 	if (wants_keys(&b->hasher))
 		return blm_cannot_hash(&b->hasher, b->place.display);
 	if (b->spec.of->holds_keys)
-		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it takes none", b->place.display, b->spec.of->name);
+		return blm_fail(-EOPNOTSUPP, "%s: an %s holds keys, not hashes of them, so it "
+				"takes none", b->place.display, b->spec.of->name);
 	if (hash_id != b->hash_id)
-		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another hash, seed or key", b->place.display);
+		return blm_fail(-EMEDIUMTYPE, "%s: the hashes were made for filters with another "
+				"hash, seed or key", b->place.display);
 	return add(b, &(struct input){ .hashes = hashes, .count = count });
 }
 
@@ -374,7 +420,10 @@ static int count_keys(struct blm_build *b)
 	return r;
 }
 
-/* Of kinds that take keys one by one, by this thread: in the order of their hashes no key is a miss. */
+/*
+ * Of kinds that take keys one by one, by this thread: in the order of their hashes no key is a
+ * miss.
+ */
 static int fill(struct blm_build *b)
 {
 	const struct blm_sorted *keys = &b->sort.sorted;
@@ -428,7 +477,10 @@ static int make_of_gathered(struct blm_build *b)
 
 /* ---- Finishing: from a file to a filter ---- */
 
-/* In the place of a filter if there is one, else as a new one; and again, where others make and drop in between. */
+/*
+ * In the place of a filter if there is one, else as a new one; and again, where others make and
+ * drop in between.
+ */
 static int put_over(struct blm_build *b)
 {
 	int r = -EEXIST;
@@ -449,7 +501,8 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret)
 	if (r == 0) {
 		blm_count_keys(b->staged.view, blm_lanes_empty(&b->lanes));
 		if (blm_sigbus_hit(b->staged.view->image.map))
-			r = blm_fail(-EIO, "%s: pages of the new file could not be had", b->place.display);
+			r = blm_fail(-EIO, "%s: pages of the new file could not be had",
+				     b->place.display);
 	}
 	if (r == 0)
 		r = b->replace ? put_over(b) : blm_staged_publish(&b->staged, &b->place, NULL);

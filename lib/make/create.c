@@ -19,11 +19,13 @@ static int check_params(const struct blm_params *p)
 	if (!p->capacity && !p->cells)
 		return blm_fail(-EINVAL, "a capacity (or a number of bits) is needed");
 	if (p->capacity > BLM_CAPACITY_MAX)
-		return blm_fail(-EINVAL, "capacity %llu is more than 2^47 keys", (unsigned long long)p->capacity);
+		return blm_fail(-EINVAL, "capacity %llu is more than 2^47 keys",
+				(unsigned long long)p->capacity);
 	if (p->rate && !(p->rate >= 1e-300 && p->rate < 1))
 		return blm_fail(-EINVAL, "rate %g is not between 0 and 1", p->rate);
 	if (p->cells > BLM_CELLS_MAX)
-		return blm_fail(-EINVAL, "%llu bits is more than 2^47", (unsigned long long)p->cells);
+		return blm_fail(-EINVAL, "%llu bits is more than 2^47",
+				(unsigned long long)p->cells);
 	if (p->probes > BLM_PROBES_MAX)
 		return blm_fail(-EINVAL, "%u probes is more than %d", p->probes, BLM_PROBES_MAX);
 	if (p->seed_count > BLM_SEEDS_MAX)
@@ -34,7 +36,8 @@ static int check_params(const struct blm_params *p)
 }
 
 /* The families that go with a rule, this kind and shape, for messages. */
-static const char *families_for(const struct blm_choice *choice, const struct blm_shape *shape, char *buffer, size_t bytes)
+static const char *families_for(const struct blm_choice *choice, const struct blm_shape *shape,
+				char *buffer, size_t bytes)
 {
 	size_t len = 0;
 
@@ -42,9 +45,12 @@ static const char *families_for(const struct blm_choice *choice, const struct bl
 	for (size_t i = 0; blm_family_at(i) && len < bytes; i++) {
 		const struct blm_family *family = blm_family_at(i);
 
-		if (kind_takes(choice->kind, family) && !(family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
-		    && !kind_misfit(choice->kind, choice->scheme, 0, family, shape->cells, shape->probes))
-			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "", family->name);
+		if (kind_takes(choice->kind, family)
+		    && !(family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
+		    && !kind_misfit(choice->kind, choice->scheme, 0, family, shape->cells,
+				    shape->probes))
+			len += (size_t)snprintf(buffer + len, bytes - len, "%s%s", len ? ", " : "",
+						family->name);
 	}
 	return buffer;
 }
@@ -56,14 +62,18 @@ static int check_rule(const struct blm_choice *choice, const struct blm_shape *s
 	char names[512];
 
 	if (!choice->kind->every_scheme && !choice->kind->some_schemes)
-		return !scheme->id ? 0 : blm_fail(-EOPNOTSUPP, "a %s filter has no scheme but its own; %s filters can have any", choice->kind->name,
+		return !scheme->id ? 0 : blm_fail(-EOPNOTSUPP,
+						  "a %s filter has no scheme but its own; %s "
+						  "filters can have any", choice->kind->name,
 						BLM_EXACT_KIND);
 	why = kind_misfit(choice->kind, scheme, 0, choice->family, shape->cells, shape->probes);
 	if (!why)
 		return 0;
 	others = families_for(choice, shape, names, sizeof(names));
-	return blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: %s%s%s", scheme->name, (unsigned long long)shape->cells,
-			shape->probes, choice->family->name, why, *others ? "; these hashes go with them: " : "", others);
+	return blm_fail(-EINVAL, "the scheme %s, m=%llu and k=%u do not go with the hash %s: "
+			"%s%s%s", scheme->name, (unsigned long long)shape->cells,
+			shape->probes, choice->family->name, why, *others
+			? "; these hashes go with them: " : "", others);
 }
 
 static int check_family(const struct blm_choice *choice, const struct blm_shape *shape)
@@ -74,31 +84,43 @@ static int check_family(const struct blm_choice *choice, const struct blm_shape 
 	char names[256];
 
 	if (!kind_takes(kind, family))
-		return blm_fail(-EOPNOTSUPP, "%s filters cannot use the hash %s; these kinds can: %s", kind->name, family->name,
+		return blm_fail(-EOPNOTSUPP, "%s filters cannot use the hash %s; these kinds can: "
+				"%s", kind->name, family->name,
 				blm_kinds_that_take(family, names, sizeof(names)));
 	if (family->bits < 64 && shape->cells > UINT64_C(1) << family->bits)
-		return blm_fail(-EINVAL, "the hash %s reaches only 2^%u bits; %llu are asked for", family->name, family->bits,
+		return blm_fail(-EINVAL, "the hash %s reaches only 2^%u bits; %llu are asked for",
+				family->name, family->bits,
 				(unsigned long long)shape->cells);
 	if (p->tweak && !family->tweaked)
 		return blm_fail(-EINVAL, "the hash %s takes no tweak", family->name);
 	if (family->tweaked && p->tweak > UINT32_MAX)
-		return blm_fail(-EINVAL, "tweak %llu is more than 32 bits", (unsigned long long)p->tweak);
+		return blm_fail(-EINVAL, "tweak %llu is more than 32 bits",
+				(unsigned long long)p->tweak);
 	if (p->seed_count && p->seed_count != family_seeds(family, shape->probes))
-		return blm_fail(-EINVAL, "%u seeds given; the hash %s takes %u%s", p->seed_count, family->name,
-				family_seeds(family, shape->probes), family->seeds_by_probe ? ", one for each probe" : "");
+		return blm_fail(-EINVAL, "%u seeds given; the hash %s takes %u%s", p->seed_count,
+				family->name,
+				family_seeds(family, shape->probes), family->seeds_by_probe
+				? ", one for each probe" : "");
 	for (uint32_t i = 0; i < p->seed_count; i++)
 		if (p->seeds[i] > family_seed_max(family))
-			return blm_fail(-EINVAL, "seed %llu is more than %u bits, which the seeds of the hash %s have",
-					(unsigned long long)p->seeds[i], family->seed_bits, family->name);
+			return blm_fail(-EINVAL, "seed %llu is more than %u bits, which the seeds "
+					"of the hash %s have",
+					(unsigned long long)p->seeds[i], family->seed_bits,
+					family->name);
 	if (p->secret && !family->keyed)
 		return blm_fail(-EINVAL, "the hash %s takes no secret key", family->name);
 	return check_rule(choice, shape);
 }
 
-/* Where none is named: the default, but for numbers that are to be exact; and then the first that takes the hash. */
-static const struct blm_kind *usual_kind(const struct blm_params *p, const struct blm_family *family)
+/*
+ * Where none is named: the default, but for numbers that are to be exact; and then the first that
+ * takes the hash.
+ */
+static const struct blm_kind *usual_kind(const struct blm_params *p,
+					 const struct blm_family *family)
 {
-	const struct blm_kind *kind = blm_kind_by_name(p->cells || p->probes || p->scheme ? BLM_EXACT_KIND : BLM_DEFAULT_KIND);
+	const struct blm_kind *kind = blm_kind_by_name(p->cells || p->probes || p->scheme
+						       ? BLM_EXACT_KIND : BLM_DEFAULT_KIND);
 
 	for (size_t i = 0; family && !kind_takes(kind, family) && blm_kind_at(i); i++)
 		if (kind_takes(blm_kind_at(i), family))
@@ -106,7 +128,10 @@ static const struct blm_kind *usual_kind(const struct blm_params *p, const struc
 	return kind;
 }
 
-/* What a filter that is made for another program's format is to be, in our own terms. Cells that do not do for the rule are rounded up. */
+/*
+ * What a filter that is made for another program's format is to be, in our own terms. Cells that do
+ * not do for the rule are rounded up.
+ */
 static int take_format(struct blm_choice *ret, const struct blm_params *p)
 {
 	const struct blm_format *format = p->format ? blm_format_by_name(p->format) : NULL;
@@ -114,14 +139,17 @@ static int take_format(struct blm_choice *ret, const struct blm_params *p)
 
 	ret->params = *p;
 	if (p->format && !format)
-		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()", p->format);
+		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()",
+				p->format);
 	if (!format || !format->families)
 		return 0;
 	if (!format->plan)
-		return blm_fail(-EOPNOTSUPP, "no filter is planned for %s: name a kind and a hash that it takes (blm_format_list()), and "
-				"blm_export() writes it so", format->name);
+		return blm_fail(-EOPNOTSUPP, "no filter is planned for %s: name a kind and a hash "
+				"that it takes (blm_format_list()), and blm_export() writes it so",
+				format->name);
 	if (p->hash || p->scheme || p->kind || (p->seed_count && format->no_seed))
-		return blm_fail(-EINVAL, "the format %s says itself which kind, hash and scheme its filters have", format->name);
+		return blm_fail(-EINVAL, "the format %s says itself which kind, hash and scheme "
+				"its filters have", format->name);
 	r = check_params(p);
 	if (r == 0 && !p->rate)
 		ret->params.rate = BLM_DEFAULT_RATE;
@@ -150,16 +178,19 @@ static int choose(struct blm_choice *ret, const struct blm_params *params)
 	kind = p->kind ? blm_kind_by_name(p->kind) : usual_kind(p, family);
 
 	if (!kind)
-		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", p->kind, blm_kinds_that_can(0, names, sizeof(names)));
+		return blm_fail(-ENOENT, "there is no kind \"%s\"; there are: %s", p->kind,
+				blm_kinds_that_can(0, names, sizeof(names)));
 	if (!p->hash && kind->family)
 		family = blm_family_by_name(kind->family);
 	if (!family)
 		return blm_fail(-ENOENT, "there is no hash \"%s\"; see blm_hash_list()", p->hash);
 	ret->kind = kind;
 	ret->family = family;
-	ret->scheme = p->scheme ? blm_scheme_by_name(p->scheme) : blm_scheme_by_id(kind->every_scheme ? family->scheme : 0);
+	ret->scheme = p->scheme ? blm_scheme_by_name(p->scheme)
+		: blm_scheme_by_id(kind->every_scheme ? family->scheme : 0);
 	if (!ret->scheme)
-		return blm_fail(-ENOENT, "there is no scheme \"%s\"; see blm_scheme_list()", p->scheme);
+		return blm_fail(-ENOENT, "there is no scheme \"%s\"; see blm_scheme_list()",
+				p->scheme);
 	return blm_options_parse(kind, p->options, ret->args);
 }
 
@@ -177,21 +208,25 @@ static int plan(const struct blm_choice *choice, struct blm_shape *ret)
 		r = choice->kind->plan(ret, &p);
 	if (r == 0 && !p.cells && (choice->kind->every_scheme || choice->kind->some_schemes)
 	    && blm_scheme_cells(choice->scheme, ret->cells, ret->probes) != ret->cells) {
-		p = (struct blm_params){ .capacity = ret->capacity, .rate = ret->rate, .probes = ret->probes,
-					 .cells = blm_scheme_cells(choice->scheme, ret->cells, ret->probes) };
+		p = (struct blm_params){ .capacity = ret->capacity, .rate = ret->rate,
+					 .probes = ret->probes,
+					 .cells = blm_scheme_cells(choice->scheme, ret->cells,
+						 ret->probes) };
 		r = choice->kind->plan(ret, &p);
 	}
 	return r < 0 ? r : check_family(choice, ret);
 }
 
-static int plan_from(const struct blm_params *params, struct blm_choice *ret_choice, struct blm_shape *ret)
+static int plan_from(const struct blm_params *params, struct blm_choice *ret_choice,
+		     struct blm_shape *ret)
 {
 	int r = choose(ret_choice, params);
 
 	return r < 0 ? r : plan(ret_choice, ret);
 }
 
-static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params *p, const struct blm_shape *whole)
+static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params *p,
+			   const struct blm_shape *whole)
 {
 	struct blm_component part = { .shape = *whole };
 	uint64_t end = BLM_HEADER_BYTES;
@@ -199,7 +234,8 @@ static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params 
 	for (unsigned i = 0; i < (kind->parts ? kind->parts(whole) : 1); i++)
 		if (!kind->compose || kind->compose(whole, i, &part))
 			end = blm_part_at(end, part.shape.bytes) + part.shape.bytes;
-	return kind->checkpoint && !p->no_checkpoint ? checkpoint_layout(end - whole->bytes, whole->bytes).end : end;
+	return kind->checkpoint && !p->no_checkpoint
+		? checkpoint_layout(end - whole->bytes, whole->bytes).end : end;
 }
 
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params)
@@ -216,7 +252,8 @@ BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params)
 		.data_bytes = shape.bytes, .file_bytes = file_bytes(kind, &choice.params, &shape),
 		.capacity = shape.capacity, .rate = shape.rate,
 		.predicted_rate = kind->rate_at(&shape, shape.capacity),
-		.bits_per_key = (kind->compose || !kind_takes_keys(kind) ? 8.0 * (double)shape.bytes : (double)shape.cells * shape.cell_bits) / (double)shape.capacity,
+		.bits_per_key = (kind->compose || !kind_takes_keys(kind) ? 8.0 * (double)shape.bytes
+				 : (double)shape.cells * shape.cell_bits) / (double)shape.capacity,
 	};
 	return 0;
 }
@@ -237,19 +274,23 @@ BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_
 
 /* ---- Creating ---- */
 
-static int set_seeds(struct blm_template_fields *t, const struct blm_family *family, const struct blm_params *p, uint32_t count)
+static int set_seeds(struct blm_template_fields *t, const struct blm_family *family,
+		     const struct blm_params *p, uint32_t count)
 {
-	int r = count && !p->seed_count ? blm_random(t->seeds, 8 * count, "the seeds of a new filter") : 0;
+	int r = count && !p->seed_count ? blm_random(t->seeds, 8 * count,
+						     "the seeds of a new filter") : 0;
 
 	if (r < 0)
 		return r;
 	t->seed_count = htole32(count);
 	for (uint32_t i = 0; i < count; i++)
-		t->seeds[i] = htole64(p->seed_count ? p->seeds[i] : t->seeds[i] & family_seed_max(family));
+		t->seeds[i] = htole64(p->seed_count ? p->seeds[i]
+				      : t->seeds[i] & family_seed_max(family));
 	return 0;
 }
 
-static int set_family(struct blm_spec *spec, const struct blm_family *family, const struct blm_params *p, uint8_t secret[BLM_SECRET_BYTES])
+static int set_family(struct blm_spec *spec, const struct blm_family *family,
+		      const struct blm_params *p, uint8_t secret[BLM_SECRET_BYTES])
 {
 	struct blm_template_fields *t = &spec->template;
 	int r;
@@ -275,8 +316,12 @@ static int leave_empty(struct blm_view *view, const struct blm_view *old, void *
 	return 0;
 }
 
-/* Where there is one, its replacement; where there is none, a new one; and again, where others make and drop in between. */
-static int make_or_replace(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec)
+/*
+ * Where there is one, its replacement; where there is none, a new one; and again, where others make
+ * and drop in between.
+ */
+static int make_or_replace(struct blm_filter **ret, struct blm_store *store, const char *name,
+			   const struct blm_spec *spec)
 {
 	struct blm_place place;
 	int r = blm_place_set(&place, store, name);
@@ -303,7 +348,8 @@ static int set_parts(struct blm_spec *spec)
 	spec->parts = kind->parts ? kind->parts(&spec->whole) : 1;
 	for (unsigned i = 0; i < spec->parts; i++) {
 		if (kind->compose && !kind->compose(&spec->whole, i, &part))
-			return blm_fail(-EFBIG, "a %s filter of that size has parts that are too large", kind->name);
+			return blm_fail(-EFBIG, "a %s filter of that size has parts that are too "
+					"large", kind->name);
 		spec->kind[i] = part.kind;
 		spec->role[i] = part.role;
 		spec->shape[i] = part.shape;
@@ -314,8 +360,9 @@ static int set_parts(struct blm_spec *spec)
 
 int blm_check_empty(const struct blm_kind *kind, const char *display)
 {
-	return kind_takes_keys(kind) ? 0 : blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by blm_build_begin(), and is never "
-						    "empty at first", display, kind->name);
+	return kind_takes_keys(kind) ? 0
+		: blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by "
+			   "blm_build_begin(), and is never empty at first", display, kind->name);
 }
 
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
@@ -325,7 +372,8 @@ int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
 
 	if (r < 0)
 		return r;
-	shape->rate = fmax(shape->rate, DBL_MIN);	/* predicted, it can be too small for a double */
+	/* predicted, it can be too small for a double */
+	shape->rate = fmax(shape->rate, DBL_MIN);
 	spec->template.cells = htole64(shape->cells);
 	spec->capacity = shape->capacity;
 	spec->rate = shape->rate;
@@ -339,13 +387,15 @@ int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys)
 	return r < 0 ? r : set_parts(spec);
 }
 
-int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret)
+int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
+		    const struct blm_params *params, uint8_t *secret)
 {
 	int r = choose(ret_choice, params);
 
 	if (r < 0)
 		return r;
-	*ret = (struct blm_spec){ .of = ret_choice->kind, .mode = params->mode, .sparse = params->sparse, .no_checkpoint = params->no_checkpoint };
+	*ret = (struct blm_spec){ .of = ret_choice->kind, .mode = params->mode, .sparse =
+				  params->sparse, .no_checkpoint = params->no_checkpoint };
 	r = blm_spec_size(ret, ret_choice);
 	if (r == 0)
 		r = set_family(ret, ret_choice->family, &ret_choice->params, secret);
@@ -365,16 +415,19 @@ int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t
 	return blm_spec_choose(ret, &choice, params, secret);
 }
 
-BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_params *params)
+BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       const struct blm_params *params)
 {
 	uint8_t *secret = blm_hidden_new(BLM_SECRET_BYTES);
 	struct blm_spec spec;
-	int r = secret ? blm_spec_from(&spec, params, secret) : blm_fail(-ENOMEM, "no memory for a secret key");
+	int r = secret ? blm_spec_from(&spec, params, secret)
+		: blm_fail(-ENOMEM, "no memory for a secret key");
 
 	if (r == 0)
 		r = blm_check_empty(spec.of, name ? name : "(memory)");
 	if (r == 0)
-		r = params->replace ? make_or_replace(ret, store, name, &spec) : blm_make(ret, store, name, &spec, NULL, NULL);
+		r = params->replace ? make_or_replace(ret, store, name, &spec)
+			: blm_make(ret, store, name, &spec, NULL, NULL);
 	blm_hidden_free(secret);
 	return r;
 }

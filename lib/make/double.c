@@ -8,7 +8,10 @@ struct growing {
 	double rate;		/* of the result */
 };
 
-/* Twice the capacity, at the old rate if the fingerprints are long enough; else at the one that they come to. */
+/*
+ * Twice the capacity, at the old rate if the fingerprints are long enough; else at the one that
+ * they come to.
+ */
 static int make_double(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct growing *g = context;
@@ -22,7 +25,8 @@ static int make_double(struct blm_spec *spec, const struct blm_view *old, void *
 		return r;
 	g->rate = old->whole.kind->rate_at(shape, shape->capacity);
 	if (g->rate > spec->rate && !g->force)
-		return blm_fail(-ERANGE, "%s: with twice the keys its false-positive rate would be %.3g, above %.3g; force it, or rebuild it from its keys",
+		return blm_fail(-ERANGE, "%s: with twice the keys its false-positive rate would be "
+				"%.3g, above %.3g; force it, or rebuild it from its keys",
 				g->display, g->rate, spec->rate);
 	if (g->rate > spec->rate)
 		spec->rate = g->rate;
@@ -38,7 +42,8 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	int r = old->whole.kind->grow(&new->whole, &old->whole);
 
 	if (r == -EXFULL)
-		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: rebuild it from its keys", g->display);
+		r = blm_fail(r, "%s: does not fit into twice its size, which only chance can do: "
+			     "rebuild it from its keys", g->display);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(old));
 	live_of(new)->inexact.word = live_of(old)->inexact.word;
 	return r;
@@ -52,12 +57,15 @@ BLM_API int blm_grow(struct blm_filter *f, unsigned flags)
 	int r;
 
 	if (flags & ~(unsigned)BLM_GROW_FORCE)
-		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum blm_grow_flags", f->place.display, flags);
+		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
+				"blm_grow_flags", f->place.display, flags);
 	r = blm_change_begin(f, &view);		/* may it be changed at all? */
 	if (r == 0) {
 		if (!view->whole.kind->grown)
 			r = blm_cannot(view, f, "double without their keys", BLM_CAN_GROW);
 		blm_change_end(f, view);
 	}
-	return r < 0 && r != -EAGAIN ? r : blm_replace_changed(&f->place, f->secret, &blm_allowlist_carry_all, make_double, fill, &g);
+	return r < 0 && r != -EAGAIN ? r
+		: blm_replace_changed(&f->place, f->secret, &blm_allowlist_carry_all, make_double,
+				      fill, &g);
 }

@@ -1,8 +1,10 @@
 /*
- * merge.c - filters that were built, made into others without their keys: several into one, and one with some keys more and less
+ * merge.c - filters that were built, made into others without their keys: several into one, and one
+ * with some keys more and less
  *
- * Either way a new file is made of what is there. An update makes it under the lock that replacements hold, of what the name leads to then;
- * so of two updates at the same time neither is lost.
+ * Either way a new file is made of what is there. An update makes it under the lock that
+ * replacements hold, of what the name leads to then; so of two updates at the same time neither is
+ * lost.
  */
 #include "handle/allowlist_carry.h"
 #include "make/new_filter.h"
@@ -17,16 +19,20 @@
 static int cannot_merge(const struct blm_view *view, const char *display)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	const char *instead = kind->unite ? "blm_combine_into() joins them, and blm_add_many() takes more keys"
+	const char *instead = kind->unite
+		? "blm_combine_into() joins them, and blm_add_many() takes more keys"
 			    : kind->add   ? "blm_add_many() takes more keys"
-					  : "they do not say which keys they have, so blm_build_begin() makes one from all of those";
+					  : "they do not say which keys they have, so "
+					  "blm_build_begin() makes one from all of those";
 	char names[256];
 
-	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these kinds are: %s", display, kind->name, instead,
+	return blm_fail(-EOPNOTSUPP, "%s: %s filters are not merged or updated: %s; those of these "
+			"kinds are: %s", display, kind->name, instead,
 			blm_kinds_that_can(BLM_CAN_MERGE, names, sizeof(names)));
 }
 
-static int check_all(const struct blm_view *const *view, const struct blm_filter *const *from, size_t count)
+static int check_all(const struct blm_view *const *view, const struct blm_filter *const *from,
+		     size_t count)
 {
 	int r = count ? 0 : blm_fail(-EINVAL, "no filters to merge");
 
@@ -34,7 +40,8 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 		if (!view[i]->whole.kind->merge)
 			r = cannot_merge(view[i], from[i]->place.display);
 		else
-			r = blm_check_template(view[0], from[0]->place.display, view[i], from[i]->place.display);
+			r = blm_check_template(view[0], from[0]->place.display, view[i],
+					       from[i]->place.display);
 	}
 	return r;
 }
@@ -72,7 +79,8 @@ static int size(struct blm_spec *spec, struct merged *m, const char *display)
 }
 
 /* Filters that may be replaced at any time: what they are is looked up once. */
-static int begin_merge(struct merged *m, const struct blm_view **view, const struct blm_part **part, const struct blm_filter *const *from,
+static int begin_merge(struct merged *m, const struct blm_view **view, const struct blm_part **part,
+		       const struct blm_filter *const *from,
 		       size_t count)
 {
 	int r = blm_views_at_once(view, from, count);
@@ -103,7 +111,8 @@ static int fill_and_check(struct blm_view *new, void *context)
 	return r;
 }
 
-BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *const *from, size_t count,
+BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name,
+		      const struct blm_filter *const *from, size_t count,
 		      unsigned mode)
 {
 	BLM_INSIDE;
@@ -112,7 +121,8 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct merged m;
 	int r = view && part && spec ? begin_merge(&m, view, part, from, count)
-				       : blm_fail(-ENOMEM, "%s: out of memory", name ? name : "(memory)");
+				       : blm_fail(-ENOMEM, "%s: out of memory",
+						  name ? name : "(memory)");
 
 	if (r == 0) {
 		blm_spec_like(spec, view[0]);
@@ -120,7 +130,8 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 		r = size(spec, &m, from[0]->place.display);
 	}
 	if (r == 0)
-		r = blm_make(ret, store, name, spec, fill_and_check, &(struct sources){ &m, view, from });
+		r = blm_make(ret, store, name, spec, fill_and_check,
+			     &(struct sources){ &m, view, from });
 	free(spec);
 	free(part);
 	free(view);
@@ -133,7 +144,8 @@ struct blm_update {
 	struct blm_place place;
 	struct blm_hasher hasher;	/* of the filter that was there when this began */
 	uint64_t seeds[BLM_SEEDS_MAX], hash_id;
-	uint8_t *secret;		/* in memory that is not dumped; NULL: its family is not keyed */
+	/* in memory that is not dumped; NULL: its family is not keyed */
+	uint8_t *secret;
 	struct blm_sort add, remove;
 	bool sorts[2];
 	struct merged merged;
@@ -145,24 +157,29 @@ static int take_hasher(struct blm_update *u, const struct blm_view *view)
 	if (view->secret) {
 		u->secret = blm_hidden_new(BLM_SECRET_BYTES);
 		if (!u->secret)
-			return blm_fail(-ENOMEM, "%s: no memory for its secret key", u->place.display);
+			return blm_fail(-ENOMEM, "%s: no memory for its secret key",
+					u->place.display);
 		blm_secret_copy(u->secret, view->secret);
 	}
 	u->hash_id = view->hash_id;
-	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret, u->place.display);
+	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret,
+			      u->place.display);
 }
 
 static bool counts_keys(const struct blm_view *view)
 {
-	return view->whole.kind->counts_keys && view->whole.kind->counts_keys(view->whole.shape.args);
+	return view->whole.kind->counts_keys
+		&& view->whole.kind->counts_keys(view->whole.shape.args);
 }
 
-static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_began, const struct blm_view *view, const struct blm_build_options *o)
+static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_began,
+		      const struct blm_view *view, const struct blm_build_options *o)
 {
 	uint64_t memory = o->memory_bytes ? o->memory_bytes : BLM_SORT_MEMORY;
 	const struct blm_sort_options options = {
 		.keep_all = counts_keys(view),
-		.threads = o->threads ? o->threads : 1, .memory_bytes = memory - memory / 2,	/* of 1 not 0, which is the default */
+		/* of 1 not 0, which is the default */
+		.threads = o->threads ? o->threads : 1, .memory_bytes = memory - memory / 2,
 		.progress = { o->progress, o->context },
 	};
 	int r = blm_sort_begin(sort, &u->place, &options);
@@ -171,12 +188,14 @@ static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_beg
 	return r;
 }
 
-static int begin(struct blm_update *u, const struct blm_filter *f, const struct blm_build_options *options)
+static int begin(struct blm_update *u, const struct blm_filter *f,
+		 const struct blm_build_options *options)
 {
 	BLM_INSIDE;
 	static const struct blm_build_options by_default;
 	const struct blm_view *view = current_view(f);
-	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place) : cannot_merge(view, f->place.display);
+	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place)
+		: cannot_merge(view, f->place.display);
 
 	if (r == 0)
 		r = blm_allowlist_carry_begin(&u->carry, &u->place);
@@ -184,15 +203,18 @@ static int begin(struct blm_update *u, const struct blm_filter *f, const struct 
 		r = take_hasher(u, view);
 	if (r == 0)
 		r = begin_sort(u, &u->add, &u->sorts[0], view, options ? options : &by_default);
-	return r < 0 ? r : begin_sort(u, &u->remove, &u->sorts[1], view, options ? options : &by_default);
+	return r < 0 ? r : begin_sort(u, &u->remove, &u->sorts[1], view,
+				      options ? options : &by_default);
 }
 
-BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name, const uint8_t *secret,
+BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
+			     const uint8_t *secret,
 			     const struct blm_build_options *options)
 {
 	struct blm_update *u = calloc(1, sizeof(*u));
 	struct blm_filter *f;
-	int r = u ? blm_filter_open_at(&f, store, name, false, secret) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	int r = u ? blm_filter_open_at(&f, store, name, false, secret)
+		: blm_fail(-ENOMEM, "%s: out of memory", name);
 
 	if (r == 0) {
 		r = begin(u, f, options);
@@ -220,7 +242,8 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u)
 	return NULL;
 }
 
-static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_key *keys, size_t count)
+static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_key *keys,
+		  size_t count)
 {
 	struct blm_hash hashes[BLM_BATCH];
 	int r = 0;
@@ -251,9 +274,12 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 	const struct blm_part *from = &old->whole;
 	int r;
 
-	if (!old->whole.kind->merge || old->hash_id != u->hash_id || counts_keys(old) != u->add.keep_all)
-		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken its place meanwhile", u->place.display);
-	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted, .remove = &u->remove.sorted };
+	if (!old->whole.kind->merge || old->hash_id != u->hash_id
+	    || counts_keys(old) != u->add.keep_all)
+		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken "
+				"its place meanwhile", u->place.display);
+	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted,
+					     .remove = &u->remove.sorted };
 	r = check_intact(old, u->place.display);
 	return r < 0 ? r : size(spec, &u->merged, u->place.display);
 }

@@ -1,4 +1,6 @@
-/* new_filter.c - a new file: laid out, mapped, filled while nobody sees it, then put in its place */
+/*
+ * new_filter.c - a new file: laid out, mapped, filled while nobody sees it, then put in its place
+ */
 #include "make/new_filter.h"
 #include "handle/allowlist.h"
 #include "place/boot.h"
@@ -18,8 +20,10 @@ void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 		.capacity = le64toh(view->constant.capacity),
 		.rate = blm_double_of(le64toh(view->constant.rate)),
 		.sparse = le64toh(view->constant.flags) & BLM_FLAG_SPARSE,
-		.no_checkpoint = !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED)),
-		.origin = le32toh(view->constant.origin), .origin_bytes = le32toh(view->constant.origin_bytes),
+		.no_checkpoint = !(le64toh(view->constant.flags)
+				   & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED)),
+		.origin = le32toh(view->constant.origin),
+		.origin_bytes = le32toh(view->constant.origin_bytes),
 		.secret = view->hasher.secret,
 	};
 	memcpy(ret->origin_head, view->constant.origin_head, sizeof(ret->origin_head));
@@ -30,7 +34,10 @@ void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 	}
 }
 
-/* Of a filter that grew only what was there at first: its sizes are those that its maker found, wherever that was. */
+/*
+ * Of a filter that grew only what was there at first: its sizes are those that its maker found,
+ * wherever that was.
+ */
 void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view)
 {
 	blm_spec_like(ret, view);
@@ -43,9 +50,11 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 	const struct blm_constant *c = &from->constant;
 
 	*ret = (struct blm_spec){
-		.template = c->template, .of = blm_kind_by_id(le32toh(c->template.kind)), .parts = from->parts,
+		.template = c->template, .of = blm_kind_by_id(le32toh(c->template.kind)),
+		.parts = from->parts,
 		.whole = {
-			.cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes), .cell_bits = le32toh(c->template.cell_bits),
+			.cells = le64toh(c->template.cells), .probes = le32toh(c->template.probes),
+			.cell_bits = le32toh(c->template.cell_bits),
 		},
 		.capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)),
 		.origin = le32toh(c->origin), .origin_bytes = le32toh(c->origin_bytes),
@@ -69,7 +78,8 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 static int set_constant(struct blm_constant *c, const struct blm_spec *spec, const char *display)
 {
 	const struct blm_shape *whole = &spec->whole;
-	bool sealed = spec->sealed || !kind_takes_keys(spec->of);	/* what takes no keys never changes */
+	/* what takes no keys never changes */
+	bool sealed = spec->sealed || !kind_takes_keys(spec->of);
 	int r = blm_constant_begin(c, display);
 
 	if (r < 0)
@@ -77,7 +87,8 @@ static int set_constant(struct blm_constant *c, const struct blm_spec *spec, con
 	c->capacity = htole64(spec->capacity);
 	c->rate = htole64(blm_bits_of(spec->rate));
 	c->flags = htole64((spec->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
-			   | (spec->of->checkpoint && !sealed && !spec->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
+			   | (spec->of->checkpoint && !sealed
+			      && !spec->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
 	c->template = spec->template;
 	c->template.kind = htole32(spec->of->id);
 	c->template.cells = htole64(whole->cells);
@@ -106,10 +117,15 @@ static void set_header(struct blm_header *header, const struct blm_spec *spec, c
 	blm_next_record(header, header->constant.uuid, &record);
 }
 
-/* A second image and its journal have space from the beginning, so that a sync on a full disk has all that it needs. */
-static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts, bool sparse, const char *display)
+/*
+ * A second image and its journal have space from the beginning, so that a sync on a full disk has
+ * all that it needs.
+ */
+static int take_space(struct blm_new_file *file, const struct blm_header *header, unsigned parts,
+		      bool sparse, const char *display)
 {
-	uint64_t offset = le64toh(header->part[parts - 1].offset), bytes = le64toh(header->part[parts - 1].bytes);
+	uint64_t offset = le64toh(header->part[parts - 1].offset),
+		bytes = le64toh(header->part[parts - 1].bytes);
 	struct blm_checkpoint_layout checkpoint = checkpoint_layout(offset, bytes);
 
 	if (!(le64toh(header->constant.flags) & BLM_FLAG_CHECKPOINT))
@@ -117,14 +133,16 @@ static int take_space(struct blm_new_file *file, const struct blm_header *header
 	return blm_new_file_size(file, checkpoint.end, sparse, display);
 }
 
-static int make(struct blm_staged *staged, const struct blm_place *place, const struct blm_spec *spec, struct blm_header *header)
+static int make(struct blm_staged *staged, const struct blm_place *place,
+		const struct blm_spec *spec, struct blm_header *header)
 {
 	int fd, r = set_constant(&header->constant, spec, place->display);
 
 	if (r < 0)
 		return r;
 	set_header(header, spec, blm_place_name(place));
-	r = take_space(&staged->file, header, spec->parts, spec->sparse || place->memory, place->display);
+	r = take_space(&staged->file, header, spec->parts, spec->sparse || place->memory,
+		       place->display);
 	if (r < 0)
 		return r;
 	r = blm_write_at(staged->file.fd, header, sizeof(*header), 0);
@@ -143,7 +161,8 @@ static int make(struct blm_staged *staged, const struct blm_place *place, const 
 	return r;
 }
 
-int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const struct blm_spec *spec)
+int blm_staged_make(struct blm_staged *ret, const struct blm_place *place,
+		    const struct blm_spec *spec)
 {
 	struct blm_staged staged = { .view = NULL };
 	int r = blm_check_boot(spec->of, spec->sealed || !kind_takes_keys(spec->of), place);
@@ -166,17 +185,21 @@ int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const
 	return r;
 }
 
-static int publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_handover *over)
+static int publish(struct blm_staged *staged, const struct blm_place *place,
+		   const struct blm_handover *over)
 {
 	int r = blm_blocksum_new(staged->view);
 
-	if (r == 0 && has_checkpoint(staged->view) && !place->memory)	/* memory has no power cuts but its last */
+	/* memory has no power cuts but its last */
+	if (r == 0 && has_checkpoint(staged->view) && !place->memory)
 		r = blm_checkpoint_new(staged->view);
 	if (r < 0)
 		return r;
 	if (blm_sigbus_hit(staged->view->image.map))
-		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new file was cut or cannot be written", place->display);
-	live_of(staged->view)->written.word = 0;	/* all of it is synced before it has its name */
+		return blm_fail(-ENOSPC, "%s: no room for its data: the disk is full, or the new "
+				"file was cut or cannot be written", place->display);
+	/* all of it is synced before it has its name */
+	live_of(staged->view)->written.word = 0;
 	live_of(staged->view)->boot.word = 0;
 	live_of(staged->view)->announced.word = 0;
 	r = blm_place_publish(place, &staged->file, staged->view->image.header, over);
@@ -190,7 +213,8 @@ static int publish(struct blm_staged *staged, const struct blm_place *place, con
 }
 
 /* A keyed filter's secret is in its place before anybody can find the filter. */
-int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_handover *over)
+int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place,
+		       const struct blm_handover *over)
 {
 	const struct blm_view *view = staged->view;
 	const uint8_t *key_id = view->constant.template.key_id;
@@ -213,7 +237,8 @@ void blm_staged_end(struct blm_staged *staged)
 	blm_new_file_end(&staged->file);
 }
 
-int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place, const uint8_t *secret)
+int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place,
+		      const uint8_t *secret)
 {
 	struct blm_view *view = staged->view;
 	struct blm_filter *f;
@@ -238,7 +263,8 @@ int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct
 	return 0;
 }
 
-int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged, const struct blm_place *place)
+int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
+		    const struct blm_place *place)
 {
 	struct blm_place same;
 	struct blm_filter *f;
@@ -267,7 +293,8 @@ void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent)
 	blm_handle_free(lent);
 }
 
-int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec,
+int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
+	     const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context)
 {
 	struct blm_staged staged;
@@ -276,7 +303,8 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 
 	if (r < 0)
 		return r;
-	r = blm_place_is_taken(&place);	/* before any space is taken; the naming itself looks again */
+	/* before any space is taken; the naming itself looks again */
+	r = blm_place_is_taken(&place);
 	if (r == 0)
 		r = blm_staged_make(&staged, &place, spec);
 	if (r == 0) {

@@ -1,16 +1,22 @@
-/* new_filter.h - a new file of a filter: planned, made, filled while nobody sees it, then named, or put in the place of another */
+/*
+ * new_filter.h - a new file of a filter: planned, made, filled while nobody sees it, then named, or
+ * put in the place of another
+ */
 #ifndef BLM_NEW_FILTER_H
 #define BLM_NEW_FILTER_H
 
 #include "handle/handle.h"
 
 /*
- * What a new file is made from; then it is filled, and published. The template fields and the shapes of its parts decide
- * all else.
+ * What a new file is made from; then it is filled, and published. The template fields and the
+ * shapes of its parts decide all else.
  */
 struct blm_spec {
 	struct blm_template_fields template;
-	const struct blm_kind *of;	/* the filter's kind, and its shape; of a kind that is not composite those of its one part */
+	/*
+	 * the filter's kind, and its shape; of a kind that is not composite those of its one part
+	 */
+	const struct blm_kind *of;
 	struct blm_shape whole;
 	struct blm_shape shape[BLM_PARTS_MAX];
 	const struct blm_kind *kind[BLM_PARTS_MAX];	/* of each part */
@@ -25,22 +31,28 @@ struct blm_spec {
 	const uint8_t *secret;		/* of a keyed family */
 };
 
-/* The making of an empty filter with these parameters, as blm_create() checks them; secret: room for BLM_SECRET_BYTES, not dumped. */
+/*
+ * The making of an empty filter with these parameters, as blm_create() checks them; secret: room
+ * for BLM_SECRET_BYTES, not dumped.
+ */
 int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret);
 /*
- * The same where the number of keys is not known yet: what was chosen is kept, sizes come again when choice->params.capacity says how many
- * there are, and then from the keys themselves. What params point to is not looked at again.
+ * The same where the number of keys is not known yet: what was chosen is kept, sizes come again
+ * when choice->params.capacity says how many there are, and then from the keys themselves. What
+ * params point to is not looked at again.
  */
 struct blm_choice {
 	const struct blm_kind *kind;
 	const struct blm_family *family;
 	const struct blm_scheme *scheme;
-	const struct blm_format *format;	/* of another program, for which it is planned; NULL: none */
+	/* of another program, for which it is planned; NULL: none */
+	const struct blm_format *format;
 	struct blm_params params;	/* as that program would have them */
 	uint64_t seeds[BLM_SEEDS_MAX];	/* that the format says, to which those then lead */
 	uint64_t args[BLM_KIND_ARGS];	/* of its options, as they were given */
 };
-int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice, const struct blm_params *params, uint8_t *secret);
+int blm_spec_choose(struct blm_spec *ret, struct blm_choice *ret_choice,
+		    const struct blm_params *params, uint8_t *secret);
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice);
 int blm_spec_fit(struct blm_spec *spec, const struct blm_sorted *keys);
 /* -EOPNOTSUPP, with words, for a kind of which there are no empty filters. */
@@ -48,52 +60,70 @@ int blm_check_empty(const struct blm_kind *kind, const char *display);
 /* The making of a filter like this one: with all its parts, for a copy; with those of a new one. */
 void blm_spec_like(struct blm_spec *ret, const struct blm_view *view);
 void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view);
-/* ... and of one with these contents; parts of a kind that is not known are refused later, with words. */
+/*
+ * ... and of one with these contents; parts of a kind that is not known are refused later, with
+ * words.
+ */
 void blm_spec_of(struct blm_spec *ret, const struct blm_contents *contents);
 
 /*
- * A new file in the folder of `place`, mapped as a view whose parts are `alone` and zero, not yet visible to anybody. Fill
- * it, then publish or end it.
+ * A new file in the folder of `place`, mapped as a view whose parts are `alone` and zero, not yet
+ * visible to anybody. Fill it, then publish or end it.
  */
 struct blm_staged {
 	struct blm_new_file file;
 	struct blm_view *view;
 	bool secret_is_kept;	/* it is where the caller wants it: publish does not write it */
 };
-int blm_staged_make(struct blm_staged *ret, const struct blm_place *place, const struct blm_spec *spec);
+int blm_staged_make(struct blm_staged *ret, const struct blm_place *place,
+		    const struct blm_spec *spec);
 /*
- * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name leads to another by now. NULL: of
- * none; -EEXIST if the name is taken. On failure end it.
+ * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name leads
+ * to another by now. NULL: of none; -EEXIST if the name is taken. On failure end it.
  */
-int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place, const struct blm_handover *over);
+int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place,
+		       const struct blm_handover *over);
 void blm_staged_end(struct blm_staged *staged);
 
 /* A handle on what is not published yet, for one function to fill it; end it before unborn. */
-int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged, const struct blm_place *place);
+int blm_staged_lend(struct blm_filter **ret, struct blm_staged *staged,
+		    const struct blm_place *place);
 void blm_staged_take_back(struct blm_staged *staged, struct blm_filter *lent);
 
-/* A handle on what was published; takes the view out of unborn, and the place. ret NULL: none is wanted. */
-int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place, const uint8_t *secret);
+/*
+ * A handle on what was published; takes the view out of unborn, and the place. ret NULL: none is
+ * wanted.
+ */
+int blm_staged_handle(struct blm_filter **ret, struct blm_staged *staged, struct blm_place *place,
+		      const uint8_t *secret);
 
 /*
- * Make a new filter at (store, name): unborn, fill(), publish, handle. fill NULL: it stays empty. For a name that is taken:
- * -EEXIST.
+ * Make a new filter at (store, name): unborn, fill(), publish, handle. fill NULL: it stays empty.
+ * For a name that is taken: -EEXIST.
  */
-int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_spec *spec,
+int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
+	     const struct blm_spec *spec,
 	     int (*fill)(struct blm_view *view, void *context), void *context);
 
 /*
- * Replace what lies at `place` by what fill() makes of it, in one step for everyone else (replace.h has the protocol).
- * fill() gets the old view, which nobody can add to unnoticed while it runs. secret: of what lies there, if it is keyed; NULL: look
- * where it lies. making NULL: like the old one, and its secret is then left where it is. carry: what keys it was given (allowlist_carry.h).
+ * Replace what lies at `place` by what fill() makes of it, in one step for everyone else (replace.h
+ * has the protocol). fill() gets the old view, which nobody can add to unnoticed while it runs.
+ * secret: of what lies there, if it is keyed; NULL: look where it lies. making NULL: like the old
+ * one, and its secret is then left where it is. carry: what keys it was given (allowlist_carry.h).
  */
-int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_allowlist_carry *carry,
-		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec,
+		const struct blm_allowlist_carry *carry,
+		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context),
+		void *context);
 /* ... made like the old one, but for what change() does to that under the lock. */
-int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_allowlist_carry *carry,
-			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
-			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context);
+int blm_replace_changed(const struct blm_place *place, const uint8_t *secret,
+			const struct blm_allowlist_carry *carry,
+			int (*change)(struct blm_spec *spec, const struct blm_view *old,
+				      void *context),
+			int (*fill)(struct blm_view *view, const struct blm_view *old,
+				    void *context), void *context);
 /* ... by what was made before; on failure end that. */
-int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_allowlist_carry *carry);
+int blm_replace_by(const struct blm_place *place, struct blm_staged *made,
+		   const struct blm_allowlist_carry *carry);
 
 #endif

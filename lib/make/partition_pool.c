@@ -1,7 +1,11 @@
-/* partition_pool.c - the lanes of a filter that is filled, of which each call has one to itself for as long as it lasts */
+/*
+ * partition_pool.c - the lanes of a filter that is filled, of which each call has one to itself for
+ * as long as it lasts
+ */
 #include "make/partition_pool.h"
 
-#define DEFAULT_MEMORY ((uint64_t)256 << 20)	/* for each thread, or twice the data, which is as good as more */
+/* for each thread, or twice the data, which is as good as more */
+#define DEFAULT_MEMORY ((uint64_t)256 << 20)
 
 static uint64_t memory_for(const struct blm_part *part, unsigned threads, uint64_t memory_bytes)
 {
@@ -10,7 +14,8 @@ static uint64_t memory_for(const struct blm_part *part, unsigned threads, uint64
 	return part->shape.bytes < DEFAULT_MEMORY / 2 ? 2 * part->shape.bytes : DEFAULT_MEMORY;
 }
 
-void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads, uint64_t memory_bytes, const char *display)
+void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads,
+		     uint64_t memory_bytes, const char *display)
 {
 	*ret = (struct blm_lanes){ .display = display, .threads = threads };
 	pthread_mutex_init(&ret->mutex, NULL);

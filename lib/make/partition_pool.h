@@ -1,5 +1,6 @@
 /*
- * partition_pool.h - the lanes of a filter that is filled (kind/common/partition.h), of which each call has one to itself for as long as it lasts
+ * partition_pool.h - the lanes of a filter that is filled (kind/common/partition.h), of which each
+ * call has one to itself for as long as it lasts
  *
  * There are as many as threads work at once; who finds none waits for one.
  */
@@ -19,8 +20,10 @@ struct blm_lanes {
 };
 
 /* memory_bytes: of all of them; 0: for each twice the data, at most 256 MiB. */
-void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads, uint64_t memory_bytes, const char *display);
-struct blm_lane *blm_lanes_take(struct blm_lanes *lanes);	/* NULL: out of memory, with words */
+void blm_lanes_begin(struct blm_lanes *ret, struct blm_part *part, unsigned threads,
+		     uint64_t memory_bytes, const char *display);
+/* NULL: out of memory, with words */
+struct blm_lane *blm_lanes_take(struct blm_lanes *lanes);
 void blm_lanes_give_back(struct blm_lanes *lanes, struct blm_lane *lane);
 /* All that was added is in the part; all are idle. Return: how many keys changed it, of all. */
 uint64_t blm_lanes_empty(struct blm_lanes *lanes);

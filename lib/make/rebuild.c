@@ -26,20 +26,25 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	int r = blm_filter_open_at(&f, store, name, false, NULL);
 
 	if (r == -EBADMSG || r == -ENODATA)
-		return blm_fail_more(r, "; what it was is not known, so it is not rebuilt: drop it, or remove the file, and make it anew with "
-				     "blm_create() or blm_build_begin()");
+		return blm_fail_more(r, "; what it was is not known, so it is not rebuilt: drop "
+				     "it, or remove the file, and make it anew with blm_create() "
+				     "or blm_build_begin()");
 	if (r < 0)
 		return r;
 	r = blm_info(f, &ret->info);
 	view = current_view(f);
 	if (view->secret)
 		blm_secret_copy(ret->secret, view->secret);
-	ret->no_checkpoint = view->whole.kind->checkpoint && !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED));
+	ret->no_checkpoint = view->whole.kind->checkpoint
+		&& !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;
 }
 
-/* The old filter's options, less those that follow from the others if these change, and what is asked for. */
+/*
+ * The old filter's options, less those that follow from the others if these change, and what is
+ * asked for.
+ */
 static int join_options(struct old *old, const struct blm_params *p)
 {
 	const struct blm_option *o = blm_kind_by_name(old->info.kind)->options;
@@ -62,7 +67,10 @@ static int join_options(struct old *old, const struct blm_params *p)
 	return 0;
 }
 
-/* What grew comes to one stage that is large enough, also for the keys that were false positives when they came, and so not counted. */
+/*
+ * What grew comes to one stage that is large enough, also for the keys that were false positives
+ * when they came, and so not counted.
+ */
 static uint64_t capacity_of(const struct blm_info *info)
 {
 	double keys = (double)info->keys;
@@ -72,14 +80,19 @@ static uint64_t capacity_of(const struct blm_info *info)
 	return (uint64_t)ceil((keys + 5 * sqrt(keys * info->rate)) / (1 - info->rate));
 }
 
-/* That of an iblt comes of how many keys it lists, unless a lower one was asked for: then with other keys another one comes. */
+/*
+ * That of an iblt comes of how many keys it lists, unless a lower one was asked for: then with
+ * other keys another one comes.
+ */
 static double rate_of(const struct old *old)
 {
 	const struct blm_info *info = &old->info;
-	const struct blm_params same = { .kind = info->kind, .capacity = info->capacity, .options = old->options };
+	const struct blm_params same = { .kind = info->kind, .capacity = info->capacity,
+					 .options = old->options };
 	struct blm_plan plan;
 
-	return info->can & BLM_CAN_LIST && blm_plan(&plan, &same) == 0 && plan.rate == info->rate ? 0 : info->rate;
+	return info->can & BLM_CAN_LIST && blm_plan(&plan, &same) == 0
+		&& plan.rate == info->rate ? 0 : info->rate;
 }
 
 /* Does the format say itself what its filters are? Of our own they are anything. */
@@ -90,10 +103,14 @@ static bool is_planned_whole(const char *name)
 	return format && format->families;
 }
 
-/* A new seed is as good as the old one. Where another hash is asked for that the old kind does not take, the kind follows. */
+/*
+ * A new seed is as good as the old one. Where another hash is asked for that the old kind does not
+ * take, the kind follows.
+ */
 static void with_old(struct blm_params *p, const struct old *old)
 {
-	bool as_it_is = !p->hash && !p->kind && !p->scheme && !p->format && !p->options && !p->seed_count;
+	bool as_it_is = !p->hash && !p->kind && !p->scheme && !p->format && !p->options
+		&& !p->seed_count;
 	const struct blm_info *info = &old->info;
 	bool other_hash = p->hash != NULL;
 	struct blm_plan plan;
@@ -133,7 +150,8 @@ static void with_old(struct blm_params *p, const struct old *old)
 	}
 }
 
-static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec, int (*fill)(struct blm_filter *new, void *context), void *context)
+static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec,
+			 int (*fill)(struct blm_filter *new, void *context), void *context)
 {
 	struct blm_staged staged;
 	struct blm_allowlist_carry *carry;
@@ -185,7 +203,8 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 		r = blm_check_empty(spec->of, name);
 	if (r == 0)
 		r = blm_place_set(&named, store, name);
-	if (r == 0) {		/* the new file is made where a link leads to, which is where it is to be put */
+	/* the new file is made where a link leads to, which is where it is to be put */
+	if (r == 0) {
 		r = blm_place_follow(&place, &named);
 		blm_place_clear(&named);
 	}

@@ -1,24 +1,30 @@
 /*
- * replace.c - one file in the place of another, in one step for everyone: publishing, clearing, sealing, in-place AND
+ * replace.c - one file in the place of another, in one step for everyone: publishing, clearing,
+ * sealing, in-place AND
  *
  * The protocol, in the file that is being replaced (struct blm_live, state):
  *
- *   replacer   takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state := REPLACING; full fence;
- *              copies what it needs; state := YIELDING, and in a store waits until that is on the disk; puts the new file in place
- *              (rename(2), or a commit of the catalog: the one step); state := REPLACED; deletes the old file (a path's is gone
- *              already); gives the lock back.
- *   adder      sets its bits; full fence; looks at the state. LIVE: the copy, if there is one, began later and has the bits.
- *              Else it waits for the lock, that is for the replacer, dead or done, and looks the name up: another file, and the
- *              keys are added again, there; the same, and the replacer died before its one step: state := LIVE, they stand.
+ *   replacer   takes BLM_LOCK_REPLACE exclusively; looks whether the name still leads here; state
+ *              := REPLACING; full fence; copies what it needs; state := YIELDING, and in a store
+ *              waits until that is on the disk; puts the new file in place (rename(2), or a commit
+ *              of the catalog: the one step); state := REPLACED; deletes the old file (a path's is
+ *              gone already); gives the lock back.
+ *   adder      sets its bits; full fence; looks at the state. LIVE: the copy, if there is one,
+ *              began later and has the bits. Else it waits for the lock, that is for the replacer,
+ *              dead or done, and looks the name up: another file, and the keys are added again,
+ *              there; the same, and the replacer died before its one step: state := LIVE, they
+ *              stand.
  *   claimer    holds BLM_LOCK_REPLACE shared for its batch, so nothing is replaced under it.
  *   reader     loads the state word once a call. Changed: it looks the name up (view.c).
  *
- * Dropping is the same with DROPPED, and nothing put in place (drop.c); who lists false positives plays the replacer, and leaves the file in its
- * place (allowlist.c). In a store the commit also notes which file it took out, so that after a
- * kill or a power cut that kept the commit, and not the deletion of that file, `verify` knows it for what it is (orphans.c).
+ * Dropping is the same with DROPPED, and nothing put in place (drop.c); who lists false positives
+ * plays the replacer, and leaves the file in its place (allowlist.c). In a store the commit also
+ * notes which file it took out, so that after a kill or a power cut that kept the commit, and not
+ * the deletion of that file, `verify` knows it for what it is (orphans.c).
  *
- * Whoever dies leaves its lock to the next; the state that it leaves means nothing once the lock is free, as does that
- * of a copied file. The word's upper bits count every change, so that no state is taken for an earlier one.
+ * Whoever dies leaves its lock to the next; the state that it leaves means nothing once the lock is
+ * free, as does that of a copied file. The word's upper bits count every change, so that no state
+ * is taken for an earlier one.
  */
 #include "handle/allowlist_carry.h"
 #include "catalog/catalog.h"
@@ -36,8 +42,8 @@ static void unlock(struct blm_view *view)
 }
 
 /*
- * A rename that was cut short left another name in the file's record, and `verify` goes by that. Under the lock that records are
- * written under: whoever renames it right now writes after us.
+ * A rename that was cut short left another name in the file's record, and `verify` goes by that.
+ * Under the lock that records are written under: whoever renames it right now writes after us.
  */
 static void mend_name(const struct blm_place *place, struct blm_view *view)
 {
@@ -45,8 +51,10 @@ static void mend_name(const struct blm_place *place, struct blm_view *view)
 	struct blm_record record;
 
 	if (blm_last_record(view->image.header, view->constant.uuid, &record)
-	    && (le32toh(record.name_bytes) != strlen(name) || memcmp(record.name, name, strlen(name)))
-	    && blm_place_is(place, view->image.device, view->image.inode, view->constant.uuid) == 1) {
+	    && (le32toh(record.name_bytes) != strlen(name)
+		|| memcmp(record.name, name, strlen(name)))
+	    && blm_place_is(place, view->image.device, view->image.inode, view->constant.uuid)
+	    == 1) {
 		memset(record.name, 0, sizeof(record.name));
 		memcpy(record.name, name, strlen(name));
 		record.name_bytes = htole32((uint32_t)strlen(name));
@@ -65,12 +73,13 @@ static int flush_header(const struct blm_place *place, struct blm_view *view)
 	mend_name(place, view);
 	r = blm_flush(view, &header->live, sizeof(*header) - offsetof(struct blm_header, live));
 	blm_unlock_syncing(view);
-	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", place->display, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: writing to its file failed: %s", place->display,
+				strerror(-r)) : 0;
 }
 
 /*
- * YIELDING or DROPPED, and where a catalog decides, on the disk too, with the right name: the file outlives its name there until it is
- * deleted.
+ * YIELDING or DROPPED, and where a catalog decides, on the disk too, with the right name: the file
+ * outlives its name there until it is deleted.
  */
 int blm_announce(const struct blm_place *place, struct blm_view *view, enum blm_state state)
 {
@@ -97,7 +106,8 @@ struct replacing {
 	const uint8_t *secret;			/* of the old one; NULL: look where it lies */
 	const struct blm_spec *spec;	/* NULL: like the old one */
 	bool seal;				/* and sealed */
-	int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context);	/* like the old one, but for this */
+	/* like the old one, but for this */
+	int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context);
 	bool anew;				/* and not grown */
 	int (*fill)(struct blm_view *view, const struct blm_view *old, void *context);
 	void *context;
@@ -118,18 +128,24 @@ static bool keeps(const void *context, const struct blm_key *key)
 	return blm_allowlist_carry_keeps(k->carry, k->new, key);
 }
 
-/* Died after this, it may or may not have been replaced: the catalog says which, to who looks (orphans.c). */
-static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *staged, const struct blm_allowlist_carry *carry)
+/*
+ * Died after this, it may or may not have been replaced: the catalog says which, to who looks
+ * (orphans.c).
+ */
+static int put(struct blm_filter *f, struct blm_view *old, struct blm_staged *staged,
+	       const struct blm_allowlist_carry *carry)
 {
 	const struct keeping keeping = { carry, staged->view };
-	int r = f->place.memory ? 0 : blm_new_file_take_rights(&staged->file, old->image.fd, f->place.display);
+	int r = f->place.memory ? 0 : blm_new_file_take_rights(&staged->file, old->image.fd,
+							       f->place.display);
 
 	if (r == 0)
 		r = blm_announce(&f->place, old, BLM_YIELDING);
 	if (r < 0)
 		return r;
 	keep_record(staged->view, old);
-	return blm_staged_publish(staged, &f->place, &(struct blm_handover){ old->constant.uuid, keeps, &keeping });
+	return blm_staged_publish(staged, &f->place,
+				  &(struct blm_handover){ old->constant.uuid, keeps, &keeping });
 }
 
 static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct replacing *with)
@@ -138,7 +154,8 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	struct blm_staged staged;
 	int r = 0;
 
-	if (!with->spec && kind_takes_keys(old->whole.kind) && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
+	if (!with->spec && kind_takes_keys(old->whole.kind)
+	    && le64toh(old->constant.flags) & BLM_FLAG_SEALED)
 		return blm_fail(-EROFS, "%s: sealed, so it does not change", f->place.display);
 	spec = malloc(sizeof(*spec));
 	if (!spec)
@@ -166,11 +183,16 @@ static int make_and_put(struct blm_filter *f, struct blm_view *old, const struct
 	return r;
 }
 
-/* Its file goes, and its secret, if what took its place has another. Beside a path secrets stay: copies and links of the file need them. */
-static void forget(const struct blm_place *place, const struct blm_view *old, const struct replacing *with)
+/*
+ * Its file goes, and its secret, if what took its place has another. Beside a path secrets stay:
+ * copies and links of the file need them.
+ */
+static void forget(const struct blm_place *place, const struct blm_view *old,
+		   const struct replacing *with)
 {
 	const uint8_t *key_id = old->constant.template.key_id;
-	const uint8_t *new_id = with->made ? with->made->view->constant.template.key_id : with->spec ? with->spec->template.key_id : key_id;
+	const uint8_t *new_id = with->made ? with->made->view->constant.template.key_id : with->spec
+		? with->spec->template.key_id : key_id;
 
 	blm_place_forget(place, old->constant.uuid);
 	if (place->store && memcmp(key_id, new_id, 8))
@@ -178,8 +200,9 @@ static void forget(const struct blm_place *place, const struct blm_view *old, co
 }
 
 /*
- * Of a path flushing the folder may fail after the one step: who has just opened the old file would else take it for the filter. In a store
- * another may have the name by now, and this file a new one.
+ * Of a path flushing the folder may fail after the one step: who has just opened the old file would
+ * else take it for the filter. In a store another may have the name by now, and this file a new
+ * one.
  */
 static bool was_replaced(const struct blm_place *place, const struct blm_view *old)
 {
@@ -207,7 +230,8 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	if (r < 0)
 		blm_place_clear(&final);
 	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY)
-		return blm_fail_more(r, "; what does not open is not replaced: drop it, or remove the file, first");
+		return blm_fail_more(r, "; what does not open is not replaced: drop it, or remove "
+				     "the file, first");
 	if (r < 0)
 		return r;
 	r = blm_lock_current(f, &old);
@@ -223,20 +247,28 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	return r;
 }
 
-int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec, const struct blm_allowlist_carry *carry,
-		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
+int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec,
+		const struct blm_allowlist_carry *carry,
+		int (*fill)(struct blm_view *view, const struct blm_view *old, void *context),
+		void *context)
 {
-	return replace(place, &(struct replacing){ .secret = secret, .spec = spec, .carry = carry, .fill = fill, .context = context });
+	return replace(place, &(struct replacing){ .secret = secret, .spec = spec, .carry = carry,
+						   .fill = fill, .context = context });
 }
 
-int blm_replace_changed(const struct blm_place *place, const uint8_t *secret, const struct blm_allowlist_carry *carry,
-			int (*change)(struct blm_spec *spec, const struct blm_view *old, void *context),
-			int (*fill)(struct blm_view *view, const struct blm_view *old, void *context), void *context)
+int blm_replace_changed(const struct blm_place *place, const uint8_t *secret,
+			const struct blm_allowlist_carry *carry,
+			int (*change)(struct blm_spec *spec, const struct blm_view *old,
+				      void *context),
+			int (*fill)(struct blm_view *view, const struct blm_view *old,
+				    void *context), void *context)
 {
-	return replace(place, &(struct replacing){ .secret = secret, .carry = carry, .change = change, .fill = fill, .context = context });
+	return replace(place, &(struct replacing){ .secret = secret, .carry = carry, .change =
+						   change, .fill = fill, .context = context });
 }
 
-int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const struct blm_allowlist_carry *carry)
+int blm_replace_by(const struct blm_place *place, struct blm_staged *made,
+		   const struct blm_allowlist_carry *carry)
 {
 	return replace(place, &(struct replacing){ .made = made, .carry = carry });
 }
@@ -244,8 +276,9 @@ int blm_replace_by(const struct blm_place *place, struct blm_staged *made, const
 /* ---- Publishing ---- */
 
 /*
- * Publishing takes effect at one moment at which the name is locked, so the source is resolved under that lock. A file of the source that
- * was replaced while the lock was waited for lacks keys that were added since.
+ * Publishing takes effect at one moment at which the name is locked, so the source is resolved
+ * under that lock. A file of the source that was replaced while the lock was waited for lacks keys
+ * that were added since.
  */
 static int fill_over(struct blm_view *new, const struct blm_view *old, void *context)
 {
@@ -257,7 +290,8 @@ static int fill_over(struct blm_view *new, const struct blm_view *old, void *con
 }
 
 /* In the place of what has the name, or as a new filter. */
-static int publish_once(const struct blm_place *place, struct blm_source *source, unsigned mode, bool sealed)
+static int publish_once(const struct blm_place *place, struct blm_source *source, unsigned mode,
+			bool sealed)
 {
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	int r;
@@ -271,12 +305,14 @@ static int publish_once(const struct blm_place *place, struct blm_source *source
 	spec->sealed = sealed;
 	r = blm_replace(place, NULL, spec, NULL, fill_over, source);
 	if (r == -ENOENT)
-		r = blm_make(NULL, place->store, place->store ? place->name : place->display, spec, blm_fill_with_copy, source);
+		r = blm_make(NULL, place->store, place->store ? place->name : place->display, spec,
+			     blm_fill_with_copy, source);
 	free(spec);
 	return r;
 }
 
-BLM_API int blm_store_publish(struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode, unsigned flags)
+BLM_API int blm_store_publish(struct blm_store *store, const char *name,
+			      const struct blm_filter *from, unsigned mode, unsigned flags)
 {
 	BLM_INSIDE;
 	struct blm_source source = { .f = from };
@@ -286,7 +322,8 @@ BLM_API int blm_store_publish(struct blm_store *store, const char *name, const s
 	if (r < 0)
 		return r;
 	r = -EEXIST;
-	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {	/* another process may drop or make the name in between */
+	/* another process may drop or make the name in between */
+	for (int tries = 0; r == -EEXIST && tries < 100; tries++) {
 		r = publish_once(&place, &source, mode, !(flags & BLM_PUBLISH_WRITABLE));
 		if (source.moved)
 			r = tries + 1 < 100 ? -EEXIST : blm_keep_moving(from);
@@ -317,7 +354,9 @@ BLM_API int blm_clear(struct blm_filter *f)
 		r = blm_change_end(f, view);
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_allowlist_carry_all, .fill = leave_empty, .anew = true });
+	return replace(&f->place, &(struct replacing){ .secret = f->secret,
+						       .carry = &blm_allowlist_carry_all,
+						       .fill = leave_empty, .anew = true });
 }
 
 BLM_API int blm_seal(struct blm_filter *f)
@@ -330,6 +369,8 @@ BLM_API int blm_seal(struct blm_filter *f)
 		r = blm_change_end(f, view);
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	return replace(&f->place, &(struct replacing){ .secret = f->secret, .carry = &blm_allowlist_carry_all, .fill = fill_over_old,
+	return replace(&f->place, &(struct replacing){ .secret = f->secret,
+						       .carry = &blm_allowlist_carry_all,
+						       .fill = fill_over_old,
 						      .context = f->place.display, .seal = true });
 }

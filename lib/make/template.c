@@ -9,12 +9,14 @@
 BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b)
 {
 	BLM_INSIDE;
-	return blm_check_template(current_view(a), a->place.display, current_view(b), b->place.display);
+	return blm_check_template(current_view(a), a->place.display, current_view(b),
+				  b->place.display);
 }
 
 /* ---- Empty twins ---- */
 
-BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
+BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name,
+			 const struct blm_filter *from, unsigned mode)
 {
 	BLM_INSIDE;
 	struct blm_spec *spec = malloc(sizeof(*spec));
@@ -38,8 +40,12 @@ struct copying {
 	const char *display;		/* of what is copied */
 };
 
-/* Of what others may change a copy is taken first: the kernel, too, must find it the same when it looks twice. */
-static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+/*
+ * Of what others may change a copy is taken first: the kernel, too, must find it the same when it
+ * looks twice.
+ */
+static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		      size_t bytes)
 {
 	const struct copying *copying = scan->context;
 	const struct blm_view *from = scan->views[0];
@@ -54,7 +60,10 @@ static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, ui
 	return r < 0 ? r : blm_blocksum_put(copying->new, scan->part, at, worker->room, bytes);
 }
 
-/* The kind's own words first: what they say of the data is true of what is copied after them (window.c). */
+/*
+ * The kind's own words first: what they say of the data is true of what is copied after them
+ * (window.c).
+ */
 int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char *display)
 {
 	struct copying copying = { .new = new, .display = display };
@@ -67,12 +76,18 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	for (unsigned i = 0; r == 0 && i < new->parts; i++) {
 		r = blm_blocksum_intact_holes(from, i, display);
 		if (r == 0)
-			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i, .most = BLM_WRITTEN_PIECE,
-							 .piece = copy_piece, .context = &copying }, NULL);
+			r = blm_scan(&(struct blm_scan){ .views = &from, .count = 1, .part = i,
+							 .most = BLM_WRITTEN_PIECE,
+							 .piece = copy_piece, .context = &copying },
+							 NULL);
 	}
 	if (r < 0)
 		return r;
-	if (new->whole.kind->settle)		/* what a writer that died was doing: whoever reads the copy, or sends it on, changes nothing */
+	/*
+	 * what a writer that died was doing: whoever reads the copy, or sends it on, changes
+	 * nothing
+	 */
+	if (new->whole.kind->settle)
 		new->whole.kind->settle(&new->whole);
 	new->image.header->stripe[0].keys = htole64(blm_counted_keys(from));
 	live_of(new)->inexact.word = live_of(from)->inexact.word;
@@ -82,8 +97,9 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 enum { MOMENTS = 200 };		/* of a millisecond */
 
 /*
- * Who changes it now lets go in a moment, as does one whose union has just ended: wait for that, without a lock for which they may wait in
- * turn. Of a filter that keys come into all the time there is no such moment, and the copy is known to be of several.
+ * Who changes it now lets go in a moment, as does one whose union has just ended: wait for that,
+ * without a lock for which they may wait in turn. Of a filter that keys come into all the time
+ * there is no such moment, and the copy is known to be of several.
  */
 static int begin_quiesced(struct blm_quiesced *ret, const struct blm_source *from)
 {
@@ -112,7 +128,8 @@ int blm_fill_with_copy(struct blm_view *new, void *context)
 	return r < 0 ? r : blm_check_sigbus(from->view, from->f->place.display);
 }
 
-BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name, const struct blm_filter *from, unsigned mode)
+BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     const struct blm_filter *from, unsigned mode)
 {
 	BLM_INSIDE;
 	struct blm_spec *spec = malloc(sizeof(*spec));

@@ -6,7 +6,8 @@ int blm_know_boot_at(const struct blm_place *place)
 {
 	int r = blm_know_boot();
 
-	return r < 0 ? blm_fail(r, "%s: cannot read /proc/sys/kernel/random/boot_id, which tells whether the power failed: %s", place->display,
+	return r < 0 ? blm_fail(r, "%s: cannot read /proc/sys/kernel/random/boot_id, which tells "
+				"whether the power failed: %s", place->display,
 				strerror(-r)) : 0;
 }
 
@@ -15,9 +16,11 @@ int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_pl
 {
 	int r = place->memory ? 0 : blm_know_boot_at(place);
 
-	if (r < 0 || (!kind->checkpoint && !kind->minds_cuts) || sealed || place->memory || blm_boot_number() != BLM_NO_BOOT)
+	if (r < 0 || (!kind->checkpoint && !kind->minds_cuts) || sealed || place->memory
+	    || blm_boot_number() != BLM_NO_BOOT)
 		return r;
-	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by which a power cut is noticed, and "
-			"/proc/sys/kernel/random/boot_id cannot be read: mount /proc here; till then it can be read, or be made sealed",
+	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by "
+			"which a power cut is noticed, and /proc/sys/kernel/random/boot_id cannot "
+			"be read: mount /proc here; till then it can be read, or be made sealed",
 			place->display, kind->name);
 }

@@ -5,7 +5,10 @@
 #include "kind/kind.h"
 #include "place/place.h"
 
-/* -ENOSYS, with words, for a kind that must notice power cuts, of which an unsealed file is to be here, where the system tells no boot. */
+/*
+ * -ENOSYS, with words, for a kind that must notice power cuts, of which an unsealed file is to be
+ * here, where the system tells no boot.
+ */
 int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_place *place);
 int blm_know_boot_at(const struct blm_place *place);	/* as blm_know_boot() does, with words */
 

@@ -1,10 +1,12 @@
 /*
  * keyring.c - where the secrets of keyed filters lie
  *
- * In a store each has a file of its own, keys/ID, made once, never changed, and deleted with the last filter that needs it. Beside a path
- * F they lie in F.key, one a line: several may be making F at once, or replacing it by one with another key, and whoever opens F takes
- * the line whose id F has, so in any order nothing is lost. A maker adds its line before F can be seen, and takes it away only if
- * nothing came of F. F.key is changed under a lock of flock(2) on itself; readers take none, since no line moves.
+ * In a store each has a file of its own, keys/ID, made once, never changed, and deleted with the
+ * last filter that needs it. Beside a path F they lie in F.key, one a line: several may be making F
+ * at once, or replacing it by one with another key, and whoever opens F takes the line whose id F
+ * has, so in any order nothing is lost. A maker adds its line before F can be seen, and takes it
+ * away only if nothing came of F. F.key is changed under a lock of flock(2) on itself; readers take
+ * none, since no line moves.
  */
 #include "bloomery.h"
 #include "file/mapping.h"
@@ -37,7 +39,8 @@ void blm_key_id(const uint8_t *secret, uint8_t ret[8])
 }
 
 /* keys/ID in a store, PATH.key beside a path. */
-static int secret_file(const struct blm_place *place, const uint8_t key_id[8], char *ret, size_t bytes, int *ret_folder)
+static int secret_file(const struct blm_place *place, const uint8_t key_id[8], char *ret,
+		       size_t bytes, int *ret_folder)
 {
 	if (place->store) {
 		sodium_bin2hex(ret, bytes, key_id, 8);
@@ -99,10 +102,11 @@ static size_t trimmed(const char *chars, size_t count)
 }
 
 /*
- * The line whose secret has this id: where it begins, or -1. Is there any line that is a secret at all? ret: room for the secret, and for
- * those that are tried; in memory that is not dumped.
+ * The line whose secret has this id: where it begins, or -1. Is there any line that is a secret at
+ * all? ret: room for the secret, and for those that are tried; in memory that is not dumped.
  */
-static int64_t find_line(const struct text *text, const uint8_t key_id[8], uint8_t *ret, bool *ret_any)
+static int64_t find_line(const struct text *text, const uint8_t key_id[8], uint8_t *ret,
+			 bool *ret_any)
 {
 	*ret_any = false;
 	for (size_t at = 0, next; at < text->count; at = next) {
@@ -110,7 +114,8 @@ static int64_t find_line(const struct text *text, const uint8_t key_id[8], uint8
 		uint8_t id[8];
 
 		next = end ? (size_t)(end - text->chars) + 1 : text->count;
-		if (trimmed(line, next - at) != DIGITS || sodium_hex2bin(ret, BLM_SECRET_BYTES, line, DIGITS, NULL, NULL, NULL) < 0)
+		if (trimmed(line, next - at) != DIGITS
+		    || sodium_hex2bin(ret, BLM_SECRET_BYTES, line, DIGITS, NULL, NULL, NULL) < 0)
 			continue;
 		*ret_any = true;
 		blm_key_id(ret, id);
@@ -122,17 +127,23 @@ static int64_t find_line(const struct text *text, const uint8_t key_id[8], uint8
 
 /* ---- Reading ---- */
 
-/* A secret of ours that others read is none. Of one that is another's it is that one's affair, and whoever may read it may ask. */
+/*
+ * A secret of ours that others read is none. Of one that is another's it is that one's affair, and
+ * whoever may read it may ask.
+ */
 static int check_secrecy(const struct blm_place *place, int fd, const char *in, const char *name)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return blm_fail(-errno, "%s: its secret %s%s: %s", place->display, in, name, strerror(errno));
+		return blm_fail(-errno, "%s: its secret %s%s: %s", place->display, in, name,
+				strerror(errno));
 	if (st.st_uid != geteuid() || !(st.st_mode & (S_IROTH | S_IWOTH)))
 		return 0;
-	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may read or change it; chmod 600 it, or where others may "
-			"know it by now make the filter anew with another key; where the file system keeps no modes, give it with blm_open_keyed()",
+	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may "
+			"read or change it; chmod 600 it, or where others may know it by now make "
+			"the filter anew with another key; where the file system keeps no modes, "
+			"give it with blm_open_keyed()",
 			place->display, in, name, st.st_mode & 0777);
 }
 
@@ -154,7 +165,8 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (fd < 0 && place->store && place->store->keys < 0)
 		errno = place->store->keys_errno;
 	if (fd < 0)
-		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give it with blm_open_keyed()", place->display,
+		return blm_fail(-ENOKEY, "%s: keyed, and its secret %s%s cannot be read: %s; give "
+				"it with blm_open_keyed()", place->display,
 				in, name, strerror(errno));
 	r = check_secrecy(place, fd, in, name);
 	if (r < 0) {
@@ -168,13 +180,17 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	blm_hidden_free(text.chars);
 	blm_wipe_stack();
 	if (r < 0)
-		return blm_fail(r == -EINVAL ? -ENOKEY : r, "%s: its secret %s%s cannot be read: %s", place->display, in, name, strerror(-r));
+		return blm_fail(r == -EINVAL ? -ENOKEY : r, "%s: its secret %s%s cannot be read: "
+				"%s", place->display, in, name, strerror(-r));
 	if (at >= 0)
 		return 0;
 	if (any)
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; what is in %s%s is another's secret", place->display,
-				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5], key_id[6], key_id[7], in, name);
-	return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits", place->display, in, name, DIGITS);
+		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; what is "
+				"in %s%s is another's secret", place->display,
+				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5],
+				key_id[6], key_id[7], in, name);
+	return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits",
+			place->display, in, name, DIGITS);
 }
 
 /* ---- In a store ---- */
@@ -189,8 +205,12 @@ bool blm_store_may_look(const struct blm_store *s, const uint8_t key_id[8])
 	return faccessat(s->keys, name, R_OK, AT_EACCESS) == 0 || errno != EACCES;
 }
 
-/* The secret's file, written like a filter's: it appears whole, and its name is on the disk before anybody relies on it. */
-static int write_secret(const struct blm_place *place, int folder, const char *name, const uint8_t *secret)
+/*
+ * The secret's file, written like a filter's: it appears whole, and its name is on the disk before
+ * anybody relies on it.
+ */
+static int write_secret(const struct blm_place *place, int folder, const char *name,
+			const uint8_t *secret)
 {
 	char line[DIGITS + 2];
 	struct blm_new_file file;
@@ -202,7 +222,8 @@ static int write_secret(const struct blm_place *place, int folder, const char *n
 	line[DIGITS] = '\n';
 	r = blm_write_at(file.fd, line, DIGITS + 1, 0);
 	if (r < 0)
-		r = blm_fail(r, "%s: cannot write its secret %s: %s", place->display, name, strerror(-r));
+		r = blm_fail(r, "%s: cannot write its secret %s: %s", place->display, name,
+			     strerror(-r));
 	else
 		r = blm_new_file_publish(&file, name, BLM_NOT_OVER, name);
 	sodium_memzero(line, sizeof(line));
@@ -213,17 +234,20 @@ static int write_secret(const struct blm_place *place, int folder, const char *n
 /* Who wrote it may have been killed before it was on the disk. */
 static int put_on_disk(const struct blm_place *place, const char *name)
 {
-	int fd = openat(place->store->keys, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), r = 0;
+	int fd = openat(place->store->keys, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY), r = 0;
 
 	if (fd < 0 || fsync(fd) < 0 || fsync(place->store->keys) < 0)
-		r = blm_fail(-errno, "%s: cannot write its secret %s: %s", place->display, name, strerror(errno));
+		r = blm_fail(-errno, "%s: cannot write its secret %s: %s", place->display, name,
+			     strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return r;
 }
 
 /* The file that is there belongs to the same key id, since its name is that. */
-static int keep_in_store(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret)
+static int keep_in_store(const struct blm_place *place, const uint8_t key_id[8],
+			 const uint8_t *secret)
 {
 	char name[PATH_MAX];
 	uint8_t there[BLM_SECRET_BYTES];
@@ -231,21 +255,25 @@ static int keep_in_store(const struct blm_place *place, const uint8_t key_id[8],
 
 	folder = fcntl(folder, F_DUPFD_CLOEXEC, 0);
 	if (folder < 0)
-		return blm_fail(-errno, "%s: keys/ cannot be written: %s", place->display, strerror(errno));
+		return blm_fail(-errno, "%s: keys/ cannot be written: %s", place->display,
+				strerror(errno));
 	r = write_secret(place, folder, name, secret);
 	if (r != -EEXIST)
 		return r < 0 ? r : 1;
 	r = blm_place_secret(place, key_id, there);
 	if (r == 0 && memcmp(there, secret, sizeof(there)))
-		r = blm_fail(-EKEYREJECTED, "%s: there is another secret in keys/%s; move it away first", place->display, name);
+		r = blm_fail(-EKEYREJECTED, "%s: there is another secret in keys/%s; move it away "
+			     "first", place->display, name);
 	sodium_memzero(there, sizeof(there));
 	return r < 0 ? r : put_on_disk(place, name);
 }
 
 /*
- * A secret goes with the last file in filters/ that needs it, be it in the catalog or not. Who names a keyed filter holds keys/ shared, from
- * before it finds the secret there until its file is in filters/, so that whoever looks through the files, and holds keys/ exclusively,
- * sees the file or is done before the secret is looked for. ret_fd: closing it unlocks; -1 for one who may not look into keys/.
+ * A secret goes with the last file in filters/ that needs it, be it in the catalog or not. Who
+ * names a keyed filter holds keys/ shared, from before it finds the secret there until its file is
+ * in filters/, so that whoever looks through the files, and holds keys/ exclusively, sees the file
+ * or is done before the secret is looked for. ret_fd: closing it unlocks; -1 for one who may not
+ * look into keys/.
  */
 static int lock_keys(const struct blm_store *s, int how, int *ret_fd)
 {
@@ -268,7 +296,8 @@ static bool needs(int filters, const char *file, const uint8_t key_id[8])
 {
 	struct blm_constant c;
 	int fd = openat(filters, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	bool whole = fd >= 0 && blm_read_at(fd, &c, sizeof(c), 0) == (int64_t)sizeof(c) && c.check == blm_check_constant(&c);
+	bool whole = fd >= 0 && blm_read_at(fd, &c, sizeof(c), 0) == (int64_t)sizeof(c)
+		&& c.check == blm_check_constant(&c);
 
 	if (fd >= 0)
 		close(fd);
@@ -283,7 +312,8 @@ static bool any_needs(const struct blm_store *s, const uint8_t key_id[8])
 
 	errno = 0;
 	for (struct dirent *e; !needed && (e = readdir(list)); errno = 0)
-		needed = *e->d_name != '.' && needs(s->filters, e->d_name, key_id);	/* what has no name yet begins with a dot */
+		/* what has no name yet begins with a dot */
+		needed = *e->d_name != '.' && needs(s->filters, e->d_name, key_id);
 	needed |= errno != 0;
 	if (list)
 		closedir(list);
@@ -300,7 +330,8 @@ void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 
 	if (!memcmp(key_id, none, 8))
 		return;
-	snprintf(why, sizeof(why), "%s", blm_error_message());	/* of what came to nothing, if that is what it is lost for */
+	/* of what came to nothing, if that is what it is lost for */
+	snprintf(why, sizeof(why), "%s", blm_error_message());
 	if (lock_keys(s, LOCK_EX, &fd) == 0 && fd >= 0) {
 		sodium_bin2hex(name, sizeof(name), key_id, 8);
 		if (!any_needs(s, key_id) && unlinkat(fd, name, 0) == 0)
@@ -324,9 +355,11 @@ struct beside {
 static int cannot(const struct blm_place *place, const struct beside *b, int err)
 {
 	if (err == -ELOOP)
-		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which is a symbolic link; "
+		return blm_fail(-EKEYREJECTED,
+				"%s: its secret is not put into %s, which is a symbolic link; "
 				"move the link away", place->display, b->name);
-	return blm_fail(err, "%s: cannot write its secret %s: %s", place->display, b->name, strerror(-err));
+	return blm_fail(err, "%s: cannot write its secret %s: %s", place->display, b->name,
+			strerror(-err));
 }
 
 /* Does its name still lead to the open file? */
@@ -351,7 +384,8 @@ static int check_owner(const struct blm_place *place, const struct beside *b)
 	if (S_ISREG(st.st_mode) && st.st_size == 0 && st.st_uid == geteuid())
 		fchmod(b->fd, 0600);	/* ours, and most likely made just now */
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
-		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which others may read or own; move that away, or chmod go= it",
+		return blm_fail(-EKEYREJECTED, "%s: its secret is not put into %s, which others "
+				"may read or own; move that away, or chmod go= it",
 				place->display, b->name);
 	return 0;
 }
@@ -384,7 +418,8 @@ static int open_beside(struct beside *ret, const struct blm_place *place, bool m
 	for (r = 0; r == 0; ) {		/* until it is still that of its name when it is locked */
 		if (ret->fd >= 0)
 			close(ret->fd);
-		ret->fd = openat(ret->folder, ret->last, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | (make ? O_CREAT : 0), 0600);
+		ret->fd = openat(ret->folder, ret->last, O_RDWR | O_CLOEXEC | O_NOFOLLOW
+				 | O_NONBLOCK | O_NOCTTY | (make ? O_CREAT : 0), 0600);
 		r = ret->fd < 0 ? -errno : lock_file(ret->fd, LOCK_EX);
 		if (r == 0)
 			r = is_there(ret);
@@ -405,11 +440,15 @@ static void shorten(const struct beside *b, size_t count)
 
 	if (!used)
 		unlinkat(b->folder, b->last, 0);
-	else if (ftruncate(b->fd, (off_t)(used < b->text.count ? used + 1 : used)) < 0)	/* its newline, if it had one */
+	/* its newline, if it had one */
+	else if (ftruncate(b->fd, (off_t)(used < b->text.count ? used + 1 : used)) < 0)
 		return;		/* then there are blanks at its end, which nobody minds */
 }
 
-/* A line of one who was killed in the middle of it, or that nobody ended, stays as it is: ours begins after it. */
+/*
+ * A line of one who was killed in the middle of it, or that nobody ended, stays as it is: ours
+ * begins after it.
+ */
 static int add_line(const struct blm_place *place, const struct beside *b, const uint8_t *secret)
 {
 	size_t at = trimmed(b->text.chars, b->text.count), before = at > 0;
@@ -430,15 +469,18 @@ static int add_line(const struct blm_place *place, const struct beside *b, const
 	return cannot(place, b, r);
 }
 
-static int keep_beside(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret)
+static int keep_beside(const struct blm_place *place, const uint8_t key_id[8],
+		       const uint8_t *secret)
 {
 	struct beside *b = calloc(1, sizeof(*b));
 	bool any;
-	int r = b ? open_beside(b, place, true) : blm_fail(-ENOMEM, "%s: out of memory", place->display);
+	int r = b ? open_beside(b, place, true)
+		: blm_fail(-ENOMEM, "%s: out of memory", place->display);
 
 	if (r == 0 && find_line(&b->text, key_id, b->room, &any) < 0)
 		r = add_line(place, b, secret);
-	else if (r == 0 && (fsync(b->fd) < 0 || fsync(b->folder) < 0))	/* who wrote it may have been killed before it did that */
+	/* who wrote it may have been killed before it did that */
+	else if (r == 0 && (fsync(b->fd) < 0 || fsync(b->folder) < 0))
 		r = cannot(place, b, -errno);
 	if (b)
 		close_beside(b);
@@ -452,7 +494,8 @@ static bool is_needed(const struct blm_place *place, const uint8_t key_id[8])
 	struct blm_constant c;
 	int fd = open(place->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool needed = fd < 0 ? errno != ENOENT
-			     : blm_read_at(fd, &c, sizeof(c), 0) != (int64_t)sizeof(c) || !memcmp(c.template.key_id, key_id, 8);
+			     : blm_read_at(fd, &c, sizeof(c), 0) != (int64_t)sizeof(c)
+			     || !memcmp(c.template.key_id, key_id, 8);
 
 	if (fd >= 0)
 		close(fd);
@@ -480,13 +523,15 @@ static void lose_beside(const struct blm_place *place, const uint8_t key_id[8])
 
 /* ---- Either ---- */
 
-int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret)
+int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8],
+			  const uint8_t *secret)
 {
 	int r;
 
 	if (place->memory)
 		return blm_memory_keep_secret(place->memory, secret);
-	r = place->store ? keep_in_store(place, key_id, secret) : keep_beside(place, key_id, secret);
+	r = place->store ? keep_in_store(place, key_id, secret)
+		: keep_beside(place, key_id, secret);
 	blm_wipe_stack();
 	return r;
 }

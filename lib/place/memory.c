@@ -44,12 +44,14 @@ static int open_again(int fd, bool write)
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	again = open(self, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	return again < 0 ? blm_fail(-errno, "a filter in memory cannot be opened anew: %s: %s", self, strerror(errno)) : again;
+	return again < 0 ? blm_fail(-errno, "a filter in memory cannot be opened anew: %s: %s",
+				    self, strerror(errno)) : again;
 }
 
 int blm_memory_open(const struct blm_memory *memory, bool write)
 {
-	return memory->fd < 0 ? blm_fail(-ENOENT, "there is no filter in memory yet") : open_again(memory->fd, write);
+	return memory->fd < 0 ? blm_fail(-ENOENT, "there is no filter in memory yet")
+		: open_again(memory->fd, write);
 }
 
 int blm_memory_is(const struct blm_memory *memory, dev_t device, ino_t inode)
@@ -93,7 +95,8 @@ int blm_memory_publish(struct blm_memory *memory, const struct blm_new_file *fil
 int blm_memory_secret(const struct blm_memory *memory, uint8_t *ret)
 {
 	if (!memory->secret)
-		return blm_fail(-ENOKEY, "a keyed filter in memory, and its secret is not known; give it");
+		return blm_fail(-ENOKEY, "a keyed filter in memory, and its secret is not known; "
+				"give it");
 	blm_secret_copy(ret, memory->secret);
 	return 0;
 }

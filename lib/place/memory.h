@@ -1,10 +1,11 @@
 /*
- * memory.h - the place of a filter that lies in no folder: in memory, for as long as a handle is open
+ * memory.h - the place of a filter that lies in no folder: in memory, for as long as a handle is
+ * open
  *
- * It is a file all the same, one without a name (memfd_create(2)), so that everything which works on a filter's file works
- * on it, locks and replacing included. The place holds a descriptor that stands for the name: what it leads to is the
- * filter. Forked children share the filter; a child that replaces it (clears it, intersects it in place) goes on with one
- * of its own.
+ * It is a file all the same, one without a name (memfd_create(2)), so that everything which works
+ * on a filter's file works on it, locks and replacing included. The place holds a descriptor that
+ * stands for the name: what it leads to is the filter. Forked children share the filter; a child
+ * that replaces it (clears it, intersects it in place) goes on with one of its own.
  */
 #ifndef BLM_MEMORY_H
 #define BLM_MEMORY_H
@@ -16,7 +17,8 @@
 
 struct blm_memory {
 	_Atomic unsigned references;
-	int fd;			/* -1: nothing there yet. Never locked, so that a child may keep it */
+	/* -1: nothing there yet. Never locked, so that a child may keep it */
+	int fd;
 	uint8_t *secret;	/* of a keyed filter; NULL: none was kept */
 };
 

@@ -27,12 +27,16 @@ static int set_memory(struct blm_place *ret, struct blm_memory *memory)
 	return blm_fail(-ENOMEM, "out of memory");
 }
 
-/* Whatever becomes of the working directory, the path leads to where it led. Where that cannot be told, as it was given. */
+/*
+ * Whatever becomes of the working directory, the path leads to where it led. Where that cannot be
+ * told, as it was given.
+ */
 char *blm_absolute_path(const char *path)
 {
 	char cwd[PATH_MAX], *ret;
 
-	if (*path == '/' || !getcwd(cwd, sizeof(cwd)) || *cwd != '/' || strlen(cwd) + 1 + strlen(path) >= PATH_MAX)
+	if (*path == '/' || !getcwd(cwd, sizeof(cwd)) || *cwd != '/'
+	    || strlen(cwd) + 1 + strlen(path) >= PATH_MAX)
 		return strdup(path);
 	return asprintf(&ret, "%s/%s", strcmp(cwd, "/") ? cwd : "", path) < 0 ? NULL : ret;
 }
@@ -49,7 +53,8 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 	if (!*name)
 		return blm_fail(-EINVAL, "the empty path is no filter");
 	place.name = store ? strdup(name) : blm_absolute_path(name);
-	if (store ? asprintf(&place.display, "%s (%s)", name, store->dir) < 0 : !(place.display = strdup(name)))
+	if (store ? asprintf(&place.display, "%s (%s)", name, store->dir) < 0
+	    : !(place.display = strdup(name)))
 		place.display = NULL;
 	if (!place.name || !place.display) {
 		free(place.name);
@@ -121,7 +126,8 @@ int blm_folder_of(const char *path, const char **ret_last)
 	if (slash && (size_t)(slash - path) + 2 > sizeof(folder))
 		return blm_fail(-ENAMETOOLONG, "%s: too long for a path", path);
 	if (slash)
-		snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path), path);
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path),
+			 path);
 	else
 		strcpy(folder, ".");
 	*ret_last = slash ? slash + 1 : path;
@@ -143,7 +149,8 @@ static int open_path(const struct blm_place *place, bool write)
 		return blm_fail(-ENOENT, "%s: no such filter", path);
 	if (errno == EISDIR)
 		return blm_fail(-EBADMSG, "%s: a directory, not a filter", path);
-	return blm_fail(-errno, "%s: cannot open for %s: %s", path, write ? "writing" : "reading", strerror(errno));
+	return blm_fail(-errno, "%s: cannot open for %s: %s", path, write ? "writing" : "reading",
+			strerror(errno));
 }
 
 static int path_is(const struct blm_place *place, dev_t device, ino_t inode)
@@ -151,7 +158,8 @@ static int path_is(const struct blm_place *place, dev_t device, ino_t inode)
 	struct stat st;
 
 	if (stat(place->name, &st) < 0)
-		return blm_fail(-errno, "%s: %s", place->display, errno == ENOENT ? "no such filter any more" : strerror(errno));
+		return blm_fail(-errno, "%s: %s", place->display,
+				errno == ENOENT ? "no such filter any more" : strerror(errno));
 	return st.st_dev == device && st.st_ino == inode;
 }
 
@@ -163,24 +171,29 @@ int blm_place_open(const struct blm_place *place, bool write, struct blm_told *r
 		*ret_told = (struct blm_told){ 0 };
 	if (place->memory)
 		return blm_memory_open(place->memory, write);
-	return place->store ? blm_store_open_file(place->store, place->name, write, ret_told) : open_path(place, write);
+	return place->store ? blm_store_open_file(place->store, place->name, write, ret_told)
+		: open_path(place, write);
 }
 
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16])
 {
 	if (place->memory)
 		return blm_memory_is(place->memory, device, inode);
-	return place->store ? blm_store_is(place->store, place->name, uuid) : path_is(place, device, inode);
+	return place->store ? blm_store_is(place->store, place->name, uuid)
+		: path_is(place, device, inode);
 }
 
-enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image, const uint8_t uuid[16])
+enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image,
+				     const uint8_t uuid[16])
 {
-	struct stat ours = { .st_dev = image->device, .st_ino = image->inode, .st_nlink = 1 }, there;
+	struct stat ours = { .st_dev = image->device, .st_ino = image->inode, .st_nlink = 1 },
+		there;
 	int fd = __atomic_load_n(&image->fd, __ATOMIC_ACQUIRE), r;
 
 	if (place->memory || (fd >= 0 && fstat(fd, &ours) < 0))
 		return BLM_STANDS;
-	r = place->store ? blm_store_stat(place->store, uuid, &there) : stat(place->name, &there) < 0 ? -errno : 0;
+	r = place->store ? blm_store_stat(place->store, uuid, &there)
+		: stat(place->name, &there) < 0 ? -errno : 0;
 	if (r == 0 && (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino))
 		return BLM_DISPLACED;
 	if (r == 0)	/* a path through a descriptor leads to a file without a link, too */
@@ -199,7 +212,8 @@ int blm_place_is_taken(const struct blm_place *place)
 	if (place->memory)
 		r = blm_memory_is(place->memory, 0, 0);
 	else
-		r = place->store ? blm_store_is(place->store, place->name, none) : lstat(place->name, &st) < 0 ? -errno : 0;
+		r = place->store ? blm_store_is(place->store, place->name, none)
+			: lstat(place->name, &st) < 0 ? -errno : 0;
 	if (r == -ENOENT)
 		return place->store ? blm_check_new_name(place->name) : 0;
 	if (r >= 0 || r == -EUCLEAN)
@@ -220,17 +234,21 @@ int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_f
 	return folder < 0 ? folder : blm_new_file(ret, folder, place->display, mode);
 }
 
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over)
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file,
+		      struct blm_header *header, const struct blm_handover *over)
 {
 	if (place->memory)
 		return blm_memory_publish(place->memory, file);
 	if (place->store)
 		return blm_store_put(place->store, place->name, file, header, over);
-	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1 : place->name,
+	return blm_new_file_publish(file, strrchr(place->name, '/') ? strrchr(place->name, '/') + 1
+				    : place->name,
 				    over ? BLM_OVER_LOCKED : BLM_NOT_OVER, place->display);
 }
 
-/* As far as we may look at the folder; and where there is nothing any more there is nothing to do. */
+/*
+ * As far as we may look at the folder; and where there is nothing any more there is nothing to do.
+ */
 int blm_place_flush(const struct blm_place *place)
 {
 	struct blm_place final;
@@ -241,7 +259,8 @@ int blm_place_flush(const struct blm_place *place)
 		return 0;
 	folder = blm_folder_of(final.name, &last);
 	if (folder >= 0 && fsync(folder) < 0 && errno != EINVAL)
-		r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s", place->display, strerror(errno));
+		r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s",
+			     place->display, strerror(errno));
 	if (folder >= 0)
 		close(folder);
 	blm_place_clear(&final);

@@ -1,8 +1,8 @@
 /*
  * place.h - where a filter is found: a path, a name in a store, or memory
  *
- * The only file, with keyring.c beside it, store_dir.c and memory.c behind it, that knows the difference. Everything else asks a place to open, look again, or
- * put a new file there.
+ * The only file, with keyring.c beside it, store_dir.c and memory.c behind it, that knows the
+ * difference. Everything else asks a place to open, look again, or put a new file there.
  */
 #ifndef BLM_PLACE_H
 #define BLM_PLACE_H
@@ -21,7 +21,8 @@ struct blm_place {
 	struct blm_store *store;	/* a reference; NULL: name is a path */
 	struct blm_memory *memory;	/* a reference; then there is neither store nor name */
 	char *name;			/* a path is absolute, wherever that can be told */
-	char *display;			/* for messages: the path as it was given, NAME (STORE), or (memory) */
+	/* for messages: the path as it was given, NAME (STORE), or (memory) */
+	char *display;
 };
 
 /* store and name NULL: a new place in memory. */
@@ -30,13 +31,19 @@ int blm_place_set(struct blm_place *ret, struct blm_store *store, const char *na
 int blm_place_follow(struct blm_place *ret, const struct blm_place *from);
 void blm_place_clear(struct blm_place *place);
 
-/* A path that leads to the same place from every working directory; as it is where that cannot be told. The caller frees it; NULL: no memory. */
+/*
+ * A path that leads to the same place from every working directory; as it is where that cannot be
+ * told. The caller frees it; NULL: no memory.
+ */
 char *blm_absolute_path(const char *path);
 
 /* The folder of a path, as a descriptor, and what is left of it. */
 int blm_folder_of(const char *path, const char **ret_last);
 
-/* What the catalog says of the last sync of a filter, at the moment that it is looked up; zeros: nothing. */
+/*
+ * What the catalog says of the last sync of a filter, at the moment that it is looked up; zeros:
+ * nothing.
+ */
 struct blm_told {
 	uint64_t epoch, keys, synced;
 };
@@ -48,8 +55,9 @@ int blm_place_open(const struct blm_place *place, bool write, struct blm_told *r
 int blm_place_is(const struct blm_place *place, dev_t device, ino_t inode, const uint8_t uuid[16]);
 
 /*
- * What became of a file that is open, going by its links, and by what its path leads to (in a store by the path of the store as well, once
- * that was absolute). A forked child cannot see how many links it has. Where nothing can be seen, the file stands.
+ * What became of a file that is open, going by its links, and by what its path leads to (in a store
+ * by the path of the store as well, once that was absolute). A forked child cannot see how many
+ * links it has. Where nothing can be seen, the file stands.
  */
 enum blm_standing {
 	BLM_STANDS,
@@ -57,33 +65,43 @@ enum blm_standing {
 	BLM_DISPLACED,		/* another file stands at the path */
 	BLM_MOVED,		/* nothing stands at the path, but the file has a link */
 };
-enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image, const uint8_t uuid[16]);
+enum blm_standing blm_place_standing(const struct blm_place *place, const struct blm_image *image,
+				     const uint8_t uuid[16]);
 
 /* 0: nothing has this name yet; -EEXIST: something has; or another failure. */
 int blm_place_is_taken(const struct blm_place *place);
 
 /* Begin a new file in the right folder; then publish it, over as for blm_staged_publish(). */
 int blm_place_new(const struct blm_place *place, unsigned mode, struct blm_new_file *ret);
-int blm_place_publish(const struct blm_place *place, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over);
+int blm_place_publish(const struct blm_place *place, struct blm_new_file *file,
+		      struct blm_header *header, const struct blm_handover *over);
 
 /*
- * What the name leads to now it leads to after a power cut, too. Who made or replaced it may have been killed before that was so. In a store
- * it always is.
+ * What the name leads to now it leads to after a power cut, too. Who made or replaced it may have
+ * been killed before that was so. In a store it always is.
  */
 int blm_place_flush(const struct blm_place *place);
 
-/* The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing else has. */
+/*
+ * The file that blm_place_publish(over) replaced is no longer the filter: delete it where nothing
+ * else has.
+ */
 void blm_place_forget(const struct blm_place *place, const uint8_t uuid[16]);
 
 /*
- * Where the secret of a keyed filter lies (keyring.c): read the one with this id to ret (BLM_SECRET_BYTES), or add it to what is there.
- * -ENOKEY: not there. keep: 1 if it was not there before; where nothing then comes of the filter, lose it. -EKEYREJECTED: it would
- * come where others read it.
+ * Where the secret of a keyed filter lies (keyring.c): read the one with this id to ret
+ * (BLM_SECRET_BYTES), or add it to what is there. -ENOKEY: not there. keep: 1 if it was not there
+ * before; where nothing then comes of the filter, lose it. -EKEYREJECTED: it would come where
+ * others read it.
  */
 int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uint8_t *ret);
-int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8], const uint8_t *secret);
+int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8],
+			  const uint8_t *secret);
 void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8]);
-/* From before keep until the filter has its file nobody may take the secret away for want of one: until *ret_fd is closed; -1: no need. */
+/*
+ * From before keep until the filter has its file nobody may take the secret away for want of one:
+ * until *ret_fd is closed; -1: no need.
+ */
 int blm_place_hold_secrets(const struct blm_place *place, int *ret_fd);
 
 /* The id of a secret: the first 8 bytes of its BLAKE2b-256. */
@@ -95,7 +113,10 @@ void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char 
 /* The name that goes into the file's name record; NULL for a path, and in memory. */
 const char *blm_place_name(const struct blm_place *place);
 
-/* Tell the catalog of a sync: so many keys, synced at that time; and of how large the filter has grown. No store: nothing. */
+/*
+ * Tell the catalog of a sync: so many keys, synced at that time; and of how large the filter has
+ * grown. No store: nothing.
+ */
 struct blm_synced {
 	const uint8_t *uuid;
 	uint64_t epoch, keys, time;

@@ -21,12 +21,14 @@ void blm_store_path(const struct blm_store *s, const uint8_t uuid[16], char ret[
 
 int blm_store_no_such(const struct blm_store *s, const char *name, int r)
 {
-	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see blm_store_list()", name, s->dir) : r;
+	return r == -ENOENT ? blm_fail(-ENOENT, "%s: no filter of that name in %s; see "
+				       "blm_store_list()", name, s->dir) : r;
 }
 
 bool blm_store_constant(int fd, struct blm_constant *ret)
 {
-	return blm_read_at(fd, ret, sizeof(*ret), 0) == (int64_t)sizeof(*ret) && !memcmp(ret->magic, BLM_MAGIC, 8)
+	return blm_read_at(fd, ret, sizeof(*ret), 0) == (int64_t)sizeof(*ret)
+		&& !memcmp(ret->magic, BLM_MAGIC, 8)
 	    && ret->check == blm_check_constant(ret);
 }
 
@@ -48,21 +50,26 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 	if (memcmp(c.uuid, entry->constant.uuid, 16)) {
 		blm_uuid_file(entry->constant.uuid, file);
 		blm_uuid_file(c.uuid, own);
-		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is another filter's, by its header %s; repair the "
-				"store with blm_store_verify()", name, s->dir, file, own);
+		return blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is another filter's, by "
+				"its header %s; repair the store with blm_store_verify()", name,
+				s->dir, file, own);
 	}
 	if (!memcmp(&c.template, &entry->constant.template, sizeof(c.template)))
 		return 0;
-	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on what it is; repair the store "
-			"with blm_store_verify()", name, s->dir);
+	return blm_fail(-EUCLEAN, "%s (%s): the catalog and the filter's file disagree on what it "
+			"is; repair the store with blm_store_verify()", name, s->dir);
 }
 
-/* As blm_store_check_modes(): a filter that everybody may change may be made to deny keys, or to claim them. */
+/*
+ * As blm_store_check_modes(): a filter that everybody may change may be made to deny keys, or to
+ * claim them.
+ */
 static int check_file_mode(const struct blm_store *s, const char *name, unsigned mode)
 {
 	return s->anyone || !(mode & S_IWOTH) ? 0
-		: blm_fail(-EPERM, "%s (%s): its file has the mode %03o, so every user may change what is in it; take that away (chmod o-w), or say "
-			   "that this is meant (BLM_STORE_ANYONE)", name, s->dir, mode & 0777);
+		: blm_fail(-EPERM, "%s (%s): its file has the mode %03o, so every user may change "
+			   "what is in it; take that away (chmod o-w), or say that this is meant "
+			   "(BLM_STORE_ANYONE)", name, s->dir, mode & 0777);
 }
 
 int blm_store_file_mode(const struct blm_store *s, const uint8_t uuid[16], unsigned *ret)
@@ -85,13 +92,15 @@ int blm_store_check_mode(struct blm_store *s, const char *name)
 	unsigned mode;
 	int r = entry ? 0 : blm_fail(-ENOMEM, "%s: out of memory", name);
 
-	if (r == 0 && blm_catalog_get(s->catalog, name, entry) == 0 && blm_store_file_mode(s, entry->constant.uuid, &mode) == 0)
+	if (r == 0 && blm_catalog_get(s->catalog, name, entry) == 0
+	    && blm_store_file_mode(s, entry->constant.uuid, &mode) == 0)
 		r = check_file_mode(s, name, mode);
 	free(entry);
 	return r;
 }
 
-int blm_store_open_file(struct blm_store *s, const char *name, bool write, struct blm_told *ret_told)
+int blm_store_open_file(struct blm_store *s, const char *name, bool write,
+			struct blm_told *ret_told)
 {
 	char file[BLM_FILE_TEXT];
 	struct blm_entry *entry = malloc(sizeof(*entry));
@@ -100,22 +109,29 @@ int blm_store_open_file(struct blm_store *s, const char *name, bool write, struc
 
 	if (!entry)
 		return blm_fail(-ENOMEM, "%s: out of memory", name);
-	/* between look-up and opening the file may be replaced, and the old one deleted: then the name says the new one */
+	/*
+	 * between look-up and opening the file may be replaced, and the old one deleted: then the
+	 * name says the new one
+	 */
 	for (int tries = 0; tries < 100 && fd < 0; tries++) {
 		r = blm_store_no_such(s, name, blm_catalog_get(s->catalog, name, entry));
 		if (r < 0)
 			break;
 		blm_uuid_file(entry->constant.uuid, file);
-		fd = openat(s->filters, file, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+		fd = openat(s->filters, file, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW
+			    | O_NONBLOCK | O_NOCTTY);
 		if (fd >= 0) {
-			r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", name, strerror(errno)) : check_file_mode(s, name, st.st_mode);
+			r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", name, strerror(errno))
+				: check_file_mode(s, name, st.st_mode);
 			if (r == 0)
 				r = check_file(s, name, fd, entry);
 		} else if (errno == ENOENT) {
-			r = blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is missing; repair the store with blm_store_verify()",
+			r = blm_fail(-EUCLEAN, "%s (%s): its file filters/%s is missing; repair "
+				     "the store with blm_store_verify()",
 				     name, s->dir, file);
 		} else {
-			r = blm_fail(-errno, "%s (%s): cannot open filters/%s for %s: %s", name, s->dir, file,
+			r = blm_fail(-errno, "%s (%s): cannot open filters/%s for %s: %s", name,
+				     s->dir, file,
 				     write ? "writing" : "reading", strerror(errno));
 			break;
 		}
@@ -131,7 +147,8 @@ int blm_store_open_file(struct blm_store *s, const char *name, bool write, struc
 int blm_store_is(struct blm_store *s, const char *name, const uint8_t uuid[16])
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	int r = entry ? blm_catalog_get(s->catalog, name, entry) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	int r = entry ? blm_catalog_get(s->catalog, name, entry)
+		: blm_fail(-ENOMEM, "%s: out of memory", name);
 
 	if (r == 0)
 		r = !memcmp(entry->constant.uuid, uuid, 16);
@@ -188,22 +205,26 @@ void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64
 }
 
 /*
- * On the disk too, before the maker says that it is made: a file that says UNNAMED is then one that nobody was told of (orphans.c). A
- * failure makes it suspect, so that the next sync writes all of it.
+ * On the disk too, before the maker says that it is made: a file that says UNNAMED is then one that
+ * nobody was told of (orphans.c). A failure makes it suspect, so that the next sync writes all of
+ * it.
  */
 static void say_named(struct blm_header *header)
 {
 	store_release(&header->live.state.word, BLM_STATE_NAMED);
-	if (msync(header, 2 * BLM_PAGE, MS_SYNC) < 0)	/* from where the map begins, as pages may be larger than ours */
+	/* from where the map begins, as pages may be larger than ours */
+	if (msync(header, 2 * BLM_PAGE, MS_SYNC) < 0)
 		store_release(&header->live.failed.word, load_acquire(&header->live.epoch.word));
 }
 
 /* A label that came while the new file was made is in the catalog, and its own record follows. */
-static void follow_labels(struct blm_header *header, const char *name, const struct blm_entry *entry)
+static void follow_labels(struct blm_header *header, const char *name,
+			  const struct blm_entry *entry)
 {
 	struct blm_record record;
 
-	if (blm_last_record(header, header->constant.uuid, &record) && le32toh(record.labels_bytes) == entry->labels_bytes
+	if (blm_last_record(header, header->constant.uuid, &record)
+	    && le32toh(record.labels_bytes) == entry->labels_bytes
 	    && !memcmp(record.labels, entry->labels, entry->labels_bytes))
 		return;
 	memset(&record, 0, sizeof(record));
@@ -212,7 +233,8 @@ static void follow_labels(struct blm_header *header, const char *name, const str
 	memcpy(record.name, name, strlen(name));
 	memcpy(record.labels, entry->labels, entry->labels_bytes);
 	blm_next_record(header, header->constant.uuid, &record);
-	msync(header, sizeof(*header), MS_SYNC);	/* where that fails, a power cut may leave what `verify` tells */
+	/* where that fails, a power cut may leave what `verify` tells */
+	msync(header, sizeof(*header), MS_SYNC);
 }
 
 struct naming {
@@ -223,8 +245,8 @@ struct naming {
 };
 
 /*
- * Who is to end by a signal in between takes the file back first; also where the catalog is locked by others, for which waiting ends then
- * (catalog/flock.c).
+ * Who is to end by a signal in between takes the file back first; also where the catalog is locked
+ * by others, for which waiting ends then (catalog/flock.c).
  */
 static int name_file(struct blm_store *s, const struct naming *n)
 {
@@ -234,7 +256,8 @@ static int name_file(struct blm_store *s, const struct naming *n)
 	blm_hold_end(&before);
 	r = blm_new_file_name(n->file, n->linked, BLM_NOT_OVER, n->name);
 	if (r == 0) {
-		r = n->over ? blm_catalog_replace(s->catalog, n->name, n->over, n->entry) : blm_catalog_put(s->catalog, n->name, n->entry, BLM_PUT_NEW);
+		r = n->over ? blm_catalog_replace(s->catalog, n->name, n->over, n->entry)
+			: blm_catalog_put(s->catalog, n->name, n->entry, BLM_PUT_NEW);
 		if (r < 0)
 			blm_new_file_take_back(n->file, n->linked);
 		if (r < 0 && blm_end_came())
@@ -245,11 +268,13 @@ static int name_file(struct blm_store *s, const struct naming *n)
 }
 
 /*
- * The file first, then the catalog: a crash in between leaves a file without a name, marked as such, which holds nothing that
- * anybody was told of, and which `verify --repair` deletes. While it is so, a lock on the file tells a living maker from a
- * dead one. After the commit it is the filter, whatever its mark says, as with every mark that a dead process leaves.
+ * The file first, then the catalog: a crash in between leaves a file without a name, marked as
+ * such, which holds nothing that anybody was told of, and which `verify --repair` deletes. While it
+ * is so, a lock on the file tells a living maker from a dead one. After the commit it is the
+ * filter, whatever its mark says, as with every mark that a dead process leaves.
  */
-int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over)
+int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *file,
+		  struct blm_header *header, const struct blm_handover *over)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
 	char linked[BLM_FILE_TEXT];
@@ -260,7 +285,8 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 		free(entry);
 		return r;
 	}
-	r = entry ? blm_ofd_lock(file->fd, BLM_LOCK_REPLACE, false) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	r = entry ? blm_ofd_lock(file->fd, BLM_LOCK_REPLACE, false)
+		: blm_fail(-ENOMEM, "%s: out of memory", name);
 	if (r == 0 && fstat(file->fd, &st) < 0)
 		r = blm_fail(-errno, "%s: %s", name, strerror(errno));
 	if (r == 0) {
@@ -290,7 +316,8 @@ static bool is_there(void *store, const uint8_t uuid[16])
 	char file[BLM_FILE_TEXT];
 
 	blm_uuid_file(uuid, file);
-	return faccessat(s->filters, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT || fsync(s->filters) < 0;
+	return faccessat(s->filters, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
+		|| fsync(s->filters) < 0;
 }
 
 int blm_store_forget_gone(struct blm_store *s)

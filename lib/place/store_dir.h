@@ -1,8 +1,9 @@
 /*
  * store_dir.h - a store from the inside: what place.c asks of it
  *
- * A store is a directory with the catalog in `catalog/`, the filters in `filters/`, each named by its uuid, and the secrets of
- * keyed filters in `keys/`, each named by its key id. A name is a key in the catalog and never part of a path.
+ * A store is a directory with the catalog in `catalog/`, the filters in `filters/`, each named by
+ * its uuid, and the secrets of keyed filters in `keys/`, each named by its key id. A name is a key
+ * in the catalog and never part of a path.
  */
 #ifndef BLM_STORE_H
 #define BLM_STORE_H
@@ -23,7 +24,8 @@ struct blm_store {
 	char *dir;			/* as the user gave it, for messages */
 	char *path;			/* the same, absolute, wherever that can be told */
 	int filters;			/* descriptors of the folders */
-	int keys;			/* -1 where it may not be looked into; keys_errno says why */
+	/* -1 where it may not be looked into; keys_errno says why */
+	int keys;
 	int keys_errno;
 	bool write;
 	bool anyone;			/* what every user may change is taken, too */
@@ -42,7 +44,10 @@ void blm_store_path(const struct blm_store *store, const uint8_t uuid[16], char 
 /* What the catalog keeps of the file with this header. */
 void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64_t file_bytes);
 
-/* What the file says that it is; false if its header is damaged, or no filter's. Does it say for certain that it is another filter? */
+/*
+ * What the file says that it is; false if its header is damaged, or no filter's. Does it say for
+ * certain that it is another filter?
+ */
 bool blm_store_constant(int fd, struct blm_constant *ret);
 bool blm_store_is_another(int fd, const uint8_t uuid[16]);
 
@@ -50,7 +55,10 @@ bool blm_folder_is_empty(int folder);
 
 /* The mode of a filter's file, or a negative errno without words. */
 int blm_store_file_mode(const struct blm_store *store, const uint8_t uuid[16], unsigned *ret);
-/* -EPERM, with words, where every user may write to a part of the store; where the name leads to a file that every user may write to, and that is not meant. */
+/*
+ * -EPERM, with words, where every user may write to a part of the store; where the name leads to a
+ * file that every user may write to, and that is not meant.
+ */
 int blm_store_check_modes(const char *dir);
 int blm_store_check_mode(struct blm_store *store, const char *name);
 
@@ -64,18 +72,30 @@ int blm_check_name(const char *name);
 int blm_check_new_name(const char *name);	/* ... that one more filter may have */
 
 /* As blm_place_...() in place.h, for a place in a store. */
-int blm_store_open_file(struct blm_store *store, const char *name, bool write, struct blm_told *ret_told);
+int blm_store_open_file(struct blm_store *store, const char *name, bool write,
+			struct blm_told *ret_told);
 int blm_store_is(struct blm_store *store, const char *name, const uint8_t uuid[16]);
-int blm_store_new(struct blm_store *store, const char *name, unsigned mode, struct blm_new_file *ret);
-int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file, struct blm_header *header, const struct blm_handover *over);
+int blm_store_new(struct blm_store *store, const char *name, unsigned mode,
+		  struct blm_new_file *ret);
+int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file,
+		  struct blm_header *header, const struct blm_handover *over);
 /* 0, or a negative errno without words. Whoever opens the store by its path now finds that file. */
 int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
-void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);	/* deletes the file of that name, unless it is another filter's */
-/* keyring.c: a filter is gone from filters/, and its secret goes too, unless another file there needs it. */
+/* deletes the file of that name, unless it is another filter's */
+void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);
+/*
+ * keyring.c: a filter is gone from filters/, and its secret goes too, unless another file there
+ * needs it.
+ */
 void blm_store_lose_secret(struct blm_store *store, const uint8_t key_id[8]);
-/* keyring.c: can it be told whether the secret is there? Not by users who may not look into keys/. */
+/*
+ * keyring.c: can it be told whether the secret is there? Not by users who may not look into keys/.
+ */
 bool blm_store_may_look(const struct blm_store *store, const uint8_t key_id[8]);
-/* The catalog forgets of which filters it was, that were replaced or dropped and whose files are gone. */
+/*
+ * The catalog forgets of which filters it was, that were replaced or dropped and whose files are
+ * gone.
+ */
 int blm_store_forget_gone(struct blm_store *store);
 int blm_store_synced(struct blm_store *store, const char *name, const struct blm_synced *what);
 

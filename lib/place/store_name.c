@@ -1,4 +1,6 @@
-/* store_name.c - what may be a filter's name in a store, and how its file is named after its uuid */
+/*
+ * store_name.c - what may be a filter's name in a store, and how its file is named after its uuid
+ */
 #include "bloomery.h"
 #include "base/escape.h"
 #include "place/store_dir.h"
@@ -14,9 +16,11 @@ int blm_check_name(const char *name)
 	if (!len)
 		return blm_fail(-EINVAL, "a filter's name must not be empty");
 	if (len > BLM_NAME_MAX)
-		return blm_fail(-ENAMETOOLONG, "%.40s...: a name has at most %d bytes, not %zu", name, BLM_NAME_MAX, len);
+		return blm_fail(-ENAMETOOLONG, "%.40s...: a name has at most %d bytes, not %zu",
+				name, BLM_NAME_MAX, len);
 	if (!strcmp(name, ".") || !strcmp(name, "..") || strchr(name, '/'))
-		return blm_fail(-EINVAL, "%s: a name in a store has no '/', and is not \".\" or \"..\"", name);
+		return blm_fail(-EINVAL, "%s: a name in a store has no '/', and is not \".\" or "
+				"\"..\"", name);
 	for (const char *s = name; *s; s += n) {
 		n = blm_character(s, strlen(s), &point);
 		if (!n)
@@ -27,7 +31,10 @@ int blm_check_name(const char *name)
 	return 0;
 }
 
-/* Marks of direction make two names look alike. Catalogs of before may have such names, which are opened, renamed and dropped. */
+/*
+ * Marks of direction make two names look alike. Catalogs of before may have such names, which are
+ * opened, renamed and dropped.
+ */
 int blm_check_new_name(const char *name)
 {
 	int r = blm_check_name(name);
@@ -35,14 +42,17 @@ int blm_check_new_name(const char *name)
 
 	for (const char *s = name; r == 0 && *s; s += blm_character(s, strlen(s), &point))
 		if (blm_character(s, strlen(s), &point) && blm_acts(point))
-			return blm_fail(-EINVAL, "%s: a name has no marks of direction and no line separators; leave out U+%04X", name, point);
+			return blm_fail(-EINVAL, "%s: a name has no marks of direction and no line "
+					"separators; leave out U+%04X", name, point);
 	return r;
 }
 
 void blm_uuid_text(const uint8_t u[16], char ret[BLM_UUID_TEXT])
 {
-	snprintf(ret, BLM_UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	snprintf(ret, BLM_UUID_TEXT,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
+		 u[13], u[14], u[15]);
 }
 
 void blm_uuid_file(const uint8_t uuid[16], char ret[BLM_FILE_TEXT])

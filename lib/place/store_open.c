@@ -16,20 +16,25 @@ static char *inside(const char *dir, const char *name)
 	return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
 }
 
-/* A new folder's name is on the disk before anything is put into it; as far as we may look at the folder above. */
+/*
+ * A new folder's name is on the disk before anything is put into it; as far as we may look at the
+ * folder above.
+ */
 static int make_folder(const char *path, mode_t mode)
 {
 	char *above;
 	int fd, r = 0;
 
 	if (mkdir(path, mode) < 0)
-		return errno == EEXIST ? 0 : blm_fail(-errno, "%s: cannot make the folder: %s", path, strerror(errno));
+		return errno == EEXIST ? 0 : blm_fail(-errno, "%s: cannot make the folder: %s",
+						      path, strerror(errno));
 	above = inside(path, "..");
 	fd = above ? open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	free(above);
 	if (fd >= 0) {
 		if (fsync(fd) < 0 && errno != EINVAL)
-			r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s", path, strerror(errno));
+			r = blm_fail(-errno, "%s: writing the folder that it is in failed: %s",
+				     path, strerror(errno));
 		close(fd);
 	}
 	return r;
@@ -41,7 +46,8 @@ static int make_folders(const char *dir)
 	char *path = strdup(dir);
 	int r = path ? 0 : blm_fail(-ENOMEM, "%s: out of memory", dir);
 
-	for (char *slash = path ? strchr(path + 1, '/') : NULL; r == 0 && slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = path ? strchr(path + 1, '/') : NULL; r == 0 && slash;
+	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		r = make_folder(path, 0755);
 		*slash = '/';
@@ -52,21 +58,23 @@ static int make_folders(const char *dir)
 
 static int make_store(const char *dir)
 {
-	static const struct { const char *name; mode_t mode; } folders[] = { { "catalog", 0755 }, { "filters", 0755 }, { "keys", 0700 } };
+	static const struct { const char *name; mode_t mode; } folders[] = { { "catalog", 0755 },
+		{ "filters", 0755 }, { "keys", 0700 } };
 	int r = make_folders(dir);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(folders); i++) {
 		char *path = inside(dir, folders[i].name);
 
-		r = path ? make_folder(path, folders[i].mode) : blm_fail(-ENOMEM, "%s: out of memory", dir);
+		r = path ? make_folder(path, folders[i].mode)
+			: blm_fail(-ENOMEM, "%s: out of memory", dir);
 		free(path);
 	}
 	return r;
 }
 
 /*
- * An empty catalog is made only for a store without filters: where there are files and no catalog, it was lost. Under the
- * catalog's lock, since several processes may be making one store.
+ * An empty catalog is made only for a store without filters: where there are files and no catalog,
+ * it was lost. Under the catalog's lock, since several processes may be making one store.
  */
 static int make_catalog(const char *folder, int filters)
 {
@@ -75,7 +83,8 @@ static int make_catalog(const char *folder, int filters)
 	struct stat st;
 	int r = data ? 0 : blm_fail(-ENOMEM, "%s: out of memory", folder);
 
-	if (r == 0 && stat(data, &st) == 0 && st.st_size) {	/* it appears whole, so nothing is waited for */
+	/* it appears whole, so nothing is waited for */
+	if (r == 0 && stat(data, &st) == 0 && st.st_size) {
 		free(data);
 		return 0;
 	}
@@ -121,7 +130,8 @@ static int open_folder(const char *dir, const char *name, int *ret)
 	if (*ret >= 0)
 		return 0;
 	if (errno == ENOENT || errno == ENOTDIR)
-		return blm_fail(-ENOENT, "%s: no store of filters there (there is no %s/%s)", dir, dir, name);
+		return blm_fail(-ENOENT, "%s: no store of filters there (there is no %s/%s)", dir,
+				dir, name);
 	return blm_fail(-errno, "%s/%s: %s", dir, name, strerror(errno));
 }
 
@@ -130,15 +140,20 @@ static int check_mode(int top, const char *dir, const char *name)
 	struct stat st;
 
 	if (fstatat(top, *name ? name + 1 : ".", &st, 0) == 0 && st.st_mode & S_IWOTH)
-		return blm_fail(-EPERM, "%s%s: every user may write there, and put other filters in the place of yours; chmod o-w it, or say that "
-				"this is meant (BLM_STORE_ANYONE)", dir, name);
+		return blm_fail(-EPERM, "%s%s: every user may write there, and put other filters "
+				"in the place of yours; chmod o-w it, or say that this is meant "
+				"(BLM_STORE_ANYONE)", dir, name);
 	return 0;
 }
 
-/* What everybody may change is nobody's store. The sticky bit does not help: names are changed by adding to the catalog. */
+/*
+ * What everybody may change is nobody's store. The sticky bit does not help: names are changed by
+ * adding to the catalog.
+ */
 int blm_store_check_modes(const char *dir)
 {
-	static const char *const parts[] = { "", "/filters", "/keys", "/catalog", "/catalog/data.mdb" };
+	static const char *const parts[] = { "", "/filters", "/keys", "/catalog",
+					     "/catalog/data.mdb" };
 	int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), r = 0;
 
 	for (size_t i = 0; top >= 0 && r == 0 && i < ARRAY_LEN(parts); i++)
@@ -154,16 +169,22 @@ static bool has_no_keys(const struct blm_store *s)
 	return s->keys < 0 ? s->keys_errno == ENOENT : blm_folder_is_empty(s->keys);
 }
 
-/* Where nothing is in filters/, nor a secret in keys/, no catalog is lost: who was making the store, and failed or was killed, did not come to it. */
+/*
+ * Where nothing is in filters/, nor a secret in keys/, no catalog is lost: who was making the
+ * store, and failed or was killed, did not come to it.
+ */
 static int without_catalog(const struct blm_store *s, const char *dir, int r)
 {
 	struct stat st;
 	int top = r == -EUCLEAN ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (top >= 0) {
-		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT && blm_folder_is_empty(s->filters)
+		if (fstatat(top, "catalog/data.mdb", &st, 0) < 0 && errno == ENOENT
+		    && blm_folder_is_empty(s->filters)
 		    && has_no_keys(s))
-			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not come to an end; blm_store_open() with BLM_STORE_CREATE goes on with it",
+			r = blm_fail(-ENOENT, "%s: no store of filters yet: its making did not "
+				     "come to an end; blm_store_open() with BLM_STORE_CREATE goes "
+				     "on with it",
 				     dir);
 		close(top);
 	}
@@ -172,7 +193,8 @@ static int without_catalog(const struct blm_store *s, const char *dir, int r)
 
 static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 {
-	char *catalog = inside(s->path, "catalog");	/* it is opened anew now and then, from whatever working directory */
+	/* it is opened anew now and then, from whatever working directory */
+	char *catalog = inside(s->path, "catalog");
 	int r = catalog ? 0 : blm_fail(-ENOMEM, "%s: out of memory", dir);
 
 	s->write = !(flags & BLM_STORE_READ);
@@ -184,7 +206,8 @@ static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 	if (r == 0 && !s->anyone)
 		r = blm_store_check_modes(dir);
 	if (r == 0)
-		s->keys_errno = -open_folder(dir, "keys", &s->keys);	/* its keyed filters cannot be read, the others can */
+		/* its keyed filters cannot be read, the others can */
+		s->keys_errno = -open_folder(dir, "keys", &s->keys);
 	if (r == 0 && flags & BLM_STORE_CREATE)
 		r = make_catalog(catalog, s->filters);
 	if (r == 0)

@@ -8,7 +8,8 @@
 
 static bool runs_here(void)
 {
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+		&& __builtin_cpu_supports("avx512dq")
 	    && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq");
 }
 
@@ -18,7 +19,8 @@ static void or_words(void *dst, const void *src, size_t bytes)
 	const char *s = src;
 
 	for (size_t at = 0; at < bytes; at += 64)
-		_mm512_storeu_si512(d + at, _mm512_or_si512(_mm512_loadu_si512(d + at), _mm512_loadu_si512(s + at)));
+		_mm512_storeu_si512(d + at, _mm512_or_si512(_mm512_loadu_si512(d + at),
+							    _mm512_loadu_si512(s + at)));
 }
 
 static void and_words(void *dst, const void *src, size_t bytes)
@@ -27,7 +29,8 @@ static void and_words(void *dst, const void *src, size_t bytes)
 	const char *s = src;
 
 	for (size_t at = 0; at < bytes; at += 64)
-		_mm512_storeu_si512(d + at, _mm512_and_si512(_mm512_loadu_si512(d + at), _mm512_loadu_si512(s + at)));
+		_mm512_storeu_si512(d + at, _mm512_and_si512(_mm512_loadu_si512(d + at),
+							     _mm512_loadu_si512(s + at)));
 }
 
 static size_t next_missing(const void *dst, const void *src, size_t from, size_t bytes)
@@ -35,7 +38,8 @@ static size_t next_missing(const void *dst, const void *src, size_t from, size_t
 	const char *d = dst, *s = src;
 
 	for (size_t at = from & ~(size_t)63; at < bytes; at += 64) {
-		__m512i missing = _mm512_andnot_si512(_mm512_loadu_si512(d + at), _mm512_loadu_si512(s + at));
+		__m512i missing = _mm512_andnot_si512(_mm512_loadu_si512(d + at),
+						      _mm512_loadu_si512(s + at));
 
 		if (_mm512_test_epi64_mask(missing, missing))
 			return at;
@@ -48,7 +52,9 @@ static uint64_t count_ones(const void *data, size_t bytes)
 	__m512i ones = _mm512_setzero_si512();
 
 	for (size_t at = 0; at < bytes; at += 64)
-		ones = _mm512_add_epi64(ones, _mm512_popcnt_epi64(_mm512_loadu_si512((const char *)data + at)));
+		ones = _mm512_add_epi64(ones,
+					_mm512_popcnt_epi64(_mm512_loadu_si512((const char *)data
+						+ at)));
 	return (uint64_t)_mm512_reduce_add_epi64(ones);
 }
 
@@ -57,7 +63,8 @@ static uint64_t count_common(const void *a, const void *b, size_t bytes)
 	__m512i ones = _mm512_setzero_si512();
 
 	for (size_t at = 0; at < bytes; at += 64) {
-		__m512i x = _mm512_loadu_si512((const char *)a + at), y = _mm512_loadu_si512((const char *)b + at);
+		__m512i x = _mm512_loadu_si512((const char *)a + at),
+			y = _mm512_loadu_si512((const char *)b + at);
 
 		ones = _mm512_add_epi64(ones, _mm512_popcnt_epi64(_mm512_and_si512(x, y)));
 	}
@@ -66,8 +73,11 @@ static uint64_t count_common(const void *a, const void *b, size_t bytes)
 
 static void count_blocks(const void *data, size_t bytes, uint64_t histogram[513])
 {
-	for (size_t at = 0; at < bytes; at += 64)
-		histogram[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(_mm512_loadu_si512((const char *)data + at)))]++;
+	for (size_t at = 0; at < bytes; at += 64) {
+		__m512i block = _mm512_loadu_si512((const char *)data + at);
+
+		histogram[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(block))]++;
+	}
 }
 
 /* The lanes of a word that are probes, of those that are left. */
@@ -77,12 +87,14 @@ static inline __mmask8 lanes_of(unsigned left)
 }
 
 /*
- * Seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its lower six turn that
- * until the bit is the lowest. (permutexvar takes the lowest three bits of a number, rorv the lowest six.)
+ * Seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its
+ * lower six turn that until the bit is the lowest. (permutexvar takes the lowest three bits of a
+ * number, rorv the lowest six.)
  */
 static inline __mmask8 word_lacks(__m512i block, __m512i word, __mmask8 wanted)
 {
-	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
+		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
 	__m512i looked_up = _mm512_permutexvar_epi64(_mm512_srlv_epi64(word, number), block);
 	__m512i turned = _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
 
@@ -114,7 +126,10 @@ static inline bool contains(const uint64_t *block, unsigned probes, const struct
 	return true;
 }
 
-/* Of 64 keys of one word of probes, and of the next batch as many, what is worked out of their hashes, eight at once. */
+/*
+ * Of 64 keys of one word of probes, and of the next batch as many, what is worked out of their
+ * hashes, eight at once.
+ */
 enum { TOGETHER = 64 };
 struct together {
 	_Alignas(64) uint64_t place[TOGETHER];	/* where the block begins, in bytes: block_of() */
@@ -130,7 +145,8 @@ static inline eight places_of(eight hi, uint64_t blocks)
 	return place * BLOCK_BYTES;
 }
 
-static inline void look_up(const struct blm_block_keys *k, size_t at, bool next, size_t i, struct together *ret)
+static inline void look_up(const struct blm_block_keys *k, size_t at, bool next, size_t i,
+			   struct together *ret)
 {
 	eight lo, hi, low, high;
 
@@ -145,10 +161,11 @@ static inline void look_up(const struct blm_block_keys *k, size_t at, bool next,
 }
 
 /*
- * Bit i: are all probes there of key `at` + i, of 64? What is worked out is stored eight keys before it is read: the instructions that read
- * a block take its address from memory, and spread a word over a register from there, without another. Lines are asked for into the first
- * cache, unlike by block_prefetch(): keys follow each other so fast that one already in the second would be waited for. (In tests/bench:
- * "contains_many" of 1m and of 100m keys.)
+ * Bit i: are all probes there of key `at` + i, of 64? What is worked out is stored eight keys
+ * before it is read: the instructions that read a block take its address from memory, and spread a
+ * word over a register from there, without another. Lines are asked for into the first cache,
+ * unlike by block_prefetch(): keys follow each other so fast that one already in the second would
+ * be waited for. (In tests/bench: "contains_many" of 1m and of 100m keys.)
  */
 static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, __mmask8 wanted)
 {
@@ -163,7 +180,8 @@ static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, _
 		for (size_t i = from; i < from + EIGHT; i++) {
 			if (next)
 				__builtin_prefetch(k->data + keys.next_place[i], 0, 3);
-			lacks[i] = word_lacks(_mm512_load_si512(k->data + keys.place[i]), _mm512_set1_epi64((long long)keys.word[i]), wanted);
+			lacks[i] = word_lacks(_mm512_load_si512(k->data + keys.place[i]),
+					      _mm512_set1_epi64((long long)keys.word[i]), wanted);
 		}
 	}
 	for (size_t i = at; !next && i < at + TOGETHER && i < k->next_count; i++)
@@ -171,7 +189,10 @@ static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, _
 	return _mm512_testn_epi8_mask(_mm512_load_si512(lacks), _mm512_set1_epi8(-1));
 }
 
-/* Those from `at` on, for the loops that take a key after the other, and that go on as if they began there. */
+/*
+ * Those from `at` on, for the loops that take a key after the other, and that go on as if they
+ * began there.
+ */
 static inline struct blm_block_keys rest_of(const struct blm_block_keys *k, size_t at)
 {
 	struct blm_block_keys rest = *k;
@@ -184,7 +205,8 @@ static inline struct blm_block_keys rest_of(const struct blm_block_keys *k, size
 	return rest;
 }
 
-static __attribute__((noinline)) void blocks_contain_together(const struct blm_block_keys *k, uint64_t *ret_bits)
+static __attribute__((noinline)) void blocks_contain_together(const struct blm_block_keys *k,
+							      uint64_t *ret_bits)
 {
 	const struct blm_block_keys keys = *k;
 	const __mmask8 wanted = lanes_of(keys.probes);
@@ -210,52 +232,64 @@ static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits
 
 static bool block_contains_here(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
 {
-	return probes <= PROBES_A_WORD ? contains_few(block, probes, hash) : contains(block, probes, hash);
+	return probes <= PROBES_A_WORD ? contains_few(block, probes, hash)
+		: contains(block, probes, hash);
 }
 
 /* The lanes whose bit is missing are moved together. */
-static inline size_t word_missing(uint64_t *block, __m512i word, __mmask8 wanted, uint64_t first, uint64_t **ret_words, uint64_t *ret_which)
+static inline size_t word_missing(uint64_t *block, __m512i word, __mmask8 wanted, uint64_t first,
+				  uint64_t **ret_words, uint64_t *ret_which)
 {
-	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
+		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
 	__m512i numbers = _mm512_and_si512(_mm512_srlv_epi64(word, number), _mm512_set1_epi64(7));
 	__m512i bits = _mm512_and_si512(_mm512_srlv_epi64(word, bit), _mm512_set1_epi64(63));
-	__m512i turned = _mm512_rorv_epi64(_mm512_permutexvar_epi64(numbers, _mm512_load_si512(block)), bits);
+	__m512i turned = _mm512_rorv_epi64(_mm512_permutexvar_epi64(numbers,
+		_mm512_load_si512(block)), bits);
 	__mmask8 missing = _mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
-	__m512i words = _mm512_add_epi64(_mm512_set1_epi64((long long)block), _mm512_slli_epi64(numbers, 3));
+	__m512i words = _mm512_add_epi64(_mm512_set1_epi64((long long)block),
+					 _mm512_slli_epi64(numbers, 3));
 
 	_mm512_storeu_si512(ret_words, _mm512_maskz_compress_epi64(missing, words));
-	_mm512_storeu_si512(ret_which, _mm512_maskz_compress_epi64(missing, _mm512_add_epi64(bits, _mm512_set1_epi64((long long)first))));
+	_mm512_storeu_si512(ret_which, _mm512_maskz_compress_epi64(missing,
+		_mm512_add_epi64(bits, _mm512_set1_epi64((long long)first))));
 	return (size_t)__builtin_popcount(missing);
 }
 
-static inline size_t missing_few(uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t first,
+static inline size_t missing_few(uint64_t *block, unsigned probes, const struct blm_hash *hash,
+				 uint64_t first,
 				 uint64_t **ret_words, uint64_t *ret_which)
 {
 	return word_missing(block, word_of(hash, 0), lanes_of(probes), first, ret_words, ret_which);
 }
 
-static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t first,
+static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_hash *hash,
+			     uint64_t first,
 			     uint64_t **ret_words, uint64_t *ret_which)
 {
 	size_t count = 0;
 
 	for (unsigned i = 0; i < probes; i += PROBES_A_WORD)
-		count += word_missing(block, word_of(hash, i / PROBES_A_WORD), lanes_of(probes - i), first, ret_words + count, ret_which + count);
+		count += word_missing(block, word_of(hash, i / PROBES_A_WORD), lanes_of(probes - i),
+				      first, ret_words + count, ret_which + count);
 	return count;
 }
 
 /* There is room for the bits of 64 keys of one word of probes, so `from` is a multiple of 64. */
 static_assert((int)BLM_MISSING_MAX >= TOGETHER * PROBES_A_WORD, "room");
-static __attribute__((noinline)) size_t blocks_missing_together(const struct blm_block_keys *k, size_t from, struct blm_missing *ret)
+static __attribute__((noinline)) size_t
+blocks_missing_together(const struct blm_block_keys *k, size_t from, struct blm_missing *ret)
 {
 	const struct blm_block_keys keys = *k;
 	size_t to = from + TOGETHER, count = 0;
 
-	for (uint64_t lack = ~ask_together(&keys, from, lanes_of(keys.probes)); lack; lack &= lack - 1) {
+	for (uint64_t lack = ~ask_together(&keys, from, lanes_of(keys.probes)); lack;
+	     lack &= lack - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(lack);
 		const struct blm_hash *hash = &keys.hashes[from + i];
 
-		count += missing_few((uint64_t *)block_of(keys.data, keys.blocks, hash), keys.probes, hash, i * UINT64_C(64),
+		count += missing_few((uint64_t *)block_of(keys.data, keys.blocks, hash),
+				     keys.probes, hash, i * UINT64_C(64),
 				     ret->word + count, ret->which + count);
 	}
 	for (size_t i = to; to == keys.count && i < keys.next_count; i++)
@@ -264,7 +298,8 @@ static __attribute__((noinline)) size_t blocks_missing_together(const struct blm
 	return to;
 }
 
-static size_t blocks_missing(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret)
+static size_t blocks_missing(const struct blm_block_keys *keys, size_t from,
+			     struct blm_missing *ret)
 {
 	if (keys->probes > PROBES_A_WORD)
 		return blocks_missing_each(keys, from, ret, contains, missing);
@@ -274,22 +309,28 @@ static size_t blocks_missing(const struct blm_block_keys *keys, size_t from, str
 }
 
 /* Each probe's bit goes to the lane that is its word. */
-static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t ret_mask[8])
+static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash,
+			    uint64_t ret_mask[8])
 {
-	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63), number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
-	const __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), seven = _mm512_set1_epi64(7);
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
+		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	const __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
+		seven = _mm512_set1_epi64(7);
 	__m512i mask = _mm512_setzero_si512();
 
 	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
 		__m512i word = word_of(hash, i / PROBES_A_WORD);
 		__m512i numbers = _mm512_and_si512(_mm512_srlv_epi64(word, number), seven);
-		__m512i bits = _mm512_maskz_rolv_epi64(lanes_of(probes - i), _mm512_set1_epi64(1), _mm512_srlv_epi64(word, bit));
+		__m512i bits = _mm512_maskz_rolv_epi64(lanes_of(probes - i), _mm512_set1_epi64(1),
+						       _mm512_srlv_epi64(word, bit));
 
 		for (int j = 0; j < PROBES_A_WORD; j++) {
 			__m512i from = _mm512_set1_epi64(j);
-			__mmask8 there = _mm512_cmpeq_epi64_mask(lane, _mm512_permutexvar_epi64(from, numbers));
+			__mmask8 there = _mm512_cmpeq_epi64_mask(lane,
+				_mm512_permutexvar_epi64(from, numbers));
 
-			mask = _mm512_mask_or_epi64(mask, there, mask, _mm512_permutexvar_epi64(from, bits));
+			mask = _mm512_mask_or_epi64(mask, there, mask,
+						    _mm512_permutexvar_epi64(from, bits));
 		}
 	}
 	_mm512_storeu_si512(ret_mask, mask);
@@ -299,18 +340,26 @@ static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct
 
 enum { SET_TOGETHER = 16, SET_AHEAD = 3 * SET_TOGETHER };
 
-/* Where up to seven probes are: bits of the block, one a lane. Through memory, from where each is then spread over a register. */
+/*
+ * Where up to seven probes are: bits of the block, one a lane. Through memory, from where each is
+ * then spread over a register.
+ */
 static void find(uint64_t word, uint64_t ret[8])
 {
 	const __m512i shift = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63);
 
-	_mm512_store_si512(ret, _mm512_and_si512(_mm512_srlv_epi64(_mm512_set1_epi64((long long)word), shift), _mm512_set1_epi64(511)));
+	_mm512_store_si512(ret,
+			   _mm512_and_si512(_mm512_srlv_epi64(_mm512_set1_epi64((long long)word),
+							      shift), _mm512_set1_epi64(511)));
 }
 
-/* A bit of the block, in its word; the shift of the other words is out of range, and they become 0. */
+/*
+ * A bit of the block, in its word; the shift of the other words is out of range, and they become 0.
+ */
 static __m512i bit_at(uint64_t at)
 {
-	const __m512i last = _mm512_setr_epi64(63, 127, 191, 255, 319, 383, 447, 511), top = _mm512_set1_epi64(INT64_MIN);
+	const __m512i last = _mm512_setr_epi64(63, 127, 191, 255, 319, 383, 447, 511),
+		top = _mm512_set1_epi64(INT64_MIN);
 
 	return _mm512_srlv_epi64(top, _mm512_sub_epi64(last, _mm512_set1_epi64((long long)at)));
 }
@@ -332,8 +381,12 @@ static bool set(void *block, __m512i bits)
 	return _mm512_test_epi64_mask(missing, missing);
 }
 
-/* The bits of some hashes, word after word of each: what find() stored has left the store buffer when it is read. */
-static inline void find_bits(const struct blm_hash *hashes, size_t count, unsigned probes, __m512i *ret)
+/*
+ * The bits of some hashes, word after word of each: what find() stored has left the store buffer
+ * when it is read.
+ */
+static inline void find_bits(const struct blm_hash *hashes, size_t count, unsigned probes,
+			     __m512i *ret)
 {
 	_Alignas(64) uint64_t at[SET_TOGETHER][8];
 
@@ -343,7 +396,8 @@ static inline void find_bits(const struct blm_hash *hashes, size_t count, unsign
 		for (size_t j = 0; j < count; j++)
 			find(unfold(hashes[j].lo, hashes[j].hi, i / PROBES_A_WORD), at[j]);
 		for (size_t j = 0; j < count; j++)
-			ret[j] = _mm512_or_si512(i ? ret[j] : _mm512_setzero_si512(), bits_at(at[j], left));
+			ret[j] = _mm512_or_si512(i ? ret[j] : _mm512_setzero_si512(),
+						 bits_at(at[j], left));
 	}
 }
 
@@ -360,7 +414,8 @@ static void blocks_set(void *data, uint64_t blocks, unsigned probes,
 			__builtin_prefetch(block_of(data, blocks, &hashes[j]), 1);
 		find_bits(hashes + from, some, probes, bits);
 		for (size_t j = 0; j < some; j++)
-			changed |= (uint64_t)set((void *)block_of(data, blocks, &hashes[from + j]), bits[j]) << j;
+			changed |= (uint64_t)set((void *)block_of(data, blocks, &hashes[from + j]),
+						 bits[j]) << j;
 		if (from % 64 == 0)
 			ret_bits[from / 64] = 0;
 		ret_bits[from / 64] |= changed << from % 64;

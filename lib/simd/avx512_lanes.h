@@ -1,8 +1,10 @@
 /*
- * avx512_lanes.h - eight 64-bit numbers at once, by AVX-512: products of 128 bits, hashes and what is in short keys
+ * avx512_lanes.h - eight 64-bit numbers at once, by AVX-512: products of 128 bits, hashes and what
+ * is in short keys
  *
- * What lies one after the other in memory comes in lanes of 128 bits, of which unpacking takes the lower or the upper halves of two
- * registers in turn. So they are of keys 0, 4, 1, 5, 2, 6, 3, 7, and unpacked again they are in order.
+ * What lies one after the other in memory comes in lanes of 128 bits, of which unpacking takes the
+ * lower or the upper halves of two registers in turn. So they are of keys 0, 4, 1, 5, 2, 6, 3, 7,
+ * and unpacked again they are in order.
  */
 #ifndef BLM_SIMD_EIGHT_H
 #define BLM_SIMD_EIGHT_H
@@ -30,7 +32,8 @@ static inline eight times32(eight x, eight y)
 static inline eight times(eight x, eight y, eight *ret_high)
 {
 	const eight half = all(UINT32_MAX);
-	eight low = times32(x, y), cross = times32(x >> 32, y) + (low >> 32), other = times32(x, y >> 32) + (cross & half);
+	eight low = times32(x, y), cross = times32(x >> 32, y) + (low >> 32),
+		other = times32(x, y >> 32) + (cross & half);
 
 	*ret_high = times32(x >> 32, y >> 32) + (cross >> 32) + (other >> 32);
 	return (low & half) | other << 32;
@@ -38,7 +41,8 @@ static inline eight times(eight x, eight y, eight *ret_high)
 
 static inline eight swap_bytes(eight x)
 {
-	const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8));
+	const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14,
+		13, 12, 11, 10, 9, 8));
 
 	return (eight)_mm512_shuffle_epi8((__m512i)x, order);
 }
@@ -63,7 +67,8 @@ static inline void store_hashes(eight lo, eight hi, struct blm_hash *ret)
 /* One of each key. */
 static inline void store_numbers(eight x, uint64_t ret[EIGHT])
 {
-	_mm512_storeu_si512(ret, _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), (__m512i)x));
+	_mm512_storeu_si512(ret, _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
+							  (__m512i)x));
 }
 
 /* Of keys, which lie anywhere. */
@@ -85,7 +90,8 @@ static inline eight load_halves(const uint8_t *bytes, eight *ret_last)
 
 static inline __m512i four(__m128i a, __m128i b, __m128i c, __m128i d)
 {
-	__m256i ab = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), cd = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
+	__m256i ab = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1),
+		cd = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
 
 	return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
 }
@@ -93,7 +99,8 @@ static inline __m512i four(__m128i a, __m128i b, __m128i c, __m128i d)
 static inline __m128i ends_of(const struct blm_key *key)
 {
 	const uint8_t *bytes = key->bytes;
-	__m128i first = _mm_loadl_epi64((const __m128i *)bytes), last = _mm_loadl_epi64((const __m128i *)(bytes + key->len - 8));
+	__m128i first = _mm_loadl_epi64((const __m128i *)bytes),
+		last = _mm_loadl_epi64((const __m128i *)(bytes + key->len - 8));
 
 	return _mm_unpacklo_epi64(first, last);
 }
@@ -103,14 +110,21 @@ static inline __m128i bytes_of(const struct blm_key *key)
 	return _mm_loadu_si128(key->bytes);
 }
 
-/* Of keys of 9 to 16 bytes, which lie anywhere: the first 8, and the last 8, which overlap if there are fewer than 16. */
+/*
+ * Of keys of 9 to 16 bytes, which lie anywhere: the first 8, and the last 8, which overlap if there
+ * are fewer than 16.
+ */
 static inline eight load_ends(const struct blm_key *keys, eight lengths, eight *ret_last)
 {
 	if (_mm512_cmpneq_epu64_mask((__m512i)lengths, (__m512i)all(16)))
-		return unzip(four(ends_of(&keys[0]), ends_of(&keys[1]), ends_of(&keys[2]), ends_of(&keys[3])),
-			     four(ends_of(&keys[4]), ends_of(&keys[5]), ends_of(&keys[6]), ends_of(&keys[7])), ret_last);
-	return unzip(four(bytes_of(&keys[0]), bytes_of(&keys[1]), bytes_of(&keys[2]), bytes_of(&keys[3])),
-		     four(bytes_of(&keys[4]), bytes_of(&keys[5]), bytes_of(&keys[6]), bytes_of(&keys[7])), ret_last);
+		return unzip(four(ends_of(&keys[0]), ends_of(&keys[1]), ends_of(&keys[2]),
+				  ends_of(&keys[3])),
+			     four(ends_of(&keys[4]), ends_of(&keys[5]), ends_of(&keys[6]),
+				  ends_of(&keys[7])), ret_last);
+	return unzip(four(bytes_of(&keys[0]), bytes_of(&keys[1]), bytes_of(&keys[2]),
+			  bytes_of(&keys[3])),
+		     four(bytes_of(&keys[4]), bytes_of(&keys[5]), bytes_of(&keys[6]),
+			  bytes_of(&keys[7])), ret_last);
 }
 
 static inline uint64_t short_of(const struct blm_key *key)
@@ -126,14 +140,17 @@ static inline uint64_t short_of(const struct blm_key *key)
 /* Of keys of 4 to 8 bytes, which lie anywhere: the first 4, and above them the last 4. */
 static inline eight load_short(const struct blm_key *keys)
 {
-	return (eight){ short_of(&keys[0]), short_of(&keys[4]), short_of(&keys[1]), short_of(&keys[5]),
-			short_of(&keys[2]), short_of(&keys[6]), short_of(&keys[3]), short_of(&keys[7]) };
+	return (eight){ short_of(&keys[0]), short_of(&keys[4]), short_of(&keys[1]),
+			short_of(&keys[5]),
+			short_of(&keys[2]), short_of(&keys[6]), short_of(&keys[3]),
+			short_of(&keys[7]) };
 }
 
 /* Of keys of 8 bytes, one after the other. */
 static inline eight load_words(const uint8_t *bytes)
 {
-	return (eight)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), _mm512_loadu_si512(bytes));
+	return (eight)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7),
+					       _mm512_loadu_si512(bytes));
 }
 
 #endif

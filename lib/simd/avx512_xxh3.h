@@ -1,8 +1,10 @@
 /*
- * avx512_xxh3.h - XXH3-128 of eight keys at once, by AVX-512 (xxHash, doc/xxhash_spec.md, "XXH3": inputs of 4 to 8 and of 9 to 16 bytes)
+ * avx512_xxh3.h - XXH3-128 of eight keys at once, by AVX-512 (xxHash, doc/xxhash_spec.md, "XXH3":
+ * inputs of 4 to 8 and of 9 to 16 bytes)
  *
- * A key by itself is some 40 instructions that wait for each other's products, half of a question to a block; one of eight, seven
- * or so. Longer keys are left to xxHash. By AVX2, whose products are of 32 bits and four at once, it takes as long as one by one.
+ * A key by itself is some 40 instructions that wait for each other's products, half of a question
+ * to a block; one of eight, seven or so. Longer keys are left to xxHash. By AVX2, whose products
+ * are of 32 bits and four at once, it takes as long as one by one.
  */
 #ifndef BLM_SIMD_XXH3_H
 #define BLM_SIMD_XXH3_H
@@ -10,7 +12,10 @@
 #include "simd/avx512_lanes.h"
 #include "simd/simd.h"
 
-/* Of xxHash: its primes, and of the default secret the words from byte 16, 24, 32, ... on, in pairs as they are used. */
+/*
+ * Of xxHash: its primes, and of the default secret the words from byte 16, 24, 32, ... on, in pairs
+ * as they are used.
+ */
 #define PRIME32_2 UINT64_C(0x85EBCA77)
 #define PRIME64_1 UINT64_C(0x9E3779B185EBCA87)
 #define PRIME64_2 UINT64_C(0xC2B2AE3D27D4EB4F)
@@ -31,9 +36,11 @@ static inline eight avalanche(eight x)
 }
 
 /* Of 9 to 16 bytes. */
-static inline eight hash_ends(eight first, eight last, eight lengths, uint64_t seed, eight *ret_high)
+static inline eight hash_ends(eight first, eight last, eight lengths, uint64_t seed,
+			      eight *ret_high)
 {
-	eight high, low = times(first ^ last ^ all(SECRET_32_40 - seed), all(PRIME64_1), &high), top;
+	eight high, low = times(first ^ last ^ all(SECRET_32_40 - seed), all(PRIME64_1), &high),
+		top;
 
 	low += (lengths - all(1)) << 54;
 	last ^= all(SECRET_48_56 + seed);
@@ -47,7 +54,8 @@ static inline eight hash_ends(eight first, eight last, eight lengths, uint64_t s
 static inline eight hash_short(eight bytes, eight lengths, uint64_t seed, eight *ret_high)
 {
 	uint64_t turned = seed ^ (uint64_t)__builtin_bswap32((uint32_t)seed) << 32;
-	eight high, low = times(bytes ^ all(SECRET_16_24 + turned), all(PRIME64_1) + (lengths << 2), &high);
+	eight high, low = times(bytes ^ all(SECRET_16_24 + turned), all(PRIME64_1) + (lengths << 2),
+				&high);
 
 	high += low << 1;
 	low ^= high >> 3;
@@ -55,8 +63,12 @@ static inline eight hash_short(eight bytes, eight lengths, uint64_t seed, eight 
 	return xorshift(xorshift(low, 35) * all(PRIME_MX2), 28);
 }
 
-/* Eight keys, all of 9 to 16 bytes or all of 4 to 8; false, and nothing is done, where they are not. */
-static inline bool hash_eight(const struct blm_key *keys, eight lengths, uint64_t seed, struct blm_hash *ret)
+/*
+ * Eight keys, all of 9 to 16 bytes or all of 4 to 8; false, and nothing is done, where they are
+ * not.
+ */
+static inline bool hash_eight(const struct blm_key *keys, eight lengths, uint64_t seed,
+			      struct blm_hash *ret)
 {
 	eight low, high, last, first;
 
@@ -72,16 +84,19 @@ static inline bool hash_eight(const struct blm_key *keys, eight lengths, uint64_
 	return true;
 }
 
-static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret)
+static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed,
+			struct blm_hash *ret)
 {
 	size_t at = 0;
 
-	while (count - at >= EIGHT && hash_eight(keys + at, load_lengths(keys + at), seed, ret + at))
+	while (count - at >= EIGHT && hash_eight(keys + at, load_lengths(keys + at), seed,
+						 ret + at))
 		at += EIGHT;
 	return at;
 }
 
-static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret)
+static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+			 struct blm_hash *ret)
 {
 	size_t at = 0;
 

@@ -1,8 +1,8 @@
 /*
  * block.h - the bits of a key in a block of 512 (format-spec.md, "Kind 2: blocked")
  *
- * A key has one block, chosen by the high half of its hash, and in it `probes` bits, of 9 bits each: seven to a word that
- * the hash unfolds to, lowest first.
+ * A key has one block, chosen by the high half of its hash, and in it `probes` bits, of 9 bits
+ * each: seven to a word that the hash unfolds to, lowest first.
  */
 #ifndef BLM_SIMD_BLOCK_H
 #define BLM_SIMD_BLOCK_H
@@ -13,7 +13,8 @@
 
 enum { BLOCK_BYTES = 64, BLOCK_BITS = 512, BLOCK_SHIFT = 9, PROBES_A_WORD = 7, PROBE_BITS = 9 };
 
-static inline const uint64_t *block_of(const void *data, uint64_t blocks, const struct blm_hash *hash)
+static inline const uint64_t *block_of(const void *data, uint64_t blocks,
+				       const struct blm_hash *hash)
 {
 	return (const uint64_t *)((const uint8_t *)data + scale(hash->hi, blocks) * BLOCK_BYTES);
 }
@@ -24,22 +25,30 @@ static inline uint64_t block_bit(const uint64_t *block, uint64_t probe)	/* the l
 }
 
 /*
- * All seven probes of a word are looked at, whatever the first ones say: to leave as soon as one misses is a branch that
- * nobody can foresee, and costs more than the probes that it saves. Nor is there a branch for each probe: the switch goes the
- * same way for every key of a filter.
+ * All seven probes of a word are looked at, whatever the first ones say: to leave as soon as one
+ * misses is a branch that nobody can foresee, and costs more than the probes that it saves. Nor is
+ * there a branch for each probe: the switch goes the same way for every key of a filter.
  */
-static inline bool block_contains(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
+static inline bool block_contains(const uint64_t *block, unsigned probes,
+				  const struct blm_hash *hash)
 {
 	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
-		uint64_t word = unfold(hash->lo, hash->hi, i / PROBES_A_WORD), all = block_bit(block, word);
+		uint64_t word = unfold(hash->lo, hash->hi, i / PROBES_A_WORD),
+			all = block_bit(block, word);
 
 		switch (probes - i) {
-		default: all &= block_bit(block, word >> 6 * PROBE_BITS); __attribute__((fallthrough));
-		case 6: all &= block_bit(block, word >> 5 * PROBE_BITS); __attribute__((fallthrough));
-		case 5: all &= block_bit(block, word >> 4 * PROBE_BITS); __attribute__((fallthrough));
-		case 4: all &= block_bit(block, word >> 3 * PROBE_BITS); __attribute__((fallthrough));
-		case 3: all &= block_bit(block, word >> 2 * PROBE_BITS); __attribute__((fallthrough));
-		case 2: all &= block_bit(block, word >> 1 * PROBE_BITS); __attribute__((fallthrough));
+		default: all &= block_bit(block, word >> 6 * PROBE_BITS);
+			__attribute__((fallthrough));
+		case 6: all &= block_bit(block, word >> 5 * PROBE_BITS);
+			__attribute__((fallthrough));
+		case 5: all &= block_bit(block, word >> 4 * PROBE_BITS);
+			__attribute__((fallthrough));
+		case 4: all &= block_bit(block, word >> 3 * PROBE_BITS);
+			__attribute__((fallthrough));
+		case 3: all &= block_bit(block, word >> 2 * PROBE_BITS);
+			__attribute__((fallthrough));
+		case 2: all &= block_bit(block, word >> 1 * PROBE_BITS);
+			__attribute__((fallthrough));
 		case 1: break;
 		}
 		if (!(all & 1))
@@ -61,22 +70,27 @@ static inline void block_mask(uint64_t ret[8], unsigned probes, const struct blm
 	}
 }
 
-typedef const uint64_t *blm_block_of(const void *data, uint64_t blocks, const struct blm_hash *hash);
+typedef const uint64_t *blm_block_of(const void *data, uint64_t blocks,
+				     const struct blm_hash *hash);
 
 /*
- * Into the second cache, not the first: a core can wait for few lines of the first at once, on some processors for many more of
- * the second (in tests/bench: "read", by the best of both, beside "read, into the first cache").
+ * Into the second cache, not the first: a core can wait for few lines of the first at once, on some
+ * processors for many more of the second (in tests/bench: "read", by the best of both, beside
+ * "read, into the first cache").
  */
-static inline __attribute__((always_inline)) void block_prefetch(const struct blm_block_keys *k, size_t i, blm_block_of *of)
+static inline __attribute__((always_inline)) void block_prefetch(const struct blm_block_keys *k,
+	size_t i, blm_block_of *of)
 {
 	__builtin_prefetch(of(k->data, k->blocks, &k->next[i]), 0, 2);
 }
 
 /*
- * blocks_contain() of an instruction set whose way to ask one block is `contains`, and to find it `of`; both are inlined here.
+ * blocks_contain() of an instruction set whose way to ask one block is `contains`, and to find it
+ * `of`; both are inlined here.
  *
- * The memory of key i of the next batch is asked for just before key i of this one is looked at, so that lines come in while keys
- * are hashed and looked at: with all of a batch asked for, then all looked at, the memory would rest half of the time.
+ * The memory of key i of the next batch is asked for just before key i of this one is looked at, so
+ * that lines come in while keys are hashed and looked at: with all of a batch asked for, then all
+ * looked at, the memory would rest half of the time.
  */
 static inline __attribute__((always_inline)) void
 blocks_each(const struct blm_block_keys *k, uint64_t *ret_bits, blm_block_of *of,
@@ -93,7 +107,8 @@ blocks_each(const struct blm_block_keys *k, uint64_t *ret_bits, blm_block_of *of
 
 			if (at + i < keys.next_count)
 				block_prefetch(&keys, at + i, of);
-			bits |= (uint64_t)contains(of(keys.data, keys.blocks, hash), keys.probes, hash) << i;
+			bits |= (uint64_t)contains(of(keys.data, keys.blocks, hash), keys.probes,
+						   hash) << i;
 		}
 		ret_bits[at / 64] = bits;
 	}
@@ -102,17 +117,21 @@ blocks_each(const struct blm_block_keys *k, uint64_t *ret_bits, blm_block_of *of
 }
 
 /*
- * blocks_missing() likewise. missing() writes the bits of one key, `first` being that key's bit 0, and returns how many; keys
- * that are there are spared it (in tests/bench: "add_many present", beside "contains_many present").
+ * blocks_missing() likewise. missing() writes the bits of one key, `first` being that key's bit 0,
+ * and returns how many; keys that are there are spared it (in tests/bench: "add_many present",
+ * beside "contains_many present").
  */
 static inline __attribute__((always_inline)) size_t
 blocks_missing_each(const struct blm_block_keys *k, size_t from, struct blm_missing *ret,
-		    bool (*contains)(const uint64_t *block, unsigned probes, const struct blm_hash *hash),
-		    size_t (*missing)(uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t first,
+		    bool (*contains)(const uint64_t *block, unsigned probes,
+				     const struct blm_hash *hash),
+		    size_t (*missing)(uint64_t *block, unsigned probes, const struct blm_hash *hash,
+				      uint64_t first,
 				      uint64_t **ret_words, uint64_t *ret_which))
 {
 	const struct blm_block_keys keys = *k;
-	size_t whole = from / 64 * 64 + 64, to = keys.count < whole ? keys.count : whole, count = 0, i;
+	size_t whole = from / 64 * 64 + 64, to = keys.count < whole ? keys.count
+		: whole, count = 0, i;
 
 	for (i = from; i < to && count + keys.probes <= BLM_MISSING_MAX; i++) {
 		const struct blm_hash *hash = &keys.hashes[i];
@@ -121,7 +140,8 @@ blocks_missing_each(const struct blm_block_keys *k, size_t from, struct blm_miss
 		if (i < keys.next_count)
 			block_prefetch(&keys, i, block_of);
 		if (!contains(block, keys.probes, hash))
-			count += missing(block, keys.probes, hash, (i - from) * 64, ret->word + count, ret->which + count);
+			count += missing(block, keys.probes, hash, (i - from) * 64,
+					 ret->word + count, ret->which + count);
 	}
 	if (i == keys.count)
 		for (size_t j = i; j < keys.next_count; j++)
@@ -131,7 +151,8 @@ blocks_missing_each(const struct blm_block_keys *k, size_t from, struct blm_miss
 }
 
 /* Without a branch for each probe: the next one takes the place of one that is not missing. */
-static inline size_t block_missing(uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t first,
+static inline size_t block_missing(uint64_t *block, unsigned probes, const struct blm_hash *hash,
+				   uint64_t first,
 				   uint64_t **ret_words, uint64_t *ret_which)
 {
 	uint64_t word = 0;

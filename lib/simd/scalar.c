@@ -67,12 +67,14 @@ static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits
 	blocks_each(keys, ret_bits, block_of, block_contains);
 }
 
-static size_t blocks_missing(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret)
+static size_t blocks_missing(const struct blm_block_keys *keys, size_t from,
+			     struct blm_missing *ret)
 {
 	return blocks_missing_each(keys, from, ret, block_contains, block_missing);
 }
 
-static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t ret_mask[8])
+static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash,
+			    uint64_t ret_mask[8])
 {
 	unsigned lacks = 0;
 
@@ -103,7 +105,8 @@ static void blocks_set(void *data, uint64_t blocks, unsigned probes,
 	for (size_t i = 0; i < count; i++) {
 		if (i + AHEAD < count)
 			__builtin_prefetch(block_of(data, blocks, &hashes[i + AHEAD]), 1);
-		ret_bits[i / 64] |= (uint64_t)set((uint64_t *)block_of(data, blocks, &hashes[i]), probes, &hashes[i]) << i % 64;
+		ret_bits[i / 64] |= (uint64_t)set((uint64_t *)block_of(data, blocks, &hashes[i]),
+						  probes, &hashes[i]) << i % 64;
 	}
 }
 
@@ -114,7 +117,8 @@ static void split_blocks_contain(const struct blm_block_keys *keys, uint64_t *re
 	blocks_each(keys, ret_bits, split_of, split_contains);
 }
 
-static unsigned split_block_lacks(const uint64_t *block, uint64_t lo, uint64_t ret_mask[SPLIT_WORDS])
+static unsigned split_block_lacks(const uint64_t *block, uint64_t lo,
+				  uint64_t ret_mask[SPLIT_WORDS])
 {
 	unsigned lacks = 0;
 
@@ -136,7 +140,8 @@ static bool split_set(uint64_t *block, uint64_t lo)
 	return missing != 0;
 }
 
-static void split_blocks_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits)
+static void split_blocks_set(void *data, uint64_t blocks, const uint64_t *los, size_t count,
+			     uint64_t *ret_bits)
 {
 	split_each_set(data, blocks, los, count, ret_bits, split_set);
 }

@@ -1,12 +1,13 @@
 /*
  * simd.h - the loops worth writing once per instruction set
  *
- * scalar.c is the definition: it is always built, it is what the tests compare the others with, and a processor without
- * the others runs on it. A set may leave a loop NULL; dispatch.c fills it from the next simpler one. All give the same bits. (Of hashes
- * xxHash itself is the definition.)
+ * scalar.c is the definition: it is always built, it is what the tests compare the others with, and
+ * a processor without the others runs on it. A set may leave a loop NULL; dispatch.c fills it from
+ * the next simpler one. All give the same bits. (Of hashes xxHash itself is the definition.)
  *
- * Data is an array of little-endian 64-bit words, aligned to 64 bytes; lengths are multiples of 64 bytes. Others may set
- * bits in data that is being read: a loop sees each word as it was at some moment of the call.
+ * Data is an array of little-endian 64-bit words, aligned to 64 bytes; lengths are multiples of 64
+ * bytes. Others may set bits in data that is being read: a loop sees each word as it was at some
+ * moment of the call.
  */
 #ifndef BLM_SIMD_H
 #define BLM_SIMD_H
@@ -28,7 +29,8 @@ struct blm_block_keys {
 /* Bits of keys that their blocks lack: bit which % 64 of a word, for key `from` + which / 64. */
 enum { BLM_MISSING_MAX = 512 };
 struct blm_missing {
-	uint64_t *word[BLM_MISSING_MAX + 8];	/* 8 may be written at once, whatever their number */
+	/* 8 may be written at once, whatever their number */
+	uint64_t *word[BLM_MISSING_MAX + 8];
 	uint64_t which[BLM_MISSING_MAX + 8];
 	size_t count;
 };
@@ -42,10 +44,16 @@ struct blm_simd {
 	void (*or_words)(void *dst, const void *src, size_t bytes);
 	void (*and_words)(void *dst, const void *src, size_t bytes);
 
-	/* The first 64-byte line from `from` on in which src has a bit that dst lacks, as a byte offset; `bytes` if none. */
+	/*
+	 * The first 64-byte line from `from` on in which src has a bit that dst lacks, as a byte
+	 * offset; `bytes` if none.
+	 */
 	size_t (*next_missing)(const void *dst, const void *src, size_t from, size_t bytes);
 
-	/* How many bits are set; how many of those of `a` are set in `b`, too, which is of the same length. */
+	/*
+	 * How many bits are set; how many of those of `a` are set in `b`, too, which is of the same
+	 * length.
+	 */
 	uint64_t (*count_ones)(const void *data, size_t bytes);
 	uint64_t (*count_common)(const void *a, const void *b, size_t bytes);
 
@@ -53,48 +61,67 @@ struct blm_simd {
 	void (*count_blocks)(const void *data, size_t bytes, uint64_t histogram[513]);
 
 	/*
-	 * Blocked filters (format-spec.md, "Kind 2: blocked"): for each hash, are its `probes` bits set in its block of
-	 * `blocks`? Bit i % 64 of ret_bits[i / 64] for hash i; bits past count, up to a multiple of 64, are written as 0.
-	 * The memory of the next ones is asked for meanwhile.
+	 * Blocked filters (format-spec.md, "Kind 2: blocked"): for each hash, are its `probes` bits
+	 * set in its block of `blocks`? Bit i % 64 of ret_bits[i / 64] for hash i; bits past count,
+	 * up to a multiple of 64, are written as 0. The memory of the next ones is asked for
+	 * meanwhile.
 	 */
 	void (*blocks_contain)(const struct blm_block_keys *keys, uint64_t *ret_bits);
 
 	/*
-	 * The bits that keys lack in their blocks, from key `from` on: up to the next multiple of 64, or as many keys as there is room
-	 * for. Returns the first key that was not looked at, which is where the next call begins; the first begins at 0. Says what it saw
-	 * and changes nothing.
+	 * The bits that keys lack in their blocks, from key `from` on: up to the next multiple of
+	 * 64, or as many keys as there is room for. Returns the first key that was not looked at,
+	 * which is where the next call begins; the first begins at 0. Says what it saw and changes
+	 * nothing.
 	 */
-	size_t (*blocks_missing)(const struct blm_block_keys *keys, size_t from, struct blm_missing *ret);
+	size_t (*blocks_missing)(const struct blm_block_keys *keys, size_t from,
+				 struct blm_missing *ret);
 
-	/* Of one: are its bits set; and those bits as words, with, as a set of bits, those words of the block that lack some of them. */
+	/*
+	 * Of one: are its bits set; and those bits as words, with, as a set of bits, those words of
+	 * the block that lack some of them.
+	 */
 	bool (*block_contains)(const uint64_t *block, unsigned probes, const struct blm_hash *hash);
-	unsigned (*block_lacks)(const uint64_t *block, unsigned probes, const struct blm_hash *hash, uint64_t ret_mask[8]);
+	unsigned (*block_lacks)(const uint64_t *block, unsigned probes, const struct blm_hash *hash,
+				uint64_t ret_mask[8]);
 
-	/* Set them, in data that is the caller's alone; the bit of a hash says whether one was missing when its turn came. Best hundreds at once. */
+	/*
+	 * Set them, in data that is the caller's alone; the bit of a hash says whether one was
+	 * missing when its turn came. Best hundreds at once.
+	 */
 	void (*blocks_set)(void *data, uint64_t blocks, unsigned probes,
 			   const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
 
 	/*
-	 * Split blocks (format-spec.md, "Kind 3: split-block"), the same for them: a key is its `lo`, and has always 8 probes. A block's
-	 * bits are 4 words; split_set() takes the `lo` alone. count_split_blocks(): histogram[2 x] += how many blocks have x of their
-	 * 256 bits set; returns the sum, over the blocks, of the product of the numbers of bits in their 8 lanes. At most 2^24 blocks.
+	 * Split blocks (format-spec.md, "Kind 3: split-block"), the same for them: a key is its
+	 * `lo`, and has always 8 probes. A block's bits are 4 words; split_set() takes the `lo`
+	 * alone. count_split_blocks(): histogram[2 x] += how many blocks have x of their 256 bits
+	 * set; returns the sum, over the blocks, of the product of the numbers of bits in their 8
+	 * lanes. At most 2^24 blocks.
 	 */
 	void (*split_blocks_contain)(const struct blm_block_keys *keys, uint64_t *ret_bits);
-	bool (*split_block_contains)(const uint64_t *block, unsigned probes, const struct blm_hash *hash);
+	bool (*split_block_contains)(const uint64_t *block, unsigned probes,
+				     const struct blm_hash *hash);
 	unsigned (*split_block_lacks)(const uint64_t *block, uint64_t lo, uint64_t ret_mask[4]);
-	void (*split_blocks_set)(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits);
+	void (*split_blocks_set)(void *data, uint64_t blocks, const uint64_t *los, size_t count,
+				 uint64_t *ret_bits);
 	uint64_t (*count_split_blocks)(const void *data, size_t bytes, uint64_t histogram[513]);
 
 	/*
-	 * XXH3-128 of keys, from the first on, for as long as the next eight of them all have 4 to 8 bytes, or all 9 to 16; returns how many
-	 * that were, a multiple of 8. xxh3_fixed(): of keys of `width` bytes, one after the other; none if that is not 4 to 16. By AVX-512;
-	 * NULL for a set that is no faster than xxHash.
+	 * XXH3-128 of keys, from the first on, for as long as the next eight of them all have 4 to
+	 * 8 bytes, or all 9 to 16; returns how many that were, a multiple of 8. xxh3_fixed(): of
+	 * keys of `width` bytes, one after the other; none if that is not 4 to 16. By AVX-512; NULL
+	 * for a set that is no faster than xxHash.
 	 */
-	size_t (*xxh3_many)(const struct blm_key *keys, size_t count, uint64_t seed, struct blm_hash *ret);
-	size_t (*xxh3_fixed)(const uint8_t *bytes, size_t width, size_t count, uint64_t seed, struct blm_hash *ret);
+	size_t (*xxh3_many)(const struct blm_key *keys, size_t count, uint64_t seed,
+			    struct blm_hash *ret);
+	size_t (*xxh3_fixed)(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+			     struct blm_hash *ret);
 };
 
-const struct blm_simd *blm_simd_best(void);	/* that this processor runs and $BLOOMERY_SIMD allows */
-const struct blm_simd *blm_simd_at(size_t i);	/* simplest first; NULL past the last that runs here */
+/* that this processor runs and $BLOOMERY_SIMD allows */
+const struct blm_simd *blm_simd_best(void);
+/* simplest first; NULL past the last that runs here */
+const struct blm_simd *blm_simd_at(size_t i);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * split_block.h - the bits of a key in a split block (format-spec.md, "Kind 3: split-block")
  *
- * A block is eight lanes of 32 bits, lane i being half i % 2 of word i / 2, the low half first. A key works from 64 bits, `lo`:
- * the upper half chooses the block, the lower half, times an odd number of each lane's own, one bit in each lane.
+ * A block is eight lanes of 32 bits, lane i being half i % 2 of word i / 2, the low half first. A
+ * key works from 64 bits, `lo`: the upper half chooses the block, the lower half, times an odd
+ * number of each lane's own, one bit in each lane.
  */
 #ifndef BLM_SIMD_SPLIT_H
 #define BLM_SIMD_SPLIT_H
@@ -14,16 +15,19 @@ enum { SPLIT_BYTES = 32, SPLIT_BITS = 256, SPLIT_LANES = 8, SPLIT_WORDS = 4, LAN
 /* So many blocks have numbers of 32 bits, and the product below fits. */
 #define SPLIT_BLOCKS_MAX ((UINT64_C(1) << 31) - 1)
 
-#define SPLIT_SALTS 0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31
+#define SPLIT_SALTS 0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, \
+		    0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31
 
 static inline uint64_t split_number(uint64_t lo, uint64_t blocks)
 {
 	return (lo >> 32) * blocks >> 32;
 }
 
-static inline const uint64_t *split_of(const void *data, uint64_t blocks, const struct blm_hash *hash)
+static inline const uint64_t *split_of(const void *data, uint64_t blocks,
+				       const struct blm_hash *hash)
 {
-	return (const uint64_t *)((const uint8_t *)data + split_number(hash->lo, blocks) * SPLIT_BYTES);
+	return (const uint64_t *)((const uint8_t *)data + split_number(hash->lo, blocks)
+				  * SPLIT_BYTES);
 }
 
 static inline void split_mask(uint64_t ret[SPLIT_WORDS], uint64_t lo)
@@ -32,10 +36,12 @@ static inline void split_mask(uint64_t ret[SPLIT_WORDS], uint64_t lo)
 	uint32_t x = (uint32_t)lo;
 
 	for (int i = 0; i < SPLIT_WORDS; i++)
-		ret[i] = UINT64_C(1) << (x * salt[2 * i] >> 27) | UINT64_C(1) << (LANE_BITS + (x * salt[2 * i + 1] >> 27));
+		ret[i] = UINT64_C(1) << (x * salt[2 * i] >> 27) | UINT64_C(1)
+			<< (LANE_BITS + (x * salt[2 * i + 1] >> 27));
 }
 
-static inline bool split_contains(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
+static inline bool split_contains(const uint64_t *block, unsigned probes,
+				  const struct blm_hash *hash)
 {
 	uint64_t mask[SPLIT_WORDS], missing = 0;
 
@@ -47,7 +53,8 @@ static inline bool split_contains(const uint64_t *block, unsigned probes, const 
 
 /* split_blocks_set() of an instruction set whose way to set one is `set`, which is inlined here. */
 static inline __attribute__((always_inline)) void
-split_each_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits, bool (*set)(uint64_t *block, uint64_t lo))
+split_each_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits,
+	       bool (*set)(uint64_t *block, uint64_t lo))
 {
 	enum { AHEAD = 16 };
 	uint8_t *bytes = data;
@@ -55,12 +62,17 @@ split_each_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, u
 	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
 	for (size_t i = 0; i < count; i++) {
 		if (i + AHEAD < count)
-			__builtin_prefetch(bytes + split_number(los[i + AHEAD], blocks) * SPLIT_BYTES, 1);
-		ret_bits[i / 64] |= (uint64_t)set((uint64_t *)(bytes + split_number(los[i], blocks) * SPLIT_BYTES), los[i]) << i % 64;
+			__builtin_prefetch(bytes + split_number(los[i + AHEAD], blocks)
+					   * SPLIT_BYTES, 1);
+		ret_bits[i / 64] |= (uint64_t)set((uint64_t *)(bytes + split_number(los[i], blocks)
+							       * SPLIT_BYTES), los[i]) << i % 64;
 	}
 }
 
-/* The histogram in 512ths of a block, as for blocks of 512 bits; returns the sum of the products: at most 2^40 a block. */
+/*
+ * The histogram in 512ths of a block, as for blocks of 512 bits; returns the sum of the products:
+ * at most 2^40 a block.
+ */
 static inline uint64_t count_split_blocks(const void *data, size_t bytes, uint64_t histogram[513])
 {
 	const uint32_t *lanes = data;

@@ -1,9 +1,10 @@
 /*
  * records.c - hashes, with values or without, put into order in memory
  *
- * American flag sort (McIlroy, Bostic and McIlroy, Computing Systems 6(1), 1993) by bytes, the highest first, and by insertion where
- * few are left. Hashes are as good as random, so after three or four bytes few are; where they are not, the bytes that all
- * have in common are found in one pass and left out, so that nobody's choice of keys makes it slow.
+ * American flag sort (McIlroy, Bostic and McIlroy, Computing Systems 6(1), 1993) by bytes, the
+ * highest first, and by insertion where few are left. Hashes are as good as random, so after three
+ * or four bytes few are; where they are not, the bytes that all have in common are found in one
+ * pass and left out, so that nobody's choice of keys makes it slow.
  */
 #include "sort/records.h"
 #include "base/thread.h"
@@ -57,8 +58,12 @@ static unsigned first_difference(const uint64_t *r, size_t count, unsigned words
 	return byte;
 }
 
-/* By one byte; starts: where those with each of its values then begin, and the end. False, and nothing done: all are alike in it. */
-static inline __attribute__((always_inline)) bool divide(uint64_t *r, size_t count, unsigned words, unsigned byte, size_t starts[257])
+/*
+ * By one byte; starts: where those with each of its values then begin, and the end. False, and
+ * nothing done: all are alike in it.
+ */
+static inline __attribute__((always_inline)) bool divide(uint64_t *r, size_t count, unsigned words,
+							 unsigned byte, size_t starts[257])
 {
 	size_t next[256];
 	uint64_t moving[BLM_RECORD_WORDS], other[BLM_RECORD_WORDS];
@@ -90,7 +95,9 @@ static inline __attribute__((always_inline)) bool divide(uint64_t *r, size_t cou
 }
 
 /* words is a constant where this is inlined, so that copying is a few moves. */
-static inline __attribute__((always_inline)) bool sort_step(uint64_t *r, size_t count, unsigned words, unsigned *byte, size_t starts[257])
+static inline __attribute__((always_inline)) bool sort_step(uint64_t *r, size_t count,
+							    unsigned words, unsigned *byte,
+							    size_t starts[257])
 {
 	if (count <= FEW) {
 		insertion_sort(r, count, words);
@@ -150,7 +157,8 @@ static void work_together(struct job *job, unsigned threads)
 	pthread_t thread[64];
 	unsigned started = 0;
 
-	while (started + 1 < threads && started < ARRAY_LEN(thread) && blm_thread_start(&thread[started], work, job) == 0)
+	while (started + 1 < threads && started < ARRAY_LEN(thread)
+	       && blm_thread_start(&thread[started], work, job) == 0)
 		started++;
 	work(job);
 	while (started)
@@ -165,7 +173,8 @@ void blm_records_sort(uint64_t *records, size_t count, unsigned words, unsigned 
 		(words == 2 ? sort_pairs : sort_triples)(records, count, 0);
 		return;
 	}
-	if (words == 2 ? sort_step(records, count, 2, &job.byte, job.starts) : sort_step(records, count, 3, &job.byte, job.starts))
+	if (words == 2 ? sort_step(records, count, 2, &job.byte, job.starts)
+	    : sort_step(records, count, 3, &job.byte, job.starts))
 		work_together(&job, threads);
 }
 
@@ -177,7 +186,8 @@ int blm_record_is_new(const uint64_t *last, const uint64_t *record, unsigned wor
 		return 1;
 	if (words == 2 || last[2] == record[2])
 		return 0;
-	return blm_fail(-ENOTUNIQ, "a key has two values, %llu and %llu", (unsigned long long)last[2], (unsigned long long)record[2]);
+	return blm_fail(-ENOTUNIQ, "a key has two values, %llu and %llu",
+			(unsigned long long)last[2], (unsigned long long)record[2]);
 }
 
 int64_t blm_records_unite(uint64_t *records, size_t count, unsigned words)

@@ -1,8 +1,9 @@
 /*
  * records.h - hashes, with values or without, put into order in memory
  *
- * A record is a hash as struct blm_hash has it, 2 words of 64 bits, and where there are values a third. Order is that of the hashes as
- * numbers of 128 bits of which `hi` is the upper half; what values come to in it is left open.
+ * A record is a hash as struct blm_hash has it, 2 words of 64 bits, and where there are values a
+ * third. Order is that of the hashes as numbers of 128 bits of which `hi` is the upper half; what
+ * values come to in it is left open.
  */
 #ifndef BLM_RECORDS_H
 #define BLM_RECORDS_H
@@ -21,10 +22,15 @@ static inline int compare_records(const uint64_t *a, const uint64_t *b)
 /* In place, by at most so many threads, the caller's among them. words: of a record, 2 or 3. */
 void blm_records_sort(uint64_t *records, size_t count, unsigned words, unsigned threads);
 
-/* What is one key twice becomes one. Return: how many are left, or -ENOTUNIQ, with words, where it has two values. */
+/*
+ * What is one key twice becomes one. Return: how many are left, or -ENOTUNIQ, with words, where it
+ * has two values.
+ */
 int64_t blm_records_unite(uint64_t *records, size_t count, unsigned words);
 
-/* The same for one more record behind the last of what is kept: 1: it is another key; 0: it is not. */
+/*
+ * The same for one more record behind the last of what is kept: 1: it is another key; 0: it is not.
+ */
 int blm_record_is_new(const uint64_t *last, const uint64_t *record, unsigned words);
 
 #endif

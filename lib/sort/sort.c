@@ -20,7 +20,8 @@ static void count_done(struct blm_sort *s, uint64_t count)
 
 	if (!s->progress.tell || pthread_mutex_trylock(&s->telling))
 		return;
-	s->progress.tell(s->progress.context, s->phase, done < s->total ? done : s->total, s->total);
+	s->progress.tell(s->progress.context, s->phase, done < s->total ? done : s->total,
+			 s->total);
 	pthread_mutex_unlock(&s->telling);
 }
 
@@ -56,14 +57,18 @@ void blm_sort_phase(struct blm_sort *s, const char *phase)
 
 /* ---- Gathering ---- */
 
-/* As much as was asked for, or where the system has not so much, half of it, and so on: more goes to the file then. */
+/*
+ * As much as was asked for, or where the system has not so much, half of it, and so on: more goes
+ * to the file then.
+ */
 static bool map_records(struct blm_sort *s)
 {
 	void *map;
 
 	do {
 		s->room = (size_t)s->sorted.memory_bytes / record_bytes(s);
-		map = mmap(NULL, s->room * record_bytes(s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		map = mmap(NULL, s->room * record_bytes(s), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (map != MAP_FAILED) {
 			madvise(map, s->room * record_bytes(s), MADV_HUGEPAGE);		/* a hint */
 			s->records = map;
@@ -74,9 +79,11 @@ static bool map_records(struct blm_sort *s)
 	return false;
 }
 
-int blm_sort_begin(struct blm_sort *ret, const struct blm_place *place, const struct blm_sort_options *o)
+int blm_sort_begin(struct blm_sort *ret, const struct blm_place *place,
+		   const struct blm_sort_options *o)
 {
-	struct blm_sort s = { .place = place, .progress = o->progress, .words = o->values ? 3 : 2, .keep_all = o->keep_all, .phase = "sorting" };
+	struct blm_sort s = { .place = place, .progress = o->progress, .words = o->values ? 3 : 2,
+			      .keep_all = o->keep_all, .phase = "sorting" };
 
 	s.sorted = (struct blm_sorted){ .threads = o->threads, .has_values = o->values };
 	s.sorted.memory_bytes = o->memory_bytes ? o->memory_bytes : BLM_SORT_MEMORY;
@@ -202,7 +209,8 @@ static void leave(struct blm_sort *s)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64_t *values, size_t count)
+int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64_t *values,
+		 size_t count)
 {
 	while (count) {
 		uint64_t *to;
@@ -226,16 +234,19 @@ int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64
 
 /* ---- Reading ---- */
 
-static void take_apart(const uint64_t *records, unsigned words, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+static void take_apart(const uint64_t *records, unsigned words, struct blm_hash *ret,
+		       uint64_t *ret_values, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		ret[i] = (struct blm_hash){ .lo = records[i * words], .hi = records[i * words + 1] };
+		ret[i] = (struct blm_hash){ .lo = records[i * words],
+					    .hi = records[i * words + 1] };
 		if (ret_values)
 			ret_values[i] = records[i * words + 2];
 	}
 }
 
-static int read_memory(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+static int read_memory(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
+		       uint64_t *ret_values, size_t count)
 {
 	const struct blm_sort *s = (const struct blm_sort *)keys;
 
@@ -243,13 +254,15 @@ static int read_memory(const struct blm_sorted *keys, uint64_t from, struct blm_
 	return 0;
 }
 
-static int read_runs(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+static int read_runs(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
+		     uint64_t *ret_values, size_t count)
 {
 	const struct blm_sort *s = (const struct blm_sort *)keys;
 	uint64_t records[READ_AT_ONCE * BLM_RECORD_WORDS];
 	int r = 0;
 
-	static_assert(offsetof(struct blm_hash, hi) == 8 && sizeof(struct blm_hash) == 16, "a record without a value is a hash");
+	static_assert(offsetof(struct blm_hash, hi) == 8 && sizeof(struct blm_hash) == 16,
+		      "a record without a value is a hash");
 	if (s->words == 2)
 		return blm_runs_read(&s->runs, from, (uint64_t *)ret, count);
 	for (size_t at = 0; r == 0 && at < count; at += READ_AT_ONCE) {
@@ -257,7 +270,8 @@ static int read_runs(const struct blm_sorted *keys, uint64_t from, struct blm_ha
 
 		r = blm_runs_read(&s->runs, from + at, records, some);
 		if (r == 0)
-			take_apart(records, s->words, ret + at, ret_values ? ret_values + at : NULL, some);
+			take_apart(records, s->words, ret + at, ret_values ? ret_values + at : NULL,
+				   some);
 	}
 	return r;
 }
@@ -275,7 +289,8 @@ static void keep_in_memory(struct blm_sort *s)
 static int merge(struct blm_sort *s)
 {
 	struct blm_memory memory = free_memory(s);
-	int r = blm_runs_merge(&s->runs, &memory, &(struct blm_runs_progress){ begin_merge, merged_more, s });
+	int r = blm_runs_merge(&s->runs, &memory,
+			       &(struct blm_runs_progress){ begin_merge, merged_more, s });
 
 	free_records(s);
 	if (r == -ENOTUNIQ)

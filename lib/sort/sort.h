@@ -1,8 +1,9 @@
 /*
  * sort.h - all keys of a filter, as hashes, from any number of threads, put into order
  *
- * They are gathered in memory; when as many are there as it holds they are put into order and written to a temporary file, and the next
- * are gathered. In the end there is one run of them all, in memory or in the file, each key once, which kind/common/sorted_keys.h shows to kinds.
+ * They are gathered in memory; when as many are there as it holds they are put into order and
+ * written to a temporary file, and the next are gathered. In the end there is one run of them all,
+ * in memory or in the file, each key once, which kind/common/sorted_keys.h shows to kinds.
  */
 #ifndef BLM_SORT_H
 #define BLM_SORT_H
@@ -26,15 +27,18 @@ struct blm_sort {
 	struct blm_sort_progress progress;
 	unsigned words;			/* of a record */
 	bool keep_all;
-	uint64_t *records;		/* in a map of pages that are taken when they are first written */
+	/* in a map of pages that are taken when they are first written */
+	uint64_t *records;
 	size_t room;			/* records */
 	struct blm_runs runs;
 	bool has_runs;
 	pthread_mutex_t mutex;		/* of what follows */
 	pthread_cond_t changed;
-	size_t used;			/* records that were given out; those of `writers` threads are not all written yet */
+	/* records that were given out; those of `writers` threads are not all written yet */
+	size_t used;
 	unsigned writers;
-	bool emptying;			/* a thread waits for the writers to leave, or empties the memory */
+	/* a thread waits for the writers to leave, or empties the memory */
+	bool emptying;
 	int failed;			/* nothing more can be added */
 	char why[1024];
 	pthread_mutex_t telling;	/* of what follows */
@@ -50,9 +54,11 @@ struct blm_sort_options {
 	uint64_t memory_bytes;		/* 0: BLM_SORT_MEMORY */
 	struct blm_sort_progress progress;
 };
-int blm_sort_begin(struct blm_sort *ret, const struct blm_place *place, const struct blm_sort_options *options);
+int blm_sort_begin(struct blm_sort *ret, const struct blm_place *place,
+		   const struct blm_sort_options *options);
 /* Any number of threads. values NULL: there are none. */
-int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64_t *values, size_t count);
+int blm_sort_add(struct blm_sort *s, const struct blm_hash *hashes, const uint64_t *values,
+		 size_t count);
 /* No more come. Then s->sorted is there, until the end. */
 int blm_sort_finish(struct blm_sort *s);
 /* From here on s->sorted counts what is done to them under this name. */

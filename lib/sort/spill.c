@@ -7,7 +7,8 @@
 
 enum { BUFFER_LEAST = 8 << 10, BUFFER_MOST = 4 << 20, GIVE_BACK = 16 << 20 };
 
-static_assert(BLM_RUNS_MEMORY >= 4 * (BUFFER_LEAST + 256), "three runs, and what they become, are in memory at a time");
+static_assert(BLM_RUNS_MEMORY >= 4 * (BUFFER_LEAST + 256),
+	      "three runs, and what they become, are in memory at a time");
 
 static size_t record_bytes(const struct blm_runs *runs)
 {
@@ -16,9 +17,11 @@ static size_t record_bytes(const struct blm_runs *runs)
 
 /* ---- Writing and reading ---- */
 
-int blm_runs_begin(struct blm_runs *ret, const struct blm_place *place, unsigned words, bool keep_all)
+int blm_runs_begin(struct blm_runs *ret, const struct blm_place *place, unsigned words,
+		   bool keep_all)
 {
-	*ret = (struct blm_runs){ .file = { .fd = -1, .folder = -1 }, .display = place->display, .words = words, .keep_all = keep_all };
+	*ret = (struct blm_runs){ .file = { .fd = -1, .folder = -1 }, .display = place->display,
+				  .words = words, .keep_all = keep_all };
 	return blm_place_new(place, 0600, &ret->file);
 }
 
@@ -37,7 +40,8 @@ static int write_at(const struct blm_runs *runs, const void *from, size_t bytes,
 	if (r < 0)
 		return r;
 	r = blm_write_at(runs->file.fd, from, bytes, at);
-	return r < 0 ? blm_fail(r, "%s: cannot write a temporary file in its folder: %s", runs->display, strerror(-r)) : 0;
+	return r < 0 ? blm_fail(r, "%s: cannot write a temporary file in its folder: %s",
+				runs->display, strerror(-r)) : 0;
 }
 
 static int read_at(const struct blm_runs *runs, void *room, size_t bytes, uint64_t at)
@@ -45,8 +49,10 @@ static int read_at(const struct blm_runs *runs, void *room, size_t bytes, uint64
 	int64_t n = blm_read_at(runs->file.fd, room, bytes, at);
 
 	if (n < 0)
-		return blm_fail((int)n, "%s: cannot read a temporary file in its folder: %s", runs->display, strerror((int)-n));
-	return (size_t)n < bytes ? blm_fail(-EIO, "%s: a temporary file in its folder was cut", runs->display) : 0;
+		return blm_fail((int)n, "%s: cannot read a temporary file in its folder: %s",
+				runs->display, strerror((int)-n));
+	return (size_t)n < bytes ? blm_fail(-EIO, "%s: a temporary file in its folder was cut",
+					    runs->display) : 0;
 }
 
 static struct blm_run *new_run(struct blm_runs *runs)
@@ -81,7 +87,8 @@ int blm_runs_append(struct blm_runs *runs, const uint64_t *records, size_t count
 
 int blm_runs_read(const struct blm_runs *runs, uint64_t from, uint64_t *ret, size_t count)
 {
-	return runs->count && count ? read_at(runs, ret, count * record_bytes(runs), runs->run[0].at + from * record_bytes(runs)) : 0;
+	return runs->count && count ? read_at(runs, ret, count * record_bytes(runs),
+					      runs->run[0].at + from * record_bytes(runs)) : 0;
 }
 
 /* ---- Merging ---- */
@@ -98,7 +105,8 @@ struct merging {
 	struct blm_runs *runs;
 	size_t first;			/* of the runs that become one: these and all behind them */
 	struct stream *stream;
-	unsigned *heap;			/* streams that are not at their end, the least record first */
+	/* streams that are not at their end, the least record first */
+	unsigned *heap;
 	unsigned alive;
 	size_t room;			/* records in a buffer */
 	uint64_t *out;
@@ -113,7 +121,8 @@ static void give_back(struct merging *m, struct stream *s, uint64_t up_to)
 	uint64_t from = s->given_back, to = up_to / 4096 * 4096;
 
 	if (to > from)
-		fallocate(m->runs->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from));
+		fallocate(m->runs->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+			  (off_t)(to - from));
 	s->given_back = to;
 }
 
@@ -147,7 +156,8 @@ static void sink(struct merging *m, unsigned at)
 
 		if (child >= m->alive)
 			break;
-		if (child + 1 < m->alive && compare_records(front(m, m->heap[child + 1]), front(m, m->heap[child])) < 0)
+		if (child + 1 < m->alive && compare_records(front(m, m->heap[child + 1]),
+							    front(m, m->heap[child])) < 0)
 			child++;
 		if (compare_records(record, front(m, m->heap[child])) <= 0)
 			break;
@@ -160,7 +170,8 @@ static void sink(struct merging *m, unsigned at)
 static int write_out(struct merging *m)
 {
 	size_t bytes = m->waiting * record_bytes(m->runs);
-	int r = bytes ? write_at(m->runs, m->out, bytes, m->merged.at + m->merged.count * record_bytes(m->runs)) : 0;
+	int r = bytes ? write_at(m->runs, m->out, bytes,
+				 m->merged.at + m->merged.count * record_bytes(m->runs)) : 0;
 
 	m->merged.count += m->waiting;
 	m->waiting = 0;
@@ -170,7 +181,8 @@ static int write_out(struct merging *m)
 static int keep(struct merging *m, const uint64_t *record)
 {
 	unsigned words = m->runs->words;
-	int r = m->merged.count + m->waiting && !m->runs->keep_all ? blm_record_is_new(m->last, record, words) : 1;
+	int r = m->merged.count + m->waiting
+		&& !m->runs->keep_all ? blm_record_is_new(m->last, record, words) : 1;
 
 	if (r <= 0)
 		return r;
@@ -202,7 +214,8 @@ static int begin_streams(struct merging *m)
 		const struct blm_run *run = &m->runs->run[m->first + i];
 		struct stream *s = &m->stream[i];
 
-		*s = (struct stream){ .buffer = m->out + (i + 1) * m->room * m->runs->words, .next = run->at, .left = run->count,
+		*s = (struct stream){ .buffer = m->out + (i + 1) * m->room * m->runs->words,
+				      .next = run->at, .left = run->count,
 				      .given_back = run->at };
 		r = refill(m, s);
 		if (r == 0 && s->count)
@@ -231,13 +244,18 @@ static int merge(struct merging *m, void (*tick)(void *context, uint64_t count),
 /* How many runs can be merged at once. */
 static size_t runs_at_once(uint64_t memory_bytes)
 {
-	return (size_t)(memory_bytes / (BUFFER_LEAST + sizeof(struct stream) + sizeof(unsigned))) - 1;
+	return (size_t)(memory_bytes / (BUFFER_LEAST + sizeof(struct stream) + sizeof(unsigned)))
+		- 1;
 }
 
-/* What is in the caller's memory: streams, the buffer of what goes out and one for each run, the heap. */
+/*
+ * What is in the caller's memory: streams, the buffer of what goes out and one for each run, the
+ * heap.
+ */
 static void divide(struct merging *m, const struct blm_memory *memory, size_t count)
 {
-	uint64_t each = (memory->bytes - count * (sizeof(*m->stream) + sizeof(*m->heap))) / (count + 1);
+	uint64_t each = (memory->bytes - count * (sizeof(*m->stream) + sizeof(*m->heap)))
+		/ (count + 1);
 
 	m->room = (size_t)(each < BUFFER_MOST ? each : BUFFER_MOST) / record_bytes(m->runs);
 	m->stream = memory->at;
@@ -246,7 +264,8 @@ static void divide(struct merging *m, const struct blm_memory *memory, size_t co
 }
 
 /* The last so many, which are the smallest, become one. */
-static int merge_last(struct blm_runs *runs, size_t count, const struct blm_memory *memory, const struct blm_runs_progress *progress)
+static int merge_last(struct blm_runs *runs, size_t count, const struct blm_memory *memory,
+		      const struct blm_runs_progress *progress)
 {
 	struct merging m = { .runs = runs, .first = runs->count - count, .merged.at = runs->end };
 	uint64_t total = 0;
@@ -274,7 +293,8 @@ static void no_tick(void *context, uint64_t count)
 
 static bool last_are_alike(const struct blm_runs *runs, size_t count)
 {
-	return runs->count >= count && runs->run[runs->count - count].level == runs->run[runs->count - 1].level;
+	return runs->count >= count && runs->run[runs->count - count].level
+		== runs->run[runs->count - 1].level;
 }
 
 int blm_runs_keep_few(struct blm_runs *runs, const struct blm_memory *memory)
@@ -288,8 +308,12 @@ int blm_runs_keep_few(struct blm_runs *runs, const struct blm_memory *memory)
 	return r;
 }
 
-/* What is too many for one merge is made less by merges of the smallest, so that the last one is of as many as there can be. */
-int blm_runs_merge(struct blm_runs *runs, const struct blm_memory *memory, const struct blm_runs_progress *progress)
+/*
+ * What is too many for one merge is made less by merges of the smallest, so that the last one is of
+ * as many as there can be.
+ */
+int blm_runs_merge(struct blm_runs *runs, const struct blm_memory *memory,
+		   const struct blm_runs_progress *progress)
 {
 	size_t most = runs_at_once(memory->bytes);
 	int r = 0;

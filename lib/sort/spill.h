@@ -1,9 +1,12 @@
 /*
- * spill.h - records (records.h) in a temporary file, as runs that are each in order, merged into one
+ * spill.h - records (records.h) in a temporary file, as runs that are each in order, merged into
+ * one
  *
- * The file lies in the folder of the filter that they are for, where it needs 16 or 24 bytes a record; it has no name, so nothing is left of
- * it whatever happens to its maker. What is merged gives its space back while it goes. Runs have levels: what is appended is of the
- * lowest, what is made of several is one above them; so few are there at any time that the memory given holds, however many records come.
+ * The file lies in the folder of the filter that they are for, where it needs 16 or 24 bytes a
+ * record; it has no name, so nothing is left of it whatever happens to its maker. What is merged
+ * gives its space back while it goes. Runs have levels: what is appended is of the lowest, what is
+ * made of several is one above them; so few are there at any time that the memory given holds,
+ * however many records come.
  */
 #ifndef BLM_RUNS_H
 #define BLM_RUNS_H
@@ -19,12 +22,14 @@ struct blm_runs {
 	unsigned words;			/* of a record */
 	bool keep_all;			/* also those of one key */
 	uint64_t end;			/* of what is in the file */
-	struct blm_run { uint64_t at, count; unsigned level; } *run;	/* no level is above the one before it */
+	/* no level is above the one before it */
+	struct blm_run { uint64_t at, count; unsigned level; } *run;
 	size_t count, room;
 };
 
 /* -ENOSPC, with words, where a disk has no room. */
-int blm_runs_begin(struct blm_runs *ret, const struct blm_place *place, unsigned words, bool keep_all);
+int blm_runs_begin(struct blm_runs *ret, const struct blm_place *place, unsigned words,
+		   bool keep_all);
 int blm_runs_append(struct blm_runs *runs, const uint64_t *records, size_t count);
 void blm_runs_end(struct blm_runs *runs);
 
@@ -42,11 +47,13 @@ struct blm_runs_progress {
 };
 
 /*
- * One run of all, in which no key is twice, unless they are all kept; where they are too many for the memory in several merges, each with
- * its own begin(). And after each append: as many runs of one level as can be merged at once become one. Nothing is allocated. Both fail
- * also with -ENOTUNIQ, as blm_records_unite().
+ * One run of all, in which no key is twice, unless they are all kept; where they are too many for
+ * the memory in several merges, each with its own begin(). And after each append: as many runs of
+ * one level as can be merged at once become one. Nothing is allocated. Both fail also with
+ * -ENOTUNIQ, as blm_records_unite().
  */
-int blm_runs_merge(struct blm_runs *runs, const struct blm_memory *memory, const struct blm_runs_progress *progress);
+int blm_runs_merge(struct blm_runs *runs, const struct blm_memory *memory,
+		   const struct blm_runs_progress *progress);
 int blm_runs_keep_few(struct blm_runs *runs, const struct blm_memory *memory);
 
 /* The records from .. from + count - 1 of the one run that there is. Any number of threads. */

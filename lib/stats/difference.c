@@ -8,9 +8,11 @@
 
 /* ---- How many ---- */
 
-static int count_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		       size_t bytes)
 {
-	const struct blm_part *a = &scan->views[0]->part[scan->part], *b = &scan->views[1]->part[scan->part];
+	const struct blm_part *a = &scan->views[0]->part[scan->part],
+		*b = &scan->views[1]->part[scan->part];
 
 	a->kind->differ(a, b, at, bytes, &worker->tally[0]);
 	return 0;
@@ -20,7 +22,9 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 {
 	const struct blm_part *part = &view[0]->part[0];
 	struct blm_tally *tally = calloc(1, sizeof(*tally));
-	int r = tally ? blm_scan(&(struct blm_scan){ .views = view, .count = 2, .tallies = 1, .most = BLM_PIECE, .piece = count_piece }, tally)
+	int r = tally ? blm_scan(&(struct blm_scan){ .views = view, .count = 2, .tallies = 1,
+						     .most = BLM_PIECE, .piece = count_piece },
+						     tally)
 		       : blm_fail(-ENOMEM, "out of memory");
 
 	if (r == 0)
@@ -29,7 +33,8 @@ static int count_difference(const struct blm_view *const view[2], struct blm_val
 	return r;
 }
 
-BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b, struct blm_value *ret)
+BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b,
+				    struct blm_value *ret)
 {
 	BLM_INSIDE;
 	const struct blm_filter *const f[2] = { a, b };
@@ -102,8 +107,12 @@ static void forget(struct keys *k)
 	free(k->key);
 }
 
-/* Both as they are at one moment. All who hold several files do so in one order; one file is held once. */
-static int hold(struct blm_quiesced quiesced[2], bool held[2], const struct blm_filter *const f[2], const struct blm_view *const view[2])
+/*
+ * Both as they are at one moment. All who hold several files do so in one order; one file is held
+ * once.
+ */
+static int hold(struct blm_quiesced quiesced[2], bool held[2], const struct blm_filter *const f[2],
+		const struct blm_view *const view[2])
 {
 	const struct blm_image *x = &view[0]->image, *y = &view[1]->image;
 	int first = x->device != y->device ? x->device > y->device : x->inode > y->inode, r;
@@ -112,13 +121,17 @@ static int hold(struct blm_quiesced quiesced[2], bool held[2], const struct blm_
 	r = blm_quiesce_begin(&quiesced[first], f[first], (struct blm_view *)view[first]);
 	held[first] = r == 0;
 	if (r == 0 && (x->device != y->device || x->inode != y->inode)) {
-		r = blm_quiesce_begin(&quiesced[!first], f[!first], (struct blm_view *)view[!first]);
+		r = blm_quiesce_begin(&quiesced[!first], f[!first],
+				      (struct blm_view *)view[!first]);
 		held[!first] = r == 0;
 	}
 	return r;
 }
 
-/* Or damaged: of a sealed file that is known. Bytes that are not those that were written are never taken for keys, so it is time to ask now. */
+/*
+ * Or damaged: of a sealed file that is known. Bytes that are not those that were written are never
+ * taken for keys, so it is time to ask now.
+ */
 static int too_many(const struct blm_filter *const f[2], const struct blm_view *const view[2])
 {
 	const struct blm_shape *shape = &view[0]->part[0].shape;
@@ -130,19 +143,24 @@ static int too_many(const struct blm_filter *const f[2], const struct blm_view *
 	if (r == 0)
 		r = count_difference(view, &keys);
 
-	return r < 0 ? r : blm_fail(-EXFULL, "%s and %s: about %.0f keys differ, ± %.0f, more than tables of %llu cells can list; ones for %.0f keys would, "
-				    "or a key was added twice to one of them", f[0]->place.display, f[1]->place.display, keys.value, keys.error,
-				    (unsigned long long)shape->cells, ceil(fmax(keys.value + 3 * keys.error, 1.25 * (double)shape->capacity)));
+	return r < 0 ? r : blm_fail(-EXFULL, "%s and %s: about %.0f keys differ, ± %.0f, more than "
+				    "tables of %llu cells can list; ones for %.0f keys would, or a "
+				    "key was added twice to one of them", f[0]->place.display,
+				    f[1]->place.display, keys.value, keys.error,
+				    (unsigned long long)shape->cells, ceil(fmax(keys.value + 3
+					    * keys.error, 1.25 * (double)shape->capacity)));
 }
 
-static int find(struct keys *ret, const struct blm_filter *const f[2], const struct blm_view *const view[2])
+static int find(struct keys *ret, const struct blm_filter *const f[2],
+		const struct blm_view *const view[2])
 {
 	struct blm_quiesced quiesced[2];
 	bool held[2];
 	int r = hold(quiesced, held, f, view);
 
 	if (r == 0)
-		r = view[0]->part[0].kind->differences(&view[0]->part[0], &view[1]->part[0], &view[0]->hasher, keep, ret);
+		r = view[0]->part[0].kind->differences(&view[0]->part[0], &view[1]->part[0],
+						       &view[0]->hasher, keep, ret);
 	if (r == -EXFULL)
 		r = too_many(f, view);
 	if (r == -ENOMEM)
@@ -156,7 +174,8 @@ static int find(struct keys *ret, const struct blm_filter *const f[2], const str
 }
 
 BLM_API int blm_difference_list(const struct blm_filter *a, const struct blm_filter *b,
-			    int (*each)(void *context, const void *key, size_t len, bool in_b), void *context)
+			    int (*each)(void *context, const void *key, size_t len, bool in_b),
+			    void *context)
 {
 	BLM_INSIDE;
 	const struct blm_filter *const f[2] = { a, b };

@@ -1,9 +1,11 @@
 /*
- * estimate.c - how full, how wrong, how many, how much in common: from the bits, with standard errors
+ * estimate.c - how full, how wrong, how many, how much in common: from the bits, with standard
+ * errors
  *
- * S. J. Swamidass and P. Baldi, "Mathematical Correction for Fingerprint Similarity Measures to Improve Chemical Retrieval",
- * J. Chem. Inf. Model. 47(3), 2007. An intersection is |A| + |B| - |A or B|, three counts of the same sort: the bits that two
- * filters have in common are more than those of their common keys, and would say too many.
+ * S. J. Swamidass and P. Baldi, "Mathematical Correction for Fingerprint Similarity Measures to
+ * Improve Chemical Retrieval", J. Chem. Inf. Model. 47(3), 2007. An intersection is |A| + |B| - |A
+ * or B|, three counts of the same sort: the bits that two filters have in common are more than
+ * those of their common keys, and would say too many.
  */
 #include "handle/handle.h"
 #include "stats/tally.h"
@@ -12,22 +14,28 @@
 
 enum { SAMPLE_BYTES = 16 << 20, SAMPLE_PIECE = 64 << 10 };
 
-/* Cells among the data that were read, those past the last one with them: a cell lies in one word of 64 bits. */
+/*
+ * Cells among the data that were read, those past the last one with them: a cell lies in one word
+ * of 64 bits.
+ */
 static double cells_read(const struct blm_part *part, const struct blm_tally *c)
 {
 	return (double)(c->bytes / 8) * (64 / part->shape.cell_bits);
 }
 
-struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm_tally *c, bool *ret_saturated)
+struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm_tally *c,
+				   bool *ret_saturated)
 {
 	double cells = fmin(cells_read(part, c), (double)part->shape.cells);
 	struct blm_value keys = { 0 };
 
 	*ret_saturated = (double)c->ones >= cells && !part->kind->exact;
-	if (*ret_saturated)	/* as many as all cells but one would say: the least that it can be */
+	/* as many as all cells but one would say: the least that it can be */
+	if (*ret_saturated)
 		keys.value = part->kind->keys_of(&part->shape, (cells - 1) / cells, &keys.error);
 	else
-		keys.value = part->kind->keys_of(&part->shape, (double)c->ones / cells, &keys.error);
+		keys.value = part->kind->keys_of(&part->shape, (double)c->ones / cells,
+						 &keys.error);
 	return keys;
 }
 
@@ -42,7 +50,8 @@ double blm_rate_of_parts(const struct blm_view *view, const struct blm_tally *ta
 		no *= counts > 0 ? 1 - rate : 1;
 		kept *= counts < 0 ? 1 - rate : 1;
 	}
-	return view->parts == 1 ? view->part[0].kind->rate_of(&view->part[0].shape, &tally[0]) : (1 - no) * kept;
+	return view->parts == 1 ? view->part[0].kind->rate_of(&view->part[0].shape, &tally[0])
+		: (1 - no) * kept;
 }
 
 /* A sample: pieces at even distances, from the first to the last, as many as make SAMPLE_BYTES. */
@@ -58,12 +67,15 @@ static void sample(const struct blm_part *part, struct blm_tally *to)
 }
 
 /*
- * The standard error of a mean that was counted in a sample, drawn without putting back. The cells of a classic filter are about
- * independent; in blocks the keys come in lumps, so there the variance is that between the blocks, of f(share of ones).
+ * The standard error of a mean that was counted in a sample, drawn without putting back. The cells
+ * of a classic filter are about independent; in blocks the keys come in lumps, so there the
+ * variance is that between the blocks, of f(share of ones).
  */
-static double sample_error(const struct blm_part *part, const struct blm_tally *c, double share, double power)
+static double sample_error(const struct blm_part *part, const struct blm_tally *c, double share,
+			   double power)
 {
-	double left = 1 - (double)c->bytes / (double)part->shape.bytes, blocks = 0, sum = 0, squares = 0, cells;
+	double left = 1 - (double)c->bytes / (double)part->shape.bytes, blocks = 0, sum = 0,
+		squares = 0, cells;
 
 	if (left <= 0)
 		return 0;
@@ -75,38 +87,46 @@ static double sample_error(const struct blm_part *part, const struct blm_tally *
 		squares += many * f * f;
 	}
 	if (blocks > 0)
-		return sqrt(fmax(squares / blocks - sum * sum / (blocks * blocks), 0) / blocks * left);
+		return sqrt(fmax(squares / blocks - sum * sum / (blocks * blocks), 0) / blocks
+			    * left);
 	/* the error of x^k is k x^(k-1) times that of x */
 	cells = cells_read(part, c);
 	return power * pow(share, power - 1) * sqrt(share * (1 - share) / cells * left);
 }
 
 /*
- * The rule of three, where a sample has not a single one: what is three times as rare as one in all that was looked at is missed with a
- * probability of 5 %. In blocks what is looked at is blocks, where a key has all its ones in one; else cells.
+ * The rule of three, where a sample has not a single one: what is three times as rare as one in all
+ * that was looked at is missed with a probability of 5 %. In blocks what is looked at is blocks,
+ * where a key has all its ones in one; else cells.
  */
-static void add_bounds(const struct blm_part *part, const struct blm_tally *c, struct blm_estimate *to)
+static void add_bounds(const struct blm_part *part, const struct blm_tally *c,
+		       struct blm_estimate *to)
 {
-	double probes = part->shape.probes, all = (double)part->shape.bytes / (double)c->bytes, cells = (double)c->bytes * 8 / part->shape.cell_bits;
+	double probes = part->shape.probes, all = (double)part->shape.bytes / (double)c->bytes,
+		cells = (double)c->bytes * 8 / part->shape.cell_bits;
 	double keys = c->blocks[0] ? 3 * all : 3 * all / probes;
-	double rate = c->blocks[0] ? 3 / (double)c->blocks[0] * pow(probes / 512, probes) : pow(3 / cells, probes);
+	double rate = c->blocks[0] ? 3 / (double)c->blocks[0] * pow(probes / 512, probes)
+		: pow(3 / cells, probes);
 
 	to->keys.error = hypot(to->keys.error, keys);
 	to->fill.error = hypot(to->fill.error, keys * probes);
 	to->rate.error = hypot(to->rate.error, rate);
 }
 
-static void add_part(const struct blm_view *view, unsigned i, const struct blm_tally *c, struct blm_estimate *to)
+static void add_part(const struct blm_view *view, unsigned i, const struct blm_tally *c,
+		     struct blm_estimate *to)
 {
 	const struct blm_part *part = &view->part[i];
 	int counts = blm_part_counts(view, i);
 	double cells = (double)part->shape.cells, read = fmin(cells_read(part, c), cells);
-	double fill = (double)c->ones / read, fill_error = sample_error(part, c, fill, 1), aside, ignored;
+	double fill = (double)c->ones / read, fill_error = sample_error(part, c, fill, 1), aside,
+		ignored;
 	bool saturated;
 	struct blm_value keys = blm_keys_of_tally(part, c, &saturated);
 
 	/* the sample's own error on top: how far the answer moves when the fill does */
-	aside = fill_error > 0 && fill + fill_error < 1 ? part->kind->keys_of(&part->shape, fill + fill_error, &ignored) - keys.value : 0;
+	aside = fill_error > 0 && fill + fill_error < 1
+		? part->kind->keys_of(&part->shape, fill + fill_error, &ignored) - keys.value : 0;
 	to->sampled_bytes += c->bytes;
 	if (!counts)
 		return;
@@ -184,58 +204,83 @@ static int count_pair(const struct blm_view *const view[2], unsigned i, struct b
 	return r;
 }
 
-BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b, struct blm_comparison *ret)
+static int check_comparable(const struct blm_view *const view[2],
+			    const struct blm_filter *const f[2])
+{
+	if (!view[0]->part[0].kind->tally)
+		return blm_cannot(view[0], f[0], "tell how much two of them have in common",
+				  BLM_CAN_ESTIMATE);
+	return blm_check_template(view[0], f[0]->place.display, view[1], f[1]->place.display);
+}
+
+/* Add what part i says of the one, of the other, and of their union. */
+static int add_pair(const struct blm_view *const view[2], unsigned i, struct blm_tally tally[3],
+		    struct blm_comparison *to, double ones[3])
+{
+	const struct blm_view *one = i < view[0]->parts ? view[0] : view[1];
+	struct blm_value *sizes[3] = { &to->a, &to->b, &to->both };
+	int r;
+
+	memset(tally, 0, 3 * sizeof(*tally));
+	r = count_pair(view, i, tally);
+	for (int which = 0; r == 0 && which < 3; which++) {
+		bool saturated;
+		struct blm_value keys;
+
+		if (!tally[which].bytes || !blm_part_counts(one, i))
+			continue;
+		keys = blm_keys_of_tally(&one->part[i], &tally[which], &saturated);
+		sizes[which]->value += blm_part_counts(one, i) * keys.value;
+		sizes[which]->error = hypot(sizes[which]->error, keys.error);
+		ones[which] += (double)tally[which].ones;
+		to->saturated |= saturated;
+	}
+	if (r == 0 && one->part[i].kind->difference_of)
+		to->difference.value = one->part[i].kind->difference_of(&one->part[i].shape,
+			&tally[2],
+									&to->difference.error);
+	return r;
+}
+
+/*
+ * The three errors are alike and far from independent; added up as if they were, they bound the
+ * truth from above.
+ */
+static void derive(struct blm_comparison *c, const double ones[3], bool has_difference)
+{
+	c->common.value = fmax(0, c->a.value + c->b.value - c->both.value);
+	c->common.error = hypot(hypot(c->a.error, c->b.error), c->both.error);
+	if (!has_difference) {
+		c->difference.value = fmax(0, 2 * c->both.value - c->a.value - c->b.value);
+		c->difference.error = hypot(hypot(c->a.error, c->b.error), 2 * c->both.error);
+	}
+	c->jaccard = ratio(c->common, c->both);
+	c->tanimoto.value = ones[2] > 0 ? (ones[0] + ones[1] - ones[2]) / ones[2] : 0;
+}
+
+BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b,
+			struct blm_comparison *ret)
 {
 	BLM_INSIDE;
 	const struct blm_filter *const f[2] = { a, b };
 	const struct blm_view *view[2];
 	struct blm_comparison c = { 0 };
-	struct blm_value *sizes[3] = { &c.a, &c.b, &c.both };
 	struct blm_tally *tally = NULL;
 	double ones[3] = { 0 };
 	int r = blm_views_at_once(view, f, 2);
 
 	if (r == 0)
-		r = view[0]->part[0].kind->tally ? blm_check_template(view[0], a->place.display, view[1], b->place.display)
-						  : blm_cannot(view[0], a, "tell how much two of them have in common", BLM_CAN_ESTIMATE);
+		r = check_comparable(view, f);
 	if (r == 0 && !(tally = malloc(3 * sizeof(*tally))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", a->place.display);
-	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++) {
-		const struct blm_view *one = i < view[0]->parts ? view[0] : view[1];
-
-		memset(tally, 0, 3 * sizeof(*tally));
-		r = count_pair(view, i, tally);
-		for (int which = 0; r == 0 && which < 3; which++) {
-			bool saturated;
-			struct blm_value keys;
-
-			if (!tally[which].bytes || !blm_part_counts(one, i))
-				continue;
-			keys = blm_keys_of_tally(&one->part[i], &tally[which], &saturated);
-			sizes[which]->value += blm_part_counts(one, i) * keys.value;
-			sizes[which]->error = hypot(sizes[which]->error, keys.error);
-			ones[which] += (double)tally[which].ones;
-			c.saturated |= saturated;
-		}
-		if (r == 0 && one->part[i].kind->difference_of)
-			c.difference.value = one->part[i].kind->difference_of(&one->part[i].shape, &tally[2], &c.difference.error);
-	}
-	if (r == 0)
-		r = blm_check_sigbus(view[0], a->place.display);
-	if (r == 0)
-		r = blm_check_sigbus(view[1], b->place.display);
+	for (unsigned i = 0; r == 0 && (i < view[0]->parts || i < view[1]->parts); i++)
+		r = add_pair(view, i, tally, &c, ones);
+	for (int i = 0; r == 0 && i < 2; i++)
+		r = blm_check_sigbus(view[i], f[i]->place.display);
 	free(tally);
 	if (r < 0)
 		return r;
-	/* the three errors are alike and far from independent; added up as if they were, they bound the truth from above */
-	c.common.value = fmax(0, c.a.value + c.b.value - c.both.value);
-	c.common.error = hypot(hypot(c.a.error, c.b.error), c.both.error);
-	if (!view[0]->part[0].kind->difference_of) {
-		c.difference.value = fmax(0, 2 * c.both.value - c.a.value - c.b.value);
-		c.difference.error = hypot(hypot(c.a.error, c.b.error), 2 * c.both.error);
-	}
-	c.jaccard = ratio(c.common, c.both);
-	c.tanimoto.value = ones[2] > 0 ? (ones[0] + ones[1] - ones[2]) / ones[2] : 0;
+	derive(&c, ones, view[0]->part[0].kind->difference_of != NULL);
 	*ret = c;
 	return 0;
 }

@@ -9,21 +9,30 @@
 
 #include <limits.h>
 
-/* What a filter that does not change can still do; and what is true of the keys that came into it before. */
+/*
+ * What a filter that does not change can still do; and what is true of the keys that came into it
+ * before.
+ */
 enum {
-	AS_A_SOURCE = BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE | BLM_CAN_GET | BLM_CAN_FOLD | BLM_CAN_MERGE | BLM_CAN_LIST
+	AS_A_SOURCE = BLM_CAN_UNION | BLM_CAN_INTERSECT | BLM_CAN_ESTIMATE | BLM_CAN_GET
+		| BLM_CAN_FOLD | BLM_CAN_MERGE | BLM_CAN_LIST
 		    | BLM_EXACT | BLM_FORGETS | BLM_GROWS,
 };
 
-/* Does it come from a file that states what it was made for? One whose beginning is kept is asked itself: what it states may be nonsense. */
-static void look_at_origin(struct blm_info *to, const struct blm_constant *c, const struct blm_format *format)
+/*
+ * Does it come from a file that states what it was made for? One whose beginning is kept is asked
+ * itself: what it states may be nonsense.
+ */
+static void look_at_origin(struct blm_info *to, const struct blm_constant *c,
+			   const struct blm_format *format)
 {
 	struct blm_outline *o;
 
 	if (!format)
 		return;
 	to->capacity_computed = to->rate_computed = !format->states;
-	if (!format->states || !format->parse || format->memo || le32toh(c->origin_bytes) < format->head_bytes)
+	if (!format->states || !format->parse || format->memo
+	    || le32toh(c->origin_bytes) < format->head_bytes)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (o && blm_outline_of(o, format, c->origin_head, format->head_bytes, to->name) == 0) {
@@ -42,15 +51,19 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const struct blm_format *origin = blm_format_by_id(le32toh(c->origin));
 	struct blm_shape shape = {
-		.cells = le64toh(t->cells), .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
-		.bytes = entry->data_bytes, .capacity = le64toh(c->capacity), .rate = blm_double_of(le64toh(c->rate)),
+		.cells = le64toh(t->cells), .probes = le32toh(t->probes),
+		.cell_bits = le32toh(t->cell_bits),
+		.bytes = entry->data_bytes, .capacity = le64toh(c->capacity),
+		.rate = blm_double_of(le64toh(c->rate)),
 	};
 
 	if (!scheme || !blm_order_name(le32toh(t->bit_order)))
-		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, bit order %u: this program does not know both", name,
+		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, bit order %u: this program "
+				"does not know both", name,
 				le32toh(t->index_rule), le32toh(t->bit_order));
 	if (!kind || !family)
-		return blm_fail(-EPROTONOSUPPORT, "%s: kind %u, hash family %u: this program does not know both", name,
+		return blm_fail(-EPROTONOSUPPORT, "%s: kind %u, hash family %u: this program does "
+				"not know both", name,
 				le32toh(t->kind), le32toh(t->family));
 	for (int i = 0; i < BLM_KIND_ARGS; i++)
 		shape.args[i] = le64toh(t->args[i]);
@@ -58,14 +71,17 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		.format = blm_format_at(0)->name, .origin = origin ? origin->name : NULL,
 		.kind = kind->name, .caveat = kind->caveat, .hash = family->name,
 		.scheme = scheme->name, .bit_order = blm_order_name(le32toh(t->bit_order)),
-		.cells = shape.cells, .probes = shape.probes, .cell_bits = shape.cell_bits, .parts = 1,
-		.version = le32toh(c->version), .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak), .keyed = family->keyed,
+		.cells = shape.cells, .probes = shape.probes, .cell_bits = shape.cell_bits,
+		.parts = 1,
+		.version = le32toh(c->version), .seed_count = le32toh(t->seed_count),
+		.tweak = le64toh(t->tweak), .keyed = family->keyed,
 		.capacity = shape.capacity, .rate = kind->exact ? 0 : shape.rate,
 		.keys = entry->keys, .keys_estimated = entry->keys_estimated,
 		.created = le64toh(c->created), .synced = entry->synced,
 		.bytes = entry->file_bytes, .data_bytes = entry->data_bytes,
 		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_CHECKPOINT ? entry->data_bytes : 0,
-		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE, .sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
+		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE,
+		.sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
 		.unchecked = !kind->only_sets && !(le64toh(c->flags) & BLM_FLAG_SEALED),
 		.can = blm_kind_can(kind),
 	};
@@ -95,7 +111,8 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 	if (!estimated)
 		*ret = blm_counted_keys(view);
 	else if (!ret_estimated && !view->whole.kind->exact)
-		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their number is only an estimate", f->place.display);
+		return blm_fail(-EDOM, "%s: holds keys that were not counted one by one, so their "
+				"number is only an estimate", f->place.display);
 	else
 		r = blm_keys_of_bits(view, ret);
 	if (r == 0 && ret_estimated)
@@ -103,7 +120,10 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
 	return r;
 }
 
-/* By others than the threads of this handle? A forked child has its parent's file open no more; where it cannot open it, it does not know. */
+/*
+ * By others than the threads of this handle? A forked child has its parent's file open no more;
+ * where it cannot open it, it does not know.
+ */
 static bool is_held(const struct blm_filter *f, struct blm_view *view, enum blm_lock_of what)
 {
 	int fd = blm_view_fd((struct blm_filter *)f, view);
@@ -115,9 +135,11 @@ static bool is_suspect(const struct blm_filter *f, struct blm_view *view, uint64
 {
 	const struct blm_live *live = live_of(view);
 
-	return (blm_is_unwritten(live, synced_epoch) && !atomic_load(&view->syncs) && !is_held(f, view, BLM_LOCK_SYNC))
+	return (blm_is_unwritten(live, synced_epoch) && !atomic_load(&view->syncs)
+		&& !is_held(f, view, BLM_LOCK_SYNC))
 	    || blm_failed_to_announce(live)
-	    || (blm_is_unannounced(live) && !atomic_load(&view->writes) && !is_held(f, view, BLM_LOCK_WRITE));
+	    || (blm_is_unannounced(live) && !atomic_load(&view->writes)
+		&& !is_held(f, view, BLM_LOCK_WRITE));
 }
 
 struct words {
@@ -125,7 +147,10 @@ struct words {
 	bool lost, suspect;		/* no record is good; pages may not be on the disk */
 };
 
-/* Who had a lock when the words were read may have ended well before the lock was looked at: then they say something else the next time. */
+/*
+ * Who had a lock when the words were read may have ended well before the lock was looked at: then
+ * they say something else the next time.
+ */
 static struct words words_of(const struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_live *live = live_of(view);
@@ -156,7 +181,8 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	if (view->shows_image)
 		entry->keys = view->synced_keys;
 	words = words_of(f, view);
-	fd = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE);	/* another thread of a forked child may be opening it */
+	/* another thread of a forked child may be opening it */
+	fd = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE);
 	entry->synced = le64toh(words.last.time);
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
@@ -166,8 +192,9 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
 		if (view->whole.kind->checkpoint && is_cut(&view->whole)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
-			ret->caution = "a copy that was made byte by byte while others changed it: it may lack keys that were moved at that moment, "
-				       "and gives none up; blm_rebuild() makes it anew from its keys";
+			ret->caution = "a copy that was made byte by byte while others changed it: "
+				"it may lack keys that were moved at that moment, and gives none "
+				"up; blm_rebuild() makes it anew from its keys";
 		}
 		if (ret->foreign) {
 			ret->format = ret->origin;
@@ -182,9 +209,11 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = le64toh(words.last.epoch);
 		ret->dirty = load_acquire(&live->written.word) > ret->synced_epoch;
-		ret->suspect = words.suspect || words.lost;	/* of one whose records are lost nobody knows what is on the disk */
+		/* of one whose records are lost nobody knows what is on the disk */
+		ret->suspect = words.suspect || words.lost;
 		if (words.suspect && !words.lost)
-			ret->suspect_epoch = load_acquire(&live->failed.word) > ret->synced_epoch ? load_acquire(&live->failed.word) : ret->epoch;
+			ret->suspect_epoch = load_acquire(&live->failed.word) > ret->synced_epoch
+				? load_acquire(&live->failed.word) : ret->epoch;
 	}
 	free(entry);
 	return r;
@@ -196,7 +225,9 @@ BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
 	const struct blm_view *view = current_view(f);
 
 	*ret = (struct blm_fact){ 0 };
-	if (!view->whole.kind->describe || i > UINT_MAX || !view->whole.kind->describe(&view->whole, (unsigned)i, ret))
-		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter", f->place.display, view->whole.kind->name);
+	if (!view->whole.kind->describe || i > UINT_MAX
+	    || !view->whole.kind->describe(&view->whole, (unsigned)i, ret))
+		return blm_fail(-ENOENT, "%s: there are no more facts of a %s filter",
+				f->place.display, view->whole.kind->name);
 	return 0;
 }

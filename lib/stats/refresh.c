@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* By its descriptor, so that the name, which may lead elsewhere by now, is not asked. */
-static int read_header(const struct blm_store *s, const struct blm_info *info, struct blm_header *ret,
+static int read_header(const struct blm_store *s, const struct blm_info *info,
+		       struct blm_header *ret,
 		       uint64_t *ret_bytes)
 {
 	char file[BLM_FILE_TEXT];
@@ -34,8 +35,8 @@ static int read_header(const struct blm_store *s, const struct blm_info *info, s
 				s->dir, file);
 	if (ret->constant.check != blm_check_constant(&ret->constant)
 	    || memcmp(ret->constant.uuid, info->uuid, 16))
-		return blm_fail(-EBADMSG, "%s (%s): the header in filters/%s is damaged, or another "
-				"filter's", info->name, s->dir, file);
+		return blm_fail(-EBADMSG, "%s (%s): the header in filters/%s is damaged, or "
+				"another filter's", info->name, s->dir, file);
 	*ret_bytes = (uint64_t)st.st_size;
 	return 0;
 }

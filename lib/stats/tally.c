@@ -1,11 +1,14 @@
-/* tally.c - how many cells are set in filters, and in their union, and the keys that this tells of */
+/*
+ * tally.c - how many cells are set in filters, and in their union, and the keys that this tells of
+ */
 #include "stats/tally.h"
 
 #include <math.h>
 
 enum { STEP = 4 << 10 };	/* bytes that are combined at once: they stay in the first cache */
 
-static int count_one(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_one(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		     size_t bytes)
 {
 	const struct blm_part *part = &scan->views[0]->part[scan->part];
 
@@ -13,7 +16,8 @@ static int count_one(const struct blm_scan *scan, struct blm_worker *worker, uin
 	return 0;
 }
 
-void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size_t count, unsigned i, uint64_t at, size_t bytes, uint8_t *to)
+void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size_t count,
+		       unsigned i, uint64_t at, size_t bytes, uint8_t *to)
 {
 	struct blm_part part = views[0]->part[i];
 
@@ -24,11 +28,13 @@ void blm_combine_bytes(enum blm_op op, const struct blm_view *const *views, size
 
 		memcpy(to + done, part.bytes + at + done, some);
 		for (size_t v = 1; v < count; v++)
-			(op == BLM_UNION ? part.kind->unite : part.kind->intersect)(&part, to + done, views[v]->part[i].bytes + at + done, some);
+			(op == BLM_UNION ? part.kind->unite : part.kind->intersect)(&part,
+				to + done, views[v]->part[i].bytes + at + done, some);
 	}
 }
 
-static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		    size_t bytes)
 {
 	const struct blm_part *part = &scan->views[0]->part[scan->part];
 
@@ -37,15 +43,19 @@ static int count_or(const struct blm_scan *scan, struct blm_worker *worker, uint
 	return 0;
 }
 
-int blm_union_tally(const struct blm_view *const *views, size_t count, unsigned i, struct blm_tally *to)
+int blm_union_tally(const struct blm_view *const *views, size_t count, unsigned i,
+		    struct blm_tally *to)
 {
-	return blm_scan(&(struct blm_scan){ .views = views, .count = count, .part = i, .tallies = 1, .most = BLM_PIECE,
+	return blm_scan(&(struct blm_scan){ .views = views, .count = count, .part = i, .tallies = 1,
+					    .most = BLM_PIECE,
 					    .piece = count == 1 ? count_one : count_or }, to);
 }
 
-static int count_both(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at, size_t bytes)
+static int count_both(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
+		      size_t bytes)
 {
-	const struct blm_part *a = &scan->views[0]->part[scan->part], *b = &scan->views[1]->part[scan->part];
+	const struct blm_part *a = &scan->views[0]->part[scan->part],
+		*b = &scan->views[1]->part[scan->part];
 
 	a->kind->tally(a, a->bytes + at, bytes, &worker->tally[0]);
 	b->kind->tally(b, b->bytes + at, bytes, &worker->tally[1]);
@@ -58,7 +68,8 @@ static int count_both(const struct blm_scan *scan, struct blm_worker *worker, ui
 
 int blm_pair_tally(const struct blm_view *const views[2], unsigned i, struct blm_tally to[3])
 {
-	return blm_scan(&(struct blm_scan){ .views = views, .count = 2, .part = i, .tallies = 3, .most = BLM_PIECE, .piece = count_both }, to);
+	return blm_scan(&(struct blm_scan){ .views = views, .count = 2, .part = i, .tallies = 3,
+					    .most = BLM_PIECE, .piece = count_both }, to);
 }
 
 uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *tally)
@@ -67,7 +78,8 @@ uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *
 	bool saturated;
 
 	for (unsigned i = 0; i < view->parts; i++)
-		keys += blm_part_counts(view, i) * blm_keys_of_tally(&view->part[i], &tally[i], &saturated).value;
+		keys += blm_part_counts(view, i)
+			* blm_keys_of_tally(&view->part[i], &tally[i], &saturated).value;
 	return (uint64_t)llround(fmax(keys, 0));
 }
 

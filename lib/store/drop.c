@@ -1,4 +1,6 @@
-/* drop.c - a name and its file go, and who has it open is told: the protocol is that of replace.c */
+/*
+ * drop.c - a name and its file go, and who has it open is told: the protocol is that of replace.c
+ */
 #include "file/os.h"
 #include "make/replace.h"
 #include "place/store_dir.h"
@@ -6,7 +8,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Mark, commit, delete: a handle that sees the mark looks the name up, and it is gone; or it is not, and the mark means nothing. */
+/*
+ * Mark, commit, delete: a handle that sees the mark looks the name up, and it is gone; or it is
+ * not, and the mark means nothing.
+ */
 static int drop(const struct blm_place *place, struct blm_view *view)
 {
 	int r = blm_announce(place, view, BLM_DROPPED);
@@ -36,11 +41,14 @@ static int drop_opened(struct blm_filter *f)
 	return r;
 }
 
-/* To say that it is dropped to who has it open takes no secret. 1: it was replaced in the meantime. */
+/*
+ * To say that it is dropped to who has it open takes no secret. 1: it was replaced in the meantime.
+ */
 static int drop_locked_up(const struct blm_place *place)
 {
 	struct blm_view *view;
-	int fd = blm_place_open(place, true, NULL), r = fd < 0 ? fd : blm_view_make(&view, fd, place->display, true);
+	int fd = blm_place_open(place, true, NULL), r = fd < 0 ? fd
+		: blm_view_make(&view, fd, place->display, true);
 
 	if (r < 0)
 		return r;
@@ -72,11 +80,12 @@ static int drop_without_secret(struct blm_store *store, const char *name)
 }
 
 /*
- * Who has the file open from before it was damaged, or made by a newer program, is told all the same: of a file of this version it is
- * known where the state lies, whatever else is wrong with it.
+ * Who has the file open from before it was damaged, or made by a newer program, is told all the
+ * same: of a file of this version it is known where the state lies, whatever else is wrong with it.
  */
 struct unopened {
-	int fd;			/* -1: there is none, or it is no filter of this version, or another one */
+	/* -1: there is none, or it is no filter of this version, or another one */
+	int fd;
 	struct blm_lock lock;
 };
 
@@ -92,16 +101,21 @@ static void set_unopened(const struct unopened *u, enum blm_state state)
 		return;		/* then it goes as a file that is lost does */
 }
 
-static void begin_unopened(struct unopened *u, const struct blm_store *store, const uint8_t uuid[16])
+static void begin_unopened(struct unopened *u, const struct blm_store *store,
+			   const uint8_t uuid[16])
 {
 	char file[BLM_FILE_TEXT];
 	struct blm_constant c;
 
 	blm_uuid_file(uuid, file);
 	blm_lock_init(&u->lock);
-	u->fd = openat(store->filters, file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (u->fd >= 0 && (pread(u->fd, &c, sizeof(c), 0) != sizeof(c) || memcmp(c.magic, BLM_MAGIC, sizeof(c.magic))
-			   || le32toh(c.version) != BLM_FORMAT_VERSION || blm_store_is_another(u->fd, uuid) || blm_lock_exclusive(&u->lock, u->fd) < 0)) {
+	u->fd = openat(store->filters, file,
+		       O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (u->fd >= 0 && (pread(u->fd, &c, sizeof(c), 0) != sizeof(c)
+			   || memcmp(c.magic, BLM_MAGIC, sizeof(c.magic))
+			   || le32toh(c.version) != BLM_FORMAT_VERSION
+			   || blm_store_is_another(u->fd, uuid)
+			   || blm_lock_exclusive(&u->lock, u->fd) < 0)) {
 		close(u->fd);
 		u->fd = -1;
 	}
@@ -133,13 +147,15 @@ static int drop_damaged(struct blm_store *store, const char *name, const uint8_t
 }
 
 /*
- * A filter whose file is lost, or damaged so that it does not open, can be dropped all the same. One whose record is damaged cannot:
- * nobody knows which file goes with it, and the next repair would bring the name back from there.
+ * A filter whose file is lost, or damaged so that it does not open, can be dropped all the same.
+ * One whose record is damaged cannot: nobody knows which file goes with it, and the next repair
+ * would bring the name back from there.
  */
 static int drop_unopened(struct blm_store *store, const char *name)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	int r = entry ? blm_catalog_get(store->catalog, name, entry) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	int r = entry ? blm_catalog_get(store->catalog, name, entry)
+		: blm_fail(-ENOMEM, "%s: out of memory", name);
 
 	if (r == 0) {
 		r = drop_damaged(store, name, entry->constant.uuid);
@@ -160,7 +176,8 @@ BLM_API int blm_store_drop(struct blm_store *store, const char *name)
 		blm_close(f);
 		return r;
 	}
-	if (r == -ENOKEY || r == -ENOSYS)	/* where it does not open for other changes this one needs neither secret nor boot */
+	/* where it does not open for other changes this one needs neither secret nor boot */
+	if (r == -ENOKEY || r == -ENOSYS)
 		r = drop_without_secret(store, name);
 	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -EPROTONOSUPPORT)
 		return drop_unopened(store, name);

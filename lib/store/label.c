@@ -1,4 +1,7 @@
-/* label.c - names and labels: in the catalog, and in the file's own record, from which a lost catalog is made again */
+/*
+ * label.c - names and labels: in the catalog, and in the file's own record, from which a lost
+ * catalog is made again
+ */
 #include "bloomery.h"
 #include "handle/name_record.h"
 #include "place/store_dir.h"
@@ -6,15 +9,18 @@
 #include <stdio.h>
 
 /*
- * The file's own record follows, and if its file is unwritable or lost, `verify` will tell. It is locked from before the one step until
- * it is written, and nothing is asked of the catalog in between: who makes a lost one anew goes by the records, and waits for who is at
- * one (orphans.c), but not for long. So a file whose record is another than the catalog's, and that nobody has locked, was left so by a
- * process that died.
+ * The file's own record follows, and if its file is unwritable or lost, `verify` will tell. It is
+ * locked from before the one step until it is written, and nothing is asked of the catalog in
+ * between: who makes a lost one anew goes by the records, and waits for who is at one (orphans.c),
+ * but not for long. So a file whose record is another than the catalog's, and that nobody has
+ * locked, was left so by a process that died.
  */
-static int rename_locked(struct blm_store *store, const char *from, const char *to, struct blm_view *view)
+static int rename_locked(struct blm_store *store, const char *from, const char *to,
+			 struct blm_view *view)
 {
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	int r = entry ? blm_catalog_get(store->catalog, from, entry) : blm_fail(-ENOMEM, "%s: out of memory", from);
+	int r = entry ? blm_catalog_get(store->catalog, from, entry)
+		: blm_fail(-ENOMEM, "%s: out of memory", from);
 
 	if (r == 0 && memcmp(entry->constant.uuid, view->constant.uuid, 16))
 		r = -EAGAIN;
@@ -80,7 +86,8 @@ static char *find(struct blm_entry *entry, const char *key)
 
 static void take_away(struct blm_entry *entry, char *line)
 {
-	char *end = entry->labels + entry->labels_bytes, *next = memchr(line, '\n', (size_t)(end - line));
+	char *end = entry->labels + entry->labels_bytes,
+		*next = memchr(line, '\n', (size_t)(end - line));
 
 	next = next ? next + 1 : end;
 	memmove(line, next, (size_t)(end - next));
@@ -100,8 +107,10 @@ static int set_label(struct blm_entry *entry, void *context)
 	if (l->value) {
 		bytes = strlen(l->key) + strlen(l->value) + 2;
 		if (entry->labels_bytes + bytes >= BLM_FORMAT_LABELS)
-			return blm_fail(-E2BIG, "%s: its labels would take more than %d bytes", l->name, BLM_FORMAT_LABELS - 1);
-		memcpy(stpcpy(stpcpy(stpcpy(entry->labels + entry->labels_bytes, l->key), "="), l->value), "\n", 1);
+			return blm_fail(-E2BIG, "%s: its labels would take more than %d bytes",
+					l->name, BLM_FORMAT_LABELS - 1);
+		memcpy(stpcpy(stpcpy(stpcpy(entry->labels + entry->labels_bytes, l->key), "="),
+			      l->value), "\n", 1);
 		entry->labels_bytes += (uint32_t)bytes;
 	}
 	memset(entry->labels + entry->labels_bytes, 0, BLM_FORMAT_LABELS - entry->labels_bytes);
@@ -109,7 +118,10 @@ static int set_label(struct blm_entry *entry, void *context)
 	return line || l->value;
 }
 
-/* The record is locked from before the one step, as in rename_locked(). Where it cannot be, the catalog has the label, and `verify` tells. */
+/*
+ * The record is locked from before the one step, as in rename_locked(). Where it cannot be, the
+ * catalog has the label, and `verify` tells.
+ */
 static int label_filter(struct blm_store *store, struct label *l)
 {
 	struct blm_view *view;
@@ -131,7 +143,8 @@ static int label_filter(struct blm_store *store, struct label *l)
 	return r < 0 || locked == 0 ? r : blm_write_record(store, l->name);
 }
 
-BLM_API int blm_store_label(struct blm_store *store, const char *name, const char *key, const char *value)
+BLM_API int blm_store_label(struct blm_store *store, const char *name, const char *key,
+			    const char *value)
 {
 	struct label *label;
 	int r = blm_check_name(name);
@@ -139,7 +152,8 @@ BLM_API int blm_store_label(struct blm_store *store, const char *name, const cha
 	if (r < 0)
 		return r;
 	if (!*key || strpbrk(key, "=\n") || (value && strchr(value, '\n')))
-		return blm_fail(-EINVAL, "%s: a label is KEY=VALUE on one line, and its key is not empty", key);
+		return blm_fail(-EINVAL, "%s: a label is KEY=VALUE on one line, and its key is not "
+				"empty", key);
 	label = calloc(1, sizeof(*label));
 	if (!label)
 		return blm_fail(-ENOMEM, "%s: out of memory", name);

@@ -13,7 +13,8 @@ BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_inf
 	if (r < 0)
 		return r;
 	entry = malloc(sizeof(*entry));
-	r = entry ? blm_store_no_such(s, name, blm_catalog_get(s->catalog, name, entry)) : blm_fail(-ENOMEM, "%s: out of memory", name);
+	r = entry ? blm_store_no_such(s, name, blm_catalog_get(s->catalog, name, entry))
+		: blm_fail(-ENOMEM, "%s: out of memory", name);
 	if (r == 0)
 		r = blm_info_of_entry(ret, name, entry);
 	if (r == 0) {
@@ -25,13 +26,16 @@ BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_inf
 }
 
 BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
-			   int (*each)(void *context, const struct blm_info *info, int err), void *context)
+			   int (*each)(void *context, const struct blm_info *info, int err),
+			   void *context)
 {
-	struct { char name[BLM_FORMAT_NAME]; struct blm_entry entry; struct blm_info info; } *at = calloc(1, sizeof(*at));
+	struct { char name[BLM_FORMAT_NAME]; struct blm_entry entry; struct blm_info info;
+		 } *at = calloc(1, sizeof(*at));
 	int r = at ? 0 : blm_fail(-ENOMEM, "%s: out of memory", s->dir), err;
 
 	if (r == 0)
-		r = blm_catalog_verify(s->catalog);	/* all of it is gone through: at opening a large one was not */
+		/* all of it is gone through: at opening a large one was not */
+		r = blm_catalog_verify(s->catalog);
 	while (r == 0) {
 		err = blm_catalog_next(s->catalog, at->name, at->name, &at->entry);
 		if (err == -ENOENT)

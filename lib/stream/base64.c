@@ -1,9 +1,9 @@
 /*
  * base64.c - base64 (RFC 4648, section 4), read leniently and written without line breaks
  *
- * A reader drops every byte outside the alphabet wherever it stands, as Python's base64.b64decode() does, and also the two
- * characters "\n", "\r" or "\t" that a line break becomes in source code. Padding that completes a group ends the text;
- * missing padding at the end of input does no harm.
+ * A reader drops every byte outside the alphabet wherever it stands, as Python's base64.b64decode()
+ * does, and also the two characters "\n", "\r" or "\t" that a line break becomes in source code.
+ * Padding that completes a group ends the text; missing padding at the end of input does no harm.
  */
 #include "stream/stream.h"
 
@@ -24,10 +24,12 @@ struct decoder {
 	struct blm_in decoded;	/* of these, not yet given */
 };
 
-enum { OTHER = 0, DIGIT = 1, PAD, BACKSLASH };	/* what is at most DIGIT counts as that many characters */
+/* what is at most DIGIT counts as that many characters */
+enum { OTHER = 0, DIGIT = 1, PAD, BACKSLASH };
 
 static const uint8_t meaning[256] = {
-	['A' ... 'Z'] = DIGIT, ['a' ... 'z'] = DIGIT, ['0' ... '9'] = DIGIT, ['+'] = DIGIT, ['/'] = DIGIT,
+	['A' ... 'Z'] = DIGIT, ['a' ... 'z'] = DIGIT, ['0' ... '9'] = DIGIT, ['+'] = DIGIT,
+		['/'] = DIGIT,
 	['='] = PAD, ['\\'] = BACKSLASH,
 };
 
@@ -45,10 +47,14 @@ static bool pads(struct decoder *d, size_t count)
 	return complete;
 }
 
-/* Adds to the text the characters that count, up to the end of the input, of the room or of the base64. */
+/*
+ * Adds to the text the characters that count, up to the end of the input, of the room or of the
+ * base64.
+ */
 static void sift(struct decoder *d, struct blm_in *in)
 {
-	const uint8_t *at = in->at, *end = at + (in->count < CHARS - d->count ? in->count : CHARS - d->count);
+	const uint8_t *at = in->at, *end = at + (in->count < CHARS - d->count ? in->count
+						 : CHARS - d->count);
 	size_t count = d->count;
 
 	if (d->escaped && at < end) {
@@ -79,16 +85,20 @@ static void sift(struct decoder *d, struct blm_in *in)
 /* Decodes the whole groups, at the end of all also the one that is left. */
 static int decode_text(struct decoder *d, const char *display)
 {
-	size_t left = d->count % 4, missing = d->ended && left ? 4 - left : 0, chars = d->count - left, bytes;
+	size_t left = d->count % 4, missing = d->ended
+		&& left ? 4 - left : 0, chars = d->count - left, bytes;
 
 	if (missing == 3)
-		return blm_fail(-EBADMSG, "%s: base64 ends in the middle of a group; it was cut", display);
+		return blm_fail(-EBADMSG, "%s: base64 ends in the middle of a group; it was cut",
+				display);
 	if (missing) {
-		memset(d->text + d->count, 'A', missing);	/* zeros, whose bytes are not given */
+		/* zeros, whose bytes are not given */
+		memset(d->text + d->count, 'A', missing);
 		chars = d->count += missing;
 		left = 0;
 	}
-	if (sodium_base642bin(d->bytes, BYTES, d->text, chars, NULL, &bytes, NULL, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
+	if (sodium_base642bin(d->bytes, BYTES, d->text, chars, NULL, &bytes, NULL,
+			      sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
 		return blm_fail(-EBADMSG, "%s: base64 is damaged", display);
 	d->decoded = (struct blm_in){ d->bytes, bytes - missing };
 	memmove(d->text, d->text + chars, left);
@@ -96,7 +106,8 @@ static int decode_text(struct decoder *d, const char *display)
 	return 0;
 }
 
-static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	struct decoder *d = state;
 	int r = 0;
@@ -122,7 +133,8 @@ struct encoder {
 	struct blm_in encoded;	/* of the text, not yet given */
 };
 
-static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	struct encoder *e = state;
 
@@ -133,7 +145,8 @@ static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last
 		e->count = BYTES - room.count;
 		e->ended = last && !in->count;
 		if (e->count == BYTES || e->ended) {
-			sodium_bin2base64(e->text, sizeof(e->text), e->bytes, e->count, sodium_base64_VARIANT_ORIGINAL);
+			sodium_bin2base64(e->text, sizeof(e->text), e->bytes, e->count,
+					  sodium_base64_VARIANT_ORIGINAL);
 			e->encoded = (struct blm_in){ (const uint8_t *)e->text, strlen(e->text) };
 			e->count = 0;
 		}

@@ -1,4 +1,6 @@
-/* endpoints.c - where chains begin: memory, a caller's functions; and the reader that looks ahead */
+/*
+ * endpoints.c - where chains begin: memory, a caller's functions; and the reader that looks ahead
+ */
 #include "stream/stream.h"
 #include "stream/sticky_error.h"
 
@@ -122,7 +124,8 @@ static int64_t calls_read(struct blm_reader *reader, void *room, size_t bytes)
 	if (r >= 0 && (uint64_t)r <= bytes)
 		return r;
 	r = r < 0 && r >= -ERRNO_MOST ? r : -EIO;
-	return blm_trouble(&c->trouble, blm_fail((int)r, "%s: cannot read: %s", c->display, strerror((int)-r)));
+	return blm_trouble(&c->trouble, blm_fail((int)r, "%s: cannot read: %s", c->display,
+						 strerror((int)-r)));
 }
 
 static void calls_reader_close(struct blm_reader *reader)
@@ -134,14 +137,17 @@ static void calls_reader_close(struct blm_reader *reader)
 	free(c);
 }
 
-int blm_reader_calls(struct blm_reader **ret, int64_t (*read)(void *context, void *room, size_t bytes), void *context, const char *display)
+int blm_reader_calls(struct blm_reader **ret,
+		     int64_t (*read)(void *context, void *room, size_t bytes), void *context,
+		     const char *display)
 {
 	struct calls_reader *c = make(sizeof(*c));
 
 	*ret = NULL;
 	if (!c)
 		return -ENOMEM;
-	*c = (struct calls_reader){ { calls_read, calls_reader_close }, read, context, strdup(display) };
+	*c = (struct calls_reader){ { calls_read, calls_reader_close }, read, context,
+				    strdup(display) };
 	if (!c->display) {
 		calls_reader_close(&c->reader);
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
@@ -169,7 +175,8 @@ static int calls_write(struct blm_writer *writer, const void *bytes, size_t coun
 	if (r >= 0)
 		return 0;
 	r = r >= -ERRNO_MOST ? r : -EIO;
-	return blm_trouble(&c->trouble, blm_fail(r, "%s: cannot write: %s", c->display, strerror(-r)));
+	return blm_trouble(&c->trouble, blm_fail(r, "%s: cannot write: %s", c->display,
+						 strerror(-r)));
 }
 
 static int calls_finish(struct blm_writer *writer)
@@ -188,14 +195,17 @@ static void calls_writer_close(struct blm_writer *writer)
 	free(c);
 }
 
-int blm_writer_calls(struct blm_writer **ret, int (*write)(void *context, const void *bytes, size_t count), void *context, const char *display)
+int blm_writer_calls(struct blm_writer **ret,
+		     int (*write)(void *context, const void *bytes, size_t count), void *context,
+		     const char *display)
 {
 	struct calls_writer *c = make(sizeof(*c));
 
 	*ret = NULL;
 	if (!c)
 		return -ENOMEM;
-	*c = (struct calls_writer){ { calls_write, calls_finish, calls_writer_close }, write, context, strdup(display) };
+	*c = (struct calls_writer){ { calls_write, calls_finish, calls_writer_close }, write,
+				    context, strdup(display) };
 	if (!c->display) {
 		calls_writer_close(&c->writer);
 		return blm_fail(-ENOMEM, "%s: out of memory", display);

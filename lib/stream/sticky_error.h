@@ -1,4 +1,6 @@
-/* sticky_error.h - a failure that stays, with its words: for the readers and writers of this folder */
+/*
+ * sticky_error.h - a failure that stays, with its words: for the readers and writers of this folder
+ */
 #ifndef BLM_STREAM_TROUBLE_H
 #define BLM_STREAM_TROUBLE_H
 
@@ -9,7 +11,8 @@ struct blm_trouble {
 	char *words;	/* NULL where there was no memory for them */
 };
 
-int blm_trouble(struct blm_trouble *trouble, int err);	/* keeps it with the words of now; returns it */
+/* keeps it with the words of now; returns it */
+int blm_trouble(struct blm_trouble *trouble, int err);
 int blm_trouble_again(const struct blm_trouble *trouble);	/* fails with it once more */
 
 #endif

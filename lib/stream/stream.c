@@ -26,7 +26,8 @@ int blm_trouble(struct blm_trouble *trouble, int err)
 
 int blm_trouble_again(const struct blm_trouble *trouble)
 {
-	return blm_fail(trouble->err, "%s", trouble->words ? trouble->words : strerror(-trouble->err));
+	return blm_fail(trouble->err, "%s",
+			trouble->words ? trouble->words : strerror(-trouble->err));
 }
 
 static void *begin(const struct blm_codec *codec, int level, int *ret_error)
@@ -68,7 +69,8 @@ static int refill(struct stage_reader *s)
 	if (s->in.count)
 		return blm_fail(-EBADMSG, "%s: the %s data is damaged", s->display, s->stage->name);
 	if (s->dry)
-		return blm_fail(-EBADMSG, "%s: the %s data ends before its end; it was cut", s->display, s->stage->name);
+		return blm_fail(-EBADMSG, "%s: the %s data ends before its end; it was cut",
+				s->display, s->stage->name);
 	r = s->from->read(s->from, s->block, BLOCK);
 	if (r < 0)
 		return (int)r;
@@ -160,7 +162,10 @@ struct stage_writer {
 	void *state;
 	struct blm_trouble trouble;
 	bool finished;
-	size_t held;		/* bytes of `block`: the encoder gets whole blocks, so that it cannot tell how they arrived */
+	/*
+	 * bytes of `block`: the encoder gets whole blocks, so that it cannot tell how they arrived
+	 */
+	size_t held;
 	uint8_t block[BLOCK], encoded[BLOCK];
 };
 

@@ -1,4 +1,7 @@
-/* zlib.c - DEFLATE in zlib's wrapping, with its checksum (RFC 1950), and to be read in gzip's (RFC 1952) */
+/*
+ * zlib.c - DEFLATE in zlib's wrapping, with its checksum (RFC 1950), and to be read in gzip's (RFC
+ * 1952)
+ */
 #include "base/lazylib.h"
 #include "stream/stream.h"
 
@@ -28,10 +31,12 @@ static int start_decoding(void *state, int level)
 
 	if (why)
 		return blm_fail(-ELIBACC, "zlib: %s", why);
-	return blm_zlib.inflateInit_(state, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
+	return blm_zlib.inflateInit_(state, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0
+		: blm_fail(-ENOMEM, "zlib: out of memory");
 }
 
-static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	z_stream *z = state;
 	int r;
@@ -46,11 +51,13 @@ static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	case Z_STREAM_END:
 		return BLM_STREAM_ENDED;
 	case Z_NEED_DICT:
-		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary; it cannot be read without", display);
+		return blm_fail(-EBADMSG, "%s: zlib data that needs a dictionary; it cannot be "
+				"read without", display);
 	case Z_MEM_ERROR:
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	default:
-		return blm_fail(-EBADMSG, "%s: the zlib data is damaged: %s", display, z->msg ? z->msg : blm_zlib.zError(r));
+		return blm_fail(-EBADMSG, "%s: the zlib data is damaged: %s", display,
+				z->msg ? z->msg : blm_zlib.zError(r));
 	}
 }
 
@@ -62,7 +69,10 @@ static void stop_decoding(void *state)
 
 /* ---- Decoding gzip's, which is a member, or several ---- */
 
-/* Zeros, empty members and empty blocks are much input for no output, of which nobody could say how much may come. */
+/*
+ * Zeros, empty members and empty blocks are much input for no output, of which nobody could say how
+ * much may come.
+ */
 #define IDLE_MOST (UINT64_C(1) << 20)
 
 struct gunzip {
@@ -77,7 +87,8 @@ static int start_gunzip(void *state, int level)
 
 	if (why)
 		return blm_fail(-ELIBACC, "zlib: %s", why);
-	return blm_zlib.inflateInit2_(state, 15 + 16, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK ? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
+	return blm_zlib.inflateInit2_(state, 15 + 16, ZLIB_VERSION, (int)sizeof(z_stream)) == Z_OK
+		? 0 : blm_fail(-ENOMEM, "zlib: out of memory");
 }
 
 /* After a member comes another, or zeros that fill a tape's last block. 0: neither yet. */
@@ -94,7 +105,8 @@ static int next_member(struct gunzip *g, struct blm_in *in, bool last, const cha
 	return 0;
 }
 
-static int unpack(struct gunzip *g, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int unpack(struct gunzip *g, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	int r = g->between ? next_member(g, in, last, display) : 0;
 
@@ -105,14 +117,16 @@ static int unpack(struct gunzip *g, struct blm_in *in, struct blm_out *out, bool
 	return g->between ? 0 : r;
 }
 
-static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int gunzip(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	struct gunzip *g = state;
 	size_t given = in->count, room = out->count;
 	int r = unpack(g, in, out, last, display);
 
 	g->idle = out->count < room ? 0 : g->idle + (given - in->count);
-	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip data has nothing in it", display) : r;
+	return r >= 0 && g->idle > IDLE_MOST ? blm_fail(-EBADMSG, "%s: more than a MiB of the gzip "
+							"data has nothing in it", display) : r;
 }
 
 /* ---- Encoding ---- */
@@ -133,7 +147,8 @@ static int start_encoding(void *state, int level)
 	}
 }
 
-static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	z_stream *z = state;
 	int r;
@@ -143,7 +158,8 @@ static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last
 	leave(z, in, out);
 	if (r == Z_STREAM_END)
 		return BLM_STREAM_ENDED;
-	return r == Z_OK || r == Z_BUF_ERROR ? 0 : blm_fail(-EIO, "%s: %s", display, z->msg ? z->msg : blm_zlib.zError(r));
+	return r == Z_OK || r == Z_BUF_ERROR ? 0
+		: blm_fail(-EIO, "%s: %s", display, z->msg ? z->msg : blm_zlib.zError(r));
 }
 
 static void stop_encoding(void *state)
@@ -154,11 +170,14 @@ static void stop_encoding(void *state)
 
 const struct blm_stage blm_stage_zlib = {
 	.name = "zlib",
-	.decode = { .bytes = sizeof(z_stream), .start = start_decoding, .step = decode, .stop = stop_decoding },
-	.encode = { .bytes = sizeof(z_stream), .start = start_encoding, .step = encode, .stop = stop_encoding },
+	.decode = { .bytes = sizeof(z_stream), .start = start_decoding, .step = decode,
+		    .stop = stop_decoding },
+	.encode = { .bytes = sizeof(z_stream), .start = start_encoding, .step = encode,
+		    .stop = stop_encoding },
 };
 
 const struct blm_stage blm_stage_gzip = {
 	.name = "gzip",
-	.decode = { .bytes = sizeof(struct gunzip), .start = start_gunzip, .step = gunzip, .stop = stop_decoding },
+	.decode = { .bytes = sizeof(struct gunzip), .start = start_gunzip, .step = gunzip,
+		    .stop = stop_decoding },
 };

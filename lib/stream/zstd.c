@@ -26,18 +26,24 @@ static int start_decoding(void *state, int level)
 	d->ctx = blm_zstd.ZSTD_createDCtx();
 	if (!d->ctx)
 		return blm_fail(-ENOMEM, "zstd: out of memory");
-	return blm_zstd.ZSTD_isError(blm_zstd.ZSTD_DCtx_setParameter(d->ctx, ZSTD_d_windowLogMax, WINDOW_LOG_READ)) ? blm_fail(-EIO, "zstd: no limit to its window") : 0;
+	return blm_zstd.ZSTD_isError(blm_zstd.ZSTD_DCtx_setParameter(d->ctx, ZSTD_d_windowLogMax,
+		WINDOW_LOG_READ)) ? blm_fail(-EIO, "zstd: no limit to its window") : 0;
 }
 
-/* Could it be a frame, by as much as is known of its magic? Formats older than RFC 8878 have others, and limits of their own. */
+/*
+ * Could it be a frame, by as much as is known of its magic? Formats older than RFC 8878 have
+ * others, and limits of their own.
+ */
 static bool is_frame(const struct decoder *d)
 {
-	static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd }, skippable[] = { 0x50, 0x2a, 0x4d, 0x18 };
+	static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd },
+		skippable[] = { 0x50, 0x2a, 0x4d, 0x18 };
 	uint8_t first = d->known ? d->magic[0] & 0xf0 : 0;
 	bool more = d->known > 1;
 
 	return !memcmp(d->magic, frame, d->known) ||
-		(first == skippable[0] && (!more || !memcmp(d->magic + 1, skippable + 1, d->known - 1)));
+		(first == skippable[0] && (!more
+					   || !memcmp(d->magic + 1, skippable + 1, d->known - 1)));
 }
 
 static int check_magic(struct decoder *d, const struct blm_in *in, const char *display)
@@ -46,7 +52,8 @@ static int check_magic(struct decoder *d, const struct blm_in *in, const char *d
 		d->magic[d->known++] = in->at[i];
 	if (is_frame(d))
 		return 0;
-	return blm_fail(-EBADMSG, d->later ? "%s: something else follows the zstd data" : "%s: not zstd data", display);
+	return blm_fail(-EBADMSG, d->later ? "%s: something else follows the zstd data"
+			: "%s: not zstd data", display);
 }
 
 static int failure(size_t r, const char *display)
@@ -55,13 +62,16 @@ static int failure(size_t r, const char *display)
 	case ZSTD_error_memory_allocation:
 		return blm_fail(-ENOMEM, "%s: out of memory", display);
 	case ZSTD_error_frameParameter_windowTooLarge:
-		return blm_fail(-EBADMSG, "%s: the zstd data needs a window of more than 8 MiB", display);
+		return blm_fail(-EBADMSG, "%s: the zstd data needs a window of more than 8 MiB",
+				display);
 	default:
-		return blm_fail(-EBADMSG, "%s: the zstd data is damaged: %s", display, blm_zstd.ZSTD_getErrorName(r));
+		return blm_fail(-EBADMSG, "%s: the zstd data is damaged: %s", display,
+				blm_zstd.ZSTD_getErrorName(r));
 	}
 }
 
-static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int decode(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	struct decoder *d = state;
 	ZSTD_inBuffer from = { in->at, in->count, 0 };
@@ -110,28 +120,33 @@ static int start_encoding(void *state, int level)
 	if (why)
 		return blm_fail(-ELIBACC, "zstd: %s", why);
 	if (level < blm_zstd.ZSTD_minCLevel() || level > blm_zstd.ZSTD_maxCLevel())
-		return blm_fail(-EINVAL, "zstd has no level %d, only up to %d", level, blm_zstd.ZSTD_maxCLevel());
+		return blm_fail(-EINVAL, "zstd has no level %d, only up to %d", level,
+				blm_zstd.ZSTD_maxCLevel());
 	e->ctx = blm_zstd.ZSTD_createCCtx();
 	if (!e->ctx)
 		return blm_fail(-ENOMEM, "zstd: out of memory");
 	if (!set(e->ctx, ZSTD_c_compressionLevel, level) || !set(e->ctx, ZSTD_c_checksumFlag, 1) ||
 	    !set(e->ctx, ZSTD_c_windowLog, WINDOW_LOG_WRITTEN) ||
-	    (level >= LARGE_TABLES_FROM && (!set(e->ctx, ZSTD_c_hashLog, TABLE_LOG_WRITTEN) || !set(e->ctx, ZSTD_c_chainLog, TABLE_LOG_WRITTEN))))
+	    (level >= LARGE_TABLES_FROM && (!set(e->ctx, ZSTD_c_hashLog, TABLE_LOG_WRITTEN)
+					    || !set(e->ctx, ZSTD_c_chainLog, TABLE_LOG_WRITTEN))))
 		return blm_fail(-EINVAL, "zstd does not take level %d", level);
 	return 0;
 }
 
-static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last, const char *display)
+static int encode(void *state, struct blm_in *in, struct blm_out *out, bool last,
+		  const char *display)
 {
 	struct encoder *e = state;
 	ZSTD_inBuffer from = { in->at, in->count, 0 };
 	ZSTD_outBuffer to = { out->at, out->count, 0 };
-	size_t r = blm_zstd.ZSTD_compressStream2(e->ctx, &to, &from, last ? ZSTD_e_end : ZSTD_e_continue);
+	size_t r = blm_zstd.ZSTD_compressStream2(e->ctx, &to, &from,
+						 last ? ZSTD_e_end : ZSTD_e_continue);
 
 	*in = (struct blm_in){ in->at + from.pos, in->count - from.pos };
 	*out = (struct blm_out){ out->at + to.pos, out->count - to.pos };
 	if (blm_zstd.ZSTD_isError(r))
-		return blm_fail(blm_zstd.ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? -ENOMEM : -EIO, "%s: %s", display, blm_zstd.ZSTD_getErrorName(r));
+		return blm_fail(blm_zstd.ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation
+				? -ENOMEM : -EIO, "%s: %s", display, blm_zstd.ZSTD_getErrorName(r));
 	return last && r == 0 ? BLM_STREAM_ENDED : 0;
 }
 
@@ -143,6 +158,8 @@ static void stop_encoding(void *state)
 
 const struct blm_stage blm_stage_zstd = {
 	.name = "zstd",
-	.decode = { .bytes = sizeof(struct decoder), .start = start_decoding, .step = decode, .stop = stop_decoding },
-	.encode = { .bytes = sizeof(struct encoder), .start = start_encoding, .step = encode, .stop = stop_encoding },
+	.decode = { .bytes = sizeof(struct decoder), .start = start_decoding, .step = decode,
+		    .stop = stop_decoding },
+	.encode = { .bytes = sizeof(struct encoder), .start = start_encoding, .step = encode,
+		    .stop = stop_encoding },
 };

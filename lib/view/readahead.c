@@ -1,15 +1,18 @@
 /*
- * readahead.c - questions to a filter that is not in memory: its pages are asked for many at a time, not waited for one by one
+ * readahead.c - questions to a filter that is not in memory: its pages are asked for many at a
+ * time, not waited for one by one
  *
- * A disk that has a hundred reads to do at once does each in a fraction of the time of one alone. So where a thread had to wait
- * for pages, the pages of the next thousand keys are asked for before the first of them is looked at. That is of use for pages
- * of 4 KiB; where a miss reads 2 MiB, the disk is as fast as it can be, and the filter is in memory soon, if there is room for it.
+ * A disk that has a hundred reads to do at once does each in a fraction of the time of one alone.
+ * So where a thread had to wait for pages, the pages of the next thousand keys are asked for before
+ * the first of them is looked at. That is of use for pages of 4 KiB; where a miss reads 2 MiB, the
+ * disk is as fast as it can be, and the filter is in memory soon, if there is room for it.
  */
 #include "view/readahead.h"
 #include "file/paging.h"
 #include "file/os.h"
 
-enum { LOOK_FIRST = 64, LOOK_LATER = 4096 };	/* keys between two looks at the count of page faults */
+/* keys between two looks at the count of page faults */
+enum { LOOK_FIRST = 64, LOOK_LATER = 4096 };
 
 static _Thread_local struct {
 	uint64_t keys, until;	/* asked since the last look; when to look again */
@@ -20,13 +23,15 @@ static _Thread_local struct {
 static void look_again(const struct blm_disk_use *use, bool soon)
 {
 	mine.keys = 0;
-	mine.until = soon || !mine.until ? LOOK_FIRST : mine.until < LOOK_LATER ? 2 * mine.until : mine.until;
+	mine.until = soon || !mine.until ? LOOK_FIRST : mine.until < LOOK_LATER ? 2 * mine.until
+		: mine.until;
 	mine.waits = use->waits;
 }
 
 /*
- * By so many waits all of the file would have been read several times over: it does not stay in memory, of which others have
- * much, or this process may use little. Then a miss should read no more than it must.
+ * By so many waits all of the file would have been read several times over: it does not stay in
+ * memory, of which others have much, or this process may use little. Then a miss should read no
+ * more than it must.
  */
 static void count_waits(struct blm_view *view, uint64_t waits)
 {
@@ -55,8 +60,9 @@ bool blm_is_cold(struct blm_view *view, size_t keys)
 }
 
 /*
- * Round by round: the i-th place of every key that has one. Those of the round before have been asked for together, and are in
- * memory, or nearly; a question that ends there asks for no more. Return: how many were asked for.
+ * Round by round: the i-th place of every key that has one. Those of the round before have been
+ * asked for together, and are in memory, or nearly; a question that ends there asks for no more.
+ * Return: how many were asked for.
  */
 static size_t ask_part(const struct blm_part *part, const struct blm_batch *batch, bool changing)
 {

@@ -8,16 +8,19 @@ enum { BLM_AHEAD = 1024 };	/* so many keys at once have their pages asked for */
 static_assert(BLM_AHEAD % BLM_BATCH == 0 && BLM_AHEAD % BLM_BATCH_LARGE == 0, "whole batches");
 
 /*
- * blm_is_cold() - did this thread wait for the disk of late, where it could have asked for its pages in time?
+ * blm_is_cold() - did this thread wait for the disk of late, where it could have asked for its
+ * pages in time?
  * @keys: how many it is about to ask or to change
  *
- * Costs next to nothing where all is in memory: the system's count of page faults is looked at once in thousands of keys.
+ * Costs next to nothing where all is in memory: the system's count of page faults is looked at once
+ * in thousands of keys.
  */
 bool blm_is_cold(struct blm_view *view, size_t keys);
 
 /*
- * Have the pages that these keys lie in read from the disk, all at once: at most BLM_AHEAD keys, or hashes. changing: all of a
- * key's pages; else those that a question comes to, which ends at the first bit that is not set.
+ * Have the pages that these keys lie in read from the disk, all at once: at most BLM_AHEAD keys, or
+ * hashes. changing: all of a key's pages; else those that a question comes to, which ends at the
+ * first bit that is not set.
  */
 void blm_ask_ahead(const struct blm_view *view, const struct blm_batch *batch, bool changing);
 

@@ -23,8 +23,9 @@ static struct blm_image image_of(const struct blm_view *view)
 }
 
 /*
- * Small pages where large ones would fetch too much for what is asked: of a file that is larger than the memory, 2 MiB for each
- * question; of one that is mostly holes, 2 MiB of zeros, which a change makes data.
+ * Small pages where large ones would fetch too much for what is asked: of a file that is larger
+ * than the memory, 2 MiB for each question; of one that is mostly holes, 2 MiB of zeros, which a
+ * change makes data.
  */
 static bool huge_pages(const struct blm_view *view, unsigned flags)
 {
@@ -39,7 +40,8 @@ static bool huge_pages(const struct blm_view *view, unsigned flags)
 static int bring(const struct blm_view *view, const char *display)
 {
 	const struct blm_image image = image_of(view);
-	uint64_t small = view->huge && !view->shows_image ? (uint64_t)(view->part[0].bytes - image.map) : image.bytes;
+	uint64_t small = view->huge && !view->shows_image
+		? (uint64_t)(view->part[0].bytes - image.map) : image.bytes;
 	int r = blm_pages_bring(image.map, small, true, display);
 
 	return r < 0 ? r : blm_pages_bring(image.map + small, image.bytes - small, false, display);

@@ -34,7 +34,8 @@ static const char *name_of_order(uint32_t order)
 }
 
 /* As what the option is that it comes from, if it does. */
-static void name_argument(char *ret, size_t bytes, int i, const struct blm_template_fields *a, const struct blm_template_fields *b)
+static void name_argument(char *ret, size_t bytes, int i, const struct blm_template_fields *a,
+			  const struct blm_template_fields *b)
 {
 	const struct blm_kind *kind = blm_kind_by_id(le32toh(a->kind));
 	const struct blm_option *o = kind ? kind->options : NULL;
@@ -43,15 +44,18 @@ static void name_argument(char *ret, size_t bytes, int i, const struct blm_templ
 	for (int j = 0; o && o->name && j < i; j++)
 		o++;
 	if (o && o->name)
-		snprintf(ret, bytes, "%s: %s and %s", o->name, blm_option_value_text(o, le64toh(a->args[i]), of_a),
+		snprintf(ret, bytes, "%s: %s and %s", o->name,
+			 blm_option_value_text(o, le64toh(a->args[i]), of_a),
 			 blm_option_value_text(o, le64toh(b->args[i]), of_b));
 	else
-		snprintf(ret, bytes, "argument %d of the kind: %llu and %llu", i, (unsigned long long)le64toh(a->args[i]),
+		snprintf(ret, bytes, "argument %d of the kind: %llu and %llu", i,
+			 (unsigned long long)le64toh(a->args[i]),
 			 (unsigned long long)le64toh(b->args[i]));
 }
 
 /* The first field that differs, with both values, as a sentence; false if none does. */
-static bool difference(const struct blm_template_fields *a, const struct blm_template_fields *b, char *ret, size_t bytes)
+static bool difference(const struct blm_template_fields *a, const struct blm_template_fields *b,
+		       char *ret, size_t bytes)
 {
 	const struct { const char *name; uint64_t a, b; bool hex; } numbers[] = {
 		{ "m", le64toh(a->cells), le64toh(b->cells), false },
@@ -62,23 +66,30 @@ static bool difference(const struct blm_template_fields *a, const struct blm_tem
 	};
 
 	if (a->kind != b->kind)
-		return snprintf(ret, bytes, "kind: %s and %s", name_of_kind(a->kind), name_of_kind(b->kind)), true;
+		return snprintf(ret, bytes, "kind: %s and %s", name_of_kind(a->kind),
+				name_of_kind(b->kind)), true;
 	if (a->family != b->family)
-		return snprintf(ret, bytes, "hash: %s and %s", name_of_family(a->family), name_of_family(b->family)), true;
+		return snprintf(ret, bytes, "hash: %s and %s", name_of_family(a->family),
+				name_of_family(b->family)), true;
 	if (a->index_rule != b->index_rule)
-		return snprintf(ret, bytes, "index rule: %s and %s", name_of_rule(a->index_rule), name_of_rule(b->index_rule)), true;
+		return snprintf(ret, bytes, "index rule: %s and %s", name_of_rule(a->index_rule),
+				name_of_rule(b->index_rule)), true;
 	if (a->bit_order != b->bit_order)
-		return snprintf(ret, bytes, "bit order: %s and %s", name_of_order(a->bit_order), name_of_order(b->bit_order)), true;
+		return snprintf(ret, bytes, "bit order: %s and %s", name_of_order(a->bit_order),
+				name_of_order(b->bit_order)), true;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		if (numbers[i].a != numbers[i].b)
-			return snprintf(ret, bytes, "%s: %llu and %llu", numbers[i].name, (unsigned long long)numbers[i].a,
+			return snprintf(ret, bytes, "%s: %llu and %llu", numbers[i].name,
+					(unsigned long long)numbers[i].a,
 					(unsigned long long)numbers[i].b), true;
 	if (memcmp(a->key_id, b->key_id, 8))
-		return snprintf(ret, bytes, "key id: %016llx and %016llx", (unsigned long long)be64toh(*(const uint64_t *)a->key_id),
+		return snprintf(ret, bytes, "key id: %016llx and %016llx",
+				(unsigned long long)be64toh(*(const uint64_t *)a->key_id),
 				(unsigned long long)be64toh(*(const uint64_t *)b->key_id)), true;
 	for (uint32_t i = 0; i < le32toh(a->seed_count); i++)
 		if (a->seeds[i] != b->seeds[i])
-			return snprintf(ret, bytes, "seed: %llu and %llu", (unsigned long long)le64toh(a->seeds[i]),
+			return snprintf(ret, bytes, "seed: %llu and %llu",
+					(unsigned long long)le64toh(a->seeds[i]),
 					(unsigned long long)le64toh(b->seeds[i])), true;
 	for (int i = 0; i < BLM_ARGS; i++)
 		if (a->args[i] != b->args[i])
@@ -86,17 +97,23 @@ static bool difference(const struct blm_template_fields *a, const struct blm_tem
 	return false;
 }
 
-int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b, const char *shown_b)
+int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
+		       const char *shown_b)
 {
 	char why[192];
 
 	if (difference(&a->constant.template, &b->constant.template, why, sizeof(why)))
-		return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they differ in %s; %s", shown_a,
-				shown_b, why, kind_takes_keys(a->whole.kind) ? "blm_template() makes filters that combine"
-				: "what is to be merged is built with the same capacity, rate, options and seed");
+		return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine, they differ in %s; %s",
+				shown_a,
+				shown_b, why, kind_takes_keys(a->whole.kind)
+				? "blm_template() makes filters that combine"
+				: "what is to be merged is built with the same capacity, rate, "
+				"options and seed");
 	for (unsigned i = 0; i < a->parts && i < b->parts; i++)
-		if (a->part[i].shape.cells != b->part[i].shape.cells || a->part[i].shape.probes != b->part[i].shape.probes)
-			return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine: their parts %u differ in size", shown_a,
+		if (a->part[i].shape.cells != b->part[i].shape.cells
+		    || a->part[i].shape.probes != b->part[i].shape.probes)
+			return blm_fail(-EMEDIUMTYPE, "%s and %s do not combine: their parts %u "
+					"differ in size", shown_a,
 					shown_b, i);
 	return 0;
 }

@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A range is what a thread takes at a time: whole huge pages, few enough that taking one costs nothing. */
+/*
+ * A range is what a thread takes at a time: whole huge pages, few enough that taking one costs
+ * nothing.
+ */
 enum { RANGE = 8 << 20, MOST_THREADS = 8 };
 
 static _Atomic unsigned wanted_threads;
@@ -24,7 +27,8 @@ static unsigned threads_for(uint64_t bytes)
 	cpu_set_t set;
 
 	if (!wanted)
-		wanted = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+		wanted = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set)
+			: 1;
 	if (wanted > MOST_THREADS)
 		wanted = MOST_THREADS;
 	return ranges < wanted ? (unsigned)ranges + !ranges : wanted;
@@ -32,7 +36,10 @@ static unsigned threads_for(uint64_t bytes)
 
 /* ---- Holes ---- */
 
-/* Behind the end of a file that was cut there are no holes: what is not there any more is to be missed, not to be zeros. */
+/*
+ * Behind the end of a file that was cut there are no holes: what is not there any more is to be
+ * missed, not to be zeros.
+ */
 static bool ends_before(int fd, uint64_t bytes)
 {
 	struct stat st;
@@ -40,7 +47,8 @@ static bool ends_before(int fd, uint64_t bytes)
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_size < bytes;
 }
 
-bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_t *ret_from, uint64_t *ret_to)
+bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_t *ret_from,
+		   uint64_t *ret_to)
 {
 	const struct blm_part *part = &view->part[i];
 	uint64_t base = (uint64_t)(part->bytes - view->image.map);
@@ -64,13 +72,17 @@ bool blm_next_data(const struct blm_view *view, unsigned i, uint64_t at, uint64_
 	return true;
 }
 
-/* Where any of the views has data, from `at` on, in whole blocks: the first such stretch of [at, end); `end` if none has. */
+/*
+ * Where any of the views has data, from `at` on, in whole blocks: the first such stretch of [at,
+ * end); `end` if none has.
+ */
 static uint64_t next_data(const struct blm_scan *scan, uint64_t at, uint64_t end, uint64_t *ret_to)
 {
 	uint64_t first = end, from, to;
 
 	for (size_t v = 0; v < scan->count; v++)
-		if (blm_next_data(scan->views[v], scan->part, at, &from, &to) && from / BLM_BLOCK * BLM_BLOCK < first) {
+		if (blm_next_data(scan->views[v], scan->part, at, &from, &to)
+		    && from / BLM_BLOCK * BLM_BLOCK < first) {
 			first = from / BLM_BLOCK * BLM_BLOCK;
 			to = round_up(to, BLM_BLOCK);
 			*ret_to = to < end ? to : end;
@@ -84,9 +96,11 @@ struct run {
 	const struct blm_scan *scan;
 	uint64_t bytes;
 	pthread_mutex_t mutex;		/* for what follows */
-	uint64_t at, to;		/* the stretch of data that is being given out; at: the first byte that nobody has */
+	/* the stretch of data that is being given out; at: the first byte that nobody has */
+	uint64_t at, to;
 	uint64_t zeros;			/* of holes, so far */
-	int failed;			/* what the first failure was, and its words, which lie in the thread that had it */
+	/* what the first failure was, and its words, which lie in the thread that had it */
+	int failed;
 	char why[1024];
 };
 
@@ -97,8 +111,8 @@ struct thread {
 };
 
 /*
- * The next range of data for a thread. Holes are looked for from front to back, once: where many a hole is, or none in much data, that
- * takes the system long.
+ * The next range of data for a thread. Holes are looked for from front to back, once: where many a
+ * hole is, or none in much data, that takes the system long.
  */
 static bool take(struct run *run, uint64_t *ret_from, uint64_t *ret_to)
 {

@@ -1,25 +1,34 @@
-/* validate.c - what the parts of a filter are together, and whether that is what the template says */
+/*
+ * validate.c - what the parts of a filter are together, and whether that is what the template says
+ */
 #include "view/view.h"
 #include "hash/scheme.h"
 #include "kind/common/options.h"
 
 /* A filter of one part is that part; what is composed of several says what each must be. */
-static int check_parts(struct blm_view *view, const struct blm_contents *contents, const char *display)
+static int check_parts(struct blm_view *view, const struct blm_contents *contents,
+		       const char *display)
 {
 	struct blm_part *whole = &view->whole;
 	unsigned first = whole->kind->parts(&whole->shape);
 
 	if (view->parts < first)
-		return blm_fail(-EBADMSG, "%s: %u parts; such a %s filter has %u", display, view->parts, whole->kind->name, first);
+		return blm_fail(-EBADMSG, "%s: %u parts; such a %s filter has %u", display,
+				view->parts, whole->kind->name, first);
 	for (unsigned i = 0; i < view->parts; i++) {
 		struct blm_part *part = &view->part[i];
 		struct blm_component c;
 
-		if (!whole->kind->compose(&whole->shape, i, &c) || c.kind != part->kind || c.role != le32toh(contents->part[i].role))
-			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has none of this kind and role", display, i, whole->kind->name);
-		if (i < first && (c.shape.cells != part->shape.cells || c.shape.probes != part->shape.probes
-				  || c.shape.cell_bits != part->shape.cell_bits || c.shape.bytes != part->shape.bytes))
-			return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the size of part %u", display, i);
+		if (!whole->kind->compose(&whole->shape, i, &c) || c.kind != part->kind
+		    || c.role != le32toh(contents->part[i].role))
+			return blm_fail(-EBADMSG, "%s: part %u: such a %s filter has none of this "
+					"kind and role", display, i, whole->kind->name);
+		if (i < first && (c.shape.cells != part->shape.cells
+				  || c.shape.probes != part->shape.probes
+				  || c.shape.cell_bits != part->shape.cell_bits
+				  || c.shape.bytes != part->shape.bytes))
+			return blm_fail(-EBADMSG, "%s: the part table and the template disagree on "
+					"the size of part %u", display, i);
 		memcpy(part->shape.args, c.shape.args, sizeof(part->shape.args));
 	}
 	whole->sub = view->part;
@@ -28,7 +37,8 @@ static int check_parts(struct blm_view *view, const struct blm_contents *content
 	return 0;
 }
 
-int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents, const char *display)
+int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents,
+		       const char *display)
 {
 	const struct blm_template_fields *t = &view->constant.template;
 	struct blm_shape *s = &view->whole.shape;
@@ -40,37 +50,46 @@ int blm_view_set_whole(struct blm_view *view, const struct blm_contents *content
 		return err;
 	if (!view->whole.kind->compose) {
 		if (view->parts > 1)
-			return blm_fail(-EBADMSG, "%s: %u parts; %s filters have one", display, view->parts, view->whole.kind->name);
+			return blm_fail(-EBADMSG, "%s: %u parts; %s filters have one", display,
+					view->parts, view->whole.kind->name);
 		return 0;
 	}
 	*s = (struct blm_shape){
-		.cells = le64toh(t->cells), .probes = le32toh(t->probes), .cell_bits = le32toh(t->cell_bits),
-		.capacity = le64toh(view->constant.capacity), .rate = blm_double_of(le64toh(view->constant.rate)),
+		.cells = le64toh(t->cells), .probes = le32toh(t->probes),
+		.cell_bits = le32toh(t->cell_bits),
+		.capacity = le64toh(view->constant.capacity),
+		.rate = blm_double_of(le64toh(view->constant.rate)),
 	};
 	for (int a = 0; a < BLM_KIND_ARGS; a++)
 		s->args[a] = le64toh(t->args[a]);
 	for (unsigned i = 0; i < view->parts; i++)
 		s->bytes += view->part[i].shape.bytes;
 	if (!blm_options_valid(view->whole.kind, s->args) || !view->whole.kind->valid(s))
-		return blm_fail(-EBADMSG, "%s: no %s filter for %llu keys has m=%llu, k=%u, %u-bit cells and these options", display,
-				view->whole.kind->name, (unsigned long long)s->capacity, (unsigned long long)s->cells, s->probes, s->cell_bits);
+		return blm_fail(-EBADMSG, "%s: no %s filter for %llu keys has m=%llu, k=%u, %u-bit "
+				"cells and these options", display,
+				view->whole.kind->name, (unsigned long long)s->capacity,
+				(unsigned long long)s->cells, s->probes, s->cell_bits);
 	return check_parts(view, contents, display);
 }
 
-int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *display)
+int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t,
+			  const char *display)
 {
 	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const char *why;
 	uint64_t flip;
 
 	if (!scheme)
-		return blm_fail(-EPROTONOSUPPORT, "%s: index rule %u, which this program does not know; "
+		return blm_fail(-EPROTONOSUPPORT,
+				"%s: index rule %u, which this program does not know; "
 				"a later version may", display, le32toh(t->index_rule));
 	if (!blm_order_name(le32toh(t->bit_order)))
-		return blm_fail(-EPROTONOSUPPORT, "%s: bit order %u, which this program does not know; "
+		return blm_fail(-EPROTONOSUPPORT,
+				"%s: bit order %u, which this program does not know; "
 				"a later version may", display, le32toh(t->bit_order));
 	if (!blm_order_flip(le32toh(t->bit_order), le64toh(t->cells), &flip))
-		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display, (unsigned long long)le64toh(t->cells),
+		return blm_fail(-EBADMSG, "%s: m is %llu, which cannot be %s", display,
+				(unsigned long long)le64toh(t->cells),
 				blm_order_name(le32toh(t->bit_order)));
 	if (scheme->need && (why = scheme->need()))
 		return blm_fail(-ELIBACC, "%s: the scheme %s: %s", display, scheme->name, why);
@@ -83,35 +102,47 @@ int blm_view_check_template(const struct blm_view *view, const char *display)
 	const struct blm_template_fields *t = &view->constant.template;
 	const struct blm_part *whole = &view->whole;
 	const struct blm_family *family = view->hasher.family;
-	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));	/* known: the hasher was made of it */
+	/* known: the hasher was made of it */
+	const struct blm_scheme *scheme = blm_scheme_by_id(le32toh(t->index_rule));
 	const char *misfit;
 
 	if (view->part[0].kind->id != le32toh(t->kind) && !whole->kind->compose)
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the kind", display);
+		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on the "
+				"kind", display);
 	if (whole->shape.cells != le64toh(t->cells) || whole->shape.probes != le32toh(t->probes)
 	    || whole->shape.cell_bits != le32toh(t->cell_bits))
-		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, m, k or cell width", display);
+		return blm_fail(-EBADMSG, "%s: the part table and the template disagree on kind, "
+				"m, k or cell width", display);
 	if (!blm_options_valid(whole->kind, whole->shape.args))
-		return blm_fail(-EBADMSG, "%s: the options of a %s filter are out of their range", display, whole->kind->name);
+		return blm_fail(-EBADMSG, "%s: the options of a %s filter are out of their range",
+				display, whole->kind->name);
 	for (unsigned i = 0; i < view->parts; i++)
 		if (family->bits < 64 && view->part[i].shape.cells > UINT64_C(1) << family->bits)
-			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu", display, family->name, family->bits,
+			return blm_fail(-EBADMSG, "%s: %s reaches only 2^%u bits, not %llu",
+					display, family->name, family->bits,
 					(unsigned long long)view->part[i].shape.cells);
-	misfit = kind_misfit(whole->kind, scheme, le32toh(t->bit_order), family, whole->shape.cells, whole->shape.probes);
+	misfit = kind_misfit(whole->kind, scheme, le32toh(t->bit_order), family, whole->shape.cells,
+			     whole->shape.probes);
 	if (misfit)
-		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: %s", display, whole->kind->name, scheme->name,
+		return blm_fail(-EBADMSG, "%s: a %s filter, index rule %s, bit order %u, hash %s: "
+				"%s", display, whole->kind->name, scheme->name,
 				le32toh(t->bit_order), family->name, misfit);
 	if (!kind_takes(whole->kind, family))
-		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", display, whole->kind->name, family->name);
+		return blm_fail(-EBADMSG, "%s: a %s filter cannot use the hash %s", display,
+				whole->kind->name, family->name);
 	if (view->hasher.seed_count != family_seeds(family, whole->shape.probes))
-		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", display, view->hasher.seed_count, family->name,
+		return blm_fail(-EBADMSG, "%s: %u seeds; %s takes %u", display,
+				view->hasher.seed_count, family->name,
 				family_seeds(family, whole->shape.probes));
 	for (uint32_t i = 0; i < view->hasher.seed_count; i++)
 		if (view->seeds[i] > family_seed_max(family))
-			return blm_fail(-EBADMSG, "%s: seed %llu has more than the %u bits of %s", display,
-					(unsigned long long)view->seeds[i], family->seed_bits, family->name);
+			return blm_fail(-EBADMSG, "%s: seed %llu has more than the %u bits of %s",
+					display,
+					(unsigned long long)view->seeds[i], family->seed_bits,
+					family->name);
 	if (view->hasher.tweak > (family->tweaked ? UINT32_MAX : 0))
-		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", display, (unsigned long long)view->hasher.tweak, family->name);
+		return blm_fail(-EBADMSG, "%s: tweak %llu is none of the hash %s", display,
+				(unsigned long long)view->hasher.tweak, family->name);
 	return 0;
 }
 
@@ -120,7 +151,8 @@ uint64_t blm_view_end(const struct blm_view *view)
 	uint64_t end = 0;
 
 	for (unsigned i = 0; i < view->parts; i++) {
-		uint64_t here = (uint64_t)(view->part[i].bytes - view->image.map) + view->part[i].shape.bytes;
+		uint64_t here = (uint64_t)(view->part[i].bytes - view->image.map)
+			+ view->part[i].shape.bytes;
 
 		end = here > end ? here : end;
 	}

@@ -8,7 +8,8 @@
 
 /* ---- Making a view of a file ---- */
 
-static int set_part(struct blm_view *view, unsigned i, const struct blm_part_entry *e, const char *display)
+static int set_part(struct blm_view *view, unsigned i, const struct blm_part_entry *e,
+		    const char *display)
 {
 	struct blm_part *part = &view->part[i];
 	int err = 0;
@@ -23,7 +24,8 @@ static int set_part(struct blm_view *view, unsigned i, const struct blm_part_ent
 			.capacity = le64toh(e->capacity), .rate = blm_double_of(le64toh(e->rate)),
 		},
 	};
-	if (!part->kind || !blm_order_flip(le32toh(view->constant.template.bit_order), part->shape.cells, &part->flip))
+	if (!part->kind || !blm_order_flip(le32toh(view->constant.template.bit_order),
+					   part->shape.cells, &part->flip))
 		part->flip = 0;
 	if (!is_foreign(view) && view->image.write)
 		part->marks = marks_of(part);
@@ -34,18 +36,22 @@ static int set_part(struct blm_view *view, unsigned i, const struct blm_part_ent
 	if (err)
 		return err;
 	if (!part->kind->valid(&part->shape))
-		return blm_fail(-EBADMSG, "%s: part %u: no %s filter has m=%llu, k=%u, %u-bit cells in %llu bytes", display, i,
-				part->kind->name, (unsigned long long)part->shape.cells, part->shape.probes, part->shape.cell_bits,
+		return blm_fail(-EBADMSG, "%s: part %u: no %s filter has m=%llu, k=%u, %u-bit "
+				"cells in %llu bytes", display, i,
+				part->kind->name, (unsigned long long)part->shape.cells,
+				part->shape.probes, part->shape.cell_bits,
 				(unsigned long long)part->shape.bytes);
 	return 0;
 }
 
 static int set_hasher(struct blm_view *view, const char *display)
 {
-	return blm_hasher_set(&view->hasher, view->seeds, &view->constant.template, view->secret, display);
+	return blm_hasher_set(&view->hasher, view->seeds, &view->constant.template, view->secret,
+			      display);
 }
 
-static int fill_with(struct blm_view *view, const struct blm_contents *contents, const char *display)
+static int fill_with(struct blm_view *view, const struct blm_contents *contents,
+		     const char *display)
 {
 	int r;
 
@@ -59,7 +65,8 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 		r = blm_view_set_whole(view, contents, display);
 	if (r == 0)
 		r = blm_view_check_template(view, display);
-	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset), le64toh(contents->part[0].bytes));
+	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset),
+					     le64toh(contents->part[0].bytes));
 	view->hash_id = blm_hash_id_of(&view->constant.template);
 	return r < 0 ? r : blm_view_load(view, 0, display);
 }
@@ -78,7 +85,8 @@ static int fill_view(struct blm_view *view, const char *display)
 	return r;
 }
 
-int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *display)
+int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant,
+			  const char *display)
 {
 	struct blm_constant *c = &view->constant;
 	int r;
@@ -95,7 +103,10 @@ int blm_view_set_constant(struct blm_view *view, const struct blm_constant *cons
 
 /* ---- Secrets ---- */
 
-/* Give a keyed view its secret: the one the handle was given, if it is the right one, else what lies at the place. */
+/*
+ * Give a keyed view its secret: the one the handle was given, if it is the right one, else what
+ * lies at the place.
+ */
 int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const uint8_t *given)
 {
 	const uint8_t *key_id = view->constant.template.key_id;
@@ -115,8 +126,10 @@ int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const 
 		return r;
 	blm_key_id(view->secret, id);
 	if (memcmp(id, key_id, 8))
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; the secret at hand is another's", place->display,
-				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5], key_id[6], key_id[7]);
+		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; the "
+				"secret at hand is another's", place->display,
+				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5],
+				key_id[6], key_id[7]);
 	view->hasher.secret = view->secret;
 	return 0;
 }
@@ -151,7 +164,8 @@ int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write
 	if (r == 0)
 		r = fill_view(view, display);
 	if (r == 0 && write && view->constant.may_ignore)
-		r = blm_fail(-EPROTONOSUPPORT, "%s: has features %#llx that this program does not know: it can be read, not changed",
+		r = blm_fail(-EPROTONOSUPPORT, "%s: has features %#llx that this program does not "
+			     "know: it can be read, not changed",
 			     display, (unsigned long long)le64toh(view->constant.may_ignore));
 	if (r < 0) {
 		blm_view_free(view);
@@ -163,7 +177,8 @@ int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write
 	return 0;
 }
 
-int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *display)
+int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image,
+			  const struct blm_contents *contents, const char *display)
 {
 	struct blm_view *view = calloc(1, sizeof(*view));
 	struct blm_header *header = calloc(1, sizeof(*header));
@@ -201,22 +216,27 @@ bool blm_says_name(const struct blm_view *view, const char *name)
 {
 	struct blm_record record;
 
-	return blm_last_record(view->image.header, view->constant.uuid, &record) && le32toh(record.name_bytes) == strlen(name)
+	return blm_last_record(view->image.header, view->constant.uuid, &record)
+		&& le32toh(record.name_bytes) == strlen(name)
 	    && !memcmp(record.name, name, strlen(name));
 }
 
-void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role, const struct blm_shape *s)
+void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role,
+		       const struct blm_shape *s)
 {
 	*ret = (struct blm_part_entry){
-		.bytes = htole64(s->bytes), .cells = htole64(s->cells), .probes = htole32(s->probes), .cell_bits = htole32(s->cell_bits),
-		.kind = htole32(kind->id), .role = htole32(role), .capacity = htole64(s->capacity), .rate = htole64(blm_bits_of(s->rate)),
+		.bytes = htole64(s->bytes), .cells = htole64(s->cells),
+		.probes = htole32(s->probes), .cell_bits = htole32(s->cell_bits),
+		.kind = htole32(kind->id), .role = htole32(role), .capacity = htole64(s->capacity),
+		.rate = htole64(blm_bits_of(s->rate)),
 	};
 }
 
 void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 {
 	for (int i = 0; i < BLM_OWN; i++)
-		ret[i] = is_foreign(view) || view->shows_image ? 0 : load_acquire(&live_of(view)->own[i].word);
+		ret[i] = is_foreign(view) || view->shows_image ? 0
+			: load_acquire(&live_of(view)->own[i].word);
 	if (view->whole.cut)
 		ret[BLM_OWN_CUT] = 1;
 }
@@ -224,5 +244,6 @@ void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN])
 int blm_check_sigbus(const struct blm_view *view, const char *display)
 {
 	return blm_sigbus_hit(view->image.map)
-		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, while it was open", display) : 0;
+		? blm_fail(-EIO, "%s: was cut, cannot be read any more, or found the disk full, "
+			   "while it was open", display) : 0;
 }

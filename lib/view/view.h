@@ -1,8 +1,8 @@
 /*
  * view.h - one file of a filter, mapped, with its hasher and its parts
  *
- * A view is immutable once it is made, but for the words that say so. It knows its file, and nothing of stores, handles or callers. Used by
- * all that reads or changes data.
+ * A view is immutable once it is made, but for the words that say so. It knows its file, and
+ * nothing of stores, handles or callers. Used by all that reads or changes data.
  */
 #ifndef BLM_VIEW_H
 #define BLM_VIEW_H
@@ -19,40 +19,65 @@
 
 struct blm_view {
 	struct blm_view *older;
-	uint64_t replaced;		/* the moment (reclaim.h); written under the handle's `renewing` */
+	/* the moment (reclaim.h); written under the handle's `renewing` */
+	uint64_t replaced;
 	struct blm_image image;
 	struct blm_constant constant;	/* as checked when the view was made */
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];	/* in this machine's order; the hasher's */
-	uint8_t *secret;		/* keyed families: in memory that is not dumped; else NULL */
+	/* keyed families: in memory that is not dumped; else NULL */
+	uint8_t *secret;
 	uint64_t hash_id;
 	bool holes;			/* the data may have holes, which the system can tell of */
-	unsigned load;			/* the flags of blm_load() that it lies in memory by; written under the handle's `renewing` */
+	/*
+	 * the flags of blm_load() that it lies in memory by; written under the handle's `renewing`
+	 */
+	unsigned load;
 	_Atomic bool huge;		/* what comes into memory does so 2 MiB at a time */
 	_Atomic uint64_t waits;		/* for that, as far as they were counted */
 	struct blm_part part[BLM_PARTS_MAX];
 	unsigned parts;
 	struct blm_checkpoint_layout checkpoint;	/* of a file with BLM_FLAG_CHECKPOINT */
-	struct blm_part whole;		/* the filter: its only part, or what its parts are together; ask and change this */
+	/* the filter: its only part, or what its parts are together; ask and change this */
+	struct blm_part whole;
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
-	pthread_mutex_t syncing;	/* BLM_LOCK_SYNC of this file, among this handle's threads */
+	/* BLM_LOCK_SYNC of this file, among this handle's threads */
+	pthread_mutex_t syncing;
 	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, likewise */
-	_Atomic bool syncs, writes;	/* a thread has that lock exclusively: for those who want to know, and not to wait; written by who has it */
+	/*
+	 * a thread has that lock exclusively: for those who want to know, and not to wait; written
+	 * by who has it
+	 */
+	_Atomic bool syncs, writes;
 	pthread_mutex_t growing;	/* BLM_LOCK_GROW, likewise */
 	/*
-	 * The state word that the name was last looked up under. While the file's own is the same, this view is the filter;
-	 * every change of state changes the word (the upper bits count), so one load and one compare tell. Where the map may be
-	 * left behind by the file (image.unsure) this is BLM_NEVER, so that every call asks the file; then last_seen has it, for
-	 * who holds `renewing`.
+	 * The state word that the name was last looked up under. While the file's own is the same,
+	 * this view is the filter; every change of state changes the word (the upper bits count),
+	 * so one load and one compare tell. Where the map may be left behind by the file
+	 * (image.unsure) this is BLM_NEVER, so that every call asks the file; then last_seen has
+	 * it, for who holds `renewing`.
 	 */
 	_Atomic uint64_t seen_state;
 	uint64_t last_seen;
-	bool read_in;			/* another program's file, whose bits do not lie as ours do: what is mapped is a copy in memory */
-	bool shows_image;		/* not the data, which a power cut left in disorder, but what the last sync found (checkpoint.h) */
+	/*
+	 * another program's file, whose bits do not lie as ours do: what is mapped is a copy in
+	 * memory
+	 */
+	bool read_in;
+	/*
+	 * not the data, which a power cut left in disorder, but what the last sync found
+	 * (checkpoint.h)
+	 */
+	bool shows_image;
 	uint64_t synced_keys;		/* then the count, too, is that of the last sync */
-	struct blm_told told;		/* where the file is older than the catalog: what that has. Its epoch 0: it is not; set when the view is made, 0 after a sync */
+	/*
+	 * where the file is older than the catalog: what that has. Its epoch 0: it is not; set when
+	 * the view is made, 0 after a sync
+	 */
+	struct blm_told told;
 	_Atomic bool named;		/* that the name leads to this file is on the disk */
-	_Atomic uint64_t asked;		/* has it a list of false positives? allowlist.c's; 0: that was not asked */
+	/* has it a list of false positives? allowlist.c's; 0: that was not asked */
+	_Atomic uint64_t asked;
 };
 
 /* Is it another program's file? Its header was then made here. */
@@ -109,10 +134,15 @@ int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write
 int blm_view_unlock(struct blm_view *view, const struct blm_place *place, const uint8_t *given);
 void blm_view_free(struct blm_view *view);
 
-/* A hasher from template fields, and seeds[] for it to point to; what its hashes depend on, as a number. */
-int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *display);
+/*
+ * A hasher from template fields, and seeds[] for it to point to; what its hashes depend on, as a
+ * number.
+ */
+int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t,
+		   const uint8_t *secret, const char *display);
 uint64_t blm_hash_id_of(const struct blm_template_fields *t);
-int blm_cannot_hash(const struct blm_hasher *by, const char *display);	/* -EOPNOTSUPP, with words: where wants_keys() */
+/* -EOPNOTSUPP, with words: where wants_keys() */
+int blm_cannot_hash(const struct blm_hasher *by, const char *display);
 
 /* What a part of it says of its keys: as counts() of a composite kind; else 1. */
 static inline int blm_part_counts(const struct blm_view *view, unsigned i)
@@ -121,12 +151,14 @@ static inline int blm_part_counts(const struct blm_view *view, unsigned i)
 }
 
 /*
- * view.c makes the parts of a view, view_hasher.c its hasher; validate.c the hasher's rule and what the parts are together, and checks it against the
- * template. All fail as blm_open() does.
+ * view.c makes the parts of a view, view_hasher.c its hasher; validate.c the hasher's rule and what
+ * the parts are together, and checks it against the template. All fail as blm_open() does.
  */
-int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents, const char *display);
+int blm_view_set_whole(struct blm_view *view, const struct blm_contents *contents,
+		       const char *display);
 int blm_view_check_template(const struct blm_view *view, const char *display);
-int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t, const char *display);
+int blm_hasher_set_scheme(struct blm_hasher *by, const struct blm_template_fields *t,
+			  const char *display);
 
 /* Where the last of its parts ends in the file. */
 uint64_t blm_view_end(const struct blm_view *view);
@@ -135,11 +167,19 @@ uint64_t blm_view_end(const struct blm_view *view);
 int blm_view_load(struct blm_view *view, unsigned flags, const char *display);
 void blm_view_choose_pages(struct blm_view *view, bool huge);
 
-/* A view of another program's file: contents are what its header comes to. The image then belongs to it. */
-int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image, const struct blm_contents *contents, const char *display);
+/*
+ * A view of another program's file: contents are what its header comes to. The image then belongs
+ * to it.
+ */
+int blm_view_make_foreign(struct blm_view **ret, struct blm_image *image,
+			  const struct blm_contents *contents, const char *display);
 
-/* Give a view, which nobody else has, another constant page: its checksum and ids are made, its hasher is made anew. */
-int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant, const char *display);
+/*
+ * Give a view, which nobody else has, another constant page: its checksum and ids are made, its
+ * hasher is made anew.
+ */
+int blm_view_set_constant(struct blm_view *view, const struct blm_constant *constant,
+			  const char *display);
 
 static inline bool has_all_parts(const struct blm_view *view)
 {
@@ -148,7 +188,8 @@ static inline bool has_all_parts(const struct blm_view *view)
 
 static inline bool is_current(struct blm_view *view)
 {
-	return load_acquire(&live_of(view)->state.word) == atomic_load_explicit(&view->seen_state, memory_order_relaxed)
+	return load_acquire(&live_of(view)->state.word)
+		== atomic_load_explicit(&view->seen_state, memory_order_relaxed)
 	    && has_all_parts(view);
 }
 
@@ -159,7 +200,10 @@ static inline void set_seen(struct blm_view *view, uint64_t state)
 	atomic_store(&view->seen_state, view->image.unsure ? BLM_NEVER : state);
 }
 
-/* The kind's own words, as what is made of the view has them. Before its data: what they say of that is true of what is read later. */
+/*
+ * The kind's own words, as what is made of the view has them. Before its data: what they say of
+ * that is true of what is read later.
+ */
 void blm_own_words(const struct blm_view *view, uint64_t ret[BLM_OWN]);
 
 /* Is this the name in the file's own record? */
@@ -172,9 +216,11 @@ uint64_t blm_counted_keys(const struct blm_view *view);
 int blm_check_sigbus(const struct blm_view *view, const char *display);
 
 /* The entry of a part in the table, but for its place and its checksum. */
-void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role, const struct blm_shape *shape);
+void blm_entry_of_part(struct blm_part_entry *ret, const struct blm_kind *kind, uint32_t role,
+		       const struct blm_shape *shape);
 
 /* same_template.c: do these combine? -EMEDIUMTYPE with the first field that differs. */
-int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b, const char *shown_b);
+int blm_check_template(const struct blm_view *a, const char *shown_a, const struct blm_view *b,
+		       const char *shown_b);
 
 #endif

@@ -1,20 +1,26 @@
-/* view_hasher.c - what hashes the keys of a filter: found from its template, and for callers who hash beforehand */
+/*
+ * view_hasher.c - what hashes the keys of a filter: found from its template, and for callers who
+ * hash beforehand
+ */
 #include "view/view.h"
 
 /* ---- From a template ---- */
 
-int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t, const uint8_t *secret, const char *display)
+int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_template_fields *t,
+		   const uint8_t *secret, const char *display)
 {
 	const struct blm_family *family = blm_family_by_id(le32toh(t->family));
 	const char *why;
 
 	if (!family)
-		return blm_fail(-EPROTONOSUPPORT, "%s: hash family %u, which this program does not know; "
+		return blm_fail(-EPROTONOSUPPORT,
+				"%s: hash family %u, which this program does not know; "
 				"a later version may", display, le32toh(t->family));
 	if (family->need && (why = family->need()))
 		return blm_fail(-ELIBACC, "%s: the hash %s: %s", display, family->name, why);
 	*ret = (struct blm_hasher){
-		.family = family, .seeds = seeds, .seed_count = le32toh(t->seed_count), .tweak = le64toh(t->tweak), .secret = secret,
+		.family = family, .seeds = seeds, .seed_count = le32toh(t->seed_count),
+		.tweak = le64toh(t->tweak), .secret = secret,
 	};
 	for (uint32_t i = 0; i < ret->seed_count; i++)
 		seeds[i] = le64toh(t->seeds[i]);
@@ -24,7 +30,8 @@ int blm_hasher_set(struct blm_hasher *ret, uint64_t *seeds, const struct blm_tem
 /* What hashes depend on, as a number: the template with what only cells depend on taken out. */
 uint64_t blm_hash_id_of(const struct blm_template_fields *template)
 {
-	struct blm_template_fields t = { .family = template->family, .tweak = template->tweak, .seed_count = template->seed_count };
+	struct blm_template_fields t = { .family = template->family, .tweak = template->tweak,
+					 .seed_count = template->seed_count };
 	uint8_t id[16];
 	uint64_t word;
 
@@ -37,5 +44,6 @@ uint64_t blm_hash_id_of(const struct blm_template_fields *template)
 
 int blm_cannot_hash(const struct blm_hasher *by, const char *display)
 {
-	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key cannot be hashed beforehand", display, by->family->name);
+	return blm_fail(-EOPNOTSUPP, "%s: its hash %s is not made once for all probes, so a key "
+			"cannot be hashed beforehand", display, by->family->name);
 }

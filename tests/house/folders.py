@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 LONGEST = 60  # lines of a function
+WIDEST = 100  # columns of a line, with tabs of 8
 # What tools/ compiles of lib/ besides bloomery.h, until the library offers it.
 SHARED_WITH_TOOLS = {"base/escape.h", "base/lazylib.h"}
 
@@ -108,12 +109,21 @@ def functions_that_are_long():
                 begun = 0
 
 
+def lines_that_are_wide():
+    """Two files fit side by side on a screen."""
+    for file in files(lib, ".c", ".h") + files(source / "tools", ".c", ".h"):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if len(line.expandtabs(8)) > WIDEST:
+                yield f"{file}:{number}: {len(line.expandtabs(8))} columns; break it, {WIDEST} are the most"
+
+
 CHECKS = {
     "each file of lib/ is in the folder of its layer": files_without_a_folder,
     "includes go down": includes_that_go_up,
     "calls go down": calls_that_go_up,
     "each base name stands once in lib/": names_that_stand_twice,
     "tools/ uses bloomery.h only": insides_that_tools_include,
+    f"no line of lib/ and tools/ has more than {WIDEST} columns": lines_that_are_wide,
     f"no function has more than {LONGEST} lines": functions_that_are_long,
 }
 

@@ -1,10 +1,11 @@
 /*
- * fruit.c - the tutorial of pybloomfiltermmap, in C: make, add, ask, unite, send as text, and read a text of 2010
+ * fruit.c - the tutorial of pybloomfiltermmap, in C: make, add, ask, unite, send as text, and read
+ * a text of 2010
  *
  *	cc fruit.c $(pkg-config --cflags --libs bloomery) -o fruit && ./fruit "$(mktemp -d)"
  *
- * The filters have pybloomfiltermmap3's hash, so that it can read what is exported. The lines above each step are the step
- * in Python.
+ * The filters have pybloomfiltermmap3's hash, so that it can read what is exported. The lines above
+ * each step are the step in Python.
  */
 #include <bloomery.h>
 
@@ -24,7 +25,10 @@ static const char mike[] =
 	"5NRL4uNQS6/d9OvTDJbnZMnRzcrplOX5kmsVIkQziM+vw4hCDQ3OkN9m3WVfPWzGfaTeRftMCLws\n"
 	"PnzEzsgjAW60xZTBbj/bOAgYbK50PqjdzvgHZ6FHZw==\n";
 
-/* Every call that can fail says so by a negative number; its meaning, and what it was about, are there in words. */
+/*
+ * Every call that can fail says so by a negative number; its meaning, and what it was about, are
+ * there in words.
+ */
 static int must(int r)
 {
 	if (r < 0) {
@@ -48,7 +52,8 @@ static void ask(const struct blm_filter *f, const char *name, const char *key, b
 
 static void add(struct blm_filter *f, const char *name, const char *key)
 {
-	printf("%s into %s: %s\n", key, name, must(blm_add(f, key, strlen(key))) ? "new" : "was there");
+	printf("%s into %s: %s\n", key, name,
+	       must(blm_add(f, key, strlen(key))) ? "new" : "was there");
 }
 
 static void count(const struct blm_filter *f, const char *name, uint64_t expected)
@@ -64,17 +69,23 @@ static void count(const struct blm_filter *f, const char *name, uint64_t expecte
 	}
 }
 
-/* fruit = BloomFilter(100, 0.1, 'fruit.blm', hash_seeds=[1, 2, 3]); fruit.update(['apple', ...]); fruit.add('apple') */
+/*
+ * fruit = BloomFilter(100, 0.1, 'fruit.blm', hash_seeds=[1, 2, 3]); fruit.update(['apple', ...]);
+ * fruit.add('apple')
+ */
 static struct blm_filter *make_fruit(void)
 {
-	static const uint64_t seeds[] = { 1, 2, 3 };	/* left out, they are random, and how many follows from the rate */
+	/* left out, they are random, and how many follows from the rate */
+	static const uint64_t seeds[] = { 1, 2, 3 };
 	struct blm_filter *fruit;
 	struct blm_info info;
 
 	must(blm_create(&fruit, NULL, "fruit.blm", &(struct blm_params){
-		.hash = "mm3_64", .capacity = 100, .rate = 0.1, .seeds = seeds, .seed_count = COUNT_OF(seeds) }));
+		.hash = "mm3_64", .capacity = 100, .rate = 0.1, .seeds = seeds,
+		.seed_count = COUNT_OF(seeds) }));
 	must(blm_info(fruit, &info));
-	printf("fruit: %s, %llu keys at %g: %llu bits, %u hashes\n", info.kind, (unsigned long long)info.capacity, info.rate,
+	printf("fruit: %s, %llu keys at %g: %llu bits, %u hashes\n", info.kind,
+	       (unsigned long long)info.capacity, info.rate,
 	       (unsigned long long)info.cells, info.probes);
 	for (size_t i = 0; i < COUNT_OF(fruits); i++)
 		add(fruit, "fruit", fruits[i]);
@@ -93,20 +104,26 @@ static void unite(const struct blm_filter *fruit)
 	must(blm_template(&people, NULL, "people.blm", fruit, 0));
 	add(people, "people", "mike");
 	ask(people, "people", "apple", false);
-	must(blm_combine_into(people, BLM_UNION, (const struct blm_filter *[]){ people, fruit }, 2, 0, NULL));
+	must(blm_combine_into(people, BLM_UNION, (const struct blm_filter *[]){ people, fruit }, 2,
+			      0, NULL));
 	puts("people |= fruit");
 	count(people, "people", COUNT_OF(fruits) + 1);
 	ask(people, "people", "mike", true);
 	ask(people, "people", "apple", true);
-	must(blm_sync(people));				/* from here on, a power cut takes nothing away */
+	/* from here on, a power cut takes nothing away */
+	must(blm_sync(people));
 	blm_close(people);
 }
 
 /* text = fruit.to_base64(); copy = BloomFilter.from_base64('copy.blm', text) */
 static void send_as_text(const struct blm_filter *fruit)
 {
-	/* What the file of pybloomfiltermmap does not say must be said when it is read: which of its hashes was in use. */
-	struct blm_exchange how = { .format = "pybloomfiltermmap", .base64 = true, .hash = "mm3_64" };
+	/*
+	 * What the file of pybloomfiltermmap does not say must be said when it is read: which of
+	 * its hashes was in use.
+	 */
+	struct blm_exchange how = { .format = "pybloomfiltermmap", .base64 = true,
+				    .hash = "mm3_64" };
 	struct blm_filter *copy;
 	size_t len;
 	void *text;
@@ -121,15 +138,20 @@ static void send_as_text(const struct blm_filter *fruit)
 	blm_close(copy);
 }
 
-/* old = BloomFilter.from_base64('old.bloom', mike), here without a file; its numbers tell that its hash was djb */
+/*
+ * old = BloomFilter.from_base64('old.bloom', mike), here without a file; its numbers tell that its
+ * hash was djb
+ */
 static void read_old_text(void)
 {
 	struct blm_filter *old;
 	struct blm_info info;
 
-	must(blm_import_bytes(&old, NULL, NULL, &(struct blm_exchange){ .base64 = true }, mike, strlen(mike)));
+	must(blm_import_bytes(&old, NULL, NULL, &(struct blm_exchange){ .base64 = true }, mike,
+			      strlen(mike)));
 	must(blm_info(old, &info));
-	printf("old: from %s, hash %s, %llu bits, %u hashes\n", info.origin, info.hash, (unsigned long long)info.cells, info.probes);
+	printf("old: from %s, hash %s, %llu bits, %u hashes\n", info.origin, info.hash,
+	       (unsigned long long)info.cells, info.probes);
 	ask(old, "old", "MIKE", true);
 	ask(old, "old", "mike", false);
 	blm_close(old);

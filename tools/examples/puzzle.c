@@ -1,11 +1,13 @@
 /*
- * puzzle.c - how many states of the 8-puzzle a search misses, when a filter remembers where it has been
+ * puzzle.c - how many states of the 8-puzzle a search misses, when a filter remembers where it has
+ * been
  *
  *	cc puzzle.c $(pkg-config --cflags --libs bloomery) -o puzzle && ./puzzle
  *
- * A model checker, as SPIN, walks through all states that a system can come to, and must know which it has seen. A filter needs
- * a few bits a state for that, at the price of missing those that it takes for seen; who proves that no state is bad wants to
- * know how many that are. The 8-puzzle has 9! / 2 = 181440 states.
+ * A model checker, as SPIN, walks through all states that a system can come to, and must know which
+ * it has seen. A filter needs a few bits a state for that, at the price of missing those that it
+ * takes for seen; who proves that no state is bad wants to know how many that are. The 8-puzzle has
+ * 9! / 2 = 181440 states.
  */
 #include <bloomery.h>
 
@@ -33,7 +35,8 @@ static int must(int r)
 /* The state with the gap moved by so much; false: the edge is in the way. */
 static bool slide(struct state *s, int dx, int dy)
 {
-	int gap = (int)((const char *)memchr(s->tile, '0', CELLS) - s->tile), x = gap % SIDE + dx, y = gap / SIDE + dy;
+	int gap = (int)((const char *)memchr(s->tile, '0', CELLS) - s->tile), x = gap % SIDE + dx,
+		y = gap / SIDE + dy;
 
 	if (x < 0 || x >= SIDE || y < 0 || y >= SIDE)
 		return false;
@@ -42,7 +45,10 @@ static bool slide(struct state *s, int dx, int dy)
 	return true;
 }
 
-/* Breadth first; a state is new if adding it changed the filter. Returns how many states were visited. */
+/*
+ * Breadth first; a state is new if adding it changed the filter. Returns how many states were
+ * visited.
+ */
 static unsigned explore(struct blm_filter *seen)
 {
 	static const int step[][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 }, { 0, -1 } };
@@ -59,7 +65,8 @@ static unsigned explore(struct blm_filter *seen)
 		for (int i = 0; i < 4; i++) {
 			struct state to = *from;
 
-			if (slide(&to, step[i][0], step[i][1]) && must(blm_add(seen, to.tile, CELLS)))
+			if (slide(&to, step[i][0], step[i][1])
+			    && must(blm_add(seen, to.tile, CELLS)))
 				queue[found++] = to;
 		}
 	}
@@ -69,7 +76,8 @@ static unsigned explore(struct blm_filter *seen)
 
 static void run(const struct blm_params *params, const char *what)
 {
-	static const uint64_t seed = 1;		/* left out, it is random, and the numbers differ a little from run to run */
+	/* left out, it is random, and the numbers differ a little from run to run */
+	static const uint64_t seed = 1;
 	struct blm_params p = *params;
 	struct blm_filter *seen;
 	struct blm_info info;
@@ -81,17 +89,20 @@ static void run(const struct blm_params *params, const char *what)
 	must(blm_create(&seen, NULL, NULL, &p));	/* in memory */
 	must(blm_info(seen, &info));
 	visited = explore(seen);
-	printf("%-28s %5.1f bits a state: %6u visited, %5u missed\n", what, (double)info.data_bytes * 8 / STATES, visited, STATES - visited);
+	printf("%-28s %5.1f bits a state: %6u visited, %5u missed\n", what,
+	       (double)info.data_bytes * 8 / STATES, visited, STATES - visited);
 	blm_close(seen);
 }
 
 int main(void)
 {
-	static const unsigned bits[] = { 4, 8, 10, 16, 24 }, signatures[] = { 8, 10, 16, 21, 24, 32 };
+	static const unsigned bits[] = { 4, 8, 10, 16, 24 },
+		signatures[] = { 8, 10, 16, 21, 24, 32 };
 	char what[64], options[64];
 
 	for (size_t i = 0; i < 2 * COUNT_OF(bits); i++) {
-		const struct blm_params p = { .kind = "classic", .cells = (uint64_t)bits[i / 2] * STATES, .probes = i % 2 ? 0 : 3 };
+		const struct blm_params p = { .kind = "classic", .cells = (uint64_t)bits[i / 2]
+					      * STATES, .probes = i % 2 ? 0 : 3 };
 
 		snprintf(what, sizeof(what), i % 2 ? "classic, the best k" : "classic, k = 3");
 		run(&p, what);

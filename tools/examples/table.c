@@ -1,8 +1,9 @@
 /*
  * table.c - put lines into an LMDB table: table FILE [TABLE] < lines
  *
- * A line is a key, a tab and a value; without a tab it is a key, and its value is empty. FILE is LMDB's file, with its locks in
- * FILE-lock beside it. `bloomery guard F --exact FILE` asks it, behind a filter of the same keys.
+ * A line is a key, a tab and a value; without a tab it is a key, and its value is empty. FILE is
+ * LMDB's file, with its locks in FILE-lock beside it. `bloomery guard F --exact FILE` asks it,
+ * behind a filter of the same keys.
  */
 #include <lmdb.h>
 #include <stdio.h>
@@ -17,9 +18,11 @@ static int put_lines(MDB_txn *txn, MDB_dbi dbi)
 	int code = 0;
 
 	while (code == 0 && (len = getline(&line, &room, stdin)) > 0) {
-		char *tab = memchr(line, '\t', (size_t)len), *end = line + len - (line[len - 1] == '\n');
+		char *tab = memchr(line, '\t', (size_t)len),
+			*end = line + len - (line[len - 1] == '\n');
 		MDB_val key = { .mv_data = line, .mv_size = (size_t)((tab ? tab : end) - line) };
-		MDB_val value = { .mv_data = tab ? tab + 1 : end, .mv_size = tab ? (size_t)(end - tab - 1) : 0 };
+		MDB_val value = { .mv_data = tab ? tab + 1 : end,
+				  .mv_size = tab ? (size_t)(end - tab - 1) : 0 };
 
 		code = mdb_put(txn, dbi, &key, &value, 0);
 	}

@@ -4,10 +4,14 @@
 static void prefetch_next(const struct blm_part *part, const struct blm_batch *batch, size_t i)
 {
 	if (part->kind->prefetch)
-		part->kind->prefetch(part, &(struct blm_hashed){ .hash = batch->next[i], .by = batch->by });
+		part->kind->prefetch(part, &(struct blm_hashed){ .hash = batch->next[i],
+			.by = batch->by });
 }
 
-/* The memory of the next batch's keys is asked for one by one while this one's are taken: many at once would get lost. */
+/*
+ * The memory of the next batch's keys is asked for one by one while this one's are taken: many at
+ * once would get lost.
+ */
 static void prefetch_one(const struct blm_part *part, const struct blm_batch *batch, size_t i)
 {
 	if (i < batch->next_count)
@@ -25,7 +29,8 @@ static void clear(const struct blm_batch *batch, uint64_t *ret_bits)
 	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
 }
 
-void blm_part_contains_each(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+void blm_part_contains_each(const struct blm_part *part, const struct blm_batch *batch,
+			    uint64_t *ret_bits)
 {
 	clear(batch, ret_bits);
 	for (size_t i = 0; i < batch->count; i++) {
@@ -37,9 +42,11 @@ void blm_part_contains_each(const struct blm_part *part, const struct blm_batch 
 	prefetch_rest(part, batch);
 }
 
-void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+void blm_part_contains(const struct blm_part *part, const struct blm_batch *batch,
+		       uint64_t *ret_bits)
 {
-	(part->kind->contains_many ? part->kind->contains_many : blm_part_contains_each)(part, batch, ret_bits);
+	(part->kind->contains_many ? part->kind->contains_many
+	 : blm_part_contains_each)(part, batch, ret_bits);
 }
 
 static int change_each(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
@@ -77,7 +84,8 @@ int blm_part_remove(struct blm_part *part, const struct blm_batch *batch, uint64
 	return change_each(part, batch, ret_bits, part->kind->remove);
 }
 
-int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values, uint64_t *ret_bits)
+int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uint64_t *values,
+		 uint64_t *ret_bits)
 {
 	clear(batch, ret_bits);
 	for (size_t i = 0; i < batch->count; i++) {
@@ -94,7 +102,8 @@ int blm_part_put(struct blm_part *part, const struct blm_batch *batch, const uin
 	return 0;
 }
 
-int blm_part_get(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_values, uint64_t *ret_bits)
+int blm_part_get(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_values,
+		 uint64_t *ret_bits)
 {
 	clear(batch, ret_bits);
 	for (size_t i = 0; i < batch->count; i++) {

@@ -3,7 +3,8 @@
 #include "kind/kind.h"
 #include "kind/common/sizing.h"
 
-void blm_bits_plan_given(struct blm_shape *s, double (*rate_at)(const struct blm_shape *shape, uint64_t keys))
+void blm_bits_plan_given(struct blm_shape *s,
+			 double (*rate_at)(const struct blm_shape *shape, uint64_t keys))
 {
 	if (!s->probes)
 		s->probes = s->capacity ? blm_probes_for((double)s->cells / (double)s->capacity)
@@ -25,16 +26,18 @@ bool blm_bits_claim(struct blm_part *part, const struct blm_bits *bits, bool *la
 }
 
 /*
- * Into data that others write to: the lines that lack nothing, most of them in a union done before, are only read; in the
- * others each lacking word takes one atomic OR.
+ * Into data that others write to: the lines that lack nothing, most of them in a union done before,
+ * are only read; in the others each lacking word takes one atomic OR.
  */
-static void unite_shared(const struct blm_part *part, uint8_t *dst, const uint8_t *src, size_t bytes)
+static void unite_shared(const struct blm_part *part, uint8_t *dst, const uint8_t *src,
+			 size_t bytes)
 {
 	size_t at = 0;
 
 	while ((at = part->simd->next_missing(dst, src, at, bytes)) < bytes) {
 		for (size_t i = at; i < at + 64; i += 8)
-			bits_set((uint64_t *)(dst + i), load_acquire((const uint64_t *)(src + i)), false);
+			bits_set((uint64_t *)(dst + i), load_acquire((const uint64_t *)(src + i)),
+				 false);
 		mark(part, dst + at);
 		at += 64;
 	}

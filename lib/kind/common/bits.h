@@ -1,10 +1,10 @@
 /*
  * bits.h - setting bits that many processes share, for the kinds whose cells are bits
  *
- * Bits go only from 0 to 1, and only by atomic OR on the 64-bit word they lie in; that is the whole protocol. A word is
- * loaded first and left alone where it lacks nothing, so that keys which are there already dirty no cache line. A process
- * killed between two words leaves a key half-added, which nobody was told of: it is found or not, and adding it again
- * completes it.
+ * Bits go only from 0 to 1, and only by atomic OR on the 64-bit word they lie in; that is the whole
+ * protocol. A word is loaded first and left alone where it lacks nothing, so that keys which are
+ * there already dirty no cache line. A process killed between two words leaves a key half-added,
+ * which nobody was told of: it is found or not, and adding it again completes it.
  */
 #ifndef BLM_KIND_BITS_H
 #define BLM_KIND_BITS_H
@@ -17,7 +17,10 @@ struct blm_bits {
 	uint64_t mask;
 };
 
-/* Set them. Returns those that were 0 before. Acquire and release: who sees the bit sees what its setter did before. */
+/*
+ * Set them. Returns those that were 0 before. Acquire and release: who sees the bit sees what its
+ * setter did before.
+ */
 static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
 {
 	uint64_t missing = mask & ~load_acquire(word);
@@ -36,11 +39,12 @@ static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
  * @bits:  the key's words in an order that is the same for all who claim it, no word twice
  * @lacks: room for count flags; then they say which words lacked a bit before
  *
- * The decider is the last word that is seen to lack a bit. All lacking words are completed in order, and the claim is won
- * if and only if this caller's OR on the decider changed it. At most one caller wins: if A's decider is a, B's is b, and a
- * comes before b in the order, then A saw b complete before its step on a, so B had completed a before that, and A's step
- * on a changes nothing; if a is b, only one OR changes it. Nobody wins only if another key's bits, or a caller that died
- * after its step on the decider, completed it.
+ * The decider is the last word that is seen to lack a bit. All lacking words are completed in
+ * order, and the claim is won if and only if this caller's OR on the decider changed it. At most
+ * one caller wins: if A's decider is a, B's is b, and a comes before b in the order, then A saw b
+ * complete before its step on a, so B had completed a before that, and A's step on a changes
+ * nothing; if a is b, only one OR changes it. Nobody wins only if another key's bits, or a caller
+ * that died after its step on the decider, completed it.
  */
 static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
 {
@@ -59,17 +63,20 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
 }
 
 /*
- * The same for words that lie together, as those of a block do, and were looked at before: bit i of `lacks` says that
- * words[i] was seen to lack a bit of masks[i]. Their order is the one they lie in.
+ * The same for words that lie together, as those of a block do, and were looked at before: bit i of
+ * `lacks` says that words[i] was seen to lack a bit of masks[i]. Their order is the one they lie
+ * in.
  */
-static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone)
+static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks,
+				  bool alone)
 {
 	for (; lacks; lacks &= lacks - 1) {
 		unsigned i = (unsigned)__builtin_ctz(lacks);
 
 		if (alone)
 			words[i] |= htole64(masks[i]);
-		else	/* nobody asks what was there before, or this would be a loop of compare-and-swap */
+		/* nobody asks what was there before, or this would be a loop of compare-and-swap */
+		else
 			(void)__atomic_fetch_or(&words[i], htole64(masks[i]), __ATOMIC_ACQ_REL);
 	}
 }
@@ -88,7 +95,8 @@ static inline bool bits_set_one(uint64_t *word, unsigned number, bool alone)
 	return !(le64toh(__atomic_fetch_or(word, htole64(bit), __ATOMIC_ACQ_REL)) & bit);
 }
 
-static inline bool bits_claim_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone)
+static inline bool bits_claim_words(uint64_t *words, const uint64_t *masks, unsigned lacks,
+				    bool alone)
 {
 	unsigned decider;
 
@@ -100,14 +108,20 @@ static inline bool bits_claim_words(uint64_t *words, const uint64_t *masks, unsi
 }
 
 /* Where the number of cells was given: the rest of the shape from it. */
-void blm_bits_plan_given(struct blm_shape *shape, double (*rate_at)(const struct blm_shape *shape, uint64_t keys));
+void blm_bits_plan_given(struct blm_shape *shape,
+			 double (*rate_at)(const struct blm_shape *shape, uint64_t keys));
 
 /* bits_claim() for the words of a part, whose changes are marked. */
 bool blm_bits_claim(struct blm_part *part, const struct blm_bits *bits, bool *lacks, size_t count);
 
-/* Of a batch that was asked, `bits` its answers: changes the keys that are not there, one by one; the bits then say what `change` did. */
-static inline void bits_change_absent(struct blm_part *part, const struct blm_batch *batch, uint64_t *bits,
-				      bool (*change)(struct blm_part *part, const struct blm_hash *hash))
+/*
+ * Of a batch that was asked, `bits` its answers: changes the keys that are not there, one by one;
+ * the bits then say what `change` did.
+ */
+static inline void bits_change_absent(struct blm_part *part, const struct blm_batch *batch,
+				      uint64_t *bits,
+				      bool (*change)(struct blm_part *part,
+						     const struct blm_hash *hash))
 {
 	for (size_t at = 0; at < batch->count; at += 64) {
 		uint64_t absent = ~bits[at / 64], changed = 0;

@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* Nanoseconds since 1970, to some milliseconds. A pointer, so that tests can let the time pass, and step back. */
+/*
+ * Nanoseconds since 1970, to some milliseconds. A pointer, so that tests can let the time pass, and
+ * step back.
+ */
 extern uint64_t (*blm_clock)(void);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-int blm_component_plan(struct blm_component *ret, const char *kind, uint32_t role, const struct blm_params *params)
+int blm_component_plan(struct blm_component *ret, const char *kind, uint32_t role,
+		       const struct blm_params *params)
 {
 	*ret = (struct blm_component){ .kind = blm_kind_by_name(kind), .role = role };
 	return ret->kind->plan(&ret->shape, params);
@@ -26,7 +27,8 @@ double blm_keys_in(const struct blm_part *part, double *ret_rate)
 
 	part->kind->tally(part, part->bytes, part->shape.bytes, &tally);
 	*ret_rate = part->kind->rate_of(&part->shape, &tally);
-	return part->kind->keys_of(&part->shape, fmin((double)tally.ones, cells - 1) / cells, &error);
+	return part->kind->keys_of(&part->shape, fmin((double)tally.ones, cells - 1) / cells,
+				   &error);
 }
 
 bool blm_in_any(const struct blm_part *part, unsigned parts, const struct blm_hashed *key)
@@ -37,7 +39,8 @@ bool blm_in_any(const struct blm_part *part, unsigned parts, const struct blm_ha
 	return false;
 }
 
-void blm_pick(struct blm_picked *ret, const struct blm_batch *batch, const uint64_t *bits, bool wanted)
+void blm_pick(struct blm_picked *ret, const struct blm_batch *batch, const uint64_t *bits,
+	      bool wanted)
 {
 	size_t count = 0;
 
@@ -50,7 +53,8 @@ void blm_pick(struct blm_picked *ret, const struct blm_batch *batch, const uint6
 			ret->keys[count] = batch->keys[i];
 		ret->from[count++] = (uint16_t)i;
 	}
-	ret->batch = (struct blm_batch){ .by = batch->by, .hashes = batch->hashes ? ret->hashes : NULL,
+	ret->batch = (struct blm_batch){ .by = batch->by,
+					 .hashes = batch->hashes ? ret->hashes : NULL,
 					 .keys = batch->hashes ? NULL : ret->keys, .count = count,
 					 .next = batch->next, .next_count = batch->next_count };
 }
@@ -58,13 +62,15 @@ void blm_pick(struct blm_picked *ret, const struct blm_batch *batch, const uint6
 void blm_put_back(const struct blm_picked *picked, const uint64_t *answers, uint64_t *ret_bits)
 {
 	for (size_t i = 0; i < picked->batch.count; i++) {
-		uint64_t bit = UINT64_C(1) << picked->from[i] % 64, *word = &ret_bits[picked->from[i] / 64];
+		uint64_t bit = UINT64_C(1) << picked->from[i] % 64,
+			*word = &ret_bits[picked->from[i] / 64];
 
 		*word = answers[i / 64] >> i % 64 & 1 ? *word | bit : *word & ~bit;
 	}
 }
 
-void blm_any_contains(const struct blm_part *part, unsigned parts, const struct blm_batch *batch, uint64_t *ret_bits)
+void blm_any_contains(const struct blm_part *part, unsigned parts, const struct blm_batch *batch,
+		      uint64_t *ret_bits)
 {
 	struct blm_picked left;
 	uint64_t answers[BLM_BATCH_WORDS];

@@ -5,7 +5,8 @@
 #include "kind/kind.h"
 
 /* A part as its kind plans it; fails with that kind's words. */
-int blm_component_plan(struct blm_component *ret, const char *kind, uint32_t role, const struct blm_params *params);
+int blm_component_plan(struct blm_component *ret, const char *kind, uint32_t role,
+		       const struct blm_params *params);
 
 /* The rate that each of `parts` may have so that their OR has `rate`, and the other way round. */
 double blm_rate_of_each(double rate, double parts);
@@ -30,7 +31,9 @@ double blm_keys_in(const struct blm_part *part, double *ret_rate);
 /* Is a key in one of these parts? */
 bool blm_in_any(const struct blm_part *part, unsigned parts, const struct blm_hashed *key);
 
-/* A part of a batch: the keys whose bit is as wanted, in their order; before all of the next one. */
+/*
+ * A part of a batch: the keys whose bit is as wanted, in their order; before all of the next one.
+ */
 struct blm_picked {
 	struct blm_batch batch;
 	struct blm_hash hashes[BLM_BATCH];
@@ -39,11 +42,13 @@ struct blm_picked {
 };
 static_assert((int)BLM_BATCH <= UINT16_MAX, "from");
 
-void blm_pick(struct blm_picked *ret, const struct blm_batch *batch, const uint64_t *bits, bool wanted);
+void blm_pick(struct blm_picked *ret, const struct blm_batch *batch, const uint64_t *bits,
+	      bool wanted);
 /* The answers for those, where their keys stood; the others' bits stay as they are. */
 void blm_put_back(const struct blm_picked *picked, const uint64_t *answers, uint64_t *ret_bits);
 
 /* Ask part after part, each for the keys that none before it has. */
-void blm_any_contains(const struct blm_part *part, unsigned parts, const struct blm_batch *batch, uint64_t *ret_bits);
+void blm_any_contains(const struct blm_part *part, unsigned parts, const struct blm_batch *batch,
+		      uint64_t *ret_bits);
 
 #endif

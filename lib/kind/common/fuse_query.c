@@ -1,4 +1,7 @@
-/* fuse_query.c - questions to tables of cells (fuse_table.h): of one key, and of many whose memory is asked for in advance */
+/*
+ * fuse_query.c - questions to tables of cells (fuse_table.h): of one key, and of many whose memory
+ * is asked for in advance
+ */
 #include "kind/common/fuse_table.h"
 
 /* Where a key's cells begin, as bits of its table; words NULL: it has none. */
@@ -7,7 +10,8 @@ struct place {
 	uint64_t bit[BLM_PEEL_PROBES];
 };
 
-static inline void find_in(const struct blm_table *table, const struct blm_part *part, unsigned probes, const struct blm_hash *hash, uint64_t rest,
+static inline void find_in(const struct blm_table *table, const struct blm_part *part,
+			   unsigned probes, const struct blm_hash *hash, uint64_t rest,
 			   struct place *ret)
 {
 	table_cells_of(table, probes, hash, rest, ret->bit);
@@ -16,7 +20,8 @@ static inline void find_in(const struct blm_table *table, const struct blm_part 
 	ret->words = table->words;
 }
 
-static inline bool find(const struct blm_part *part, unsigned probes, const struct blm_hash *hash, struct place *ret)
+static inline bool find(const struct blm_part *part, unsigned probes, const struct blm_hash *hash,
+			struct place *ret)
 {
 	struct blm_table table;
 	uint64_t rest, number = shard_number(&part->shape, hash, &rest);
@@ -29,7 +34,8 @@ static inline bool find(const struct blm_part *part, unsigned probes, const stru
 }
 
 /* The XOR of some bits of all its cells: `count` of them, `skip` from the lowest. */
-static inline uint64_t sum(const struct place *place, unsigned probes, unsigned skip, unsigned count)
+static inline uint64_t sum(const struct place *place, unsigned probes, unsigned skip,
+			   unsigned count)
 {
 	uint64_t bits = 0;
 
@@ -48,7 +54,8 @@ bool blm_peel_contains(const struct blm_part *part, const struct blm_hashed *key
 	unsigned bits = check_bits(part), probes = part->shape.probes;
 	struct place place;
 
-	return find(part, probes, &key->hash, &place) && sum(&place, probes, 0, bits) == check_of(&key->hash, bits);
+	return find(part, probes, &key->hash, &place)
+		&& sum(&place, probes, 0, bits) == check_of(&key->hash, bits);
 }
 
 int blm_peel_get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
@@ -56,7 +63,8 @@ int blm_peel_get(const struct blm_part *part, const struct blm_hashed *key, uint
 	unsigned bits = check_bits(part), probes = part->shape.probes;
 	struct place place;
 
-	if (!find(part, probes, &key->hash, &place) || sum(&place, probes, 0, bits) != check_of(&key->hash, bits))
+	if (!find(part, probes, &key->hash, &place)
+	    || sum(&place, probes, 0, bits) != check_of(&key->hash, bits))
 		return 0;
 	*ret = sum(&place, probes, bits, part->shape.cell_bits - bits);
 	return 1;
@@ -78,12 +86,14 @@ void blm_peel_prefetch(const struct blm_part *part, const struct blm_hashed *key
 		ask_memory(&place, part->shape.probes);
 }
 
-const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_hashed *key,
+			       unsigned i, uint64_t *ret_mask)
 {
 	struct place place;
 
 	*ret_mask = 0;
-	return i < part->shape.probes && find(part, part->shape.probes, &key->hash, &place) ? &place.words[place.bit[i] / 64] : NULL;
+	return i < part->shape.probes && find(part, part->shape.probes, &key->hash, &place)
+		? &place.words[place.bit[i] / 64] : NULL;
 }
 
 /* ---- Many: the memory of each is asked for some keys before it is looked at ---- */
@@ -91,7 +101,8 @@ const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_has
 enum { AHEAD = 16 };
 
 /* lone: the table, if there is but one; else NULL. */
-static inline void ask_many(const struct blm_part *part, const struct blm_table *lone, unsigned probes, const struct blm_batch *batch, uint64_t *ret_bits)
+static inline void ask_many(const struct blm_part *part, const struct blm_table *lone,
+			    unsigned probes, const struct blm_batch *batch, uint64_t *ret_bits)
 {
 	unsigned bits = check_bits(part);
 	struct place ahead[AHEAD];
@@ -101,7 +112,9 @@ static inline void ask_many(const struct blm_part *part, const struct blm_table 
 		size_t then = i - AHEAD;
 
 		if (i >= AHEAD && place->words)
-			ret_bits[then / 64] |= (uint64_t)(sum(place, probes, 0, bits) == check_of(&batch->hashes[then], bits)) << then % 64;
+			ret_bits[then / 64] |= (uint64_t)(sum(place, probes, 0, bits)
+							  == check_of(&batch->hashes[then], bits))
+							  << then % 64;
 		if (i >= batch->count)
 			continue;
 		if (lone)
@@ -111,7 +124,8 @@ static inline void ask_many(const struct blm_part *part, const struct blm_table 
 	}
 }
 
-void blm_peel_contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+void blm_peel_contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			    uint64_t *ret_bits)
 {
 	struct blm_table table, *lone = NULL;
 

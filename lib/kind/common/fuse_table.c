@@ -7,10 +7,14 @@
 
 /* ---- Sizes ---- */
 
-/* By experiments of Graf and Lemire: smaller tables need relatively more cells, and segments that fit their size. */
+/*
+ * By experiments of Graf and Lemire: smaller tables need relatively more cells, and segments that
+ * fit their size.
+ */
 static unsigned segment_shift(unsigned probes, uint64_t keys)
 {
-	double shift = probes == 3 ? log((double)keys) / log(3.33) + 2.25 : log((double)keys) / log(2.91) - 0.5;
+	double shift = probes == 3 ? log((double)keys) / log(3.33) + 2.25
+		: log((double)keys) / log(2.91) - 0.5;
 
 	return (unsigned)fmin(fmax(shift, 2), BLM_SEGMENT_SHIFT_MAX);
 }
@@ -19,15 +23,18 @@ static double cells_a_key(unsigned probes, uint64_t keys)
 {
 	double n = (double)(keys < 2 ? 2 : keys);
 
-	return probes == 3 ? fmax(1.125, 0.875 + 0.25 * log(1e6) / log(n)) : fmax(1.075, 0.77 + 0.305 * log(6e5) / log(n));
+	return probes == 3 ? fmax(1.125, 0.875 + 0.25 * log(1e6) / log(n))
+		: fmax(1.075, 0.77 + 0.305 * log(6e5) / log(n));
 }
 
 static struct blm_table table_for(const struct blm_shape *shape, uint64_t keys)
 {
 	unsigned shift = segment_shift(shape->probes, keys);
-	double segments = ceil((double)keys * cells_a_key(shape->probes, keys) / ldexp(1, (int)shift));
+	double segments = ceil((double)keys * cells_a_key(shape->probes, keys)
+			       / ldexp(1, (int)shift));
 
-	return (struct blm_table){ .shift = shift, .segments = segments > shape->probes ? (uint64_t)segments - shape->probes + 1 : 1 };
+	return (struct blm_table){ .shift = shift, .segments = segments > shape->probes
+				   ? (uint64_t)segments - shape->probes + 1 : 1 };
 }
 
 static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
@@ -40,8 +47,9 @@ static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
 /* ---- Filling ---- */
 
 /*
- * While it is peeled, a cell holds the XOR of the keys that have it, by their numbers; which of their cells it is, likewise; and how many
- * there are. So where there is one, its number and its cell are known. A cell is in the queue once at most: when it comes to one key.
+ * While it is peeled, a cell holds the XOR of the keys that have it, by their numbers; which of
+ * their cells it is, likewise; and how many there are. So where there is one, its number and its
+ * cell are known. A cell is in the queue once at most: when it comes to one key.
  */
 enum { WHICH_SHIFT = 32, COUNT_SHIFT = 34 };
 #define ONE_KEY (UINT64_C(1) << COUNT_SHIFT)
@@ -52,10 +60,12 @@ struct peeling {
 	const struct blm_hash *hashes;
 	uint64_t count, cells;
 	uint64_t *cell;
-	uint32_t *queue;		/* of cells; from its beginning on those that are a key's own, in the order of peeling */
+	/* of cells; from its beginning on those that are a key's own, in the order of peeling */
+	uint32_t *queue;
 };
 
-static inline void cells_of(const struct peeling *p, unsigned probes, uint64_t key, uint64_t ret[BLM_PEEL_PROBES])
+static inline void cells_of(const struct peeling *p, unsigned probes, uint64_t key,
+			    uint64_t ret[BLM_PEEL_PROBES])
 {
 	uint64_t rest;
 
@@ -90,7 +100,10 @@ static inline void throw_in(struct peeling *p, unsigned probes)
 	}
 }
 
-/* What will be looked at some keys later, while the keys before are taken out: first the cell, then its key's hash, then the key's cells. */
+/*
+ * What will be looked at some keys later, while the keys before are taken out: first the cell, then
+ * its key's hash, then the key's cells.
+ */
 enum { AHEAD = 12 };
 
 static inline void ask_ahead(struct peeling *p, unsigned probes, const uint32_t *next)
@@ -109,8 +122,9 @@ static inline void ask_ahead(struct peeling *p, unsigned probes, const uint32_t 
 }
 
 /*
- * Were all keys taken out? In waves, from the first cell to the last, so that the memory of those that come next can be asked
- * for: much faster than going on at once with the cells that a key leaves to one other, although these lie near. (bench-built: "build".)
+ * Were all keys taken out? In waves, from the first cell to the last, so that the memory of those
+ * that come next can be asked for: much faster than going on at once with the cells that a key
+ * leaves to one other, although these lie near. (bench-built: "build".)
  */
 static inline bool take_out(struct peeling *p, unsigned probes)
 {
@@ -159,8 +173,13 @@ static inline void set_bits(uint64_t *words, uint64_t bit, unsigned count, uint6
 		words[bit / 64 + 1] |= htole64(value >> (64 - skip));
 }
 
-/* Some bits of a key's own cell, so that with its other cells they come to `value`. Its own are 0 so far. */
-static inline void settle(const struct peeling *p, unsigned probes, const uint64_t at[BLM_PEEL_PROBES], unsigned own, unsigned skip, unsigned count,
+/*
+ * Some bits of a key's own cell, so that with its other cells they come to `value`. Its own are 0
+ * so far.
+ */
+static inline void settle(const struct peeling *p, unsigned probes,
+			  const uint64_t at[BLM_PEEL_PROBES], unsigned own, unsigned skip,
+			  unsigned count,
 			  uint64_t value)
 {
 	unsigned width = p->part->shape.cell_bits;
@@ -170,7 +189,10 @@ static inline void settle(const struct peeling *p, unsigned probes, const uint64
 	set_bits(p->table.words, at[own] * width + skip, count, value & lowest_bits(count));
 }
 
-/* The same the other way round. The cells as they will be are less memory: to ask for them as well is more work than it spares. */
+/*
+ * The same the other way round. The cells as they will be are less memory: to ask for them as well
+ * is more work than it spares.
+ */
 static inline void ask_back(const struct peeling *p, const uint64_t *values, const uint32_t *last)
 {
 	uint64_t key = key_in(p->cell[last[-AHEAD]]);
@@ -183,7 +205,8 @@ static inline void ask_back(const struct peeling *p, const uint64_t *values, con
 
 static inline void fill(const struct peeling *p, const uint64_t *values, unsigned probes)
 {
-	unsigned checks = (unsigned)p->part->shape.args[BLM_PEEL_CHECK], rest = p->part->shape.cell_bits - checks;
+	unsigned checks = (unsigned)p->part->shape.args[BLM_PEEL_CHECK],
+		rest = p->part->shape.cell_bits - checks;
 	uint64_t at[BLM_PEEL_PROBES];
 
 	for (uint64_t i = p->count; i-- > 0; ) {
@@ -203,23 +226,32 @@ static uint64_t room(const struct blm_shape *shape, uint64_t keys)
 	struct blm_table table = table_for(shape, keys);
 
 	/* the queue: one more, for what is written there and not kept */
-	return table_cells(&table, shape->probes) * (sizeof(uint64_t) + sizeof(uint32_t)) + sizeof(uint32_t);
+	return table_cells(&table, shape->probes) * (sizeof(uint64_t) + sizeof(uint32_t))
+		+ sizeof(uint32_t);
 }
 
-/* Of many keys the first seed nearly always goes well, of few most do, and none depends on what another did: so one does. */
-static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
+/*
+ * Of many keys the first seed nearly always goes well, of few most do, and none depends on what
+ * another did: so one does.
+ */
+static int make(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes,
+		const uint64_t *values, uint64_t count,
 		void *space)
 {
-	struct peeling p = { .part = part, .table = table_for(&part->shape, count), .hashes = hashes, .count = count };
+	struct peeling p = { .part = part, .table = table_for(&part->shape, count),
+			     .hashes = hashes, .count = count };
 	int r;
 
 	p.cells = table_cells(&p.table, part->shape.probes);
 	p.table.words = shard->words;
 	p.cell = space;
 	p.queue = (uint32_t *)(p.cell + p.cells);
-	if (count >> (64 - COUNT_SHIFT))	/* of hashes that somebody made up: else a shard has 2^21 at most */
-		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard can have", (unsigned long long)count);
-	r = part->kind->check_values ? part->kind->check_values(part->shape.args, values, count) : 0;
+	/* of hashes that somebody made up: else a shard has 2^21 at most */
+	if (count >> (64 - COUNT_SHIFT))
+		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
+				"can have", (unsigned long long)count);
+	r = part->kind->check_values ? part->kind->check_values(part->shape.args, values, count)
+		: 0;
 	if (r < 0)
 		return r;
 	for (; !peel(&p); p.table.seed++)
@@ -242,40 +274,49 @@ static uint64_t cells_in(const struct blm_shape *shape)
 	return (shape->bytes - shard_index_bytes(shape)) * 8 / shape->cell_bits;
 }
 
-int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret, const struct blm_params *params, unsigned least, unsigned most,
+int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret,
+		  const struct blm_params *params, unsigned least, unsigned most,
 		  unsigned value_bits)
 {
 	struct blm_shape s = *ret;
 	uint64_t bits = s.args[BLM_PEEL_CHECK];
 
 	if (params->cells)
-		return blm_fail(-EINVAL, "a %s filter has as many cells as its keys need: their number cannot be given", kind->name);
+		return blm_fail(-EINVAL, "a %s filter has as many cells as its keys need: their "
+				"number cannot be given", kind->name);
 	if (bits && bits < least)
-		return blm_fail(-EINVAL, "%s is %u to %u, not %llu", kind->options[BLM_PEEL_CHECK].name, least, most, (unsigned long long)bits);
+		return blm_fail(-EINVAL, "%s is %u to %u, not %llu",
+				kind->options[BLM_PEEL_CHECK].name, least, most,
+				(unsigned long long)bits);
 	s.capacity = params->capacity;
 	s.probes = params->probes ? params->probes : 3;
 	s.rate = params->rate ? params->rate : bits ? ldexp(1, -(int)bits) : BLM_DEFAULT_RATE;
 	if (!bits)
 		bits = (uint64_t)fmax(least, ceil(-log2(s.rate)));
 	if (bits > most || ldexp(1, -(int)bits) > s.rate)
-		return blm_fail(-EFBIG, "with %s at %u a %s filter is wrong once in 2^%u, more often than at the rate %g",
-				kind->options[BLM_PEEL_CHECK].name, (unsigned)fmin((double)bits, most), kind->name,
+		return blm_fail(-EFBIG, "with %s at %u a %s filter is wrong once in 2^%u, more "
+				"often than at the rate %g",
+				kind->options[BLM_PEEL_CHECK].name,
+				(unsigned)fmin((double)bits, most), kind->name,
 				(unsigned)fmin((double)bits, most), s.rate);
 	if (s.probes < 3 || s.probes > BLM_PEEL_PROBES)
-		return blm_fail(-EINVAL, "a key of a %s filter has 3 or 4 cells, not %u", kind->name, s.probes);
+		return blm_fail(-EINVAL, "a key of a %s filter has 3 or 4 cells, not %u",
+				kind->name, s.probes);
 	s.args[BLM_PEEL_CHECK] = bits;
 	s.cell_bits = (uint32_t)bits + value_bits;
 	s.bytes = blm_shards_bytes(&s, &maker);
 	s.cells = cells_in(&s);
 	if (!blm_shards_valid(&s))
-		return blm_fail(-EFBIG, "a %s filter for %llu keys is larger than 2^48 bytes", kind->name, (unsigned long long)s.capacity);
+		return blm_fail(-EFBIG, "a %s filter for %llu keys is larger than 2^48 bytes",
+				kind->name, (unsigned long long)s.capacity);
 	*ret = s;
 	return 0;
 }
 
 bool blm_peel_valid(const struct blm_shape *s)
 {
-	return s->probes >= 3 && s->probes <= BLM_PEEL_PROBES && s->args[BLM_PEEL_CHECK] >= 1 && s->args[BLM_PEEL_CHECK] <= s->cell_bits
+	return s->probes >= 3 && s->probes <= BLM_PEEL_PROBES && s->args[BLM_PEEL_CHECK] >= 1
+		&& s->args[BLM_PEEL_CHECK] <= s->cell_bits
 	    && blm_shards_valid(s) && s->cells == cells_in(s);
 }
 
@@ -309,10 +350,13 @@ bool blm_peel_foretell(const struct blm_shape *shape, unsigned i, struct blm_fac
 		return false;
 	if (i == 0) {
 		*ret = (struct blm_fact){ .name = "resulting rate", .value = ldexp(1, -(int)bits) };
-		snprintf(ret->text, sizeof(ret->text), "%.4g: 1 in 2^%u, however many keys", ret->value, bits);
+		snprintf(ret->text, sizeof(ret->text), "%.4g: 1 in 2^%u, however many keys",
+			 ret->value, bits);
 	} else {
-		*ret = (struct blm_fact){ .name = "values", .value = (double)shape->bytes * 8 / least };
-		snprintf(ret->text, sizeof(ret->text), "%u bits each, and %u to tell strangers; it takes %.4g times as many bits as both", shape->cell_bits - bits,
+		*ret = (struct blm_fact){ .name = "values",
+					  .value = (double)shape->bytes * 8 / least };
+		snprintf(ret->text, sizeof(ret->text), "%u bits each, and %u to tell strangers; it "
+			 "takes %.4g times as many bits as both", shape->cell_bits - bits,
 			 bits, ret->value);
 	}
 	return true;

@@ -1,25 +1,34 @@
 /*
- * fuse_table.h - tables in which the XOR of a few cells is what their key was given: what fuse and bloomier are made of
+ * fuse_table.h - tables in which the XOR of a few cells is what their key was given: what fuse and
+ * bloomier are made of
  *
- * Binary fuse filters: T. M. Graf and D. Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", ACM Journal of Experimental
- * Algorithmics 27, 2022. The cells of a key lie in as many segments, one after the other, as it has cells (`probes`, 3 or 4), one in
- * each. A table is filled by peeling: a key that has a cell to itself is taken out, and so on until none is left; then, in the
- * reverse order, each key's own cell is set so that the XOR is right. If that fails, the cells are chosen by another seed.
+ * Binary fuse filters: T. M. Graf and D. Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor
+ * Filters", ACM Journal of Experimental Algorithmics 27, 2022. The cells of a key lie in as many
+ * segments, one after the other, as it has cells (`probes`, 3 or 4), one in each. A table is filled
+ * by peeling: a key that has a cell to itself is taken out, and so on until none is left; then, in
+ * the reverse order, each key's own cell is set so that the XOR is right. If that fails, the cells
+ * are chosen by another seed.
  *
- * A cell has cell_bits bits; args[BLM_PEEL_CHECK] of them, the lowest, are of the key's hash, and those above them its value. The data
- * are in shards, each a table with a seed of its own (format-spec.md, "Tables of cells"). fuse_table.c fills them, fuse_query.c asks.
+ * A cell has cell_bits bits; args[BLM_PEEL_CHECK] of them, the lowest, are of the key's hash, and
+ * those above them its value. The data are in shards, each a table with a seed of its own
+ * (format-spec.md, "Tables of cells"). fuse_table.c fills them, fuse_query.c asks.
  */
 #ifndef BLM_KIND_PEEL_H
 #define BLM_KIND_PEEL_H
 
 #include "kind/common/shards.h"
 
-enum { BLM_PEEL_CHECK, BLM_PEEL_VALUE };	/* of args: bits of a cell; kinds without values have no second */
+/* of args: bits of a cell; kinds without values have no second */
+enum { BLM_PEEL_CHECK, BLM_PEEL_VALUE };
 enum { BLM_PEEL_PROBES = 4 };			/* at most */
 enum { BLM_SEGMENT_SHIFT_MAX = 16 };
 
-/* plan() of a kind whose check bits are from `least` to `most`: those of its argument, or as few as keep the rate. */
-int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret, const struct blm_params *params, unsigned least, unsigned most,
+/*
+ * plan() of a kind whose check bits are from `least` to `most`: those of its argument, or as few as
+ * keep the rate.
+ */
+int blm_peel_plan(const struct blm_kind *kind, struct blm_shape *ret,
+		  const struct blm_params *params, unsigned least, unsigned most,
 		  unsigned value_bits);
 bool blm_peel_valid(const struct blm_shape *shape);
 int blm_peel_fit(struct blm_shape *shape, const struct blm_sorted *keys);
@@ -27,10 +36,12 @@ int blm_peel_build(struct blm_part *part, const struct blm_sorted *keys);
 double blm_peel_rate_at(const struct blm_shape *shape, uint64_t keys);
 
 bool blm_peel_contains(const struct blm_part *part, const struct blm_hashed *key);
-void blm_peel_contains_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
+void blm_peel_contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			    uint64_t *ret_bits);
 int blm_peel_get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret);
 void blm_peel_prefetch(const struct blm_part *part, const struct blm_hashed *key);
-const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask);
+const uint64_t *blm_peel_probe(const struct blm_part *part, const struct blm_hashed *key,
+			       unsigned i, uint64_t *ret_mask);
 
 /* The rate that results; where there are values, the space against the bits of check and value. */
 bool blm_peel_foretell(const struct blm_shape *shape, unsigned i, struct blm_fact *ret);
@@ -42,7 +53,8 @@ bool blm_peel_describe(const struct blm_part *part, unsigned i, struct blm_fact 
 struct blm_table {
 	uint64_t *words;
 	uint64_t seed;
-	uint64_t segments;		/* in which the first cell of a key can lie; there are probes - 1 more */
+	/* in which the first cell of a key can lie; there are probes - 1 more */
+	uint64_t segments;
 	unsigned shift;			/* a segment has 2^shift cells */
 };
 
@@ -59,7 +71,8 @@ static inline bool table_at(const struct blm_part *part, uint64_t number, struct
 
 	if (!shard_at(part, number, &shard))
 		return false;
-	*ret = (struct blm_table){ .words = shard.words, .seed = shard.own[0], .segments = shard.own[1] >> 8, .shift = shard.own[1] & 0xff };
+	*ret = (struct blm_table){ .words = shard.words, .seed = shard.own[0],
+				   .segments = shard.own[1] >> 8, .shift = shard.own[1] & 0xff };
 	return ret->segments - 1 < UINT32_MAX && ret->shift <= BLM_SEGMENT_SHIFT_MAX
 	    && table_cells(ret, s->probes) * s->cell_bits <= shard.bytes * 8;
 }
@@ -73,10 +86,12 @@ static inline uint64_t murmur_mix(uint64_t x)
 }
 
 /*
- * The seed 0 is tried first: keys that come in the order of their hashes then come in the order of their segments. Under any other seed all
- * bits of the hash matter, so that whatever different hashes there are can be told apart by some seed.
+ * The seed 0 is tried first: keys that come in the order of their hashes then come in the order of
+ * their segments. Under any other seed all bits of the hash matter, so that whatever different
+ * hashes there are can be told apart by some seed.
  */
-static inline void table_cells_of(const struct blm_table *table, unsigned probes, const struct blm_hash *hash, uint64_t rest,
+static inline void table_cells_of(const struct blm_table *table, unsigned probes,
+				  const struct blm_hash *hash, uint64_t rest,
 				  uint64_t ret[BLM_PEEL_PROBES])
 {
 	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15), mask = (UINT64_C(1) << table->shift) - 1;
@@ -98,12 +113,16 @@ static inline uint64_t lowest_bits(unsigned count)	/* 1 to 64 */
 	return UINT64_MAX >> (64 - count);
 }
 
-/* The `count` bits of a table from `bit` on, and above them others. Reads no word that has none of them. */
+/*
+ * The `count` bits of a table from `bit` on, and above them others. Reads no word that has none of
+ * them.
+ */
 static inline uint64_t table_bits(const uint64_t *words, uint64_t bit, unsigned count)
 {
 	unsigned skip = bit % 64;
 
-	return load_relaxed(&words[bit / 64]) >> skip | load_relaxed(&words[(bit + count - 1) / 64]) << 1 << (63 - skip);
+	return load_relaxed(&words[bit / 64]) >> skip | load_relaxed(&words[(bit + count - 1) / 64])
+		<< 1 << (63 - skip);
 }
 
 /* What a key that is in it has as its check bits. */

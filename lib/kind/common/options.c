@@ -12,7 +12,8 @@ static const struct { const char *sign; double seconds; } spans[] = {
 };
 
 /*
- * Numbers are read and written with a point whatever the program's locale says, between these two: a comma would stand for the end of one.
+ * Numbers are read and written with a point whatever the program's locale says, between these two:
+ * a comma would stand for the end of one.
  */
 static locale_t plain;
 
@@ -39,7 +40,8 @@ static bool is_end(char c)
 	return c == '\0' || c == ',';
 }
 
-static bool parse_name(const struct blm_option *o, const char *text, double *ret, const char **ret_end)
+static bool parse_name(const struct blm_option *o, const char *text, double *ret,
+		       const char **ret_end)
 {
 	size_t len = strcspn(text, ",");
 
@@ -77,7 +79,8 @@ static bool parse(const struct blm_option *o, const char *text, double *ret, con
 static uint64_t argument_of(const struct blm_option *o, double value)
 {
 	/* rounded: 8.2 * 1e9 is less than 8200000000 */
-	return o->form == BLM_OPTION_SHARE ? blm_bits_of(value) : (uint64_t)(o->form == BLM_OPTION_SPAN ? round(value * 1e9) : value);
+	return o->form == BLM_OPTION_SHARE ? blm_bits_of(value)
+		: (uint64_t)(o->form == BLM_OPTION_SPAN ? round(value * 1e9) : value);
 }
 
 /* What the option wants, in words. */
@@ -87,18 +90,23 @@ static int bad_value(const struct blm_kind *kind, const struct blm_option *o)
 	size_t at = 0;
 
 	if (o->form != BLM_OPTION_NAME)
-		return blm_fail(-EINVAL, "the option %s of %s filters wants a %s, as in %s=%g", o->name, kind->name,
-				o->form == BLM_OPTION_COUNT ? "whole number" : o->form == BLM_OPTION_SPAN ? "time (seconds, or 15m, 24h, 7d)"
+		return blm_fail(-EINVAL, "the option %s of %s filters wants a %s, as in %s=%g",
+				o->name, kind->name,
+				o->form == BLM_OPTION_COUNT ? "whole number"
+				: o->form == BLM_OPTION_SPAN ? "time (seconds, or 15m, 24h, 7d)"
 				: "number", o->name, o->usual);
 	for (int i = 0; i <= (int)o->most && at < sizeof(names); i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "", o->names[i]);
-	return blm_fail(-EINVAL, "the option %s of %s filters is one of: %s", o->name, kind->name, names);
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "",
+				       o->names[i]);
+	return blm_fail(-EINVAL, "the option %s of %s filters is one of: %s", o->name, kind->name,
+			names);
 }
 
 static int find(const struct blm_kind *kind, const char *name, size_t len)
 {
 	for (int i = 0; kind->options && kind->options[i].name; i++)
-		if (strlen(kind->options[i].name) == len && !strncmp(kind->options[i].name, name, len))
+		if (strlen(kind->options[i].name) == len
+		    && !strncmp(kind->options[i].name, name, len))
 			return i;
 	return -1;
 }
@@ -109,7 +117,8 @@ static void list(const struct blm_kind *kind, char *to, size_t bytes)
 
 	snprintf(to, bytes, "none");
 	for (int i = 0; kind->options && kind->options[i].name && at < bytes; i++)
-		at += (size_t)snprintf(to + at, bytes - at, "%s%s", i ? ", " : "", kind->options[i].name);
+		at += (size_t)snprintf(to + at, bytes - at, "%s%s", i ? ", " : "",
+				       kind->options[i].name);
 }
 
 static int parse_all(const struct blm_kind *kind, const char *text, uint64_t args[BLM_KIND_ARGS])
@@ -125,12 +134,14 @@ static int parse_all(const struct blm_kind *kind, const char *text, uint64_t arg
 
 		if (!o) {
 			list(kind, names, sizeof(names));
-			return blm_fail(-EINVAL, "%s filters have no option \"%.*s\"; they have: %s", kind->name, (int)len, text, names);
+			return blm_fail(-EINVAL, "%s filters have no option \"%.*s\"; they have: "
+					"%s", kind->name, (int)len, text, names);
 		}
 		if (text[len] != '=' || !parse(o, text + len + 1, &value, &text))
 			return bad_value(kind, o);
 		if (!(value >= o->least && value <= o->most))
-			return blm_fail(-EINVAL, "the option %s of %s filters is %g to %g, not %g", o->name, kind->name, o->least, o->most, value);
+			return blm_fail(-EINVAL, "the option %s of %s filters is %g to %g, not %g",
+					o->name, kind->name, o->least, o->most, value);
 		args[at] = argument_of(o, value);
 		text += *text == ',';
 	}
@@ -148,7 +159,8 @@ int blm_options_parse(const struct blm_kind *kind, const char *text, uint64_t ar
 
 double blm_option_value(const struct blm_option *o, uint64_t argument)
 {
-	return o->form == BLM_OPTION_SHARE ? blm_double_of(argument) : o->form == BLM_OPTION_SPAN ? (double)argument / 1e9 : (double)argument;
+	return o->form == BLM_OPTION_SHARE ? blm_double_of(argument) : o->form == BLM_OPTION_SPAN
+		? (double)argument / 1e9 : (double)argument;
 }
 
 /* A double as the shortest text that is read as the same. */
@@ -178,15 +190,19 @@ const char *blm_option_value_text(const struct blm_option *o, uint64_t argument,
 	return buffer;
 }
 
-void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS], char ret[BLM_OPTIONS_MAX])
+void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS],
+		      char ret[BLM_OPTIONS_MAX])
 {
 	locale_t before = begin_plain();
 	size_t at = 0;
 
 	ret[0] = '\0';
-	for (int i = 0; i < BLM_KIND_ARGS && kind->options && kind->options[i].name && at < BLM_OPTIONS_MAX - 64; i++) {
-		at += (size_t)snprintf(ret + at, BLM_OPTIONS_MAX - at, "%s%.32s=", i ? "," : "", kind->options[i].name);
-		at += (size_t)print_value(ret + at, BLM_OPTIONS_MAX - at, &kind->options[i], args[i]);
+	for (int i = 0; i < BLM_KIND_ARGS && kind->options && kind->options[i].name
+	     && at < BLM_OPTIONS_MAX - 64; i++) {
+		at += (size_t)snprintf(ret + at, BLM_OPTIONS_MAX - at, "%s%.32s=", i ? "," : "",
+				       kind->options[i].name);
+		at += (size_t)print_value(ret + at, BLM_OPTIONS_MAX - at, &kind->options[i],
+					  args[i]);
 	}
 	end_plain(before);
 }
@@ -219,9 +235,11 @@ BLM_API int blm_option_list(const char *name, size_t i, struct blm_option_info *
 	if (i >= count)
 		return blm_fail(-ENOENT, "the kind %s has %zu options", name, count);
 	*ret = (struct blm_option_info){
-		.name = kind->options[i].name, .summary = kind->options[i].summary, .least = kind->options[i].least, .most = kind->options[i].most,
+		.name = kind->options[i].name, .summary = kind->options[i].summary,
+		.least = kind->options[i].least, .most = kind->options[i].most,
 		.usual = kind->options[i].usual, .whole = kind->options[i].form == BLM_OPTION_COUNT,
-		.seconds = kind->options[i].form == BLM_OPTION_SPAN, .names = kind->options[i].names,
+		.seconds = kind->options[i].form == BLM_OPTION_SPAN,
+		.names = kind->options[i].names,
 	};
 	return 0;
 }

@@ -12,13 +12,15 @@
 int blm_options_parse(const struct blm_kind *kind, const char *text, uint64_t args[BLM_KIND_ARGS]);
 
 /* The other way round: text that comes to these arguments. */
-void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS], char ret[BLM_OPTIONS_MAX]);
+void blm_options_text(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS],
+		      char ret[BLM_OPTIONS_MAX]);
 
 /* Are these the arguments of a filter of this kind, untrusted? */
 bool blm_options_valid(const struct blm_kind *kind, const uint64_t args[BLM_KIND_ARGS]);
 
 /* An argument as that text has it; returns the buffer. */
-const char *blm_option_value_text(const struct blm_option *option, uint64_t argument, char buffer[32]);
+const char *blm_option_value_text(const struct blm_option *option, uint64_t argument,
+				  char buffer[32]);
 
 /* An argument as a number; spans in seconds. */
 double blm_option_value(const struct blm_option *option, uint64_t argument);

@@ -1,4 +1,6 @@
-/* packed_cells.c - what the kinds that hold a number in each cell share: sizes, questions, counts */
+/*
+ * packed_cells.c - what the kinds that hold a number in each cell share: sizes, questions, counts
+ */
 #include "kind/common/packed_cells.h"
 #include "kind/common/bits.h"
 #include "kind/common/swar.h"
@@ -24,7 +26,8 @@ double blm_cells_rate_at(const struct blm_shape *s, uint64_t keys)
 	return blm_rate_bound(s->cells, s->probes, keys);
 }
 
-int blm_cells_plan(const struct blm_kind *kind, struct blm_shape *ret, const struct blm_params *params, unsigned bits)
+int blm_cells_plan(const struct blm_kind *kind, struct blm_shape *ret,
+		   const struct blm_params *params, unsigned bits)
 {
 	struct blm_shape s = *ret;
 
@@ -40,8 +43,10 @@ int blm_cells_plan(const struct blm_kind *kind, struct blm_shape *ret, const str
 			s.probes = blm_best_probes(s.rate);
 		s.cells = blm_classic_cells(s.capacity, s.rate, s.probes);
 		if (!s.cells)
-			return blm_fail(-EFBIG, "a filter of the kind %s for %llu keys at rate %g with %u probes needs more than 2^47 cells",
-					kind->name, (unsigned long long)s.capacity, s.rate, s.probes);
+			return blm_fail(-EFBIG, "a filter of the kind %s for %llu keys at rate %g "
+					"with %u probes needs more than 2^47 cells",
+					kind->name, (unsigned long long)s.capacity, s.rate,
+					s.probes);
 	} else {
 		blm_bits_plan_given(&s, blm_cells_rate_at);
 	}
@@ -52,7 +57,8 @@ int blm_cells_plan(const struct blm_kind *kind, struct blm_shape *ret, const str
 
 bool blm_cells_valid(const struct blm_shape *s, unsigned bits)
 {
-	return s->cell_bits == bits && s->cells >= 1 && s->cells <= BLM_CELLS_MAX && s->bytes == bytes_of(s->cells, bits)
+	return s->cell_bits == bits && s->cells >= 1 && s->cells <= BLM_CELLS_MAX
+		&& s->bytes == bytes_of(s->cells, bits)
 	    && s->probes >= 1 && s->probes <= BLM_PROBES_MAX;
 }
 
@@ -60,10 +66,12 @@ unsigned blm_cells_padding_bits(const struct blm_shape *s)
 {
 	unsigned many = cells_a_word(s->cell_bits), last = (unsigned)((s->cells - 1) % many) + 1;
 
-	return (unsigned)((s->bytes / 8 - words_of(s->cells, s->cell_bits)) * 64) + 64 - last * s->cell_bits;
+	return (unsigned)((s->bytes / 8 - words_of(s->cells, s->cell_bits)) * 64) + 64 - last
+		* s->cell_bits;
 }
 
-size_t blm_cells_of(const struct blm_part *part, const struct blm_hashed *key, struct blm_cell ret[BLM_PROBES_MAX])
+size_t blm_cells_of(const struct blm_part *part, const struct blm_hashed *key,
+		    struct blm_cell ret[BLM_PROBES_MAX])
 {
 	size_t count = 0, j;
 
@@ -108,26 +116,32 @@ static bool reader_is_set(const void *how, uint64_t cell)
 	return load_acquire(r->words + index) >> (cell - index * r->many) * r->bits & r->most;
 }
 
-void blm_cells_contain_many(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+void blm_cells_contain_many(const struct blm_part *part, const struct blm_batch *batch,
+			    uint64_t *ret_bits)
 {
 	unsigned bits = part->shape.cell_bits, many = cells_a_word(bits);
-	const struct reader r = { (const uint64_t *)part->bytes, lanes_inverse(many), cell_most(bits), many, bits };
+	const struct reader r = { (const uint64_t *)part->bytes, lanes_inverse(many),
+				  cell_most(bits), many, bits };
 
-	blm_ask_in_rounds(part, batch, ret_bits, (struct blm_cell_reader){ reader_word, reader_is_set, &r });
+	blm_ask_in_rounds(part, batch, ret_bits,
+			  (struct blm_cell_reader){ reader_word, reader_is_set, &r });
 }
 
 void blm_cells_prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
-	if (key->by->family->nth)	/* the hashing is the larger cost by far, and would be done twice */
+	/* the hashing is the larger cost by far, and would be done twice */
+	if (key->by->family->nth)
 		return;
 	for (unsigned i = 0; i < part->shape.probes; i++)
 		__builtin_prefetch(cell_at(part, key_cell(key, i, part->shape.cells)).word, 0, 2);
 }
 
-const uint64_t *blm_cells_probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i, uint64_t *ret_mask)
+const uint64_t *blm_cells_probe(const struct blm_part *part, const struct blm_hashed *key,
+				unsigned i, uint64_t *ret_mask)
 {
 	*ret_mask = 0;
-	return i < part->shape.probes ? cell_at(part, key_cell(key, i, part->shape.cells)).word : NULL;
+	return i < part->shape.probes ? cell_at(part, key_cell(key, i, part->shape.cells)).word
+		: NULL;
 }
 
 /* The lowest bit of each cell of a word. */
@@ -140,7 +154,10 @@ static uint64_t lowest(unsigned bits)
 	return word;
 }
 
-/* The lowest bit of each cell that is not 0. A cell's bits are brought down, twice as far at a time, never from the next cell. */
+/*
+ * The lowest bit of each cell that is not 0. A cell's bits are brought down, twice as far at a
+ * time, never from the next cell.
+ */
 static uint64_t cells_set(uint64_t word, unsigned bits, uint64_t low)
 {
 	if (bits > 32)
@@ -157,7 +174,8 @@ static uint64_t cells_set(uint64_t word, unsigned bits, uint64_t low)
 	return word & low;
 }
 
-void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes, struct blm_tally *to)
+void blm_cells_census(const struct blm_part *part, const void *data, size_t bytes,
+		      struct blm_tally *to)
 {
 	unsigned bits = part->shape.cell_bits;
 	const uint64_t *words = data;

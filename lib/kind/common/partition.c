@@ -19,10 +19,14 @@ static size_t room_for(uint64_t memory, uint64_t pieces, const struct blm_fill *
 {
 	uint64_t each = memory / pieces;
 
-	return each > sizeof(uint32_t) ? (size_t)((each - sizeof(uint32_t)) * 8 / (8 * fill->entry_bytes + fill->by_probe)) : 0;
+	return each > sizeof(uint32_t) ? (size_t)((each - sizeof(uint32_t)) * 8
+						  / (8 * fill->entry_bytes + fill->by_probe)) : 0;
 }
 
-/* Buffers that begin an even number of pages apart would all want the same places of the first cache. */
+/*
+ * Buffers that begin an even number of pages apart would all want the same places of the first
+ * cache.
+ */
 static size_t odd_lines(size_t room, size_t entry_bytes)
 {
 	size_t a_line = LINE_BYTES / entry_bytes, lines = room / a_line;
@@ -31,9 +35,11 @@ static size_t odd_lines(size_t room, size_t entry_bytes)
 }
 
 /*
- * Pieces that fit the second-level cache, as long as each has a buffer that is worth a visit. Smaller ones where there would be some
- * dozens: keys that are sorted one after the other then go to the same piece now and then, just not so often that the core expects it.
- * With thousands of buffers it gets slower again: they no longer fit a cache themselves. (In tests/bench: "build", of each size.)
+ * Pieces that fit the second-level cache, as long as each has a buffer that is worth a visit.
+ * Smaller ones where there would be some dozens: keys that are sorted one after the other then go
+ * to the same piece now and then, just not so often that the core expects it. With thousands of
+ * buffers it gets slower again: they no longer fit a cache themselves. (In tests/bench: "build", of
+ * each size.)
  */
 static void plan(struct blm_filling *f, uint64_t memory)
 {
@@ -47,17 +53,20 @@ static void plan(struct blm_filling *f, uint64_t memory)
 		f->shift++;
 	if (pieces_of(s, f->shift) > FEW_PIECES && pieces_of(s, f->shift) < MANY_PIECES)
 		f->shift -= 3;
-	while (pieces_of(s, f->shift) > 1 && room_for(memory, pieces_of(s, f->shift), fill) < 2 * least)
+	while (pieces_of(s, f->shift) > 1
+	       && room_for(memory, pieces_of(s, f->shift), fill) < 2 * least)
 		f->shift++;
 	f->pieces = pieces_of(s, f->shift);
 	f->room = room_for(memory, f->pieces, fill);
-	if (f->pieces == 1)	/* nothing to sort: what comes in goes on to the part while it is in the cache */
+	/* nothing to sort: what comes in goes on to the part while it is in the cache */
+	if (f->pieces == 1)
 		f->room = least;
 	f->room = odd_lines(f->room, fill->entry_bytes);
 	f->nearly = f->room - ENTRIES_AT_ONCE;
 	f->keys_at_once = fill->by_probe ? ENTRIES_AT_ONCE / s->probes : BLM_BATCH;
 }
-static_assert((int)BLM_PROBES_MAX <= ENTRIES_AT_ONCE && (int)BLM_BATCH <= ENTRIES_AT_ONCE, "at least one key at once");
+static_assert((int)BLM_PROBES_MAX <= ENTRIES_AT_ONCE && (int)BLM_BATCH <= ENTRIES_AT_ONCE,
+	      "at least one key at once");
 
 void blm_filling_begin(struct blm_filling *ret, struct blm_part *part, uint64_t memory_bytes)
 {
@@ -76,10 +85,14 @@ void blm_filling_end(struct blm_filling *filling)
 
 /* ---- Lanes ---- */
 
-/* Of pages of 2 MiB, where the system gives them: they are written all over. What lies around them is never touched. */
+/*
+ * Of pages of 2 MiB, where the system gives them: they are written all over. What lies around them
+ * is never touched.
+ */
 static bool make_entries(struct blm_lane *lane, size_t bytes)
 {
-	void *map = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		return false;
@@ -98,8 +111,10 @@ static bool make_buffers(struct blm_lane *lane)
 
 	lane->used = calloc(of->pieces, sizeof(*lane->used));
 	if (fill->by_probe)
-		lane->changed = calloc(entries / of->part->shape.probes / 64 + 1, sizeof(*lane->changed));
-	return lane->used && (lane->changed || !fill->by_probe) && make_entries(lane, entries * fill->entry_bytes);
+		lane->changed = calloc(entries / of->part->shape.probes / 64 + 1,
+				       sizeof(*lane->changed));
+	return lane->used && (lane->changed || !fill->by_probe)
+		&& make_entries(lane, entries * fill->entry_bytes);
 }
 
 struct blm_lane *blm_lane_new(struct blm_filling *of, uint64_t first)
@@ -155,7 +170,8 @@ int blm_lane_add(struct blm_lane *lane, const struct blm_batch *batch)
 			.by = batch->by,
 			.hashes = batch->hashes ? batch->hashes + at : NULL,
 			.keys = batch->keys ? batch->keys + at : NULL,
-			.count = batch->count - at < of->keys_at_once ? batch->count - at : of->keys_at_once,
+			.count = batch->count - at < of->keys_at_once ? batch->count - at
+			: of->keys_at_once,
 		};
 		bool full = of->part->kind->fill->sort(lane, &some);
 
@@ -179,7 +195,8 @@ void blm_lane_empty(struct blm_lane *lane)
 	struct blm_filling *of = lane->of;
 
 	for (uint64_t i = 0; i < of->pieces; i++) {
-		uint64_t piece = lane->first + i < of->pieces ? lane->first + i : lane->first + i - of->pieces;
+		uint64_t piece = lane->first + i < of->pieces ? lane->first + i
+			: lane->first + i - of->pieces;
 
 		if (!lane->used[piece])
 			continue;
@@ -196,7 +213,8 @@ void blm_lane_empty(struct blm_lane *lane)
 bool blm_piece_is_marked(const struct blm_filling *of, uint64_t piece)
 {
 	const struct blm_part *part = of->part;
-	uint64_t bytes = (UINT64_C(1) << of->shift) * part->shape.cell_bits / 8, from = piece * bytes;
+	uint64_t bytes = (UINT64_C(1) << of->shift) * part->shape.cell_bits / 8,
+		from = piece * bytes;
 	uint64_t to = from + bytes < part->shape.bytes ? from + bytes : part->shape.bytes;
 
 	for (uint64_t at = from; part->marks && at < to; at += UINT64_C(1) << BLM_MARKED_SHIFT)

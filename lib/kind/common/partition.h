@@ -1,15 +1,18 @@
 /*
  * partition.h - many keys into a part that nobody else sees yet, in the order of its memory
  *
- * Keys lie anywhere in a part, so in one that is larger than the cache each costs a miss, or one a probe. Here they are first
- * sorted by the piece of the part that they lie in, into buffers, and when a buffer is full all of them are emptied, piece after
- * piece, each of which is in the cache while it is worked on. What a key comes to in a buffer is an entry.
+ * Keys lie anywhere in a part, so in one that is larger than the cache each costs a miss, or one a
+ * probe. Here they are first sorted by the piece of the part that they lie in, into buffers, and
+ * when a buffer is full all of them are emptied, piece after piece, each of which is in the cache
+ * while it is worked on. What a key comes to in a buffer is an entry.
  *
- * Each thread has a lane, with buffers of its own, and a piece is locked while its entries go in. So no change needs an
- * atomic operation, and the bytes are the same for any number of threads, in any order of keys. In a lane the keys stay in their
- * order within each piece; so with one lane a key changed the part exactly if it would have when added one by one.
+ * Each thread has a lane, with buffers of its own, and a piece is locked while its entries go in.
+ * So no change needs an atomic operation, and the bytes are the same for any number of threads, in
+ * any order of keys. In a lane the keys stay in their order within each piece; so with one lane a
+ * key changed the part exactly if it would have when added one by one.
  *
- * How a kind is filled is a constant in its file. A kind without one is filled all the same, one key at a time.
+ * How a kind is filled is a constant in its file. A kind without one is filled all the same, one
+ * key at a time.
  */
 #ifndef BLM_KIND_FILL_H
 #define BLM_KIND_FILL_H
@@ -23,9 +26,15 @@ struct blm_lane;
 struct blm_fill {
 	size_t entry_bytes;	/* 8 or 16 */
 	bool by_probe;		/* a key has an entry for each of its probes; else it has one */
-	/* Put entries of these keys into the lane's buffers, where there is room. Returns: is a buffer nearly full? */
+	/*
+	 * Put entries of these keys into the lane's buffers, where there is room. Returns: is a
+	 * buffer nearly full?
+	 */
 	bool (*sort)(struct blm_lane *lane, const struct blm_batch *batch);
-	/* The entries of a piece into the part; counts the keys that changed it: in lane->counted, or if by_probe in lane->changed. */
+	/*
+	 * The entries of a piece into the part; counts the keys that changed it: in lane->counted,
+	 * or if by_probe in lane->changed.
+	 */
 	void (*apply)(struct blm_lane *lane, uint64_t piece);
 };
 
@@ -43,7 +52,8 @@ struct blm_filling {
 	size_t room;			/* entries in a buffer */
 	size_t nearly;			/* so many: no more keys before it is emptied */
 	size_t keys_at_once;		/* to sort() */
-	pthread_mutex_t lock[FILL_LOCKS];	/* piece i: of i % FILL_LOCKS; without pieces: the first, for the whole part */
+	/* piece i: of i % FILL_LOCKS; without pieces: the first, for the whole part */
+	pthread_mutex_t lock[FILL_LOCKS];
 };
 
 struct blm_lane {
@@ -53,13 +63,17 @@ struct blm_lane {
 	void *map;			/* in which they lie */
 	size_t map_bytes;
 	uint32_t *used;			/* how many there are, of each piece */
-	uint64_t *changed;		/* if by_probe: a bit for each key since all was emptied, in the order they came */
+	/* if by_probe: a bit for each key since all was emptied, in the order they came */
+	uint64_t *changed;
 	uint64_t keys;			/* how many those are: less than 2^28 */
-	uint64_t first;			/* the piece to begin with, so that lanes do not wait for each other */
+	/* the piece to begin with, so that lanes do not wait for each other */
+	uint64_t first;
 	uint64_t counted;		/* keys that changed the part, of those that are in it */
 };
 
-/* memory_bytes: for each lane; a lane takes no less than 32 KiB, and does not use more than 1 GiB. */
+/*
+ * memory_bytes: for each lane; a lane takes no less than 32 KiB, and does not use more than 1 GiB.
+ */
 void blm_filling_begin(struct blm_filling *ret, struct blm_part *part, uint64_t memory_bytes);
 void blm_filling_end(struct blm_filling *filling);
 

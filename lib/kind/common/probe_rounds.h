@@ -1,10 +1,13 @@
 /*
- * probe_rounds.h - questions to kinds where a key has a cell for each probe and is there if all of them are set: a batch of keys, round by round
+ * probe_rounds.h - questions to kinds where a key has a cell for each probe and is there if all of
+ * them are set: a batch of keys, round by round
  *
- * All keys' first probes, then the second probes of those whose first was set, and so on, each round's cells asked for together
- * before the first of them is looked at. Nothing is asked for that is not needed, but the first probes of the next batch, and no
- * branch depends on a bit. It wants many keys at once, since each round leaves half of them: the last ones of a small batch have
- * their memory come one after the other. (In tests/bench: "contains_many" of classic, beside "contains".)
+ * All keys' first probes, then the second probes of those whose first was set, and so on, each
+ * round's cells asked for together before the first of them is looked at. Nothing is asked for that
+ * is not needed, but the first probes of the next batch, and no branch depends on a bit. It wants
+ * many keys at once, since each round leaves half of them: the last ones of a small batch have
+ * their memory come one after the other. (In tests/bench: "contains_many" of classic, beside
+ * "contains".)
  */
 #ifndef BLM_KIND_ROUNDS_H
 #define BLM_KIND_ROUNDS_H
@@ -23,7 +26,8 @@ static inline uint64_t blm_round_cell(const struct blm_hash *hash, unsigned prob
 	return scale(unfold(hash->lo, hash->hi, probe), cells);
 }
 
-BLM_INLINED void blm_ask_in_rounds(const struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits, struct blm_cell_reader by)
+BLM_INLINED void blm_ask_in_rounds(const struct blm_part *part, const struct blm_batch *batch,
+				   uint64_t *ret_bits, struct blm_cell_reader by)
 {
 	const uint64_t cells = part->shape.cells;
 	uint64_t cell[BLM_BATCH_LARGE];

@@ -1,15 +1,19 @@
 /*
- * relocation.h - what the kinds share that move fingerprints: cells which one writer changes, each at once, while readers look
+ * relocation.h - what the kinds share that move fingerprints: cells which one writer changes, each
+ * at once, while readers look
  *
- * One writer at a time; readers take no lock. Each change is of one cell, and own word LIMBO names that cell, plus 1, as long as what
- * is in it does not count: who dies leaves a cell that the next writer clears (settle()). A fingerprint that moves is never out of
- * the table:
+ * One writer at a time; readers take no lock. Each change is of one cell, and own word LIMBO names
+ * that cell, plus 1, as long as what is in it does not count: who dies leaves a cell that the next
+ * writer clears (settle()). A fingerprint that moves is never out of the table:
  *
- *   writer   LIMBO := the new cell; writes it; own word MOVES + 1; LIMBO := the old cell; clears that; LIMBO := 0.
- *   reader   loads MOVES; looks wherever it may be; loads MOVES again, and if it is another one looks again: a fingerprint may have
- *            gone from the place not yet looked at to the one that was.
+ *   writer   LIMBO := the new cell; writes it; own word MOVES + 1; LIMBO := the old cell; clears
+ *            that; LIMBO := 0.
+ *   reader   loads MOVES; looks wherever it may be; loads MOVES again, and if it is another one
+ *            looks again: a fingerprint may have gone from the place not yet looked at to the one
+ *            that was.
  *
- * All stores release and all loads acquire, in this order. A cell may straddle two words; one that is seen half-written is in limbo.
+ * All stores release and all loads acquire, in this order. A cell may straddle two words; one that
+ * is seen half-written is in limbo.
  */
 #ifndef BLM_KIND_LIMBO_H
 #define BLM_KIND_LIMBO_H

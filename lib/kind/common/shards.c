@@ -1,4 +1,7 @@
-/* shards.c - data in shards: their sizes from the sorted keys, and threads that make one after the other */
+/*
+ * shards.c - data in shards: their sizes from the sorted keys, and threads that make one after the
+ * other
+ */
 #include "kind/common/shards.h"
 #include "base/thread.h"
 
@@ -10,28 +13,33 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- Sizes ---- */
 
-static uint64_t bytes_for(const struct blm_shape *shape, const struct blm_shard_maker *maker, uint64_t keys)
+static uint64_t bytes_for(const struct blm_shape *shape, const struct blm_shard_maker *maker,
+			  uint64_t keys)
 {
 	return keys ? round_up(maker->bytes(shape, keys), BLM_SHARD_ALIGN) : 0;
 }
 
 uint64_t blm_shards_bytes(const struct blm_shape *shape, const struct blm_shard_maker *maker)
 {
-	uint64_t shards = shards_of(shape), each = shape->capacity / shards, more = shape->capacity % shards;
+	uint64_t shards = shards_of(shape), each = shape->capacity / shards,
+		more = shape->capacity % shards;
 
-	return shard_index_bytes(shape) + (shards - more) * bytes_for(shape, maker, each) + more * bytes_for(shape, maker, each + 1);
+	return shard_index_bytes(shape) + (shards - more) * bytes_for(shape, maker, each) + more
+		* bytes_for(shape, maker, each + 1);
 }
 
 bool blm_shards_valid(const struct blm_shape *shape)
 {
-	return shape->capacity >= 1 && shape->capacity <= BLM_CAPACITY_MAX && shape->bytes >= shard_index_bytes(shape)
+	return shape->capacity >= 1 && shape->capacity <= BLM_CAPACITY_MAX
+		&& shape->bytes >= shard_index_bytes(shape)
 	    && shape->bytes <= BLM_CELLS_MAX * 2 && shape->bytes % BLM_SHARD_ALIGN == 0;
 }
 
 /* ---- Where shards begin, among the keys ---- */
 
 /* Look at one key: the first of the shard then lies in a narrower range. */
-static int narrow(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t shard, uint64_t at, uint64_t *low, uint64_t *high)
+static int narrow(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t shard,
+		  uint64_t at, uint64_t *low, uint64_t *high)
 {
 	struct blm_hash hash;
 	uint64_t rest;
@@ -44,11 +52,17 @@ static int narrow(const struct blm_shape *shape, const struct blm_sorted *keys, 
 	return r;
 }
 
-/* The first key of the shard, or of one after it; none is before `low`. Hashes are even, so first it is looked for where it should be. */
-static int find_first(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t shard, uint64_t low, uint64_t *ret)
+/*
+ * The first key of the shard, or of one after it; none is before `low`. Hashes are even, so first
+ * it is looked for where it should be.
+ */
+static int find_first(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t shard,
+		      uint64_t low, uint64_t *ret)
 {
-	double guess = (double)keys->count * ((double)shard / (double)shards_of(shape)), spread = 8 * sqrt((double)keys->count);
-	uint64_t high = keys->count, below = guess > spread ? (uint64_t)(guess - spread) : 0, above = (uint64_t)(guess + spread);
+	double guess = (double)keys->count * ((double)shard / (double)shards_of(shape)),
+		spread = 8 * sqrt((double)keys->count);
+	uint64_t high = keys->count, below = guess > spread ? (uint64_t)(guess - spread)
+		: 0, above = (uint64_t)(guess + spread);
 	int r = 0;
 
 	if (below > low)
@@ -62,13 +76,15 @@ static int find_first(const struct blm_shape *shape, const struct blm_sorted *ke
 }
 
 /* Of each shard, and past the last; *ret_most: the keys of the largest. The caller frees it. */
-static int find_all(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t **ret, uint64_t *ret_most)
+static int find_all(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t **ret,
+		    uint64_t *ret_most)
 {
 	uint64_t shards = shards_of(shape), *from = malloc((shards + 1) * sizeof(*from));
 	int r = 0;
 
 	if (!from)
-		return blm_fail(-ENOMEM, "no memory for the places of %llu shards", (unsigned long long)shards);
+		return blm_fail(-ENOMEM, "no memory for the places of %llu shards",
+				(unsigned long long)shards);
 	from[0] = 0;
 	*ret_most = 0;
 	for (uint64_t s = 1; s <= shards && r == 0; s++) {
@@ -86,7 +102,8 @@ static int find_all(const struct blm_shape *shape, const struct blm_sorted *keys
 	return 0;
 }
 
-int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys, const struct blm_shard_maker *maker)
+int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys,
+		   const struct blm_shard_maker *maker)
 {
 	uint64_t *from, most, bytes;
 	int r;
@@ -100,7 +117,9 @@ int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys, const
 		bytes += bytes_for(shape, maker, from[s + 1] - from[s]);
 	free(from);
 	shape->bytes = bytes;
-	return blm_shards_valid(shape) ? 0 : blm_fail(-EFBIG, "%llu keys need %llu bytes of data, more than 2^48", (unsigned long long)keys->count,
+	return blm_shards_valid(shape) ? 0
+		: blm_fail(-EFBIG, "%llu keys need %llu bytes of data, more than 2^48",
+			   (unsigned long long)keys->count,
 						     (unsigned long long)bytes);
 }
 
@@ -120,7 +139,8 @@ struct work {
 struct worker {
 	struct work *work;
 	pthread_t thread;
-	struct blm_hash *hashes;	/* as many as the largest shard has keys; likewise the others */
+	/* as many as the largest shard has keys; likewise the others */
+	struct blm_hash *hashes;
 	uint64_t *values;
 	void *room;
 };
@@ -143,7 +163,8 @@ static bool take_shard(struct work *work, uint64_t *ret_number, struct blm_shard
 	any = !work->failed && work->next < shards_of(&work->part->shape);
 	if (any) {
 		*ret_number = work->next++;
-		ret->bytes = bytes_for(&work->part->shape, work->maker, work->from[*ret_number + 1] - work->from[*ret_number]);
+		ret->bytes = bytes_for(&work->part->shape, work->maker,
+				       work->from[*ret_number + 1] - work->from[*ret_number]);
 		ret->offset = work->offset;
 		work->offset += ret->bytes;
 	}
@@ -155,7 +176,8 @@ static int make_shard(struct worker *w, uint64_t number, struct blm_shard_entry 
 {
 	struct work *work = w->work;
 	uint64_t count = work->from[number + 1] - work->from[number];
-	struct blm_shard shard = { .words = (uint64_t *)(work->part->bytes + e->offset), .bytes = e->bytes };
+	struct blm_shard shard = { .words = (uint64_t *)(work->part->bytes + e->offset),
+				   .bytes = e->bytes };
 	int r = 0;
 
 	if (count)
@@ -165,7 +187,8 @@ static int make_shard(struct worker *w, uint64_t number, struct blm_shard_entry 
 	if (r < 0)
 		return r;
 	((struct blm_shard_entry *)work->part->bytes)[number] = (struct blm_shard_entry){
-		.offset = htole64(e->offset), .bytes = htole64(e->bytes), .own = { htole64(shard.own[0]), htole64(shard.own[1]) },
+		.offset = htole64(e->offset), .bytes = htole64(e->bytes),
+		.own = { htole64(shard.own[0]), htole64(shard.own[1]) },
 	};
 	mark(work->part, work->part->bytes + number * sizeof(struct blm_shard_entry));
 	if (count)
@@ -199,10 +222,14 @@ static void free_worker(struct worker *w)
 
 static uint64_t need_of(const struct work *work, uint64_t most)
 {
-	return most * (sizeof(struct blm_hash) + (work->keys->has_values ? sizeof(uint64_t) : 0)) + round_up(work->maker->room(&work->part->shape, most), 64);
+	return most * (sizeof(struct blm_hash) + (work->keys->has_values ? sizeof(uint64_t) : 0))
+		+ round_up(work->maker->room(&work->part->shape, most), 64);
 }
 
-/* In large pages where there are some: what is made of so many keys goes through all of it again and again. */
+/*
+ * In large pages where there are some: what is made of so many keys goes through all of it again
+ * and again.
+ */
 static void *take_room(uint64_t bytes)
 {
 	const uint64_t large = 2 << 20;
@@ -236,7 +263,8 @@ static int work_together(struct work *work, unsigned wanted, uint64_t most)
 
 	if (!worker || !make_worker(&worker[0], work, most)) {
 		free(worker);
-		return blm_fail(-ENOMEM, "no memory for a shard of %llu keys", (unsigned long long)most);
+		return blm_fail(-ENOMEM, "no memory for a shard of %llu keys",
+				(unsigned long long)most);
 	}
 	for (; count < wanted && make_worker(&worker[count], work, most); count++)
 		if (blm_thread_start(&worker[count].thread, run, &worker[count])) {
@@ -258,9 +286,11 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys, const struct blm_shard_maker *maker)
+int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
+		     const struct blm_shard_maker *maker)
 {
-	struct work work = { .part = part, .keys = keys, .maker = maker, .mutex = PTHREAD_MUTEX_INITIALIZER, .offset = shard_index_bytes(&part->shape) };
+	struct work work = { .part = part, .keys = keys, .maker = maker, .mutex =
+			     PTHREAD_MUTEX_INITIALIZER, .offset = shard_index_bytes(&part->shape) };
 	uint64_t *from, most, need, together;
 	int r = find_all(&part->shape, keys, &from, &most);
 

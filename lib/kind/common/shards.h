@@ -1,10 +1,12 @@
 /*
- * shards.h - data of kinds that are built from all their keys at once, in shards: each made from the keys whose hashes begin alike
+ * shards.h - data of kinds that are built from all their keys at once, in shards: each made from
+ * the keys whose hashes begin alike
  *
- * A shard has 2^20 keys and more, so that many can be made at once, each in at most some 220 MiB of memory, however many keys there
- * are; fewer keys are one shard. The data begin with an index of an entry for each (format-spec.md, "Shards"), the shards follow it, each
- * at a multiple of 64 bytes. What a shard is, its kind says; it depends on its keys alone, and how many there are on the number of keys
- * alone, so the data do not depend on threads or memory.
+ * A shard has 2^20 keys and more, so that many can be made at once, each in at most some 220 MiB of
+ * memory, however many keys there are; fewer keys are one shard. The data begin with an index of an
+ * entry for each (format-spec.md, "Shards"), the shards follow it, each at a multiple of 64 bytes.
+ * What a shard is, its kind says; it depends on its keys alone, and how many there are on the
+ * number of keys alone, so the data do not depend on threads or memory.
  */
 #ifndef BLM_KIND_SHARDS_H
 #define BLM_KIND_SHARDS_H
@@ -21,7 +23,10 @@ struct blm_shard_entry {
 };
 static_assert(sizeof(struct blm_shard_entry) == 32, "format-spec.md, Shards");
 
-/* A shard as it was found, by numbers that were copied from the map and checked: words[0 .. bytes / 8 - 1] are in it. */
+/*
+ * A shard as it was found, by numbers that were copied from the map and checked: words[0 .. bytes /
+ * 8 - 1] are in it.
+ */
 struct blm_shard {
 	uint64_t *words;
 	uint64_t bytes;
@@ -40,8 +45,12 @@ static inline uint64_t shard_index_bytes(const struct blm_shape *shape)
 	return round_up(shards_of(shape) * sizeof(struct blm_shard_entry), BLM_SHARD_ALIGN);
 }
 
-/* Which shard a hash is of; *ret_rest: where it lies in that, as a share of 2^64 that ascends with the hash. */
-static inline uint64_t shard_number(const struct blm_shape *shape, const struct blm_hash *hash, uint64_t *ret_rest)
+/*
+ * Which shard a hash is of; *ret_rest: where it lies in that, as a share of 2^64 that ascends with
+ * the hash.
+ */
+static inline uint64_t shard_number(const struct blm_shape *shape, const struct blm_hash *hash,
+				    uint64_t *ret_rest)
 {
 	unsigned __int128 at = (unsigned __int128)hash->hi * shards_of(shape);
 
@@ -49,7 +58,10 @@ static inline uint64_t shard_number(const struct blm_shape *shape, const struct 
 	return (uint64_t)(at >> 64);
 }
 
-/* False: it has no keys, or the index is damaged. Others may write to the map: look at the entry no more. */
+/*
+ * False: it has no keys, or the index is damaged. Others may write to the map: look at the entry no
+ * more.
+ */
 static inline bool shard_at(const struct blm_part *part, uint64_t number, struct blm_shard *ret)
 {
 	const struct blm_shard_entry *e = (const struct blm_shard_entry *)part->bytes + number;
@@ -59,7 +71,8 @@ static inline bool shard_at(const struct blm_part *part, uint64_t number, struct
 	ret->bytes = load_relaxed(&e->bytes);
 	ret->own[0] = load_relaxed(&e->own[0]);
 	ret->own[1] = load_relaxed(&e->own[1]);
-	good = ret->bytes && offset % BLM_SHARD_ALIGN == 0 && offset <= all && ret->bytes <= all - offset;
+	good = ret->bytes && offset % BLM_SHARD_ALIGN == 0 && offset <= all
+		&& ret->bytes <= all - offset;
 	ret->words = (uint64_t *)(part->bytes + (good ? offset : 0));
 	return good;
 }
@@ -71,10 +84,12 @@ struct blm_shard_maker {
 	/* The memory that make() takes for so many keys, beside their hashes and values; not 0. */
 	uint64_t (*room)(const struct blm_shape *shape, uint64_t keys);
 	/*
-	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at least one: they ascend. values: NULL where the
-	 * keys have none. room: aligned to 64, not cleared. Sets shard->own. Fails with words.
+	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at
+	 * least one: they ascend. values: NULL where the keys have none. room: aligned to 64, not
+	 * cleared. Sets shard->own. Fails with words.
 	 */
-	int (*make)(const struct blm_part *part, struct blm_shard *shard, const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
+	int (*make)(const struct blm_part *part, struct blm_shard *shard,
+		    const struct blm_hash *hashes, const uint64_t *values, uint64_t count,
 		    void *room);
 };
 
@@ -83,10 +98,13 @@ uint64_t blm_shards_bytes(const struct blm_shape *shape, const struct blm_shard_
 /* Is the index within the data? For valid(). */
 bool blm_shards_valid(const struct blm_shape *shape);
 /*
- * fit() and build() of a kind. fit() sets shape->capacity to the number of keys, and shape->bytes. build() makes as many shards at once as there
- * are threads and as memory allows, but one, however little that is.
+ * fit() and build() of a kind. fit() sets shape->capacity to the number of keys, and shape->bytes.
+ * build() makes as many shards at once as there are threads and as memory allows, but one, however
+ * little that is.
  */
-int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys, const struct blm_shard_maker *maker);
-int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys, const struct blm_shard_maker *maker);
+int blm_shards_fit(struct blm_shape *shape, const struct blm_sorted *keys,
+		   const struct blm_shard_maker *maker);
+int blm_shards_build(struct blm_part *part, const struct blm_sorted *keys,
+		     const struct blm_shard_maker *maker);
 
 #endif

@@ -10,7 +10,10 @@ BLM_API double blm_rate_asymptotic(double bits_per_key, double probes)
 	return pow(-expm1(-probes / bits_per_key), probes);
 }
 
-/* Goel and Gupta, "Small Subset Queries and Bloom Filters Using Ternary Associative Memories", SIGMETRICS 2010. */
+/*
+ * Goel and Gupta, "Small Subset Queries and Bloom Filters Using Ternary Associative Memories",
+ * SIGMETRICS 2010.
+ */
 BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys)
 {
 	if (!keys)
@@ -38,7 +41,8 @@ unsigned blm_probes_for(double bits_per_key)
 	double ideal = bits_per_key * M_LN2;
 	unsigned k = ideal >= BLM_PROBES_MAX ? BLM_PROBES_MAX - 1 : ideal < 1 ? 1 : (unsigned)ideal;
 
-	return blm_rate_asymptotic(bits_per_key, k + 1) < blm_rate_asymptotic(bits_per_key, k) ? k + 1 : k;
+	return blm_rate_asymptotic(bits_per_key, k + 1) < blm_rate_asymptotic(bits_per_key, k)
+		? k + 1 : k;
 }
 
 uint64_t blm_half_full(double cells, unsigned probes)
@@ -68,12 +72,14 @@ double blm_classic_keys(uint64_t cells, unsigned probes, double fill, double *re
 }
 
 /*
- * The squares sum up to k for each key that one of them has alone, and to what such keys in the same cell make of it: with n keys of which
- * s more are the one's than the other's, k n + (s^2 - n) k^2 / m, cells being at random; and the sum is k s. (Divided by k alone, as in S. Agarwal
- * and A. Trachtenberg, "Approximating the number of differences between remote sets", ITW 2006, it tells too much where s is large.)
- * Keys that meet, for and against, are its error: n sqrt(2/m).
+ * The squares sum up to k for each key that one of them has alone, and to what such keys in the
+ * same cell make of it: with n keys of which s more are the one's than the other's, k n + (s^2 - n)
+ * k^2 / m, cells being at random; and the sum is k s. (Divided by k alone, as in S. Agarwal and A.
+ * Trachtenberg, "Approximating the number of differences between remote sets", ITW 2006, it tells
+ * too much where s is large.) Keys that meet, for and against, are its error: n sqrt(2/m).
  */
-double blm_keys_that_differ(double cells, double each, double sum, double squares, double *ret_error)
+double blm_keys_that_differ(double cells, double each, double sum, double squares,
+			    double *ret_error)
 {
 	double more = sum / each, keys = fabs(more);
 
@@ -84,10 +90,12 @@ double blm_keys_that_differ(double cells, double each, double sum, double square
 }
 
 /*
- * The rate of a block with j keys in it, for j = 0..: its probes are of r different bits with probability different[r], and r certain bits are
- * all set after n probes with probability set[r]. The last of these n was of one of the r with r / 512, and then the r - 1 others were
- * to be set before. All that is added is positive, so nothing cancels out, however small the rate. (The mean of the bits that are set
- * alone would promise too much, as the mean of a power is more than the power of the mean.)
+ * The rate of a block with j keys in it, for j = 0..: its probes are of r different bits with
+ * probability different[r], and r certain bits are all set after n probes with probability set[r].
+ * The last of these n was of one of the r with r / 512, and then the r - 1 others were to be set
+ * before. All that is added is positive, so nothing cancels out, however small the rate. (The mean
+ * of the bits that are set alone would promise too much, as the mean of a power is more than the
+ * power of the mean.)
  */
 struct block_rates {
 	unsigned probes;
@@ -99,7 +107,8 @@ static void begin(struct block_rates *b, unsigned probes)
 	*b = (struct block_rates){ .probes = probes, .different = { 1 }, .set = { 1 } };
 	for (unsigned i = 0; i < probes; i++) {
 		for (unsigned r = i + 1; r > 0; r--)
-			b->different[r] = b->different[r] * r / BLOCK + b->different[r - 1] * (BLOCK - r + 1) / BLOCK;
+			b->different[r] = b->different[r] * r / BLOCK + b->different[r - 1]
+				* (BLOCK - r + 1) / BLOCK;
 		b->different[0] = 0;
 	}
 }
@@ -120,7 +129,10 @@ static double rate_now(const struct block_rates *b)
 	return fmin(sum, 1);
 }
 
-/* rates[j] for j < count; true from the first j on where a block is as good as full, which *ret_full tells. */
+/*
+ * rates[j] for j < count; true from the first j on where a block is as good as full, which
+ * *ret_full tells.
+ */
 static void block_rates(double *rates, size_t count, unsigned probes, size_t *ret_full)
 {
 	struct block_rates b;
@@ -138,8 +150,9 @@ static void block_rates(double *rates, size_t count, unsigned probes, size_t *re
 }
 
 /*
- * The mean over the blocks: each of `keys` keys falls into one of `blocks`, so a block's load is binomial. Summed outward
- * from the likeliest load, each weight from its neighbour's, until they no longer matter; normalised at the end.
+ * The mean over the blocks: each of `keys` keys falls into one of `blocks`, so a block's load is
+ * binomial. Summed outward from the likeliest load, each weight from its neighbour's, until they no
+ * longer matter; normalised at the end.
  */
 static double mixture(double blocks, uint64_t keys, const double *rates, size_t full)
 {
@@ -175,7 +188,10 @@ static size_t loads_for(double mean, uint64_t keys)
 	return loads < (double)keys + 1 ? (size_t)loads : (size_t)keys + 1;
 }
 
-/* Room for the rates of all loads that can matter; past that a block is full, whatever k is, but for one probe. */
+/*
+ * Room for the rates of all loads that can matter; past that a block is full, whatever k is, but
+ * for one probe.
+ */
 enum { LOADS = 1 << 14 };
 
 static double *rates_for(double mean, uint64_t keys, unsigned probes, size_t *ret_full)
@@ -197,7 +213,10 @@ static double rate_of_blocks(double blocks, uint64_t keys, const double *rates, 
 
 	if (blocks <= 1)
 		return keys < full ? rates[keys] : 1;
-	/* all loads that matter are of full blocks: there may be too many of them to go through one by one */
+	/*
+	 * all loads that matter are of full blocks: there may be too many of them to go through one
+	 * by one
+	 */
 	if (mean - 14 * sqrt(mean) > (double)full)
 		return 1;
 	return mixture(blocks, keys, rates, full);
@@ -224,15 +243,18 @@ static double rate_of_equal_blocks(uint64_t blocks, uint64_t keys, const double 
 
 /* The fewest blocks, from `low` to below `limit`, that keep the rate; `limit` if none do. */
 static uint64_t fewest_from(uint64_t low, uint64_t limit, uint64_t keys, double rate,
-			    double (*rate_of)(uint64_t blocks, uint64_t keys, const double *rates, size_t full), const double *rates, size_t full)
+			    double (*rate_of)(uint64_t blocks, uint64_t keys, const double *rates,
+					      size_t full), const double *rates, size_t full)
 {
 	uint64_t high;
 
-	for (high = low; high < limit && rate_of(high, keys, rates, full) > rate; high += high / 4 + 1)
+	for (high = low; high < limit && rate_of(high, keys, rates, full) > rate;
+	     high += high / 4 + 1)
 		low = high + 1;
 	if (high > limit)
 		high = limit;
-	while (low < high) {	/* invariant: high keeps the rate, or is the limit; below low nothing does */
+	/* invariant: high keeps the rate, or is the limit; below low nothing does */
+	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
 		if (rate_of(middle, keys, rates, full) > rate)
@@ -243,10 +265,14 @@ static uint64_t fewest_from(uint64_t low, uint64_t limit, uint64_t keys, double 
 	return high;
 }
 
-/* The fewest blocks of 512 bits, below `limit`, that keep the rate with these probes; `limit` if none do. */
+/*
+ * The fewest blocks of 512 bits, below `limit`, that keep the rate with these probes; `limit` if
+ * none do.
+ */
 static uint64_t fewest(uint64_t keys, double rate, unsigned probes, uint64_t limit)
 {
-	uint64_t low = (uint64_t)((double)keys * -log2(rate) / BLOCK), high;	/* the information-theoretic bound */
+	/* the information-theoretic bound */
+	uint64_t low = (uint64_t)((double)keys * -log2(rate) / BLOCK), high;
 	size_t full;
 	double *rates;
 
@@ -265,12 +291,16 @@ static uint64_t fewest(uint64_t keys, double rate, unsigned probes, uint64_t lim
 uint64_t blm_blocks_for(uint64_t keys, double rate, uint32_t *probes)
 {
 	const uint64_t none = BLM_CELLS_MAX / BLOCK + 1;
-	unsigned classic = blm_best_probes(rate), first = *probes ? *probes : (classic + 1) / 2, last = *probes ? *probes : classic + 1;
+	unsigned classic = blm_best_probes(rate), first = *probes ? *probes
+		: (classic + 1) / 2, last = *probes ? *probes : classic + 1;
 	uint64_t best = none;
 
 	if (last > BLM_PROBES_MAX)
 		last = BLM_PROBES_MAX;
-	/* more uneven than classic, so best with fewer probes; the bits needed fall, then rise, along k */
+	/*
+	 * more uneven than classic, so best with fewer probes; the bits needed fall, then rise,
+	 * along k
+	 */
 	for (unsigned k = last; k >= first; k--) {
 		uint64_t blocks = fewest(keys, rate, k, best);
 
@@ -287,8 +317,9 @@ uint64_t blm_blocks_for(uint64_t keys, double rate, uint32_t *probes)
 enum { SPLIT_LOADS = 1024 };	/* by then a block is full, to within 1e-13 */
 
 /*
- * A lane of 32 bits gets one bit of each key, so with j keys in its block a bit is set with probability 1 - (31/32)^j, in each
- * of the 8 lanes; and all of a key's bits come from 32 bits of its hash, which one of the j may share.
+ * A lane of 32 bits gets one bit of each key, so with j keys in its block a bit is set with
+ * probability 1 - (31/32)^j, in each of the 8 lanes; and all of a key's bits come from 32 bits of
+ * its hash, which one of the j may share.
  */
 static size_t split_rates(double rates[SPLIT_LOADS])
 {
@@ -304,14 +335,19 @@ static size_t split_rates(double rates[SPLIT_LOADS])
 	return j;
 }
 
-/* The block is chosen by a number of 32 bits: of 2^32 = q * blocks + r numbers r blocks have q + 1, the others q. */
+/*
+ * The block is chosen by a number of 32 bits: of 2^32 = q * blocks + r numbers r blocks have q + 1,
+ * the others q.
+ */
 static double rate_of_split_blocks(uint64_t blocks, uint64_t keys, const double *rates, size_t full)
 {
-	double all = 0x1p32, q = (double)((UINT64_C(1) << 32) / blocks), r = (double)((UINT64_C(1) << 32) % blocks), more = r * (q + 1) / all;
+	double all = 0x1p32, q = (double)((UINT64_C(1) << 32) / blocks),
+		r = (double)((UINT64_C(1) << 32) % blocks), more = r * (q + 1) / all;
 
 	if (r == 0)
 		return rate_of_blocks((double)blocks, keys, rates, full);
-	return more * rate_of_blocks(all / (q + 1), keys, rates, full) + (1 - more) * rate_of_blocks(all / q, keys, rates, full);
+	return more * rate_of_blocks(all / (q + 1), keys, rates, full) + (1 - more)
+		* rate_of_blocks(all / q, keys, rates, full);
 }
 
 double blm_split_rate(uint64_t blocks, uint64_t keys)

@@ -1,9 +1,11 @@
 /*
  * sorted_keys.h - all the keys of a filter, in order, as kinds that are built at once get them
  *
- * The hashes are all different (unless the kind counts keys) and ascend, as numbers of 128 bits of which `hi` is the upper half. Where they
- * lie, in memory or in a temporary file, is the owner's matter (sort.c); a kind reads any range of them, and no more at once than it has
- * memory for. So the data it makes depends on the set of keys alone, not on their order or on how many threads there are.
+ * The hashes are all different (unless the kind counts keys) and ascend, as numbers of 128 bits of
+ * which `hi` is the upper half. Where they lie, in memory or in a temporary file, is the owner's
+ * matter (sort.c); a kind reads any range of them, and no more at once than it has memory for. So
+ * the data it makes depends on the set of keys alone, not on their order or on how many threads
+ * there are.
  */
 #ifndef BLM_KIND_SORTED_H
 #define BLM_KIND_SORTED_H
@@ -17,15 +19,20 @@ struct blm_sorted {
 	uint64_t memory_bytes;		/* that all of them together may take beside the part */
 	bool has_values;
 	/*
-	 * The keys number from .. from + count - 1, and their values unless ret_values is NULL; any number of threads at once.
+	 * The keys number from .. from + count - 1, and their values unless ret_values is NULL; any
+	 * number of threads at once.
 	 * Return: 0, or a negative errno, with words.
 	 */
-	int (*read)(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count);
-	/* So many keys more are in the part: for whoever shows progress. Any thread. NULL: nobody. */
+	int (*read)(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
+		    uint64_t *ret_values, size_t count);
+	/*
+	 * So many keys more are in the part: for whoever shows progress. Any thread. NULL: nobody.
+	 */
 	void (*done)(const struct blm_sorted *keys, uint64_t count);
 };
 
-static inline int sorted_read(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+static inline int sorted_read(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
+			      uint64_t *ret_values, size_t count)
 {
 	return keys->read(keys, from, ret, ret_values, count);
 }

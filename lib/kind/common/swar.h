@@ -1,7 +1,9 @@
 /*
- * swar.h - several small numbers side by side in a word, the first in its lowest bits: compared all at once
+ * swar.h - several small numbers side by side in a word, the first in its lowest bits: compared all
+ * at once
  *
- * A lane is `bits` wide. A number in every lane is that number times `low`, the lowest bit of each; `high` is the highest bit of each.
+ * A lane is `bits` wide. A number in every lane is that number times `low`, the lowest bit of each;
+ * `high` is the highest bit of each.
  */
 #ifndef BLM_KIND_LANES_H
 #define BLM_KIND_LANES_H
@@ -14,12 +16,16 @@ struct blm_lanes {
 
 static inline struct blm_lanes lanes_of(unsigned count, unsigned bits)
 {
-	uint64_t low = (UINT64_MAX >> (64 - count * bits)) / (UINT64_MAX >> (64 - bits));	/* all ones / those of a lane */
+	/* all ones / those of a lane */
+	uint64_t low = (UINT64_MAX >> (64 - count * bits)) / (UINT64_MAX >> (64 - bits));
 
 	return (struct blm_lanes){ low, low << (bits - 1) };
 }
 
-/* The highest bit of each lane that is 0, and no other bit. Adding all but the highest bits never carries into the next lane. */
+/*
+ * The highest bit of each lane that is 0, and no other bit. Adding all but the highest bits never
+ * carries into the next lane.
+ */
 static inline uint64_t lanes_zero(uint64_t word, struct blm_lanes l)
 {
 	uint64_t rest = l.high - l.low;		/* all bits of each lane but the highest */
@@ -33,17 +39,22 @@ static inline uint64_t lanes_any_zero(uint64_t word, struct blm_lanes l)
 	return (word - l.low) & ~word & l.high;
 }
 
-/* So many bits (1 to 64), from bit `at` on, of shared words; those above are left to chance. Each word is loaded (acquire) by itself. */
+/*
+ * So many bits (1 to 64), from bit `at` on, of shared words; those above are left to chance. Each
+ * word is loaded (acquire) by itself.
+ */
 static inline uint64_t lanes_load(const uint64_t *words, uint64_t at, unsigned count)
 {
-	uint64_t first = load_acquire(words + at / 64), last = load_acquire(words + (at + count - 1) / 64);
+	uint64_t first = load_acquire(words + at / 64),
+		last = load_acquire(words + (at + count - 1) / 64);
 
 	return first >> at % 64 | last << 1 << (63 - at % 64);
 }
 
 /*
- * Dividing by the number of cells of a word, 1 to 64, which is not known before: once this, then a multiplication each. Exact for what is
- * less than 2^57: what the inverse was rounded up by comes to less than 1 / by in all.
+ * Dividing by the number of cells of a word, 1 to 64, which is not known before: once this, then a
+ * multiplication each. Exact for what is less than 2^57: what the inverse was rounded up by comes
+ * to less than 1 / by in all.
  */
 static inline uint64_t lanes_inverse(unsigned by)
 {
