@@ -222,6 +222,8 @@ START_TEST(siphash_wipes_the_stack_that_it_used)
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		keys[i] = (struct blm_key){ bytes + i, 13 * i };
+	if (SANITIZED)
+		return;		/* their frames are larger, and in other places */
 	stain_stack();
 	ck_assert_uint_lt(wiped_stack(), ONE);
 	by.family->hash(&by, &keys[1], hashes);
