@@ -225,8 +225,9 @@ static int replace(const struct blm_place *place, const struct replacing *with)
 	struct blm_view *old;
 	int r = blm_place_follow(&final, place);
 
-	if (r == 0)
-		r = blm_filter_open(&f, &final, true, with->secret);
+	if (r < 0)
+		return r;
+	r = blm_filter_open(&f, &final, true, with->secret);
 	if (r < 0)
 		blm_place_clear(&final);
 	if (r == -EBADMSG || r == -ENODATA || r == -EUCLEAN || r == -ENOKEY)
