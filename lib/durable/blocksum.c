@@ -88,7 +88,8 @@ static bool good_record(const struct blm_view *view, unsigned i, uint64_t block,
 
 	memcpy(ret, &records[block], sizeof(*ret));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return ret->check == blm_check_block(ret, i, block, view->constant.uuid);
+	return is_written(ret)
+		&& ret->check == blm_check_block(ret, i, block, view->constant.uuid);
 }
 
 /*

@@ -47,7 +47,7 @@ bool blm_checkpoint_record(const struct blm_checkpoint *s, int which, uint64_t b
 			   struct blm_block_record *ret)
 {
 	memcpy(ret, &s->records[which][block], sizeof(*ret));
-	return ret->check == check_of(s, which, block, ret);
+	return is_written(ret) && ret->check == check_of(s, which, block, ret);
 }
 
 static void write_record(const struct blm_checkpoint *s, int which, uint64_t block, uint32_t hash,
@@ -63,9 +63,7 @@ static void write_record(const struct blm_checkpoint *s, int which, uint64_t blo
 
 bool blm_checkpoint_is_none(const struct blm_checkpoint *s, int which, uint64_t block)
 {
-	static const struct blm_block_record none;
-
-	return !memcmp(&s->records[which][block], &none, sizeof(none));
+	return !is_written(&s->records[which][block]);
 }
 
 uint32_t blm_checkpoint_home(const struct blm_checkpoint *s, uint64_t block)

@@ -160,6 +160,16 @@ struct blm_block_record {
 static_assert(sizeof(struct blm_block_record) == 16, "format-spec.md, Guards");
 
 /*
+ * A record of zeros was never written, also where the check of zeros is 0 by chance, as it is for
+ * one block in 2^32. No record that is written is zeros: where `ones` is 0 the block is zeros, and
+ * the hash of 1 to BLM_BLOCK zeros is never 0.
+ */
+static inline bool is_written(const struct blm_block_record *r)
+{
+	return (r->hash | r->ones | r->epoch | r->check) != 0;
+}
+
+/*
  * state: who may be adding to this file, and whether it still is the filter. See replace.h for the
  * protocol.
  */

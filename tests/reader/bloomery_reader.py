@@ -1411,7 +1411,7 @@ class Filter:
 			for b in range(blocks_of(p.bytes)):
 				at, from_ = p.begin + 16 * b, p.offset + BLOCK * b
 				record = Fields(self.image, at, BLOCK_RECORD)
-				if record.check != block_check(self.image, at, i, b):
+				if not any(self.image[at:at + 16]) or record.check != block_check(self.image, at, i, b):
 					record = None
 				marked = self.image[p.begin + 16 * blocks_of(p.bytes) + b] != 0
 				yield i, b, record, marked, self.image[from_:min(from_ + BLOCK, p.end)]

@@ -321,6 +321,22 @@ def sealed_of_a_second_writer(folder):
 	return flips_in_a_sealed_file(folder, None, None, None, path)
 
 
+def record_of_zeros_that_passes(folder):
+	"""The uuid makes the check of zeros 0 for block 1, which has no record."""
+	path = os.path.join(folder, 'zeros.blm')
+	image = bytearray(writer.make(1, 1, 3 * 8 * reader.BLOCK, 5, [], [4]))
+	image[32:40] = (1302470311 - 1).to_bytes(8, 'little')	# found by search
+	image[4088:4096] = reader.constant_check(bytes(image)).to_bytes(8, 'little')
+	image[8248:8256] = reader.entry_check(bytes(image), 0).to_bytes(8, 'little')
+	with open(path, 'wb') as f:
+		f.write(image)
+	f = reader.open_filter(path)
+	at = f.parts[0].begin + 16
+	if any(f.image[at:at + 16]) or reader.block_check(f.image, at, 0, 1) != 0:
+		return ['the record is not one of zeros that passes']
+	return f.findings() + verify(path)
+
+
 class Churner:
 	"""A process that adds keys and syncs all the time; `keys` of them are in by now."""
 	def __init__(self, path, name):
@@ -388,6 +404,7 @@ with tempfile.TemporaryDirectory() as folder:
 	tap.run('so it is in a file of one block', zeroed_sector, folder, 'blocked', 51200, 700)
 	tap.run('each of many flips in a sealed file is found', flips_in_a_sealed_file, folder, 'blocked', 512 * 3100, 20000)
 	tap.run('so it is where a second writer sealed it', sealed_of_a_second_writer, folder)
+	tap.run('a record of zeros is no record, also where its check is right', record_of_zeros_that_passes, folder)
 	if ROUNDS >= 20:	# a short run may be on a slow machine, or one that is emulated
 		tap.run('copies made while others add and sync are good', copies_of_a_busy_file, folder)
 	if REFUSES:

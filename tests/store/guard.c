@@ -3,6 +3,9 @@
 
 #include "handle/handle.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -411,6 +414,59 @@ START_TEST(nothing_is_made_of_a_damaged_filter_until_it_is_repaired)
 	blm_close(f);
 	free(i.bytes);
 	blm_store_close(store);
+}
+END_TEST
+
+/* Give the file another uuid, so that the check of a record of zeros is 0 for this block. */
+static void make_zeros_pass(const char *path, uint64_t block)
+{
+	static const struct blm_block_record zeros;
+	const uint64_t seed = htole64(UINT64_C(1302470311) - block);	/* found by search */
+	struct image i = image_of(path);
+	struct blm_header *h = (struct blm_header *)i.bytes;
+
+	memcpy(h->constant.uuid, &seed, sizeof(seed));
+	h->constant.check = blm_check_constant(&h->constant);
+	h->part[0].check = blm_check_part(&h->part[0], 0, h->constant.uuid);
+	put(path, 0, i.bytes, i.at);
+	ck_assert_uint_eq(blm_check_block(&zeros, 0, block, h->constant.uuid), 0);
+	free(i.bytes);
+}
+
+START_TEST(a_record_of_zeros_is_no_record)
+{
+	const uint64_t block = (uint64_t)_i;
+	struct blm_params params = params_of(&shapes[7]);
+	struct image before, after;
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, "a.blm", &params));
+	blm_close(f);
+	make_zeros_pass("a.blm", block);
+	finds_nothing("a.blm");
+	before = image_of("a.blm");
+	ck_assert_int_eq(verify("a.blm", true), 0);
+	after = image_of("a.blm");
+	ck_assert_mem_eq(before.bytes + before.at, after.bytes + after.at, before.end - before.at);
+	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_copy(NULL, NULL, "b.blm", f, 0));
+	add_range(f, 0, 9);
+	OK(blm_sync(f));
+	blm_close(f);
+	finds_nothing("a.blm");
+	free(before.bytes);
+	free(after.bytes);
+}
+END_TEST
+
+START_TEST(the_hash_of_zeros_is_never_0)
+{
+	uint8_t *zeros = calloc(1, BLM_BLOCK);
+
+	for (size_t bytes = 1; bytes <= BLM_BLOCK; bytes++)
+		if (!SANITIZED || bytes % 64 == 0)
+			ck_assert_uint_ne((uint32_t)XXH3_64bits(zeros, bytes), 0);
+	free(zeros);
 }
 END_TEST
 
@@ -1484,6 +1540,8 @@ int main(void)
 	tcase_add_loop_test(tc, a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_synced, 0, 8);
 	tcase_add_loop_test(tc, a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired, 0, SHAPES);
 	tcase_add_loop_test(tc, nothing_is_made_of_a_damaged_filter_until_it_is_repaired, 0, SHAPES * USES);
+	tcase_add_loop_test(tc, a_record_of_zeros_is_no_record, 0, 3);
+	tcase_add_test(tc, the_hash_of_zeros_is_never_0);
 	tcase_add_test(tc, several_damaged_blocks_are_each_told_of);
 	tcase_add_loop_test(tc, any_bit_flipped_in_a_sealed_file_is_found, 0, 4);
 	tcase_add_test(tc, a_damaged_record_leaves_its_block_unknown);
