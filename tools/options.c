@@ -87,6 +87,45 @@ static int wrong(const struct parser *p, const char *command, int code, const ch
 		      command);
 }
 
+/*
+ * The word of an option that getopt_long has just taken. Its value is the next word, or follows
+ * '='.
+ */
+static const char *word_taken(char **argv)
+{
+	bool value_apart = optarg && optarg == argv[optind - 1];
+
+	return argv[optind - (value_apart ? 2 : 1)];
+}
+
+static bool has_option(const struct command *command, const char *name, size_t len)
+{
+	for (size_t i = 0; command->options[i]; i++)
+		for (const struct opt *opt = command->options[i]; opt->name; opt++)
+			if (opt->help && strlen(opt->name) == len && !strncmp(opt->name, name, len))
+				return true;
+	return false;
+}
+
+/*
+ * getopt_long takes the beginning of a long option for the option, unless two begin so. But the
+ * whole name of an option that another command has means that option: --key is not --key-file.
+ */
+static int refuse_anothers(const char *command, const struct opt *opt, const char *word)
+{
+	size_t len = strcspn(word, "=");
+	const struct command *other;
+
+	if (strncmp(word, "--", 2) || len - 2 == strlen(opt->name))
+		return DONE;
+	for (size_t i = 0; (other = command_at(i)); i++)
+		if (has_option(other, word + 2, len - 2))
+			return misuse("%s: %.*s is an option of other commands, like '%s'; for "
+				      "--%s write it in full", command, (int)len, word, other->name,
+				      opt->name);
+	return DONE;
+}
+
 /* command NULL: what stands before it. */
 static int parse(const char *command, const struct opt *const *tables, int argc, char **argv)
 {
@@ -105,6 +144,10 @@ static int parse(const char *command, const struct opt *const *tables, int argc,
 		if (code == '?' || code == ':')
 			return wrong(&p, command, code, argv[optind - 1]);
 		opt = by_code(&p, code);
+		r = code < LONG_BASE ? DONE
+			: refuse_anothers(command ? command : "bloomery", opt, word_taken(argv));
+		if (r)
+			return r;
 		r = opt->set(opt, optarg);
 		if (r)
 			return r;

@@ -198,6 +198,24 @@ lines_of_a_slow_pipe_are_answered_as_they_come() {
 	wait
 }
 
+a_whole_option_name_is_no_abbreviation() {
+	make; head -c 16 /dev/zero | od -An -v -tx1 | tr -d ' \n' > a
+	for command in 'info ./f' 'sync ./f' 'measure -n 100' 'create ./g -n 10' 'export ./f --format text' 'filter --with ./f'; do
+		exits 64 bloomery $command --key a
+		says ': --key is an option of other commands, like '; says '; for --key-file write it in full'
+		exits 64 bloomery $command --key=a; says ': --key is an option of other commands'
+	done
+	exits 64 bloomery seal ./f --create x; [ ! -e g ]
+	exits 64 bloomery hashes --value
+	exits 64 bloomery bank b ./f --key a
+	bloomery info ./f --key-file a > /dev/null
+	bloomery info ./f --key-f a > /dev/null
+	bloomery info ./f --key-f=a > /dev/null
+	same "$(bloomery claim ./f --create --key new)" new
+	same "$(bloomery claim ./f --key=newer --batc 7 --batc=8)" newer
+	exits 64 bloomery update ./f --key a; says '--add-key or --remove-key'
+}
+
 several_files_and_stdin_are_read_in_turn() {
 	make; echo a > a; echo c > c
 	same "$(echo b | bloomery claim ./f a - c | tr '\n' ' ')" 'a b c '
