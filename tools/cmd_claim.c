@@ -107,24 +107,27 @@ static int claim(struct batch *batch, void *context)
 
 /*
  * Of several that find no filter, one makes it and the others open it; it may also be dropped in
- * between, hence again.
+ * between, hence again. A filter that is there needs no size.
  */
 static int open_or_make(struct blm_filter **ret, const char *name)
 {
+	const bool sized = params.capacity || params.cells;
 	const uint8_t *secret;
 	struct place place;
-	int code = params_check(), r, tries = 10;
+	int code = sized ? params_check() : params_finish(), r, tries = 10;
 	bool made;
 
 	if (code == DONE)
 		code = find_secret(&secret);
 	if (code == DONE)
-		code = find_place(&place, name, BLM_STORE_CREATE);
+		code = find_place(&place, name, sized ? BLM_STORE_CREATE : 0);
 	if (code != DONE)
 		return code;
 	do {
 		r = open_place(ret, &place, true, secret);
 		made = r == -ENOENT;
+		if (made && !sized)
+			return params_check();	/* says what is missing */
 		if (made)
 			r = make_filter(ret, &place);
 	} while (r == -EEXIST && --tries);
@@ -188,8 +191,8 @@ const struct command cmd_claim = {
 	.least = 1, .most = -1,
 	.notes = "Of all processes that claim one new key, exactly one prints it. Answers are "
 	"written before the next batch is\nclaimed, so a process that is killed takes at most one "
-	"batch with it. If F is there already, its own size, kind, hash\nand seed hold, and a "
-	"warning names the options that say otherwise.",
+	"batch with it. If F is there already, its own size, kind, hash,\nseed and mode hold, and "
+	"a warning names the options that say otherwise; then --create needs no -n.",
 	.example = "bloomery claim seen -n 10m -p 0.001 --create < urls.txt > first-seen.txt",
 	.options = options,
 	.run = run,

@@ -3,6 +3,8 @@
 #include "numbers.h"
 #include "params.h"
 
+#include <sys/stat.h>
+
 /* What it has, and which options say otherwise: two lists for one line. */
 struct differences {
 	char has[512], options[256];
@@ -110,6 +112,22 @@ static void compare_options(struct differences *d, const struct blm_info *has)
 	}
 }
 
+/* Options of the file, beside those of what is in it. */
+static void compare_file(struct differences *d, const struct blm_info *i)
+{
+	struct stat st;
+	char mode[8];
+
+	if (params.sparse && !i->sparse)
+		differs(d, "--sparse", "space", "allocated");
+	if (params.no_checkpoint && i->shadow_bytes)
+		differs(d, "--no-shadow", "a second image of", show_bytes(i->shadow_bytes));
+	if (!params.mode || stat(i->path, &st) < 0 || (st.st_mode & 07777) == params.mode)
+		return;
+	snprintf(mode, sizeof(mode), "%04o", (unsigned)(st.st_mode & 07777));
+	differs(d, "--mode", "mode", mode);
+}
+
 static void compare(struct differences *d, const struct blm_info *i)
 {
 	struct blm_plan plan = { 0 };
@@ -130,6 +148,7 @@ static void compare(struct differences *d, const struct blm_info *i)
 	compare_seeds(d, i);
 	if (params.tweak && params.tweak != i->tweak)
 		differs(d, "--tweak", "tweak", show_count(i->tweak));
+	compare_file(d, i);
 }
 
 int compare_with_params(const struct blm_filter *f, const char *name, bool same)

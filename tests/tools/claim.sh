@@ -38,7 +38,6 @@ create_takes_what_is_there_as_it_is() {
 	bloomery create f -n 100 -p 0.5
 	echo a | bloomery claim f --create -n 1m -p 0.001 > /dev/null
 	same "$(bloomery info f --json | json 'j["capacity"]')" 100
-	echo b | exits 64 bloomery claim f --create; says capacity
 	echo b | exits 64 bloomery claim f -n 100; says --create
 }
 
@@ -78,12 +77,39 @@ create_says_nothing_of_options_that_hold() {
 	make a --create -n 1000; make h --create -n 10 --seed 5; make h --create -n 10 --seed 5
 }
 
+options_of_the_file_are_obeyed_and_compared() {
+	echo a | bloomery claim ./f --create-same -n 1000 --kind cuckoo --mode 0640 --sparse > /dev/null
+	same "$(stat -c %a ./f)" 640; bloomery info ./f --json | holds 'j["sparse"] and j["shadow_bytes"] > 0'
+	same "$(echo b | bloomery claim ./f --create-same -n 1000 --mode 0640 --sparse)" b
+	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --mode 0600
+	says './f: exists with mode 0640; --create-same refuses that: --mode says otherwise'
+	echo c | exits 2 bloomery claim ./f --create-same -n 1000 --no-shadow
+	says './f: exists with a second image of'; says '--no-shadow says otherwise'
+	same "$(echo c | bloomery claim ./f --create -n 1000 --mode 0600 --no-shadow 2> err)" c
+	grep -q 'mode 0640; --no-shadow, --mode were not used' err; same "$(stat -c %a ./f)" 640
+	echo a | bloomery claim ./g --create-same -n 1000 --kind cuckoo --no-shadow > /dev/null
+	bloomery info ./g --json | holds 'not j["sparse"] and j["shadow_bytes"] == 0'
+	same "$(echo b | bloomery claim ./g --create-same -n 1000 --no-shadow)" b
+	echo c | exits 2 bloomery claim ./g --create-same -n 1000 --sparse
+	says './g: exists with space allocated; --create-same refuses that: --sparse says otherwise'
+}
+
+create_needs_a_size_only_where_there_is_no_filter() {
+	echo a | exits 64 bloomery claim ./f --create; says capacity; [ ! -e f ]
+	bloomery create other -n 10
+	echo a | exits 64 bloomery claim gone --create; says capacity; same "$(bloomery ls)" other
+	bloomery create ./f -n 1000
+	same "$(echo a | bloomery claim ./f --create 2>&1)" a
+	same "$(echo b | bloomery claim ./f --create-same 2>&1)" b
+	same "$(echo c | bloomery claim ./f --create-same -p 0.01 2>&1)" c
+	echo d | exits 2 bloomery claim ./f --create-same -p 0.5; says './f: exists with rate 0.01'
+}
+
 create_same_refuses_a_filter_that_differs() {
 	bloomery create ./f -n 1m -p 0.01
 	echo a | exits 2 bloomery claim ./f --create-same -n 100m -p 0.0001
 	says './f: exists with capacity 1,000,000, rate 0.01; --create-same refuses that: -n, -p say otherwise'
 	same "$(echo a | bloomery test -c ./f || true)" 0
-	echo a | exits 64 bloomery claim ./f --create-same; says capacity
 	same "$(echo a | bloomery claim ./f --create-same -n 1m -p 0.01)" a
 }
 
