@@ -3,6 +3,7 @@
 #include "place.h"
 #include "progress.h"
 #include "signals.h"
+#include "source.h"
 #include "stream.h"
 #include "values.h"
 
@@ -94,6 +95,9 @@ static int run(int operands_count, char **operands)
 	if (!coming && !keys_in.count && !going && !keys_out.count)
 		return misuse("update: which keys? Give --add FILE or --remove FILE, or --add-key "
 			      "KEY or --remove-key KEY");
+	if (coming && going && is_same_stream(coming, going))
+		return misuse("update: --add %s and --remove %s both read standard input, or one "
+			      "pipe; put the keys of one into a file", coming, going);
 	code = begin(&u, &place, operands[0]);
 	if (code != DONE)
 		return code;

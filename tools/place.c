@@ -84,6 +84,11 @@ const char *store_dir(void)
 	return dir && *dir && strlen(dir) < PATH_MAX ? dir : NULL;
 }
 
+const char *given_key_file(void)
+{
+	return key_file;
+}
+
 bool takes_anyones(void)
 {
 	return anyone;

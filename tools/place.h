@@ -31,6 +31,8 @@ int open_all(struct blm_filter **ret, char **names, size_t count, bool first_for
 int each_filter(char **names, int count, int (*what)(struct blm_filter *f));
 int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was given */
 
+const char *given_key_file(void);	/* NULL: none */
+
 /* Of the file system that a filter made or to be written lies on; once. */
 void warn_of_place(const struct blm_filter *f, const char *name);
 

@@ -25,6 +25,21 @@ static bool is_stdin(const char *name)
 	return !strcmp(name, "-");
 }
 
+static int stat_source(const char *name, struct stat *ret)
+{
+	return is_stdin(name) ? fstat(STDIN_FILENO, ret) : stat(name, ret);
+}
+
+bool is_same_stream(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	if (is_stdin(a) && is_stdin(b))
+		return true;
+	return stat_source(a, &of_a) == 0 && stat_source(b, &of_b) == 0 && S_ISFIFO(of_a.st_mode)
+		&& of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 /*
  * read(2), but a request to stop is never missed: all waiting is done here, for the first writer of
  * a FIFO too, which is why it is opened without.
@@ -199,8 +214,7 @@ uint64_t source_total(char **names, size_t count)
 	struct stat st;
 
 	for (size_t i = 0; i < count; i++) {
-		if ((is_stdin(names[i]) ? fstat(STDIN_FILENO, &st) : stat(names[i], &st)) < 0
-		    || !S_ISREG(st.st_mode))
+		if (stat_source(names[i], &st) < 0 || !S_ISREG(st.st_mode))
 			return 0;
 		total += (uint64_t)st.st_size;
 	}

@@ -45,6 +45,12 @@ struct source {
 int source_open(struct source *ret, const char *name, const char *option);
 void source_close(struct source *source);
 
+/*
+ * Do both names lead to one stream, so that who reads the second one finds nothing? A FIFO under
+ * two names does, and "-" where it is given twice.
+ */
+bool is_same_stream(const char *a, const char *b);
+
 /* Up to `room` bytes; 0 at the end and when asked to stop; -1 after a message. */
 ssize_t source_read(struct source *source, void *room, size_t bytes);
 

@@ -19,6 +19,7 @@
  */
 #include "stream.h"
 #include "numbers.h"
+#include "place.h"
 #include "progress.h"
 #include "signals.h"
 #include "values.h"
@@ -280,6 +281,18 @@ static void free_slots(struct stream *s)
 	free(s->slots);
 }
 
+/* The secret was read, and with it whatever the stream had. */
+static int refuse_secrets_stream(char **files, size_t count)
+{
+	const char *secret = given_key_file();
+
+	for (size_t i = 0; secret && i < count; i++)
+		if (is_same_stream(secret, files[i]))
+			return misuse("--key-file %s: it and the keys of %s are one stream; put "
+				      "the secret into a file", secret, files[i]);
+	return DONE;
+}
+
 int each_batch(char **files, size_t count, const struct work *work)
 {
 	char standard_input[] = "-", *alone[] = { standard_input };
@@ -295,6 +308,8 @@ int each_batch(char **files, size_t count, const struct work *work)
 		s.files = alone;
 		s.left = 1;
 	}
+	if (code == DONE)
+		code = refuse_secrets_stream(s.files, s.left);
 	if (code == DONE && !make_slots(&s, threads + 2))
 		code = broken("out of memory");
 	if (code == DONE) {

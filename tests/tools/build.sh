@@ -202,6 +202,24 @@ a_keyed_set_is_brought_up_to_date_with_its_secret() {
 	same "$({ seq 100; echo new; } | bloomery test --key-file secret -c ./f)" 101
 }
 
+one_stream_is_not_read_for_two_options() {
+	seq 100 | bloomery build ./f --kind golomb --with counted=1
+	cp f before; mkfifo pipe; ln -s pipe other
+	echo 1 | exits 64 bloomery update ./f --add - --remove -
+	says '--add - and --remove - both read standard input'
+	echo 1 | exits 64 bloomery update ./f --add /dev/stdin --remove -; says 'both read standard input'
+	exits 64 bloomery update ./f --add pipe --remove ./other; says 'one pipe'
+	cmp f before
+	echo new > in; echo 1 > out
+	bloomery update ./f --add - --remove out < in
+	same "$(bloomery test ./f in out)" new
+	head -c 16 /dev/zero | od -An -v -tx1 | tr -d ' \n' > secret
+	bloomery create ./g -n 10 --untrusted --key-file secret
+	cat secret | exits 64 bloomery add ./g --key-file /dev/stdin; says '--key-file /dev/stdin: it and the keys of - are one stream'
+	cat secret | bloomery add ./g --key-file /dev/stdin in
+	bloomery test -q ./g --key-file secret in
+}
+
 damage_of_what_was_built_is_told_and_not_repaired() {
 	for kind in golomb fuse ribbon; do
 		seq 5000 | bloomery build ./f --kind $kind --force
