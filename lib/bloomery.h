@@ -1621,6 +1621,10 @@ struct blm_finding {
 	const char *what;	/* in words */
 	bool repaired;
 	/*
+	 * keys were lost that no repair brings back: what the repair took away is in `what`
+	 */
+	bool lost;
+	/*
 	 * of the filter in the store whose file that is; NULL: not known, or of a file that was
 	 * named itself
 	 */

@@ -29,12 +29,14 @@ static void show(void *context, const struct blm_finding *found)
 		json_text("name", found->name);
 		json_text("what", own_terms(found->what));
 		json_bool("repaired", found->repaired);
+		json_bool("lost", found->lost);
 		json_end();
 		return;
 	}
 	snprintf(text, sizeof(text), "%s%s%s%s: %s%s", found->file, found->name ? " (" : "",
 		 found->name ? found->name : "", found->name ? ")" : "",
-		 own_terms(found->what), found->repaired ? " (repaired)" : "");
+		 own_terms(found->what),
+		 found->repaired && !found->lost ? " (repaired)" : "");
 	print_text(text);
 	putchar('\n');
 }

@@ -122,6 +122,16 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 	return 0;		/* what is wrong with the file itself is told when its turn comes */
 }
 
+static void tell_taken_out(struct repair *r, const char *name, bool damaged, bool removed)
+{
+	r->to->lost = !damaged;
+	blm_found(r->to, name, removed, "%s", damaged ? "its record in the catalog is damaged"
+		  : removed ? "its file is missing: its keys are lost, and its name and labels were "
+		  "removed from the catalog"
+		  : "its file is missing, with its keys: put a copy of it back before a repair, "
+		  "which removes the name from the catalog");
+}
+
 /* The last look at the records of a catalog that is not whole. */
 static int take_out(void *context, const struct blm_info *info, int unused)
 {
@@ -139,9 +149,7 @@ static int take_out(void *context, const struct blm_info *info, int unused)
 			removed = blm_catalog_remove(r->store->catalog, info->name, err == -EUCLEAN
 						     ? damaged : entry->constant.uuid);
 		if (removed != -ENOENT)
-			blm_found(r->to, info->name, r->repair && removed == 0,
-				  err == -EUCLEAN ? "its record in the catalog is damaged"
-				  : "its file is missing");
+			tell_taken_out(r, info->name, err == -EUCLEAN, r->repair && removed == 0);
 		err = removed == -ENOENT ? 0 : removed;
 	} else if (err != -ENOMEM) {
 		err = 0;

@@ -25,7 +25,9 @@ void blm_found(struct blm_findings *to, const char *file, bool repaired, const c
 	to->repaired += repaired;
 	if (to->tell)
 		to->tell(to->context, &(struct blm_finding){ .file = file, .what = what, .repaired =
-							     repaired, .name = to->name });
+							     repaired, .lost = to->lost,
+							     .name = to->name });
+	to->lost = false;
 }
 
 void blm_found_broken(struct blm_findings *to, const char *file)

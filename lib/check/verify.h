@@ -9,6 +9,7 @@ struct blm_findings {
 	void (*tell)(void *context, const struct blm_finding *found);
 	void *context;
 	const char *name;	/* of the filter whose file is looked at; NULL: not known */
+	bool lost;		/* of the next finding: its keys are lost */
 	int found, repaired;
 };
 

@@ -281,7 +281,7 @@ filters_are_dropped_on_a_full_disk() {
 }
 
 an_older_file_that_is_put_back_is_told_until_it_is_taken() {
-	bloomery create a -n 10000; seq 1000 | bloomery add a; bloomery sync a
+	bloomery create a -n 10000 --seed 1; seq 1000 | bloomery add a; bloomery sync a
 	cp store/filters/*.blm backup; seq 3000 | bloomery add a; bloomery sync a
 	mv backup store/filters/*.blm
 	bloomery info a > out; grep -q '^ *older .* has 3000 keys, synced ' out; grep -q '^ *keys .*1000' out
@@ -291,6 +291,17 @@ an_older_file_that_is_put_back_is_told_until_it_is_taken() {
 	bloomery verify --repair; bloomery verify
 	echo new | bloomery add a 2> err; not grep -q older err
 	bloomery info a --json | holds 'not j["older"] and "catalog_keys" not in j'
+}
+
+repair_says_that_a_lost_filters_name_was_removed() {
+	bloomery create lost -n 10; bloomery label lost day=1
+	rm store/filters/*.blm
+	exits 1 bloomery verify; same "$(wc -l < exits.out)" 1
+	grep -q '^lost: its file is missing, with its keys: put a copy of it back before a repair' exits.out
+	exits 1 bloomery verify --json; holds 'j["lost"] and not j["repaired"]' < exits.out
+	exits 0 bloomery verify --repair
+	same "$(cat exits.out)" 'lost: its file is missing: its keys are lost, and its name and labels were removed from the catalog'
+	same "$(bloomery ls)" ''; bloomery verify
 }
 
 a_store_can_be_read_by_those_who_cannot_write_it() {
