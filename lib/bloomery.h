@@ -55,6 +55,8 @@
  *     filter like any other, in all that can be done with it, that is gone when its last handle is
  *     closed. Forked children share it, until parent or child clears it or intersects it in place:
  *     that one then goes on with a filter of its own.
+ *   - Handles and room for answers must not be NULL, unless it is said that they may. Any other
+ *     pointer that is needed and is NULL (a path, a name, params, a function) gives -EINVAL.
  *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any
  *     number may open the same file, for reading and for writing. After fork() the child may go on
  *     with its parent's handles.

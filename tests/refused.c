@@ -235,6 +235,109 @@ START_TEST(a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is)
 }
 END_TEST
 
+#define NEEDS(call, what) do { \
+	FAILS(call, -EINVAL); \
+	ck_assert_str_eq(blm_error_message(), what " must not be NULL"); \
+} while (0)
+
+START_TEST(a_missing_path_or_name_is_refused)
+{
+	struct blm_filter *f = make("classic", NULL, NULL), *other;
+	struct blm_store *store, *same;
+	struct blm_option_info option;
+	struct blm_info info;
+
+	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
+	NEEDS(blm_export_file(f, NULL, NULL), "path");
+	NEEDS(blm_import_file(&other, NULL, NULL, NULL, NULL), "path");
+	NEEDS(blm_store_open(&same, NULL, 0), "dir");
+	NEEDS(blm_store_verify(NULL, 0, NULL, NULL), "dir");
+	NEEDS(blm_option_list(NULL, 0, &option), "kind");
+	FAILS(blm_open_foreign(&other, NULL, NULL), -EINVAL);
+	FAILS(blm_open(&other, NULL, NULL, false), -EINVAL);
+	FAILS(blm_open(&other, store, NULL, false), -EINVAL);
+	FAILS(blm_copy(NULL, store, NULL, f, 0), -EINVAL);
+	FAILS(blm_verify(NULL, NULL, false, NULL, NULL), -EINVAL);
+	FAILS(blm_store_find(store, NULL, &info), -EINVAL);
+	FAILS(blm_store_rename(store, NULL, "a"), -EINVAL);
+	FAILS(blm_store_rename(store, "a", NULL), -EINVAL);
+	FAILS(blm_store_drop(store, NULL), -EINVAL);
+	FAILS(blm_store_publish(store, NULL, f, 0, 0), -EINVAL);
+	FAILS(blm_store_label(store, NULL, "k", "v"), -EINVAL);
+	NEEDS(blm_store_label(store, "a", NULL, "v"), "key");
+	blm_store_close(store);
+	blm_close(f);
+}
+END_TEST
+
+static int count_calls(void *context, const void *bytes, size_t count)
+{
+	(void)bytes;
+	*(size_t *)context += count;
+	return 0;
+}
+
+START_TEST(a_missing_function_or_missing_params_are_refused)
+{
+	const char *path = a_path();
+	struct blm_filter *f = make("classic", NULL, path), *other;
+	const struct blm_params same = { 0 };
+	struct blm_store *store;
+	struct blm_build *build;
+	struct blm_plan plan;
+	struct blm_fact fact;
+	size_t bytes = 0;
+
+	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
+	NEEDS(blm_create(&other, NULL, NULL, NULL), "params");
+	NEEDS(blm_build_begin(&build, NULL, NULL, NULL, NULL), "params");
+	NEEDS(blm_plan(&plan, NULL), "params");
+	NEEDS(blm_plan_fact(NULL, 0, &fact), "params");
+	NEEDS(blm_rebuild(NULL, path, NULL, NULL, NULL), "params");
+	NEEDS(blm_rebuild(NULL, path, &same, NULL, NULL), "fill");
+	NEEDS(blm_export(f, NULL, NULL, NULL), "write");
+	NEEDS(blm_import(&other, NULL, NULL, NULL, NULL, NULL), "read");
+	NEEDS(blm_import_bytes(&other, NULL, NULL, NULL, NULL, 1), "bytes");
+	FAILS(blm_import_bytes(&other, NULL, NULL, NULL, NULL, 0), -ENODATA);
+	NEEDS(blm_store_list(store, NULL, NULL, NULL), "each");
+	NEEDS(blm_allowlist_list(f, NULL, NULL), "each");
+	NEEDS(blm_difference_list(f, f, NULL, NULL), "each");
+	OK(blm_export(f, NULL, count_calls, &bytes));
+	ck_assert_uint_gt(bytes, 0);
+	blm_store_close(store);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_bank_refuses_what_is_missing)
+{
+	struct blm_filter *f = make("classic", NULL, NULL);
+	const char *path = a_path();
+	struct blm_bank_build *build;
+	struct blm_bank *bank;
+	uint8_t bits[4096];
+	uint64_t row;
+
+	NEEDS(blm_bank_begin(&build, NULL, false, 0), "path");
+	NEEDS(blm_bank_begin(&build, NULL, true, 0), "path");
+	OK(blm_bank_begin(&build, path, false, 0));
+	NEEDS(blm_bank_add(build, f, NULL), "id");
+	NEEDS(blm_bank_add_fps(build, "", 0, NULL), "display");
+	NEEDS(blm_bank_add_fps(build, NULL, 1, "a"), "bytes");
+	OK(blm_bank_add(build, f, "id"));
+	OK(blm_bank_finish(build));
+	NEEDS(blm_bank_open(&bank, NULL), "path");
+	OK(blm_bank_open(&bank, path));
+	NEEDS(blm_bank_find(bank, NULL, &row), "id");
+	NEEDS(blm_bank_similar(bank, NULL, NULL, NULL, 0), "bits");
+	NEEDS(blm_bank_similar(bank, bits, NULL, NULL, 0), "how");
+	NEEDS(blm_bank_export_fps(bank, NULL, NULL), "write");
+	OK(blm_bank_find(bank, "id", &row));
+	blm_bank_close(bank);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("refused");
@@ -250,6 +353,9 @@ int main(void)
 	tcase_add_test(tc, what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt);
 	tcase_add_test(tc, a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was);
 	tcase_add_test(tc, a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is);
+	tcase_add_test(tc, a_missing_path_or_name_is_refused);
+	tcase_add_test(tc, a_missing_function_or_missing_params_are_refused);
+	tcase_add_test(tc, a_bank_refuses_what_is_missing);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -148,9 +148,11 @@ static int check(struct blm_bank *b)
 
 BLM_API int blm_bank_open(struct blm_bank **ret, const char *path)
 {
-	struct blm_bank *b = calloc(1, sizeof(*b));
-	int fd = -1, r = 0;
+	int fd = -1, r = blm_must_have(path, "path");
+	struct blm_bank *b = r == 0 ? calloc(1, sizeof(*b)) : NULL;
 
+	if (r < 0)
+		return r;
 	if (!b || !(b->display = strdup(path)) || !(b->like = calloc(1, sizeof(*b->like))))
 		r = blm_fail(-ENOMEM, "%s: out of memory", path);
 	if (r == 0)
@@ -236,6 +238,8 @@ BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *re
 {
 	uint64_t found = 0;
 
+	if (!id)
+		return blm_must_have(id, "id");
 	for (uint64_t row = 0; row < b->rows; row++) {
 		const char *text;
 		size_t bytes;

@@ -71,10 +71,12 @@ static int check_replaced(const struct blm_bank_build *b)
 BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool replace,
 			   unsigned mode)
 {
-	struct blm_bank_build *b = calloc(1, sizeof(*b));
+	int r = blm_must_have(path, "path");
+	struct blm_bank_build *b = r == 0 ? calloc(1, sizeof(*b)) : NULL;
 	struct blm_place place;
-	int r;
 
+	if (r < 0)
+		return r;
 	if (!b)
 		return blm_fail(-ENOMEM, "%s: out of memory", path);
 	b->replace = replace;
@@ -179,7 +181,7 @@ BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, c
 	struct blm_constant c = { .capacity = view->constant.capacity, .rate = view->constant.rate,
 				  .template = view->constant.template };
 	uint8_t *bits;
-	int r = check_id(id);
+	int r = id ? check_id(id) : blm_must_have(id, "id");
 
 	r = r < 0 ? r : blm_bank_takes(view->whole.kind, &c.template, f->place.display);
 	blm_template_id(&c.template, c.template_id);
@@ -232,8 +234,12 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 	const char *text = NULL;
 	size_t chars = 0;
 	uint8_t *bits, *room = NULL;
-	int r = blm_fps_begin(&set, bytes, count, display);
+	int r = blm_must_have(display, "display");
 
+	if (r == 0)
+		r = blm_must_have(bytes || !count, "bytes");
+	if (r == 0)
+		r = blm_fps_begin(&set, bytes, count, display);
 	if (r < 0)
 		return r;
 	constant_of(&c, &set);

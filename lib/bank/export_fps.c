@@ -63,9 +63,13 @@ static int write_row(const struct blm_bank *b, uint64_t row,
 BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *context,
 	const void *bytes, size_t count), void *context)
 {
-	uint64_t *rows = malloc(b->rows * sizeof(*rows));
-	int r = rows ? find_rows(b, rows) : blm_fail(-ENOMEM, "%s: out of memory", b->display);
+	uint64_t *rows;
+	int r;
 
+	if (!write)
+		return blm_must_have(write, "write");
+	rows = malloc(b->rows * sizeof(*rows));
+	r = rows ? find_rows(b, rows) : blm_fail(-ENOMEM, "%s: out of memory", b->display);
 	r = r < 0 ? r : write_head(b, write, context);
 	for (uint64_t i = 0; r == 0 && i < b->rows; i++)
 		r = write_row(b, rows[i], write, context);

@@ -214,5 +214,7 @@ BLM_API int64_t blm_bank_similar(const struct blm_bank *b, const void *bits,
 				 const struct blm_likeness *how, struct blm_bank_hit *ret,
 				 size_t room)
 {
-	return blm_bank_rank(b, bits, how, ret, room, NULL);
+	int r = blm_must_have(bits && how, bits ? "how" : "bits");
+
+	return r < 0 ? r : blm_bank_rank(b, bits, how, ret, room, NULL);
 }

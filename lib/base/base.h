@@ -107,6 +107,8 @@ static inline void add_relaxed(uint64_t *word, uint64_t n)
  * blm_fail(-EINVAL, ...)` is the whole of reporting.
  */
 int blm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What a caller must give, like "name". Return: 0, or -EINVAL where it is NULL. */
+int blm_must_have(bool given, const char *what);
 /* The same, with more words after those of the failure that is being told of. */
 int blm_fail_more(int err, const char *more);
 

@@ -26,6 +26,11 @@ int blm_fail(int err, const char *format, ...)
 	return err;
 }
 
+int blm_must_have(bool given, const char *what)
+{
+	return given ? 0 : blm_fail(-EINVAL, "%s must not be NULL", what);
+}
+
 int blm_fail_more(int err, const char *more)
 {
 	size_t at = strlen(text);

@@ -126,8 +126,8 @@ static void tell_taken_out(struct repair *r, const char *name, bool damaged, boo
 {
 	r->to->lost = !damaged;
 	blm_found(r->to, name, removed, "%s", damaged ? "its record in the catalog is damaged"
-		  : removed ? "its file is missing: its keys are lost, and its name and labels were "
-		  "removed from the catalog"
+		  : removed ? "its file is missing: its keys are lost, and its name and labels "
+		  "were removed from the catalog"
 		  : "its file is missing, with its keys: put a copy of it back before a repair, "
 		  "which removes the name from the catalog");
 }
@@ -561,8 +561,11 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 {
 	BLM_INSIDE;
 	struct blm_findings findings = { .tell = finding, .context = context };
-	int err = flags & BLM_VERIFY_ANYONE ? 0 : blm_store_check_modes(dir);
+	int err = blm_must_have(dir, "dir");
 
+	if (err < 0)
+		return err;
+	err = flags & BLM_VERIFY_ANYONE ? 0 : blm_store_check_modes(dir);
 	if (err < 0 && flags & BLM_VERIFY_REPAIR)
 		return err;
 	if (err < 0)

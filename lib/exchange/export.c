@@ -341,8 +341,10 @@ BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *ho
 {
 	BLM_INSIDE;
 	struct blm_writer *to;
-	int r = blm_writer_calls(&to, write, context, "the output");
+	int r = blm_must_have(write, "write");
 
+	if (r == 0)
+		r = blm_writer_calls(&to, write, context, "the output");
 	return r < 0 ? r : export_to(f, how ? how : &by_default, to);
 }
 
@@ -407,9 +409,12 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 	struct blm_writer *to;
 	struct target target;
 	const char *last;
-	int folder = blm_folder_of(path, &last), r;
+	int folder, r = blm_must_have(path, "path");
 
+	if (r < 0)
+		return r;
 	how = how ? how : &by_default;
+	folder = blm_folder_of(path, &last);
 	if (folder < 0)
 		return folder;
 	if (!how->replace && is_filter(folder, last)) {

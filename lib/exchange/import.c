@@ -303,8 +303,10 @@ BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const c
 		       int64_t (*read)(void *context, void *room, size_t bytes), void *context)
 {
 	struct blm_reader *from;
-	int r = blm_reader_calls(&from, read, context, "the input");
+	int r = blm_must_have(read, "read");
 
+	if (r == 0)
+		r = blm_reader_calls(&from, read, context, "the input");
 	return r < 0 ? r : import_from(ret, store, name, how, from, NULL, 0, "the input");
 }
 
@@ -314,8 +316,10 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
 {
 	struct blm_bytes_at file = blm_bytes_of_memory(bytes, len);
 	struct blm_reader *from;
-	int r = blm_reader_memory(&from, bytes, len);
+	int r = blm_must_have(bytes || !len, "bytes");
 
+	if (r == 0)
+		r = blm_reader_memory(&from, bytes, len);
 	return r < 0 ? r : import_from(ret, store, name, how, from, &file, len, "the input");
 }
 
@@ -333,11 +337,14 @@ BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, co
 			    const struct blm_exchange *how,
 			    const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+	int fd, r = blm_must_have(path, "path");
 	struct blm_bytes_at file;
 	struct blm_reader *from;
 	struct stat st;
 
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return blm_fail(-errno, "%s: %s", path, strerror(errno));
 	r = fstat(fd, &st) < 0 ? blm_fail(-errno, "%s: %s", path, strerror(errno))

@@ -119,7 +119,7 @@ BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void 
 	const struct blm_view *view = current_view(f);
 	uint8_t *bytes, after[32] = { 0 };
 	int64_t all = 0;
-	int r = check_place(f);
+	int r = each ? check_place(f) : blm_must_have(each, "each");
 
 	if (r < 0)
 		return r;

@@ -175,8 +175,10 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
 			    const struct blm_build_options *options)
 {
 	struct blm_build *b;
-	int r;
+	int r = blm_must_have(params, "params");
 
+	if (r < 0)
+		return r;
 	if (options && options->threads > THREADS_MAX)
 		return blm_fail(-EINVAL, "%u threads is more than %d", options->threads,
 				THREADS_MAX);

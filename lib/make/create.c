@@ -220,7 +220,7 @@ static int plan(const struct blm_choice *choice, struct blm_shape *ret)
 static int plan_from(const struct blm_params *params, struct blm_choice *ret_choice,
 		     struct blm_shape *ret)
 {
-	int r = choose(ret_choice, params);
+	int r = params ? choose(ret_choice, params) : blm_must_have(params, "params");
 
 	return r < 0 ? r : plan(ret_choice, ret);
 }
@@ -242,11 +242,12 @@ BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params)
 {
 	struct blm_choice choice;
 	struct blm_shape shape;
+	const struct blm_kind *kind;
 	int r = plan_from(params, &choice, &shape);
-	const struct blm_kind *kind = choice.kind;
 
 	if (r < 0)
 		return r;
+	kind = choice.kind;
 	*ret = (struct blm_plan){
 		.kind = kind->name, .cells = shape.cells, .probes = shape.probes,
 		.data_bytes = shape.bytes, .file_bytes = file_bytes(kind, &choice.params, &shape),
@@ -262,11 +263,12 @@ BLM_API int blm_plan_fact(const struct blm_params *params, size_t i, struct blm_
 {
 	struct blm_choice choice;
 	struct blm_shape shape;
+	const struct blm_kind *kind;
 	int r = plan_from(params, &choice, &shape);
-	const struct blm_kind *kind = choice.kind;
 
 	if (r < 0)
 		return r;
+	kind = choice.kind;
 	if (!kind->foretell || i > UINT_MAX || !kind->foretell(&shape, (unsigned)i, ret))
 		return blm_fail(-ENOENT, "there are no more facts of such a %s filter", kind->name);
 	return 0;
@@ -418,11 +420,15 @@ int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_params *params)
 {
-	uint8_t *secret = blm_hidden_new(BLM_SECRET_BYTES);
 	struct blm_spec spec;
-	int r = secret ? blm_spec_from(&spec, params, secret)
-		: blm_fail(-ENOMEM, "no memory for a secret key");
+	uint8_t *secret;
+	int r = blm_must_have(params, "params");
 
+	if (r < 0)
+		return r;
+	secret = blm_hidden_new(BLM_SECRET_BYTES);
+	r = secret ? blm_spec_from(&spec, params, secret)
+		: blm_fail(-ENOMEM, "no memory for a secret key");
 	if (r == 0)
 		r = blm_check_empty(spec.of, name ? name : "(memory)");
 	if (r == 0)

@@ -178,10 +178,9 @@ static int fill_and_swap(struct blm_place *place, const struct blm_spec *spec,
 	return r;
 }
 
-BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
-			int (*fill)(struct blm_filter *new, void *context), void *context)
+static int rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
+		   int (*fill)(struct blm_filter *new, void *context), void *context)
 {
-	BLM_INSIDE;
 	struct blm_spec *spec = malloc(sizeof(*spec));
 	struct old *old = calloc(1, sizeof(*old));
 	struct secrets *secrets = blm_hidden_new(sizeof(*secrets));
@@ -218,4 +217,15 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 		free(old->options);
 	free(old);
 	return r;
+}
+
+BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
+			int (*fill)(struct blm_filter *new, void *context), void *context)
+{
+	BLM_INSIDE;
+	int r = blm_must_have(params, "params");
+
+	if (r == 0)
+		r = blm_must_have(fill, "fill");
+	return r < 0 ? r : rebuild(store, name, params, fill, context);
 }

@@ -218,9 +218,11 @@ static int open_store(struct blm_store *s, const char *dir, unsigned flags)
 
 BLM_API int blm_store_open(struct blm_store **ret, const char *dir, unsigned flags)
 {
-	struct blm_store *s = calloc(1, sizeof(*s));
-	int r;
+	int r = blm_must_have(dir, "dir");
+	struct blm_store *s = r == 0 ? calloc(1, sizeof(*s)) : NULL;
 
+	if (r < 0)
+		return r;
 	if (!s || !(s->dir = strdup(dir)) || !(s->path = blm_absolute_path(dir))) {
 		free(s ? s->dir : NULL);
 		free(s);

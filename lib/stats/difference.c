@@ -181,8 +181,10 @@ BLM_API int blm_difference_list(const struct blm_filter *a, const struct blm_fil
 	const struct blm_filter *const f[2] = { a, b };
 	const struct blm_view *view[2];
 	struct keys keys = { 0 };
-	int r = blm_views_at_once(view, f, 2);
+	int r = blm_must_have(each, "each");
 
+	if (r == 0)
+		r = blm_views_at_once(view, f, 2);
 	if (r == 0)
 		r = blm_check_template(view[0], a->place.display, view[1], b->place.display);
 	if (r == 0 && !view[0]->part[0].kind->differences)

@@ -149,6 +149,8 @@ BLM_API int blm_store_label(struct blm_store *store, const char *name, const cha
 	struct label *label;
 	int r = blm_check_name(name);
 
+	if (r == 0)
+		r = blm_must_have(key, "key");
 	if (r < 0)
 		return r;
 	if (!*key || strpbrk(key, "=\n") || (value && strchr(value, '\n')))

@@ -31,7 +31,8 @@ BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
 {
 	struct { char name[BLM_FORMAT_NAME]; struct blm_entry entry; struct blm_info info;
 		 } *at = calloc(1, sizeof(*at));
-	int r = at ? 0 : blm_fail(-ENOMEM, "%s: out of memory", s->dir), err;
+	int r = at ? blm_must_have(each, "each")
+		: blm_fail(-ENOMEM, "%s: out of memory", s->dir), err;
 
 	if (r == 0)
 		/* all of it is gone through: at opening a large one was not */

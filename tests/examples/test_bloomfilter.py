@@ -6,11 +6,14 @@ Every function that begins with a letter is a test, its name a true sentence; ea
 folder of vectors, files of pybloomfiltermmap3 are opened where they lie and asked what that program was asked.
 """
 
+import copy
 import csv
 import ctypes
+import functools
 import glob
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -97,6 +100,26 @@ def what_has_no_bytes_of_its_own_is_no_key():
 		for call in f.add, f.__contains__, lambda key: f.update([key]):
 			_raises(TypeError, call, key, says=type(key).__name__ + ': a key is str, bytes-like or int')
 	assert len(f) == 0
+
+
+def what_needs_a_path_refuses_none():
+	f = _made(keys=['a'])
+	for wrong in None, 7, ['x']:
+		_raises(TypeError, f.export, wrong)
+		_raises(TypeError, BloomFilter.open, wrong)
+	assert 'a' in f and os.listdir() == []
+
+
+def handles_are_not_copied_or_pickled():
+	f = _made('f', keys=['a'])
+	for f in f, _made(keys=['a']), BloomFilter.open('f', 'r'):
+		for call in copy.copy, copy.deepcopy, *(functools.partial(pickle.dumps, protocol=n) for n in range(6)):
+			_raises(TypeError, call, f, says='cannot be copied or pickled')
+		with tempfile.TemporaryDirectory() as folder:
+			twin = f.copy(os.path.join(folder, 'g'))
+			f.close()
+			assert 'a' in twin
+			twin.close()
 
 
 def no_key_is_ever_missed_and_the_rate_is_kept():

@@ -607,6 +607,11 @@ START_TEST(a_filter_that_does_not_open_can_be_dropped)
 }
 END_TEST
 
+static int fill_nothing(struct blm_filter *fresh, void *context)
+{
+	return 0;
+}
+
 START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 {
 	const struct blm_params keyed = { .capacity = 100, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." };
@@ -618,7 +623,7 @@ START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 	OK(truncate(path, 20480));
 	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it"));
-	FAILS(blm_rebuild(store, "a", &(struct blm_params){ .capacity = 100 }, NULL, NULL), -ENODATA);
+	FAILS(blm_rebuild(store, "a", &(struct blm_params){ .capacity = 100 }, fill_nothing, NULL), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it, or remove the file, and make it anew"));
 	OK(blm_create(NULL, store, "keyed", &keyed));
 	ck_assert_int_eq(files_in("s/keys", key), 1);

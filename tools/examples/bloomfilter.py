@@ -84,7 +84,7 @@ class BloomFilter:
 		return cls.open(path)
 	@classmethod
 	def open(cls, filename, mode='rw', hash=None):
-		self, path = cls.__new__(cls), text(filename)
+		self, path = cls.__new__(cls), text(os.fsencode(filename))
 		self.read_only = 'w' not in mode
 		if self.read_only: return self._take(lib.blm_open_foreign, path, byref(Exchange(hash=text(hash))))
 		return self._take(lib.blm_open, None, path, True)
@@ -103,7 +103,7 @@ class BloomFilter:
 		string = ctypes.string_at(data, size.value)
 		lib.blm_free(data)
 		return string
-	def export(self, path): lib.blm_export_file(self._handle, byref(Exchange(format=b'pybloomfiltermmap')), text(path))
+	def export(self, to): lib.blm_export_file(self._handle, byref(Exchange(format=b'pybloomfiltermmap')), text(os.fsencode(to)))
 
 	def add(self, key): return not lib.blm_add(self._handle, *key_of(key))		# was it there (or seemed to be)?
 	def update(self, keys):
@@ -122,13 +122,13 @@ class BloomFilter:
 	def sync(self): lib.blm_sync(self._handle)
 	def close(self): self._pointer = lib.blm_close(self._pointer)
 	__del__ = close
+	def __reduce_ex__(self, protocol): raise TypeError('an open filter cannot be copied or pickled; use its copy()')
 	@property
 	def _handle(self):
 		if not self._pointer: raise ValueError('I/O operation on closed file')
 		return self._pointer
 	def _ask(self, function, answer, *args):
-		function(self._handle, *args, byref(answer))
-		return answer
+		return (function(self._handle, *args, byref(answer)), answer)[1]
 	_info = property(lambda self: self._ask(lib.blm_info, Info()))
 	capacity, error_rate = property(lambda self: self._info.capacity), property(lambda self: self._info.rate)
 	num_bits, num_hashes = property(lambda self: self._info.cells), property(lambda self: self._info.probes)

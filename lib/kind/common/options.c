@@ -225,11 +225,12 @@ bool blm_options_valid(const struct blm_kind *kind, const uint64_t args[BLM_KIND
 
 BLM_API int blm_option_list(const char *name, size_t i, struct blm_option_info *ret)
 {
-	const struct blm_kind *kind = blm_kind_by_name(name);
+	const struct blm_kind *kind = name ? blm_kind_by_name(name) : NULL;
 	size_t count = 0;
 
 	if (!kind)
-		return blm_fail(-ENOENT, "there is no kind \"%s\"", name);
+		return name ? blm_fail(-ENOENT, "there is no kind \"%s\"", name)
+			: blm_must_have(name, "kind");
 	while (kind->options && kind->options[count].name)
 		count++;
 	if (i >= count)
