@@ -786,8 +786,8 @@ BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
  * has repaired them, or until more keys have set as many bits as the block lost.
  * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
  * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see
- * blm_status()); or as msync(2) fails: then some of the keys added since the last good sync may not
- * survive a power cut.
+ * blm_status(), also of a child after fork()); or as msync(2) fails: then some of the keys added
+ * since the last good sync may not survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 
@@ -888,8 +888,10 @@ BLM_API void blm_stop_waiting_if(int (*asked)(void));
  *	the path cannot be looked at, for want of rights       0               0
  *
  * Filters in memory have no path. A file that is reached through a symbolic link is found by that
- * link. A deleted file counts as moved where it has another link, on NFS, which renames it while it
- * is open, and in a child process after fork().
+ * link. A deleted file counts as moved where it has another link, and on NFS, which renames it
+ * while it is open. A child process after fork() has to open the file again by its path, so it
+ * cannot tell a deleted file from a moved one: until then blm_status() returns -ENOENT in the child
+ * for both, and blm_sync() returns -ESTALE and writes nothing.
  * Return: 0, or one of the above, or what opening the file said that took its place: then the
  * handle goes on with the old one.
  */

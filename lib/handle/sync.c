@@ -182,6 +182,24 @@ static int tell_damage(const struct blm_filter *f, const struct blm_seen *seen)
 			(unsigned long long)d->from, (unsigned long long)d->to - 1, more);
 }
 
+/*
+ * Without a descriptor: this is a forked process, which could not open the file again (fd says
+ * why). Whether it was deleted or moved cannot be told from here, and neither can it be synced.
+ */
+static int tell_unopened(struct blm_filter *f, int fd)
+{
+	char why[512];
+	int standing;
+
+	snprintf(why, sizeof(why), "%s", blm_error_message());
+	standing = blm_check_standing(f);
+	if (standing == -ENOENT)
+		return blm_fail(-ESTALE, "%s: the file was deleted or moved before this forked "
+				"process synced it; sync it in the process that opened it",
+				f->place.display);
+	return standing == -ESTALE ? standing : blm_fail(fd, "%s", why);
+}
+
 int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 {
 	struct blm_sync_record record = { 0 };
@@ -193,7 +211,7 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 	while ((fd = blm_view_fd(f, view)) == -ESTALE && current_view(f) != view)
 		view = current_view(f);
 	if (fd < 0)
-		return fd;
+		return tell_unopened(f, fd);
 	r = blm_lock_syncing(view);
 	if (r == 0) {
 		/*

@@ -290,7 +290,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 		if (r < 0)
 			return r;
 		fd = blm_view_fd(f, view);
-		if (fd == -ESTALE)
+		if (fd == -ESTALE && current_view(f) != view)
 			continue;
 		if (fd < 0)
 			return fd;
@@ -368,6 +368,22 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 	return r < 0 ? r : listed;
 }
 
+/*
+ * A forked process finds another file at its path. Who replaces a filter by our protocol changes
+ * the state of its file first: then the handle goes over to the new one, whatever it saw of the
+ * state. If the state is LIVE another program put that file there, and the keys added here are
+ * lost. What may be copied up by an overlay becomes another file without that.
+ */
+static int not_ours(struct blm_filter *f, struct blm_view *view)
+{
+	if (!view->image.unsure
+	    && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE)
+		return tell_standing(f, BLM_DISPLACED);
+	atomic_store(&view->seen_state, UINT64_MAX);
+	return blm_fail(-ESTALE, "%s: was replaced before a forked process could open it",
+			f->place.display);
+}
+
 int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 {
 	int there = __atomic_load_n(&view->image.fd, __ATOMIC_ACQUIRE), r = 0;
@@ -389,10 +405,7 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view)
 						 __ATOMIC_RELEASE);
 				again->image.fd = -1;
 			} else {
-				r = blm_fail(-ESTALE, "%s: was replaced before a forked process "
-					     "could open it", f->place.display);
-				/* whatever its state says: look the name up */
-				atomic_store(&view->seen_state, UINT64_MAX);
+				r = not_ours(f, view);
 			}
 			blm_view_free(again);
 		}

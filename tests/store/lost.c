@@ -2,6 +2,7 @@
 #include "suite.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static struct blm_store *a_store(bool wanted)
 {
@@ -294,6 +295,109 @@ START_TEST(a_forked_child_sees_that_the_path_leads_elsewhere)
 }
 END_TEST
 
+static int sync_in_child(int words)
+{
+	static const char *const said[] = { "deleted or moved", "another file", "dropped" };
+	int r = blm_add(parents, "child", 5);
+
+	if (r >= 0)
+		r = blm_sync(parents);
+	MUST(r < 0 && strstr(blm_error_message(), said[words]));
+	MUST(blm_sync(parents) == r);
+	return -r;
+}
+
+START_TEST(a_forked_childs_sync_of_a_lost_file_is_stale)
+{
+	struct blm_store *store = a_store(_i);
+	struct blm_filter *f[2];
+
+	make_two(f, store);
+	parents = f[0];
+	put_copy_over(file_of(f[0]));
+	ck_assert_int_eq(run_apart(sync_in_child, 1), ESTALE);
+	ck_assert_int_eq(run_apart(status_in_child, 0), ESTALE);
+	ck_assert_int_eq(unlink(file_of(f[0])), 0);
+	ck_assert_int_eq(run_apart(sync_in_child, 0), ESTALE);
+	close_two(f, store);
+}
+END_TEST
+
+START_TEST(a_forked_childs_sync_of_a_dropped_filter_is_stale)
+{
+	struct blm_store *store = a_store(true);
+	struct blm_filter *f[2];
+
+	make_two(f, store);
+	parents = f[0];
+	OK(blm_store_drop(store, "a"));
+	ck_assert_int_eq(run_apart(sync_in_child, 2), ESTALE);
+	close_two(f, store);
+}
+END_TEST
+
+static int sync_replaced_in_child(int unused)
+{
+	MUST(blm_add(parents, "child", 5) >= 0);
+	MUST(blm_sync(parents) == 0);
+	MUST(blm_contains(parents, "child", 5));
+	return 0;
+}
+
+START_TEST(a_forked_child_goes_over_to_what_the_library_put_there)
+{
+	struct blm_store *store = a_store(_i);
+	struct blm_filter *f[2], *other;
+
+	make_two(f, store);
+	parents = f[0];
+	ck_assert_int_eq(run_apart(sync_replaced_in_child, 0), 0);
+	OK(blm_open(&other, store, "a", true));
+	OK(blm_clear(other));
+	ck_assert_int_eq(run_apart(sync_replaced_in_child, 0), 0);
+	ck_assert(has(other, "child"));
+	blm_close(other);
+	close_two(f, store);
+}
+END_TEST
+
+static int sync_without_descriptors(int unused)
+{
+	MUST(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, 0 }) == 0);
+	MUST(blm_sync(parents) == -EMFILE);
+	MUST(strstr(blm_error_message(), strerror(EMFILE)));
+	return 0;
+}
+
+START_TEST(a_forked_childs_sync_that_cannot_open_says_why)
+{
+	struct blm_filter *f[2];
+
+	make_two(f, NULL);
+	parents = f[0];
+	ck_assert_int_eq(run_apart(sync_without_descriptors, 0), 0);
+	close_two(f, NULL);
+}
+END_TEST
+
+/* Of a kind whose every change takes a lock, so the child opens the file for its first one. */
+static int add_to_displaced_in_child(int unused)
+{
+	return -blm_add(parents, "child", 5);
+}
+
+START_TEST(a_forked_childs_change_of_a_displaced_file_is_stale)
+{
+	struct blm_store *store = a_store(_i);
+
+	OK(blm_create(&parents, store, "a", &(struct blm_params){ .kind = "cuckoo", .capacity = 100 }));
+	put_copy_over(file_of(parents));
+	ck_assert_int_eq(run_apart(add_to_displaced_in_child, 0), ESTALE);
+	blm_close(parents);
+	blm_store_close(store);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("lost");
@@ -310,6 +414,11 @@ int main(void)
 	tcase_add_loop_test(tc, a_filter_that_the_library_replaces_is_not_lost, 0, 2);
 	tcase_add_loop_test(tc, no_sync_beside_replacements_takes_the_file_for_lost, 0, 2);
 	tcase_add_loop_test(tc, a_forked_child_sees_that_the_path_leads_elsewhere, 0, 2);
+	tcase_add_loop_test(tc, a_forked_childs_sync_of_a_lost_file_is_stale, 0, 2);
+	tcase_add_test(tc, a_forked_childs_sync_of_a_dropped_filter_is_stale);
+	tcase_add_loop_test(tc, a_forked_child_goes_over_to_what_the_library_put_there, 0, 2);
+	tcase_add_test(tc, a_forked_childs_sync_that_cannot_open_says_why);
+	tcase_add_loop_test(tc, a_forked_childs_change_of_a_displaced_file_is_stale, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
