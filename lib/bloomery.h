@@ -1525,12 +1525,12 @@ enum blm_store_flags {
  * blm_store_open() - open a directory of filters with its catalog
  *
  * Names are 1 to BLM_NAME_MAX bytes of UTF-8 without control characters and without '/', and not
- * "." or "..". A new one has no marks of direction (like U+202E) and no line separators (U+2028,
- * U+2029) either. They are keys in the catalog and never become paths. One directory is opened once
- * in a process, however often this is called. A store that every user may write to, where anyone
- * can put another's filter in the place of yours, is refused with -EPERM unless flags say
- * BLM_STORE_ANYONE. So is, when it is opened or made, a filter in it whose file every user may
- * write to.
+ * "." or "..". A new one has no marks of direction (like U+202E), no line separators (U+2028,
+ * U+2029) and no invisible characters (like U+200B) either. They are keys in the catalog and never
+ * become paths. One directory is opened once in a process, however often this is called. A store
+ * that every user may write to, where anyone can put another's filter in the place of yours, is
+ * refused with -EPERM unless flags say BLM_STORE_ANYONE. So is, when it is opened or made, a filter
+ * in it whose file every user may write to.
  * Return: 0, or -ENOENT where there is no store, -EUCLEAN where the catalog is damaged
  * (blm_store_verify() mends it), -EACCES or -ENOLCK where this user cannot open the catalog's lock
  * (readers hold it too), and the mount is not read-only.

@@ -15,7 +15,9 @@ unsigned blm_character(const char *s, size_t bytes, uint32_t *ret_point);
 /*
  * Does it do something instead of being seen? Controls (C0, DEL, C1) act on the terminal; marks of
  * direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+206F) put text into another
- * order than its bytes; U+2028 and U+2029 end a line.
+ * order than its bytes; U+2028 and U+2029 end a line. The invisible ones (U+00AD, U+180E, U+200B,
+ * U+2060 to U+2065, U+FEFF, U+FFF9 to U+FFFB) make two texts look alike. U+200C and U+200D, which
+ * some scripts need, are no such characters.
  */
 bool blm_acts(uint32_t point);
 

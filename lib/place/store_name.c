@@ -32,8 +32,8 @@ int blm_check_name(const char *name)
 }
 
 /*
- * Marks of direction make two names look alike. Catalogs of before may have such names, which are
- * opened, renamed and dropped.
+ * Marks of direction and invisible characters make two names look alike. Catalogs of before may
+ * have such names, which are opened, renamed and dropped.
  */
 int blm_check_new_name(const char *name)
 {
@@ -42,8 +42,9 @@ int blm_check_new_name(const char *name)
 
 	for (const char *s = name; r == 0 && *s; s += blm_character(s, strlen(s), &point))
 		if (blm_character(s, strlen(s), &point) && blm_acts(point))
-			return blm_fail(-EINVAL, "%s: a name has no marks of direction and no line "
-					"separators; leave out U+%04X", name, point);
+			return blm_fail(-EINVAL, "%s: a name has no marks of direction, no line "
+					"separators and no invisible characters; leave out U+%04X",
+					name, point);
 	return r;
 }
 

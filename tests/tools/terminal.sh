@@ -80,6 +80,12 @@ names_that_act_on_a_terminal_are_refused() {
 	for name in $'a\u202eb' $'a\u2028b' $'a\u200fb' $'a\u061cb' $'a\u2066b' $'a\u009bb' $'a\eb' $'a\377b'; do
 		exits 2 bloomery create "$name" -n 10; is_harmless < exits.err
 	done
+	for point in 00ad 180e 200b 2060 2064 feff fffb; do
+		printf -v name "a\\u${point}b"
+		exits 2 bloomery create "$name" -n 10; is_harmless < exits.err
+		says "a\\u${point}b: a name has no marks of direction"; says "leave out U+${point^^}"
+	done
+	bloomery create $'می\u200cخواهم' -n 10; bloomery drop $'می\u200cخواهم'
 	bloomery create f -n 10
 	exits 2 bloomery mv f $'a\u202eb'; says 'U+202E'
 	exits 2 bloomery publish ./none $'a\u202eb'
