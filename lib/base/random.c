@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,15 @@ static int all_of(int fd, uint8_t *to, size_t bytes)
 	return 0;
 }
 
-/* Only a character device: the bytes of a regular file at that path may be known to others. */
+/*
+ * Only the kernel's own device, 1:9. The bytes of a regular file or of another device at that path,
+ * like /dev/zero, may be known to others.
+ */
+static bool is_urandom(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) && major(st->st_rdev) == 1 && minor(st->st_rdev) == 9;
+}
+
 static int from_device(uint8_t *to, size_t bytes)
 {
 	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
@@ -45,7 +54,7 @@ static int from_device(uint8_t *to, size_t bytes)
 
 	if (fd < 0)
 		return -errno;
-	r = fstat(fd, &st) < 0 ? -errno : S_ISCHR(st.st_mode) ? all_of(fd, to, bytes) : -ENODEV;
+	r = fstat(fd, &st) < 0 ? -errno : is_urandom(&st) ? all_of(fd, to, bytes) : -ENODEV;
 	close(fd);
 	return r;
 }

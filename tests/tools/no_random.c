@@ -1,7 +1,7 @@
 /*
  * no_random.c - a C library without random numbers, to be put before the real one with LD_PRELOAD
  *
- * getrandom(2) fails with the number in $GETRANDOM. There is no /dev/urandom, unless $URANDOM is set.
+ * getrandom(2) fails with the number in $GETRANDOM. There is no /dev/urandom, unless $URANDOM is set: then it is the file of that path.
  */
 #undef _FILE_OFFSET_BITS	/* open() and open64() are defined here, each under its own name */
 #include <dlfcn.h>
@@ -31,7 +31,9 @@ int name(const char *path, int flags, ...) \
 	va_start(rest, flags); \
 	mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
 	va_end(rest); \
-	if (!getenv("URANDOM") && (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random"))) { \
+	if (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random")) \
+		path = getenv("URANDOM"); \
+	if (!path) { \
 		errno = ENOENT; \
 		return -1; \
 	} \

@@ -66,13 +66,23 @@ what_takes_no_random_numbers_works_without_any() {
 
 the_device_serves_where_the_call_does_not() {
 	skipped && return
-	prepare; export URANDOM=1
+	prepare; export URANDOM=/dev/urandom
 	[ -c /dev/urandom ] || { echo '# SKIP there is no /dev/urandom here'; return 0; }
 	for number in $numbers; do
 		exits 0 without create new$number -n 1000 --untrusted; exits 0 without add new$number
 		exits 0 without dedup --index i$number --blocks 4Ki keys
 	done
 	same "$(bloomery ls --json | json 'len({x["uuid"] for x in all})')" 7
+}
+
+another_device_or_file_is_not_believed() {
+	skipped && return
+	prepare; number=38; head -c 10000 /dev/zero > zeros
+	for device in /dev/zero /dev/null zeros; do
+		[ -e $device ] || { echo "# SKIP there is no $device here"; return 0; }
+		export URANDOM=$device
+		exits 2 without create ./new -n 1000; says '/dev/urandom: No such device'; [ ! -e new ]
+	done
 }
 
 prove_all
