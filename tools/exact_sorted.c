@@ -171,7 +171,7 @@ static int check_plain(const struct sorted *s)
 	const char *packing = n > 0 ? packed_with(begin, (size_t)n) : NULL;
 
 	return packing ? broken("%s: is packed with %s, and what is packed cannot be searched: "
-				"unpack it first", s->path, packing) : DONE;
+				"unpack it first with %s -d", s->path, packing, packing) : DONE;
 }
 
 static int open_file(void **ret, const char *path)

@@ -49,10 +49,10 @@ static bool looks_like_text(const uint8_t *bytes, size_t count)
 static const char *something_else(const uint8_t *bytes, size_t count)
 {
 	static const struct { size_t count; const char *begin, *words; } others[] = {
-		{ 3, "\x1f\x8b\x08", "packed with gzip; unpack it first" },
-		{ 4, "\x28\xb5\x2f\xfd", "packed with zstd; unpack it first" },
-		{ 6, "\xfd" "7zXZ", "packed with xz; unpack it first" },
-		{ 3, "BZh", "packed with bzip2; unpack it first" },
+		{ 3, "\x1f\x8b\x08", "packed with gzip; unpack it first with gunzip" },
+		{ 4, "\x28\xb5\x2f\xfd", "packed with zstd; unpack it first with unzstd" },
+		{ 6, "\xfd" "7zXZ", "packed with xz; unpack it first with unxz" },
+		{ 3, "BZh", "packed with bzip2; unpack it first with bunzip2" },
 		{ 4, "PK\3\4", "a ZIP archive; take the filter's file out of it first" },
 		{ 6, "7z\xbc\xaf\x27\x1c", "a 7z archive; take the filter's file out of it first" },
 		{ 16, "SQLite format 3", "a database of SQLite, not a filter" },

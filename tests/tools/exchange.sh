@@ -69,10 +69,10 @@ what_is_no_filter_is_called_what_it_is() {
 	for file in urls numbers words; do exits 2 bloomery import $file f; says "$file: $text"; done
 	exits 2 bloomery import urls.gz f; says "urls.gz: in gzip: $text"
 	exits 2 bloomery import - f < urls.gz; says "in gzip: $text"
-	exits 2 bloomery import urls.zst f; says 'urls.zst: packed with zstd; unpack it first'
-	gzip -c urls.gz > twice; exits 2 bloomery import twice f; says 'in gzip: packed with gzip; unpack it first'
-	printf '\3757zXZ\0\0' > x; exits 2 bloomery import x f; says 'packed with xz; unpack'
-	printf 'BZh91AY&SY' > x; exits 2 bloomery import x f; says 'packed with bzip2; unpack'
+	exits 2 bloomery import urls.zst f; says 'urls.zst: packed with zstd; unpack it first with unzstd'
+	gzip -c urls.gz > twice; exits 2 bloomery import twice f; says 'in gzip: packed with gzip; unpack it first with gunzip'
+	printf '\3757zXZ\0\0' > x; exits 2 bloomery import x f; says 'packed with xz; unpack it first with unxz'
+	printf 'BZh91AY&SY' > x; exits 2 bloomery import x f; says 'packed with bzip2; unpack it first with bunzip2'
 	printf 'PK\3\4\24\0' > x; exits 2 bloomery import x f; says 'a ZIP archive; take'
 	printf '{"name": "x"}\n' > x; exits 2 bloomery import x f; says 'JSON of no format that its beginning tells; name the format (--format)'
 	printf '\1\2\3' > x; exits 2 bloomery import x f; says 'of no format that can be told by its beginning; name it (--format)'

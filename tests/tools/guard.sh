@@ -61,7 +61,7 @@ values_come_from_the_table() {
 
 what_is_packed_is_refused_and_not_searched() {
 	make_lists
-	gzip -k keys; exits 2 bloomery guard ./f --exact keys.gz log; says 'packed with gzip'
+	gzip -k keys; exits 2 bloomery guard ./f --exact keys.gz log; says 'packed with gzip, and what is packed cannot be searched: unpack it first with gzip -d'
 	if command -v zstd > /dev/null; then zstd -q keys; exits 2 bloomery guard ./f --exact keys.zst log --sorted; says 'packed with zstd'; fi
 }
 
