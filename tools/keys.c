@@ -27,7 +27,7 @@ const struct given no_keys = { 0 };
 
 const struct opt key_options[] = {
 	{ 0, "key", "KEY", "a key, before those of FILEs (repeatable); --hex holds for it, --field "
-	  "does not",
+	  "does not; with --crlf it keeps a CR, and is printed with CR LF",
 	  set_given, &given_keys },
 	LINE_ROWS,
 	{ 0 }
