@@ -5,6 +5,7 @@
 #include "place.h"
 #include "progress.h"
 #include "stream.h"
+#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ static int refuse_line(struct job *job, struct batch *batch)
 	batch->yes = batch->count;
 	for (size_t i = 0; i < batch->count; i++)
 		if (blm_add(job->f, batch->keys[i].bytes, batch->keys[i].len) < 0) {
-			snprintf(why, sizeof(why), "is refused: %s", blm_error_message());
+			snprintf(why, sizeof(why), "is refused: %s",
+				 own_terms(blm_error_message()));
 			return batch_refuse(batch, i, why);
 		}
 	return fail(-EINVAL);

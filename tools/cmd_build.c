@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "signals.h"
 #include "stream.h"
+#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -47,7 +48,8 @@ static int refuse_line(struct job *job, struct batch *batch, const uint64_t *val
 
 	for (size_t i = 0; i < count; i++)
 		if (give(job, batch, values, i, 1) < 0) {
-			snprintf(why, sizeof(why), "is refused: %s", blm_error_message());
+			snprintf(why, sizeof(why), "is refused: %s",
+				 own_terms(blm_error_message()));
 			return batch_refuse(batch, i, why);
 		}
 	return fail(-EINVAL);

@@ -4,6 +4,7 @@
  */
 #include "durable.h"
 #include "signals.h"
+#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static int sync_and_note(struct blm_filter *f)
 	int r = blm_sync(f);
 
 	if (r < 0)
-		snprintf(why, sizeof(why), "%s", blm_error_message());
+		snprintf(why, sizeof(why), "%s", own_terms(blm_error_message()));
 	if (r == -EUCLEAN && blm_info(f, &info) == 0 && info.lost_blocks) {
 		if (!*lost)
 			strcpy(lost, why);

@@ -1,6 +1,7 @@
 /* params.c - the options that say what a new filter is to be */
 #include "params.h"
 #include "numbers.h"
+#include "terms.h"
 #include "values.h"
 
 struct blm_params params;
@@ -131,7 +132,7 @@ int params_check(void)
 			      "bits, -m M");
 	code = params_finish();
 	if (code == DONE && blm_plan(&plan, &params) < 0)
-		return misuse("%s", blm_error_message());
+		return misuse("%s", own_terms(blm_error_message()));
 	if (code == DONE && !quiet && params.format && params.rate
 	    && plan.predicted_rate > 1.1 * params.rate)
 		say("warning: %s sizes its filters otherwise: with %llu keys in %llu bits the rate "

@@ -2,6 +2,7 @@
 #include "place.h"
 #include "foreign.h"
 #include "numbers.h"
+#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -222,7 +223,7 @@ void warn_of_place(const struct blm_filter *f, const char *name)
 	if (warned || !info.caution)
 		return;
 	warned = true;
-	say("warning: %s: %s", name, info.caution);
+	say("warning: %s: %s", name, own_terms(info.caution));
 }
 
 int open_filter(struct blm_filter **ret, const char *name, bool write, unsigned flags)

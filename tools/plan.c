@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "json.h"
 #include "numbers.h"
+#include "terms.h"
 
 #include <math.h>
 
@@ -158,7 +159,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		struct blm_plan plan;
 
 		if (blm_plan(&plan, params) < 0)
-			return misuse("%s", blm_error_message());
+			return misuse("%s", own_terms(blm_error_message()));
 		size_head(params);
 		return size_of(params, params->kind);
 	}
@@ -170,7 +171,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		if (size_of(params, kind.name) == DONE)
 			any = true;
 		else if (!json)
-			printf("%-12s %s\n", kind.name, blm_error_message());
+			printf("%-12s %s\n", kind.name, own_terms(blm_error_message()));
 	}
 	if (more->compare)
 		print_others(params->capacity, rate);

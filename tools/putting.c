@@ -1,6 +1,7 @@
 /* putting.c - keys with values: each line's value is read, then all of a batch are put at once */
 #include "putting.h"
 #include "keys.h"
+#include "terms.h"
 
 #include <errno.h>
 
@@ -29,7 +30,7 @@ static int bad_value(const struct putting *p, const struct batch *batch, size_t 
 	for (size_t i = 0; i < count; i++)
 		if (blm_put(p->f, batch->keys[i].bytes, batch->keys[i].len, p->values[i]) < 0)
 			return broken("%s: %s", batch_where(where, batch, p->line, i),
-				      blm_error_message());
+				      own_terms(blm_error_message()));
 	return fail(-ERANGE);
 }
 

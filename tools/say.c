@@ -21,12 +21,10 @@ static void line(const char *format, va_list ap)
 {
 	char raw[MESSAGE], text[2 * MESSAGE] = "bloomery: ";
 	size_t at = strlen(text);
-	const char *own;
 	ssize_t ignored;
 
 	vsnprintf(raw, sizeof(raw), format, ap);
-	own = own_terms(raw);
-	at += blm_escape(text + at, sizeof(text) - at - 1, own, strlen(own), "");
+	at += blm_escape(text + at, sizeof(text) - at - 1, raw, strlen(raw), "");
 	text[at++] = '\n';
 	ignored = write(STDERR_FILENO, text, at);
 	(void)ignored;	/* there is nobody left to tell */
@@ -88,5 +86,5 @@ int fail(int64_t err)
 {
 	const char *why = blm_error_message();
 
-	return broken("%s", *why ? why : blm_strerror((int)err));
+	return broken("%s", *why ? own_terms(why) : blm_strerror((int)err));
 }

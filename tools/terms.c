@@ -64,13 +64,27 @@ static size_t term_at(const char *text)
 	return i;
 }
 
+/*
+ * Where the library's own words begin. A message begins with the file, key or value that it is
+ * about, and that stays as it was given, also where it looks like a call.
+ */
+static size_t end_of_value(const char *text)
+{
+	const char *colon = strstr(text, ": ");
+
+	return colon ? (size_t)(colon - text) : 0;
+}
+
 const char *own_terms(const char *text)
 {
 	static _Thread_local char own[2 * MESSAGE];
-	size_t used = 0;
+	size_t used = 0, value;
 
 	if (!text)
 		return NULL;
+	value = end_of_value(text);
+	for (; used < value && used < sizeof(own) - 1; used++)
+		own[used] = *text++;
 	while (*text && used < sizeof(own) - 1) {
 		size_t i = strncasecmp(text, "blm_", 4) ? ARRAY_LEN(terms) : term_at(text);
 		const char *from = i < ARRAY_LEN(terms) ? terms[i].program : text;
