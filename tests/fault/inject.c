@@ -4,9 +4,10 @@
  * Each call of the API is made again and again, in a process of its own, and each time another of the allocations and system
  * calls that it makes fails: once, or that one and all of its kind after it. What must hold then is in check() below.
  *
- * $BLOOMERY_TEST_SCALE: a share of the runs, or "full" for all of them; arguments: the names of the cases to run; with -e each
- * place fails in any case, with its first errno, once and from then on; with -j N so many cases run at the same time; with -v each
- * run is told of.
+ * $BLOOMERY_TEST_SCALE: a share of the runs, or "full" for all of them; arguments: the names of the
+ * cases to run; with -e each place in the program fails in any case, the first and the last time it
+ * is come to, with its first errno, once and from then on; with -j N so many cases run at the same
+ * time; with -v each run is told of.
  */
 #include "inject.h"
 #include "interpose.h"
@@ -34,6 +35,8 @@ static struct shared {
 	unsigned findings;
 	unsigned long runs;
 } *shared;
+
+static uint32_t (*sites)[FAULT_SITES];	/* of the case's run in which nothing fails */
 
 static char run_name[200];
 static unsigned told;
@@ -463,6 +466,7 @@ static void run_apart(const struct one_case *c, enum where where, const struct f
 		long allocated = fault.allocated, mapped = fault.mapped;
 
 		fault = *plan;
+		fault_sites = plan->mode == FAULT_NEVER && !storm ? sites : NULL;
 		fault.allocated = allocated;
 		fault.mapped = mapped;
 		alarm(RUN_SECONDS);
@@ -519,14 +523,32 @@ static void run_plan(const struct one_case *c, enum where where, const struct fa
 	shared->runs++;
 }
 
+/* Does the n-th call come from where no other does before it, or none after it? */
+static bool is_first_or_last(enum fault_call call, long n, long calls)
+{
+	bool first = true, last = true;
+
+	if (calls > FAULT_SITES)
+		return true;
+	for (long i = 1; i <= calls; i++)
+		if (sites[call][i - 1] == sites[call][n - 1]) {
+			first &= i >= n;
+			last &= i <= n;
+		}
+	return first || last;
+}
+
 static void run_call(const struct one_case *c, enum where where, enum fault_call call, long calls)
 {
-	for (long n = 1; n <= calls; n++)
+	for (long n = 1; n <= calls; n++) {
+		bool must = each && is_first_or_last(call, n, calls);
+
 		for (unsigned e = 0; fault_errno(call, e); e++)
 			for (enum fault_mode mode = FAULT_ONCE; mode <= FAULT_FROM_THEN_ON; mode++)
-				if (chosen() || (each && e == 0))
+				if (chosen() || (must && e == 0))
 					run_plan(c, where, &(struct fault){ .mode = mode, .call = call, .nth = n,
 									    .err = fault_errno(call, e) }, calls);
+	}
 }
 
 static unsigned run_case(const struct one_case *c, enum where where)
@@ -616,6 +638,9 @@ static void begin_unit(struct unit *u, size_t number)
 	FIXTURE(chdir(folder));
 	dice = seed_of(u);
 	shared = u->shared;
+	sites = mmap(NULL, FAULT_CALLS * sizeof(*sites), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	FIXTURE(sites == MAP_FAILED ? -errno : 0);
 	exit(run_case(u->c, u->where) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
@@ -708,6 +733,7 @@ int main(int argc, char **argv)
 			return EXIT_FAILURE;
 	}
 	mallopt(M_MMAP_THRESHOLD, 1 << 17);	/* fixed: LMDB's tables of megabytes, of which it needs little, come as zeros each time */
+	fault_begin_sites();
 	go_to_work();
 	count = list_units(units, argv + optind, (size_t)(argc - optind));
 	all = mmap(NULL, (count + 1) * sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -26,6 +26,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -47,6 +48,7 @@
 #include <unistd.h>
 
 struct fault fault;
+uint32_t (*fault_sites)[FAULT_SITES];
 
 static const struct { const char *name; int errors[8]; } kinds[FAULT_CALLS] = {
 	[FAULT_ALLOCATE] = { "an allocation", { ENOMEM } },
@@ -117,6 +119,27 @@ static unsigned long roll(void)
 	return fault.random >> 33;
 }
 
+static uint32_t callers(void)
+{
+	void *through[24];
+	uint64_t hash = 0;
+
+	for (int i = backtrace(through, 24); i-- > 0; )
+		hash = (hash ^ (uintptr_t)through[i]) * UINT64_C(0x9E3779B97F4A7C15);
+	return (uint32_t)(hash >> 32);
+}
+
+void fault_begin_sites(void)
+{
+	callers();
+}
+
+static void note_site(enum fault_call call)
+{
+	if (fault_sites && fault.calls[call] <= FAULT_SITES)
+		fault_sites[call][fault.calls[call] - 1] = callers();
+}
+
 /* How this call fails: an errno value, FAULT_SHORT; 0: not at all. Who is interrupted for ever would wait for ever: 20 times will do. */
 static int failure_of(enum fault_call call)
 {
@@ -126,6 +149,7 @@ static int failure_of(enum fault_call call)
 	fault.calls[call]++;
 	switch (fault.mode) {
 	case FAULT_NEVER:
+		note_site(call);
 		break;
 	case FAULT_ONCE:
 		hit = call == fault.call && fault.calls[call] == fault.nth;

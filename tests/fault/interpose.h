@@ -3,6 +3,7 @@
 #define BLM_INTERPOSE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Kinds of calls that may fail; each is counted by itself. */
 enum fault_call {
@@ -28,6 +29,16 @@ extern struct fault {
 	long failed[FAULT_CALLS];
 	long allocated, mapped;		/* how many there are now, whether armed or not */
 } fault;
+
+/*
+ * Where calls come from, while nothing fails: the n-th of a kind from fault_sites[kind][n - 1], a
+ * number for the functions that it was made through. Of later ones nothing is kept. NULL: of none.
+ */
+enum { FAULT_SITES = 4096 };
+extern uint32_t (*fault_sites)[FAULT_SITES];
+
+/* The C library loads what it needs to tell callers; to be called before anything is counted. */
+void fault_begin_sites(void);
 
 /* Its name, and the i-th errno value that fits it (FAULT_SHORT too); 0: no more. */
 const char *fault_name(enum fault_call call);
