@@ -44,7 +44,7 @@ uint64_t blm_bank_check_sizes(const struct blm_bank_header *h)
 /* Each key is some bits of one array. */
 static bool is_bits(const struct blm_kind *kind)
 {
-	return kind->only_sets && kind->add && kind->probe && !kind->compose && !kind->forgets;
+	return kind_only_sets(kind) && kind->add && kind->probe && !kind->compose && !kind->forgets;
 }
 
 static const char *kinds_of_bits(char *buffer, size_t bytes)

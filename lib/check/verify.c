@@ -134,7 +134,7 @@ static int tell_block(void *context, const struct blm_damage *d)
 	struct blocks *b = context;
 	bool sealed = le64toh(b->view->constant.flags) & BLM_FLAG_SEALED;
 	/* more ones are no damage where they are bits of keys that are in it */
-	bool fill = b->repair && b->view->whole.kind->only_sets
+	bool fill = b->repair && kind_only_sets(b->view->whole.kind)
 		&& blm_part_counts(b->view, d->part) > 0;
 	char what[80];
 
@@ -233,7 +233,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 	verify_all_known(view, (uint64_t)known, file, to);
 	if (has_checkpoint(view))
 		blm_checkpoint_check(view, tell_image, &blocks);
-	if (view->whole.kind->checkpoint && is_cut(&view->whole))
+	if (kind_has_checkpoint(view->whole.kind) && is_cut(&view->whole))
 		blm_found(to, file, false, "is a copy that was made byte by byte while others "
 			  "changed it: it may lack keys that were moved at that moment, and gives "
 			  "none up; blm_rebuild() makes it anew from its keys");

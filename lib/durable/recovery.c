@@ -15,7 +15,8 @@ bool blm_checkpoint_is_needed(const struct blm_view *view)
 	struct blm_live *live = live_of(view);
 	struct blm_sync_record last = { 0 };
 
-	if (!view->whole.kind->checkpoint || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
+	if (!kind_has_checkpoint(view->whole.kind)
+	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return false;
 	blm_last_sync(live, view->constant.uuid, &last);
 	if (load_acquire(&live->written.word) > le64toh(last.epoch))

@@ -293,7 +293,7 @@ static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct
 	int r;
 
 	*ret = NULL;
-	if (!(kind->lone_writer || kind->lone_remover)
+	if (!(kind_has_single_writer(kind) || kind_serializes_removals(kind))
 	    || le64toh(view->constant.flags) & BLM_FLAG_SEALED)
 		return 0;
 	spec = malloc(sizeof(*spec));

@@ -27,7 +27,7 @@ enum blm_lock_of {
 	 * maker has it open
 	 */
 	BLM_LOCK_MAKING,
-	/* exclusive: changing the data of a kind with lone_writer; shared: copying it */
+	/* exclusive: changing the data of a kind with a single writer; shared: copying it */
 	BLM_LOCK_WRITE,
 	/*
 	 * exclusive: the next part of a filter that grows, the next slot of one that has slots;

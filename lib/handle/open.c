@@ -159,7 +159,7 @@ static int note_cut(struct blm_view *view, const char *display, bool write)
 	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
 	int r;
 
-	if (!view->whole.kind->minds_cuts || is_foreign(view) || load_acquire(cut)
+	if (!kind_may_be_torn(view->whole.kind) || is_foreign(view) || load_acquire(cut)
 	    || !was_cut(view))
 		return 0;
 	view->part[0].cut = view->whole.cut = !write;

@@ -61,7 +61,7 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 {
 	struct blm_live *live = live_of(view);
 	uint64_t epoch = le64toh(record->epoch);
-	bool alone = view->whole.kind->lone_writer || view->whole.kind->minds_cuts;
+	bool alone = kind_has_single_writer(view->whole.kind) || kind_may_be_torn(view->whole.kind);
 	int r = alone ? blm_lock_writing(view, true) : 0;
 
 	if (r < 0)
@@ -83,7 +83,8 @@ static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_s
 		 * what is under way may change pages that are written back by then, so the record
 		 * of this epoch does not make the file clean
 		 */
-		if (view->whole.kind->minds_cuts && blm_lock_is_held(&view->lock, view->image.fd))
+		if (kind_may_be_torn(view->whole.kind)
+		    && blm_lock_is_held(&view->lock, view->image.fd))
 			blm_mark_written(live);
 		record->keys = htole64(blm_counted_keys(view));
 	}

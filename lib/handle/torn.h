@@ -13,9 +13,9 @@
 static inline bool blm_tear(struct blm_view *view)
 {
 	uint64_t *cut = &live_of(view)->own[BLM_OWN_CUT].word;
-	bool was = view->whole.kind->minds_cuts && load_acquire(cut);
+	bool was = kind_may_be_torn(view->whole.kind) && load_acquire(cut);
 
-	if (view->whole.kind->minds_cuts) {
+	if (kind_may_be_torn(view->whole.kind)) {
 		store_release(cut, 1);
 		full_fence();
 	}
@@ -24,7 +24,7 @@ static inline bool blm_tear(struct blm_view *view)
 
 static inline void blm_mend(struct blm_view *view)
 {
-	if (view->whole.kind->minds_cuts)
+	if (kind_may_be_torn(view->whole.kind))
 		store_release(&live_of(view)->own[BLM_OWN_CUT].word, 0);
 }
 
@@ -36,7 +36,7 @@ static inline int blm_lock_torn(const struct blm_filter *f, struct blm_view *vie
 {
 	int fd;
 
-	if (!view->whole.kind->minds_cuts)
+	if (!kind_may_be_torn(view->whole.kind))
 		return 0;
 	fd = blm_view_fd((struct blm_filter *)f, view);
 	return fd < 0 ? fd : blm_lock_writing(view, true);
@@ -44,7 +44,7 @@ static inline int blm_lock_torn(const struct blm_filter *f, struct blm_view *vie
 
 static inline void blm_unlock_torn(struct blm_view *view)
 {
-	if (view->whole.kind->minds_cuts)
+	if (kind_may_be_torn(view->whole.kind))
 		blm_unlock_writing(view);
 }
 

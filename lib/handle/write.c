@@ -5,16 +5,16 @@
 
 /* ---- Changing ---- */
 
-static bool has_lone_writer(const struct blm_view *view)
+static bool has_single_writer(const struct blm_view *view)
 {
-	return view->whole.kind->lone_writer;
+	return kind_has_single_writer(view->whole.kind);
 }
 
 /* ---- Reading it whole ---- */
 
 /*
- * Who adds to a kind with lone_remover is not held off, but seen: it holds BLM_LOCK_REPLACE until
- * the keys are counted, and none is counted out meanwhile.
+ * Who adds to a kind that serializes removals is not held off, but seen: it holds BLM_LOCK_REPLACE
+ * until the keys are counted, and none is counted out meanwhile.
  */
 int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, struct blm_view *view)
 {
@@ -22,12 +22,13 @@ int blm_quiesce_begin(struct blm_quiesced *ret, const struct blm_filter *f, stru
 	int r = 0;
 
 	*ret = (struct blm_quiesced){ .view = view,
-				      .locked = kind->lone_writer || kind->lone_remover };
+				      .locked = kind_has_single_writer(kind)
+						|| kind_serializes_removals(kind) };
 	if (ret->locked)
 		r = blm_view_fd((struct blm_filter *)f, view);
 	if (ret->locked && r >= 0)
 		r = blm_lock_writing(view, false);
-	if (r < 0 || !kind->minds_cuts)
+	if (r < 0 || !kind_may_be_torn(kind))
 		return r;
 	ret->counted = blm_counted_keys(view);
 	full_fence();
@@ -41,7 +42,7 @@ bool blm_quiesce_end(const struct blm_quiesced *quiesced)
 	bool changes = quiesced->changes;
 
 	full_fence();
-	if (view->whole.kind->minds_cuts)
+	if (kind_may_be_torn(view->whole.kind))
 		changes |= blm_lock_is_held(&view->lock, view->image.fd)
 			|| blm_counted_keys(view) != quiesced->counted;
 	if (quiesced->locked)
@@ -95,7 +96,7 @@ static int announce_alone(struct blm_filter *f, struct blm_view *view)
 {
 	int r;
 
-	if (!view->whole.kind->minds_cuts || f->place.memory || is_announced(live_of(view)))
+	if (!kind_may_be_torn(view->whole.kind) || f->place.memory || is_announced(live_of(view)))
 		return 0;
 	r = blm_lock_writing(view, true);
 	if (r < 0)
@@ -191,9 +192,9 @@ int blm_change_begin(struct blm_filter *f, struct blm_view **ret)
 {
 	int r = begin(f, ret);
 
-	while (r == 0 && has_lone_writer(*ret)) {
+	while (r == 0 && has_single_writer(*ret)) {
 		r = blm_change_begin_held(f, ret);
-		if (r < 0 || has_lone_writer(*ret))
+		if (r < 0 || has_single_writer(*ret))
 			break;
 		blm_change_end_held(f, *ret);
 		r = begin(f, ret);
@@ -235,7 +236,7 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 {
 	uint64_t state;
 
-	if (has_lone_writer(view)) {
+	if (has_single_writer(view)) {
 		blm_change_end_held(f, view);
 		return blm_check_sigbus(view, f->place.display);
 	}
@@ -257,9 +258,9 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 static int become_writer(struct blm_filter *f, struct blm_view *view)
 {
 	const struct blm_kind *kind = view->whole.kind;
-	int r = kind->lone_writer ? blm_lock_writing(view, true) : 0;
+	int r = kind_has_single_writer(kind) ? blm_lock_writing(view, true) : 0;
 
-	if (r == 0 && kind->checkpoint && !f->place.memory) {
+	if (r == 0 && kind_has_checkpoint(kind) && !f->place.memory) {
 		r = announce(f, view);
 		if (r < 0)
 			blm_unlock_writing(view);
@@ -328,7 +329,7 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 {
 	full_fence();
 	blm_mark_written(live_of(view));
-	if (has_lone_writer(view))
+	if (has_single_writer(view))
 		blm_unlock_writing(view);
 	/* where it fails the filter is suspect, and the next change fails */
 	announce_alone(f, view);
@@ -346,7 +347,7 @@ int blm_change_begin_as_kind(struct blm_filter *f, struct blm_view **ret, bool *
 	do {
 		*ret_held = false;
 		r = blm_change_begin(f, ret);
-		if (r < 0 || (*ret)->whole.kind->only_sets)
+		if (r < 0 || kind_only_sets((*ret)->whole.kind))
 			return r;
 		r = blm_change_end(f, *ret);
 	} while (r == -EAGAIN);
@@ -359,7 +360,7 @@ int blm_change_end_unnamed(struct blm_filter *f, struct blm_view *view, bool hel
 	struct blm_asked asked = { 0 };
 	int listed = blm_allow_take_off_all(f, view, &asked), r;
 
-	held |= has_lone_writer(view);
+	held |= has_single_writer(view);
 	if (held)
 		blm_change_end_held(f, view);
 	r = held ? blm_check_sigbus(view, f->place.display) : blm_change_end(f, view);

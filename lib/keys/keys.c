@@ -34,7 +34,8 @@ static int check_can(const struct blm_filter *f, const struct blm_view *view, en
  */
 static bool is_lone(const struct blm_view *view, enum blm_what what)
 {
-	return view->whole.kind->lone_remover && (what == BLM_REMOVE || what == BLM_CLAIM);
+	return kind_serializes_removals(view->whole.kind)
+		&& (what == BLM_REMOVE || what == BLM_CLAIM);
 }
 
 static bool gives_keys(enum blm_what what)
@@ -230,7 +231,7 @@ static int run_listed(struct blm_filter *f, struct blm_view *view, const struct 
 /* A fingerprint could be another key's, which was moved. */
 static int may_take_out(const struct blm_filter *f, const struct blm_view *view)
 {
-	if (!view->whole.kind->checkpoint || !is_cut(&view->whole))
+	if (!kind_has_checkpoint(view->whole.kind) || !is_cut(&view->whole))
 		return 0;
 	return blm_fail(-EUCLEAN, "%s: it was copied byte by byte while it was changed, so it may "
 			"lack keys that were moved at that moment: it answers and takes keys, but "
@@ -287,11 +288,6 @@ static int64_t change(struct blm_filter *f, struct blm_view *view, const struct 
 	return r < 0 ? r : changed;
 }
 
-static bool may_add_again(const struct blm_kind *kind)
-{
-	return kind->only_sets || kind->add_again;
-}
-
 /*
  * How many keys there is room for. A small part of what is left: whoever found that there is room
  * may be held up, and come with as many keys when others have filled it. (One that is a sixth too
@@ -320,7 +316,7 @@ static uint64_t room_in(const struct blm_view *view, enum blm_what what)
 static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
 			   uint64_t *ret_bits, size_t *count)
 {
-	bool only_once = what != BLM_ADD || !may_add_again(current_view(f)->whole.kind);
+	bool only_once = what != BLM_ADD || !kind_may_add_again(current_view(f)->whole.kind);
 
 	if (f->write && !kind_takes_keys(current_view(f)->whole.kind)
 	    && check_can(f, current_view(f), what) < 0)
@@ -340,7 +336,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		if (r < 0)
 			return r;
 		/* one of another kind has come in its place */
-		again = !held && !may_add_again(view->whole.kind);
+		again = !held && !kind_may_add_again(view->whole.kind);
 		only_once |= again;
 		room = *count ? room_in(view, what) : UINT64_MAX;
 		some.count = room < *count ? (size_t)room : *count;
@@ -357,7 +353,7 @@ static int64_t change_some(struct blm_filter *f, const struct blm_input *in, enu
 		if (r == 0 && new < 0)
 			r = (int)new;
 		if (r == 0 && gives_keys(what) && room && !again && !held
-		    && !view->whole.kind->lone_writer && changed >= 0
+		    && !kind_has_single_writer(view->whole.kind) && changed >= 0
 		    && blm_allow_is_stale(f, view, &asked))
 			r = -EAGAIN;
 		if (r == 0 && room == 0) {

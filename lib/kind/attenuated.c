@@ -142,6 +142,7 @@ static const struct blm_option options[] = {
 const struct blm_kind blm_kind_attenuated = {
 	.id = 14,
 	.name = "attenuated",
+	.protocol = BLM_SETS_BITS,
 	.summary = "how many hops away a key is: a classic filter for each distance",
 	.caveat = "a false positive makes a key seem nearer than it is, never farther",
 	.options = options,
@@ -151,5 +152,4 @@ const struct blm_kind blm_kind_attenuated = {
 	.contains_many = contains_many, .add_many = add_many,
 	.compose = compose, .parts = parts, .counts = counts, .advance = advance,
 	.describe = describe,
-	.only_sets = true,
 };

@@ -125,6 +125,7 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 const struct blm_kind blm_kind_bitmap = {
 	.id = 4,
 	.name = "bitmap",
+	.protocol = BLM_SETS_BITS,
 	.summary = "numbers below m, a bit for each: never wrong, counts and sets exact",
 	.caveat = "its keys are numbers in decimal digits, from 0 to m - 1; it refuses all others",
 	.family = "integer",
@@ -134,6 +135,5 @@ const struct blm_kind blm_kind_bitmap = {
 	.unite = blm_bits_unite, .intersect = blm_bits_intersect,
 	.tally = tally, .rate_of = rate_of, .keys_of = keys_of,
 	.prefetch = prefetch, .probe = probe,
-	.only_sets = true,
 	.exact = true,
 };

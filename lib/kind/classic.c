@@ -368,6 +368,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 const struct blm_kind blm_kind_classic = {
 	.id = 1,
 	.name = "classic",
+	.protocol = BLM_SETS_BITS,
 	.summary = "Bloom's own: any number of bits and probes, every hash; the smallest of those "
 	"that combine",
 	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
@@ -379,6 +380,5 @@ const struct blm_kind blm_kind_classic = {
 	.claim_many = claim_many,
 	.fill = &filling,
 	.batch = BLM_BATCH_LARGE,
-	.only_sets = true,
 	.every_family = true, .every_scheme = true,
 };

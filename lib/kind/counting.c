@@ -255,6 +255,7 @@ static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret
 const struct blm_kind blm_kind_counting = {
 	.id = 6,
 	.name = "counting",
+	.protocol = BLM_SERIAL_REMOVALS,
 	.summary = "classic with counters for bits: keys can be taken out; 3 or 4 times the space",
 	.caveat = "remove only what was added: a key that is found by mistake cannot be told from "
 	"one that is there, and taking it out can hide others; full counters never go down again; "
@@ -272,6 +273,4 @@ const struct blm_kind blm_kind_counting = {
 	.batch = BLM_BATCH_LARGE,
 	.cells_in_words = true,
 	.every_family = true,
-	.lone_remover = true,
-	.minds_cuts = true,
 };

@@ -417,6 +417,7 @@ static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 const struct blm_kind blm_kind_cuckoo = {
 	.id = 8,
 	.name = "cuckoo",
+	.protocol = BLM_SINGLE_WRITER_CHECKPOINT,
 	.summary = "fingerprints that can be removed; of many keys fewer bits than classic below a "
 	"rate of 0.0008, and three times that on disk",
 	.caveat = "removing a key that was never added can take out another: it seems to be there "
@@ -427,5 +428,5 @@ const struct blm_kind blm_kind_cuckoo = {
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
 	.contains_many = contains_many, .describe = describe,
-	.fills = true, .lone_writer = true, .checkpoint = true,
+	.fills = true,
 };

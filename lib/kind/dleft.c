@@ -538,6 +538,7 @@ static int grow(struct blm_part *to, const struct blm_part *from)
 const struct blm_kind blm_kind_dleft = {
 	.id = 9,
 	.name = "d-left",
+	.protocol = BLM_SINGLE_WRITER,
 	.summary = "fingerprints with counters: removes as counting, below a rate of 0.01 in less "
 	"than half the space, and can double without its keys",
 	.caveat = "removing a key that was never added can take out another: it seems to be there "
@@ -548,5 +549,5 @@ const struct blm_kind blm_kind_dleft = {
 	.grown = grown, .grow = grow, .describe = describe,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits,
 	.contains_many = contains_many,
-	.fills = true, .lone_writer = true,
+	.fills = true,
 };

@@ -295,6 +295,7 @@ static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *r
 const struct blm_kind blm_kind_iblt = {
 	.id = 20,
 	.name = "iblt",
+	.protocol = BLM_SINGLE_WRITER_CHECKPOINT,
 	.summary = "two of them list the keys that one has and the other has not; as large as what "
 	"differs",
 	.caveat = "add each key once: one that is added twice is not listed, and keeps others from "
@@ -306,5 +307,5 @@ const struct blm_kind blm_kind_iblt = {
 	.differ = differ, .difference_of = difference_of, .differences = blm_iblt_differences,
 	.describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe,
-	.holds_keys = true, .lone_writer = true, .checkpoint = true,
+	.holds_keys = true,
 };

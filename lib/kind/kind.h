@@ -8,6 +8,32 @@
  * A function left NULL is something the kind cannot do. Nothing else says so: blm_kind_can() reads
  * the pointers, so what a kind claims and what it does cannot drift apart.
  *
+ * Choose your base. Nearly every kind begins with one of these headers, and says for itself only
+ * where its cells are and what they mean:
+ *
+ *   common/bits.h          cells are bits that are only ever set: classic, blocked, split-block,
+ *                          bitmap. Protocol BLM_SETS_BITS. Setting, uniting, intersecting and
+ *                          counting are there.
+ *   common/packed_cells.h  cells are numbers of a few bits, each changed by one compare-and-swap of
+ *                          its word: counting, stable, approximator.
+ *   common/relocation.h    cells hold fingerprints that move to make room: cuckoo, redis-cuckoo.
+ *                          One writer at a time; readers look again when something moved.
+ *   common/shards.h        built from all keys at once, from sorted hashes (sorted_keys.h), in
+ *                          shards that threads build side by side: ribbon and what follows.
+ *   common/fuse_table.h    such a kind whose cells are XORed: fuse, bloomier.
+ *   common/composite.h     made of parts that are filters of other kinds: scalable, removable,
+ *                          window, attenuated. Planning a part and asking all of them are there.
+ *
+ * Then choose the protocol (enum blm_protocol below), the options if it has any (options.h), and
+ * the sizes (sizing.h has the field's formulas). These make it faster, and come last:
+ *
+ *   common/probe_rounds.h  asks many keys round by round, each round's memory at once.
+ *   common/partition.h     fills a new filter in the order of its memory.
+ *   common/swar.h          compares all cells of a word at once.
+ *
+ * The laws of tests/kind/ hold for every kind that is registered (kind_registry.c), by what it can
+ * do: nothing is to be written for a new one there, but for what it alone promises.
+ *
  * Concurrency: unless a comment says otherwise a function may run at the same time as any other on
  * the same bytes, in any thread of any process, and any process may die in the middle of it.
  */
@@ -74,7 +100,7 @@ struct blm_part {
 enum { BLM_OWN_WORDS = 8 };
 
 /*
- * Two of them are used alike by all kinds with `minds_cuts`:
+ * One of them is used alike by the kinds of BLM_SERIAL_REMOVALS and BLM_SINGLE_WRITER_CHECKPOINT:
  *   cut        not 0: a power cut came between changes and their sync, so the data may be of pages
  *              of different times. Set by whoever opens such a file for writing, under the sync
  *              lock, before the first change; never taken away. Copies and unions of filters that
@@ -169,6 +195,40 @@ struct blm_merging {
 	const struct blm_sorted *add, *remove;
 };
 
+/*
+ * How processes that change one filter at the same time keep out of each other's way, and what a
+ * power cut leaves. Readers take no lock in any of them.
+ */
+enum blm_protocol {
+	/*
+	 * Each change is one atomic operation on one word, of its own right; or the kind is built
+	 * from all its keys at once, and nothing changes.
+	 */
+	BLM_ATOMIC_WORDS,
+	/*
+	 * Data are bits that go only from 0 to 1, by atomic OR: pages of different times lack keys
+	 * at most, and more ones are never damage. Adding a key twice is adding it once.
+	 */
+	BLM_SETS_BITS,
+	/* Other data, of which it is also true that adding a key twice is adding it once. */
+	BLM_IDEMPOTENT_ADDS,
+	/*
+	 * add() copes with everything. remove() and claim() look at several words and then change
+	 * them: they hold BLM_LOCK_WRITE, exclusively. Pages of different times are worse than keys
+	 * lost, so BLM_OWN_CUT says whether there may be some.
+	 */
+	BLM_SERIAL_REMOVALS,
+	/* Changes are not atomic: the caller holds BLM_LOCK_WRITE around them, exclusively. */
+	BLM_SINGLE_WRITER,
+	/*
+	 * So it is here. And a file with some pages of now and some of then may lack keys that are
+	 * in both, so it has an image of the data as the last sync found them (checkpoint.c). Its
+	 * own words say nothing that is needed after a power cut, and changes are marked before
+	 * they are made.
+	 */
+	BLM_SINGLE_WRITER_CHECKPOINT,
+};
+
 struct blm_kind {
 	uint32_t id;			/* in the file; never reused */
 	const char *name;		/* in the catalog and on the command line */
@@ -179,6 +239,7 @@ struct blm_kind {
 	const char *family;
 	/* at most BLM_KIND_ARGS, the last one without a name; NULL: none */
 	const struct blm_option *options;
+	enum blm_protocol protocol;
 
 	/* ---- Every kind ---- */
 
@@ -204,7 +265,7 @@ struct blm_kind {
 	int (*claim)(struct blm_part *part, const struct blm_hashed *key);
 	/*
 	 * Undo or finish what a writer that died was doing: called before each change of a kind
-	 * with lone_writer.
+	 * that has one writer at a time.
 	 */
 	void (*settle)(struct blm_part *part);
 
@@ -387,8 +448,6 @@ struct blm_kind {
 	bool cells_in_words;
 	/* how many keys it is best given at once: 128, or BLM_BATCH_LARGE; 0: BLM_BATCH */
 	unsigned batch;
-	/* its data are bits, and they only go from 0 to 1: more ones are never damage */
-	bool only_sets;
 	/* that it works from: it takes families of so many; 0: 128 */
 	unsigned hash_bits;
 	/* takes also families that hash a key once for each probe */
@@ -414,26 +473,6 @@ struct blm_kind {
 	 * differ
 	 */
 	bool holds_keys;
-	/*
-	 * adding a key twice is adding it once, whatever comes in between; so it is where only_sets
-	 */
-	bool add_again;
-	/* changes are not atomic: the caller holds the writers' lock around them */
-	bool lone_writer;
-	/* so it is for remove() and claim(); add() copes with everything */
-	bool lone_remover;
-	/*
-	 * pages of different times are worse than keys lost: BLM_OWN_CUT says whether there may be
-	 * some
-	 */
-	bool minds_cuts;
-	/*
-	 * A file with some pages of now and some of then may lack keys that are in both: so its
-	 * file has an image of the data as the last sync found them (checkpoint.c). Its own words
-	 * say nothing that is needed after a power cut, and changes are marked before they are
-	 * made.
-	 */
-	bool checkpoint;
 };
 
 /* The bits of each word that are left over by cells_in_words. */
@@ -442,6 +481,40 @@ static inline uint64_t left_of_word(const struct blm_part *part)
 	unsigned bits = part->shape.cell_bits, used = 64 / bits * bits;
 
 	return part->kind->cells_in_words && used < 64 ? UINT64_MAX << used : 0;
+}
+
+/* Are its data bits that only go from 0 to 1? */
+static inline bool kind_only_sets(const struct blm_kind *kind)
+{
+	return kind->protocol == BLM_SETS_BITS;
+}
+
+static inline bool kind_serializes_removals(const struct blm_kind *kind)
+{
+	return kind->protocol == BLM_SERIAL_REMOVALS;
+}
+
+/* Are pages of different times worse than keys lost, without a checkpoint to go back to? */
+static inline bool kind_may_be_torn(const struct blm_kind *kind)
+{
+	return kind->protocol == BLM_SERIAL_REMOVALS;
+}
+
+static inline bool kind_has_single_writer(const struct blm_kind *kind)
+{
+	return kind->protocol == BLM_SINGLE_WRITER
+		|| kind->protocol == BLM_SINGLE_WRITER_CHECKPOINT;
+}
+
+/* Is adding a key twice adding it once, whatever comes in between? */
+static inline bool kind_may_add_again(const struct blm_kind *kind)
+{
+	return kind->protocol == BLM_SETS_BITS || kind->protocol == BLM_IDEMPOTENT_ADDS;
+}
+
+static inline bool kind_has_checkpoint(const struct blm_kind *kind)
+{
+	return kind->protocol == BLM_SINGLE_WRITER_CHECKPOINT;
 }
 
 /* Can the kind use keys that are hashed so? */

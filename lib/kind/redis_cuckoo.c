@@ -585,6 +585,7 @@ static const struct blm_option options[] = {
 const struct blm_kind blm_kind_redis_cuckoo = {
 	.id = 19,
 	.name = "redis-cuckoo",
+	.protocol = BLM_SINGLE_WRITER_CHECKPOINT,
 	.summary = "RedisBloom's cuckoo filter: fingerprints of 8 bits, which can be removed and "
 	"counted",
 	.caveat = "removing a key that was never added can take out another: it seems to be there "
@@ -596,5 +597,5 @@ const struct blm_kind blm_kind_redis_cuckoo = {
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.add = add, .remove = remove_key, .claim = claim, .settle = settle, .get = get,
 	.prefetch = prefetch, .probe = probe, .padding_bits = padding_bits, .describe = describe,
-	.hash_bits = 64, .fills = true, .lone_writer = true, .checkpoint = true,
+	.hash_bits = 64, .fills = true,
 };

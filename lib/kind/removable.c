@@ -144,6 +144,7 @@ static bool describe(const struct blm_part *whole, unsigned i, struct blm_fact *
 const struct blm_kind blm_kind_removable = {
 	.id = 12,
 	.name = "removable",
+	.protocol = BLM_SETS_BITS,
 	.summary = "keys can be removed, once and for good: a pair of blocked filters, so twice "
 	"the bits",
 	.caveat = "a key that was removed is never taken again; keys that were not removed are "
@@ -153,5 +154,5 @@ const struct blm_kind blm_kind_removable = {
 	.unite = blm_bits_unite,
 	.prefetch = prefetch, .contains_many = contains_many, .add_many = add_many,
 	.compose = compose, .parts = parts, .counts = counts, .describe = describe,
-	.only_sets = true, .forgets = true,
+	.forgets = true,
 };

@@ -272,6 +272,7 @@ static const struct blm_option options[] = {
 const struct blm_kind blm_kind_scalable = {
 	.id = 11,
 	.name = "scalable",
+	.protocol = BLM_SETS_BITS,
 	.summary = "grows: keeps its rate however many keys come, for two to three times the bits "
 	"of classic",
 	.options = options,
@@ -282,5 +283,5 @@ const struct blm_kind blm_kind_scalable = {
 	.claim_many = claim_many,
 	.compose = compose, .parts = parts, .counts = counts, .room = room, .fits = fits,
 	.next = next, .describe = describe,
-	.only_sets = true, .some_schemes = true,
+	.some_schemes = true,
 };

@@ -285,6 +285,7 @@ static double keys_of(const struct blm_shape *s, double fill, double *ret_error)
 const struct blm_kind blm_kind_split_block = {
 	.id = 3,
 	.name = "split-block",
+	.protocol = BLM_SETS_BITS,
 	.summary = "Parquet's: blocks of 256 bits, a bit in each of 8 lanes; folds to a smaller "
 	"one",
 	.family = "xxh64",
@@ -298,6 +299,5 @@ const struct blm_kind blm_kind_split_block = {
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many, .add_many = add_many,
 	.claim_many = claim_many,
 	.fill = &filling,
-	.only_sets = true,
 	.hash_bits = 64,
 };

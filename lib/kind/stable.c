@@ -379,6 +379,7 @@ static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64
 const struct blm_kind blm_kind_stable = {
 	.id = 10,
 	.name = "stable",
+	.protocol = BLM_SINGLE_WRITER,
 	.summary = "for streams without end: never full, its rate stays, and it forgets what is "
 	"long ago",
 	.caveat = "it forgets: 1 % of the keys that came as many keys ago as its capacity, and "
@@ -390,5 +391,5 @@ const struct blm_kind blm_kind_stable = {
 	.prefetch = prefetch, .probe = probe, .contains_many = blm_cells_contain_many,
 	.add_many = add_many, .claim_many = add_many,
 	.cells_in_words = true,
-	.forgets = true, .lone_writer = true,
+	.forgets = true,
 };

@@ -423,6 +423,7 @@ static const struct blm_option options[] = {
 const struct blm_kind blm_kind_window = {
 	.id = 13,
 	.name = "window",
+	.protocol = BLM_IDEMPOTENT_ADDS,
 	.summary = "the keys of the last hours, days, or of the last so many: blocked filters that "
 	"take turns",
 	.caveat = "keys older than the window are forgotten, by the clock of the machine or by how "
@@ -434,5 +435,5 @@ const struct blm_kind blm_kind_window = {
 	.claim_many = claim_many,
 	.compose = compose, .parts = parts, .counts = counts, .room = room,
 	.begin_slot = begin_slot, .turn = turn, .describe = describe,
-	.forgets = true, .add_again = true,
+	.forgets = true,
 };

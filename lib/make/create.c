@@ -234,7 +234,7 @@ static uint64_t file_bytes(const struct blm_kind *kind, const struct blm_params 
 	for (unsigned i = 0; i < (kind->parts ? kind->parts(whole) : 1); i++)
 		if (!kind->compose || kind->compose(whole, i, &part))
 			end = blm_part_at(end, part.shape.bytes) + part.shape.bytes;
-	return kind->checkpoint && !p->no_checkpoint
+	return kind_has_checkpoint(kind) && !p->no_checkpoint
 		? checkpoint_layout(end - whole->bytes, whole->bytes).end : end;
 }
 

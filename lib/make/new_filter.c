@@ -87,7 +87,7 @@ static int set_constant(struct blm_constant *c, const struct blm_spec *spec, con
 	c->capacity = htole64(spec->capacity);
 	c->rate = htole64(blm_bits_of(spec->rate));
 	c->flags = htole64((spec->sparse ? BLM_FLAG_SPARSE : 0) | (sealed ? BLM_FLAG_SEALED : 0)
-			   | (spec->of->checkpoint && !sealed
+			   | (kind_has_checkpoint(spec->of) && !sealed
 			      && !spec->no_checkpoint ? BLM_FLAG_CHECKPOINT : 0));
 	c->template = spec->template;
 	c->template.kind = htole32(spec->of->id);

@@ -35,7 +35,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 	view = current_view(f);
 	if (view->secret)
 		blm_secret_copy(ret->secret, view->secret);
-	ret->no_checkpoint = view->whole.kind->checkpoint
+	ret->no_checkpoint = kind_has_checkpoint(view->whole.kind)
 		&& !(le64toh(view->constant.flags) & (BLM_FLAG_CHECKPOINT | BLM_FLAG_SEALED));
 	blm_close(f);
 	return r;

@@ -16,7 +16,8 @@ int blm_check_boot(const struct blm_kind *kind, bool sealed, const struct blm_pl
 {
 	int r = place->memory ? 0 : blm_know_boot_at(place);
 
-	if (r < 0 || (!kind->checkpoint && !kind->minds_cuts) || sealed || place->memory
+	if (r < 0 || (!kind_has_checkpoint(kind) && !kind_may_be_torn(kind)) || sealed
+	    || place->memory
 	    || blm_boot_number() != BLM_NO_BOOT)
 		return r;
 	return blm_fail(-ENOSYS, "%s: to change a %s filter takes the number of this boot, by "

@@ -82,7 +82,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 		.shadow_bytes = le64toh(c->flags) & BLM_FLAG_CHECKPOINT ? entry->data_bytes : 0,
 		.sparse = le64toh(c->flags) & BLM_FLAG_SPARSE,
 		.sealed = le64toh(c->flags) & BLM_FLAG_SEALED,
-		.unchecked = !kind->only_sets && !(le64toh(c->flags) & BLM_FLAG_SEALED),
+		.unchecked = !kind_only_sets(kind) && !(le64toh(c->flags) & BLM_FLAG_SEALED),
 		.can = blm_kind_can(kind),
 	};
 	blm_options_text(kind, shape.args, ret->options);
@@ -190,7 +190,7 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;
-		if (view->whole.kind->checkpoint && is_cut(&view->whole)) {
+		if (kind_has_checkpoint(view->whole.kind) && is_cut(&view->whole)) {
 			ret->can &= ~(unsigned)BLM_CAN_REMOVE;
 			ret->caution = "a copy that was made byte by byte while others changed it: "
 				"it may lack keys that were moved at that moment, and gives none "

@@ -221,7 +221,7 @@ START_TEST(the_places_that_a_question_looks_at_lie_in_the_data_and_one_that_lack
 			if (!wants_keys(by))
 				blm_hash_all(by, &one, 1, &hash);
 			if (part->kind->probe)
-				places_say_what_asking_says(part, &(struct blm_hashed){ .hash = hash, .key = &one, .by = by }, part->kind->only_sets);
+				places_say_what_asking_says(part, &(struct blm_hashed){ .hash = hash, .key = &one, .by = by }, kind_only_sets(part->kind));
 			if (part->kind->prefetch)
 				part->kind->prefetch(part, &(struct blm_hashed){ .hash = hash, .key = &one, .by = by });
 		}
