@@ -57,6 +57,26 @@ def includes_that_go_up():
                 yield f"{file}:{number}: includes {name} from the higher folder {other}/; move what it needs down, or itself up"
 
 
+def named(head, word):
+    """The folders after that word in the comment at the head of a folder's meson.build."""
+    found = re.search(rf"^# {word}: (.*?)\.$", head, re.M | re.S)
+    return [name for name in re.findall(r"\w+", found.group(1)) if name in RANK] if found else None
+
+
+def heads_that_are_wrong():
+    """The first lines of a folder's meson.build: what it is, which folders it uses, and which use it."""
+    uses = {folder: {name.split("/")[0] for file in files(lib / folder, ".c", ".h") for _, name in includes(file)} & set(RANK) - {folder}
+            for folder in RANK}
+    for folder in RANK:
+        file = lib / folder / "meson.build"
+        head = file.read_text().split("\n\n")[0]
+        if not head.startswith(f"# {folder}/\n") or head.count("\n") > 10:
+            yield f"{file}:1: does not begin with a comment of at most ten lines, \"# {folder}/\" first"
+        for word, true in ("Uses", uses[folder]), ("Used by", {other for other in RANK if folder in uses[other]}):
+            if set(named(head, word) or ()) != true:
+                yield f"{file}: write \"# {word}: {', '.join(sorted(true, key=RANK.get)) or '-'}.\" there, which is what is included"
+
+
 def symbols(folder):
     """(object, kind, symbol) of a folder's static library."""
     archive = build / "lib" / f"libbloomery-{folder}.a"
@@ -121,6 +141,7 @@ CHECKS = {
     "each file of lib/ is in the folder of its layer": files_without_a_folder,
     "includes go down": includes_that_go_up,
     "calls go down": calls_that_go_up,
+    "each folder says what it is, uses, and serves": heads_that_are_wrong,
     "each base name stands once in lib/": names_that_stand_twice,
     "tools/ uses bloomery.h only": insides_that_tools_include,
     f"no line of lib/ and tools/ has more than {WIDEST} columns": lines_that_are_wide,
