@@ -491,10 +491,15 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret);
 /** blm_build_cancel() - forget it all; takes NULL, returns NULL */
 BLM_API struct blm_build *blm_build_cancel(struct blm_build *b);
 
+/** enum blm_open_flags */
+enum blm_open_flags {
+	BLM_OPEN_WRITE = 1 << 0,
+};
+
 /**
  * blm_open() - map an existing filter
- * @write: false maps read-only: the handle writes no byte, takes no lock, and refuses every change
- * with -EBADF
+ * @flags: BLM_OPEN_WRITE: to change it too; 0: for reading: the handle writes no byte, takes no
+ *         lock, and refuses every change with -EBADF
  *
  * In a store, a file that is older than its catalog says, since an older copy of it was put back,
  * opens all the same, and blm_info() says so.
@@ -506,14 +511,14 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b);
  * the next takes its place and no call is left in it, the last when the handle is closed.
  */
 BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
-		     bool write);
+		     unsigned flags);
 
 /**
  * blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY
  * if it is another's
  */
 BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
-			   bool write, const uint8_t *secret);
+			   unsigned flags, const uint8_t *secret);
 
 /** enum blm_load_flags - how a filter lies in memory; a set of bits */
 enum blm_load_flags {
@@ -1635,12 +1640,23 @@ struct blm_finding {
 	const char *name;
 };
 
+/** enum blm_verify_flags */
+enum blm_verify_flags {
+	BLM_VERIFY_REPAIR   = 1 << 0,
+	BLM_VERIFY_DISTRUST = 1 << 1,	/* do not open the catalog: it is known to be damaged */
+	/*
+	 * that every user may write to the store, or to a filter's file, is meant, and nothing
+	 * wrong
+	 */
+	BLM_VERIFY_ANYONE   = 1 << 2,
+};
+
 /**
  * blm_verify() - check all of one filter: header, records, the blocks of its data as far as there
  * are records of them, and that no bit lies where none can
- * @repair:  set all bits of damaged blocks, in the kinds that only set bits: then no key is denied,
- *           and more are taken for there; and beside a path remove what a process left that died
- *           while it put a file in its place in that folder
+ * @flags:   BLM_VERIFY_REPAIR: set all bits of damaged blocks, in the kinds that only set bits, so
+ *           that no key is denied, and more are taken for there; and beside a path remove what a
+ *           process left that died while it put a file in its place in that folder
  * @finding: called for each thing that is wrong, and with the rate that a repair results in
  *
  * Of kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable,
@@ -1653,20 +1669,9 @@ struct blm_finding {
  * a damaged one can deny keys that it was built from, or take any for there.
  * Return: how many things are wrong and not repaired, or a negative errno.
  */
-BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
+BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags,
 		       void (*finding)(void *context, const struct blm_finding *found),
 		       void *context);
-
-/** enum blm_verify_flags */
-enum blm_verify_flags {
-	BLM_VERIFY_REPAIR   = 1 << 0,
-	BLM_VERIFY_DISTRUST = 1 << 1,	/* do not open the catalog: it is known to be damaged */
-	/*
-	 * that every user may write to the store, or to a filter's file, is meant, and nothing
-	 * wrong
-	 */
-	BLM_VERIFY_ANYONE   = 1 << 2,
-};
 
 /**
  * blm_store_verify() - check a whole store: the catalog, every file, and each against the other

@@ -337,7 +337,7 @@ START_TEST(nothing_is_seen_before_the_end_nor_of_what_was_cancelled)
 	OK(blm_build_add_fixed(b, "abcdefgh", 1, 8));
 	OK(blm_build_finish(b, NULL));
 	ck_assert_int_eq(entries_of(folder), 1);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "c", 1));
 	blm_close(f);
 	FAILS(blm_build_begin(&b, NULL, path, &p, NULL), -EEXIST);
@@ -363,7 +363,7 @@ START_TEST(of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_r
 	OK(blm_build_finish(c, NULL));
 	ck_assert(!blm_contains(before, "b", 1) && blm_contains(before, "c", 1));	/* handles go over */
 	OK(blm_add(before, "d", 1));
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "c", 1) && blm_contains(f, "d", 1));
 	blm_close(f);
 	blm_close(before);
@@ -475,7 +475,7 @@ START_TEST(what_could_not_be_published_can_be_later)
 		OK(blm_replace_by(&place, &staged, NULL));
 	}
 	blm_staged_end(&staged);
-	OK(blm_open(&f, store, "name", false));
+	OK(blm_open(&f, store, "name", 0));
 	ck_assert_uint_eq(blm_counted_keys(current_view(f)), _i < 2 ? 7 : 0);
 	blm_close(f);
 	ck_assert_int_eq(entries_of(filters), 1);
@@ -510,7 +510,7 @@ START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
 		ck_assert(!i.dirty);
 		if (sealed)
 			FAILS(blm_add(f, "x", 1), -EROFS);
-		OK(blm_verify(NULL, path, false, count_finding, &findings));
+		OK(blm_verify(NULL, path, 0, count_finding, &findings));
 		ck_assert_int_eq(findings, 0);
 		for (uint64_t word = 0; ; word++) {	/* a bit is lost */
 			uint64_t *words = (uint64_t *)current_view(f)->part[0].bytes;
@@ -520,7 +520,7 @@ START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
 				break;
 			}
 		}
-		ck_assert_int_eq(blm_verify(NULL, path, false, count_finding, &findings), 1);
+		ck_assert_int_eq(blm_verify(NULL, path, 0, count_finding, &findings), 1);
 		blm_close(f);
 	}
 	free(n);
@@ -542,7 +542,7 @@ START_TEST(a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before)
 	OK(blm_build_add_fixed(b, "abc", 1, 3));
 	OK(blm_build_finish(b, NULL));
 	ck_assert_int_eq(entries_of(folder), 2);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "c", 1));
 	blm_close(f);
 }

@@ -44,7 +44,7 @@ static int reader(void *write)
 	struct blm_filter *f = NULL;
 	uint32_t x = 99999;
 
-	MUST(blm_open(&f, NULL, place, write != NULL) == 0);
+	MUST(blm_open(&f, NULL, place, (write != NULL) ? BLM_OPEN_WRITE : 0) == 0);
 	MUST(numbers_found(f, 0, N) == N);
 	atomic_store(&steps->at, 1);
 	wait_for(2);				/* cleared */
@@ -97,7 +97,7 @@ static int open_place(struct blm_filter **ret)
 	int r = in_store ? blm_store_open(&store, place, 0) : 0;
 
 	if (r == 0)
-		r = blm_open(ret, store, in_store ? "f" : place, true);
+		r = blm_open(ret, store, in_store ? "f" : place, BLM_OPEN_WRITE);
 	blm_store_close(store);
 	return r;
 }
@@ -153,7 +153,7 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 		ck_assert_int_eq(blm_add(again, "more", 4) >= 0 && blm_contains(f, "more", 4), 1);
 		blm_close(again);
 		/* beside a path the new file may be left, which repair takes away */
-		ck_assert_int_eq(blm_verify(store, in_store ? "f" : path, !in_store, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(store, in_store ? "f" : path, !in_store ? BLM_VERIFY_REPAIR : 0, NULL, NULL), 0);
 	}
 	ck_assert_int_eq(kept + gone, rounds);
 	ck_assert_int_gt(gone, 0);
@@ -220,7 +220,7 @@ START_TEST(who_may_not_change_a_filter_may_not_clear_it)
 	f = create(path, (struct blm_params){ .capacity = N });
 	add_numbers(f, 0, N);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	FAILS(blm_clear(f), -EBADF);
 	ck_assert_uint_eq(numbers_found(f, 0, N), N);
 	blm_close(f);
@@ -231,7 +231,7 @@ START_TEST(who_may_not_change_a_filter_may_not_clear_it)
 	c.check = blm_check_constant(&c);
 	ck_assert_int_eq(pwrite(fd, &c, sizeof(c), 0), sizeof(c));
 	close(fd);
-	OK(blm_open(&sealed, NULL, path, true));
+	OK(blm_open(&sealed, NULL, path, BLM_OPEN_WRITE));
 	FAILS(blm_clear(sealed), -EROFS);
 	FAILS(blm_add(sealed, "x", 1), -EROFS);
 	FAILS(blm_data_unite(sealed, 0, "", 1), -EROFS);
@@ -253,8 +253,8 @@ START_TEST(a_keyed_filter_whose_secret_is_only_in_the_hands_of_the_caller_is_cle
 	snprintf(beside, sizeof(beside), "%s.key", path);
 	blm_close(create(path, (struct blm_params){ .capacity = N, .rate = 1e-6, .hash = "siphash", .secret = secret }));
 	ck_assert_int_eq(unlink(beside), 0);
-	FAILS(blm_open(&f, NULL, path, true), -ENOKEY);
-	OK(blm_open_keyed(&f, NULL, path, true, secret));
+	FAILS(blm_open(&f, NULL, path, BLM_OPEN_WRITE), -ENOKEY);
+	OK(blm_open_keyed(&f, NULL, path, BLM_OPEN_WRITE, secret));
 	add_numbers(f, 0, N);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(numbers_found(f, 0, N), 0);
@@ -265,7 +265,7 @@ START_TEST(a_keyed_filter_whose_secret_is_only_in_the_hands_of_the_caller_is_cle
 	ck_assert_uint_eq(numbers_found(f, 0, N), N / 2);
 	ck_assert_int_lt(access(beside, F_OK), 0);
 	blm_close(f), blm_close(g);
-	OK(blm_open_keyed(&f, NULL, path, true, secret));
+	OK(blm_open_keyed(&f, NULL, path, BLM_OPEN_WRITE, secret));
 	ck_assert_uint_eq(numbers_found(f, N / 2, N), N / 2);
 	blm_close(f);
 }
@@ -282,7 +282,7 @@ static int add_share(void *context)
 	const struct share *share = context;
 	struct blm_filter *f = NULL;
 
-	MUST(blm_open(&f, NULL, place, true) == 0);
+	MUST(blm_open(&f, NULL, place, BLM_OPEN_WRITE) == 0);
 	for (uint32_t i = share->from; i < share->to; i++)
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 	blm_close(f);
@@ -311,7 +311,7 @@ START_TEST(the_count_is_exact_after_adds_in_several_processes_and_reopening)
 	OK(blm_count(f, &count, &estimated));
 	ck_assert(count == 4 * N && !estimated);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert_uint_eq(counted(f), 4 * N);
 	blm_close(f);
 }

@@ -111,9 +111,9 @@ static struct work work_cold(const char *path, int64_t (*many)(struct blm_filter
 	pthread_t thread;
 
 	ck_assert(forgotten(path));
-	OK(blm_open(&work.f, NULL, path, true));
+	OK(blm_open(&work.f, NULL, path, BLM_OPEN_WRITE));
 	OK(blm_load(work.f, BLM_SMALL_PAGES));
-	OK(blm_open(&work.huge, NULL, path, false));
+	OK(blm_open(&work.huge, NULL, path, 0));
 	OK(blm_load(work.huge, BLM_HUGE_PAGES));
 	ck_assert_int_eq(pthread_create(&thread, NULL, body_of_work, &work), 0);
 	pthread_join(thread, NULL);
@@ -159,7 +159,7 @@ START_TEST(a_filter_that_does_not_stay_in_memory_goes_over_to_small_pages_unless
 	take_numbers();
 	if (!forgotten(path))
 		SKIP("what lies in the folder of the tests does not leave the memory");
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_load(f, _i ? BLM_HUGE_PAGES : 0));
 	ck_assert(current_view(f)->huge);
 	current_view(f)->waits = 1000;		/* for each 2 MiB of it, many times over */
@@ -184,7 +184,7 @@ START_TEST(a_sparse_filter_is_counted_and_united_whole_from_the_disk)
 	OK(blm_combine(&b, NULL, path, BLM_UNION, (const struct blm_filter *[]){ a }, 1, 0, NULL));
 	blm_close(b);
 	forgotten(path);
-	OK(blm_open(&b, NULL, path, false));
+	OK(blm_open(&b, NULL, path, 0));
 	OK(blm_estimate(b, true, &of_b));
 	ck_assert_uint_eq(of_a.ones, of_b.ones);
 	ck_assert_uint_eq(of_b.sampled_bytes, COLD_BYTES);

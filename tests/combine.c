@@ -63,7 +63,7 @@ START_TEST(what_became_of_another_template_meanwhile_does_not_combine)
 
 	OK(blm_template(&f, NULL, "a", same, 0));
 	blm_close(f);
-	OK(blm_open(&f, NULL, "a", true));
+	OK(blm_open(&f, NULL, "a", BLM_OPEN_WRITE));
 	OK(blm_create(NULL, NULL, "a", &(struct blm_params){ .capacity = 500, .replace = true }));
 	FAILS(blm_combine_into(f, _i ? BLM_UNION : BLM_INTERSECT, (const struct blm_filter *const[]){ same }, 1, 0, NULL), -EMEDIUMTYPE);
 	blm_close(f);
@@ -205,9 +205,9 @@ START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
 
 	OK(blm_create(NULL, store, "keyed", &keyed));
 	OK(blm_rebuild(store, "keyed", &(struct blm_params){ .secret = other }, no_keys, NULL));
-	OK(blm_open_keyed(&f, store, "keyed", false, other));
+	OK(blm_open_keyed(&f, store, "keyed", 0, other));
 	blm_close(f);
-	FAILS(blm_open_keyed(&f, store, "keyed", false, keyed.secret), -ENOKEY);
+	FAILS(blm_open_keyed(&f, store, "keyed", 0, keyed.secret), -ENOKEY);
 	OK(blm_create(NULL, store, "tweaked", &(struct blm_params){ .capacity = 10, .kind = "classic", .hash = "murmur3-bip37", .tweak = 5 }));
 	for (uint64_t tweak = 0; tweak < 10; tweak += 9) {		/* 0: as before */
 		OK(blm_rebuild(store, "tweaked", &(struct blm_params){ .tweak = tweak }, no_keys, NULL));

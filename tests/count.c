@@ -51,7 +51,7 @@ static struct blm_filter *opened(const char *path)
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(numbers_found(f, 0, SYNCED), SYNCED);
 	return f;
 }

@@ -116,12 +116,12 @@ START_TEST(what_lies_outside_of_the_cells_is_refused_and_changes_nothing)
 	all[(sorts[_i].cells - 1) / 8] = (uint8_t)(1 << (sorts[_i].cells - 1) % 8);
 	OK(blm_data_unite(f, 0, all, bytes));			/* the last cell */
 	OK(blm_info(f, &info));
-	OK(blm_open(&read_only, NULL, info.path, false));
+	OK(blm_open(&read_only, NULL, info.path, 0));
 	FAILS(blm_data_unite(read_only, 0, all, bytes), -EBADF);
 	free(after);
 	after = data_of(read_only);
 	ck_assert_mem_eq(after, all, bytes);
-	ck_assert_int_eq(blm_verify(NULL, info.path, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, info.path, 0, NULL, NULL), 0);
 	free(all), free(before), free(after);
 	blm_close(f), blm_close(read_only);
 }
@@ -171,7 +171,7 @@ static int unite_bit_by_bit(void *context)
 	const struct work *w = context;
 	struct blm_filter *f = NULL;
 
-	MUST(blm_open(&f, NULL, w->path, true) == 0);
+	MUST(blm_open(&f, NULL, w->path, BLM_OPEN_WRITE) == 0);
 	for (size_t at = 0; at < w->bytes; at += 5)
 		MUST(blm_data_unite(f, at, w->data + at, w->bytes - at < 5 ? w->bytes - at : 5) == 0);
 	blm_close(f);

@@ -409,7 +409,7 @@ static void open_as_it_is(const struct vector *v)
 	in_child = f;
 	ck_assert_int_eq(join(spawn(export_in_child, (void *)(uintptr_t)v)), 0);
 
-	r = blm_open(&g, NULL, path, false);
+	r = blm_open(&g, NULL, path, 0);
 	ck_assert_msg(r == 0 || r == -ENOTUNIQ, "%s: %d, %s", v->name, r, blm_error_message());
 	if (r == 0) {
 		answers_are(g, integers, v, 0);
@@ -418,7 +418,7 @@ static void open_as_it_is(const struct vector *v)
 		ck_assert_ptr_nonnull(strstr(blm_error_message(), v->hash));
 	}
 	blm_close(g);
-	FAILS(blm_open(&g, NULL, path, true), -EOPNOTSUPP);
+	FAILS(blm_open(&g, NULL, path, BLM_OPEN_WRITE), -EOPNOTSUPP);
 	if (integers) {
 		OK(blm_open_foreign(&g, path, &(struct blm_exchange){ .hash = "djb-int" }));
 		answers_are(f, g, v, 0);

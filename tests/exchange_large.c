@@ -556,7 +556,7 @@ static int add_its_keys(void *context)
 	struct blm_filter *f = NULL;
 	char key[32], none;
 
-	MUST(blm_open(&f, NULL, w->path, true) == 0);
+	MUST(blm_open(&f, NULL, w->path, BLM_OPEN_WRITE) == 0);
 	close(w->start[1]);
 	MUST(read(w->start[0], &none, 1) == 0);
 	for (int i = 0; i < w->each; i++) {

@@ -108,7 +108,7 @@ START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_
 	}
 	blm_close(either), blm_close(b), blm_close(a);
 
-	ck_assert_int_eq(blm_open(&a, NULL, path, false), 0);
+	ck_assert_int_eq(blm_open(&a, NULL, path, 0), 0);
 	ck_assert_uint_eq(found(a, 0, KEYS), KEYS);
 	ck_assert_uint_eq(ones_from(a, 0), all);
 	blm_close(a);
@@ -151,7 +151,7 @@ START_TEST(a_dangling_link_is_taken_and_what_it_names_is_not_made)
 	ck_assert_int_eq(symlink(target, link), 0);
 	ck_assert_int_eq(blm_create(&f, NULL, link, &small), -EEXIST);
 	ck_assert_int_eq(access(target, F_OK), -1);
-	ck_assert_int_eq(blm_open(&f, NULL, link, false), -ENOENT);
+	ck_assert_int_eq(blm_open(&f, NULL, link, 0), -ENOENT);
 	ck_assert_ptr_null(f);
 }
 END_TEST
@@ -187,15 +187,15 @@ START_TEST(what_is_no_plain_file_is_refused_at_once)
 	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		for (int write = 0; write < 2; write++) {
-			ck_assert_msg(blm_open(&f, NULL, others[i], write) < 0, "%s", others[i]);
+			ck_assert_msg(blm_open(&f, NULL, others[i], write ? BLM_OPEN_WRITE : 0) < 0, "%s", others[i]);
 			ck_assert_uint_gt(strlen(blm_error_message()), 10);
 		}
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		ck_assert_int_lt(blm_create(&f, NULL, others[i], &small), 0);
-	ck_assert_int_eq(blm_open(&f, NULL, "/nowhere/at/all", false), -ENOENT);
+	ck_assert_int_eq(blm_open(&f, NULL, "/nowhere/at/all", 0), -ENOENT);
 	ck_assert_int_eq(blm_create(&f, NULL, "/nowhere/at/all", &small), -ENOENT);
 	ck_assert_int_lt(blm_create(&f, NULL, "", &small), 0);
-	ck_assert_int_lt(blm_open(&f, NULL, "", false), 0);
+	ck_assert_int_lt(blm_open(&f, NULL, "", 0), 0);
 	ck_assert_ptr_null(f);
 	ck_assert_double_lt(seconds() - begun, TOO_LONG);
 }
@@ -213,7 +213,7 @@ START_TEST(empty_short_and_foreign_files_do_not_open)
 
 		fputs(contents[i], file);
 		fclose(file);
-		r = blm_open(&f, NULL, path, true);
+		r = blm_open(&f, NULL, path, BLM_OPEN_WRITE);
 		ck_assert_msg(r == -EBADMSG || r == -ENODATA, "\"%s\": %d", contents[i], r);
 		ck_assert_ptr_null(f);
 	}
@@ -221,6 +221,19 @@ START_TEST(empty_short_and_foreign_files_do_not_open)
 END_TEST
 
 /* ---- Modes ---- */
+
+START_TEST(flags_that_are_unknown_are_refused)
+{
+	struct blm_filter *f;
+
+	OK(blm_create(NULL, NULL, "a.blm", &(struct blm_params){ .capacity = 100 }));
+	for (unsigned flags = 2; flags; flags <<= 1) {
+		FAILS(blm_open(&f, NULL, "a.blm", flags ? BLM_OPEN_WRITE : 0), -EINVAL);
+		FAILS(blm_open(&f, NULL, "a.blm", flags | BLM_OPEN_WRITE ? BLM_OPEN_WRITE : 0), -EINVAL);
+		FAILS(blm_verify(NULL, "a.blm", flags ? BLM_VERIFY_REPAIR : 0, NULL, NULL), -EINVAL);
+	}
+}
+END_TEST
 
 START_TEST(a_mode_is_kept_exactly_and_without_one_the_umask_rules)
 {
@@ -278,9 +291,9 @@ START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
 	ck_assert_ptr_null(memmem(view->image.header, view->image.bytes, secret, 8));
 	ck_assert_int_eq(blm_add(f, "x", 1), 1);
 	ck_assert_int_eq(unlink(key), 0);
-	ck_assert_int_eq(blm_open(&again, NULL, path, false), -ENOKEY);
-	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, false, (const uint8_t *)"another's secret"), -ENOKEY);
-	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, false, secret), 0);
+	ck_assert_int_eq(blm_open(&again, NULL, path, 0), -ENOKEY);
+	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, 0, (const uint8_t *)"another's secret"), -ENOKEY);
+	ck_assert_int_eq(blm_open_keyed(&again, NULL, path, 0, secret), 0);
 	ck_assert(blm_contains(again, "x", 1));
 	blm_close(f), blm_close(again);
 }
@@ -302,7 +315,7 @@ START_TEST(a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_i
 	snprintf(key, sizeof(key), "%s.key", path);
 	ck_assert_int_eq(unlink(key), 0);
 	FAILS(blm_build_finish(b, NULL), -EEXIST);
-	OK(blm_open(&again, NULL, path, false));
+	OK(blm_open(&again, NULL, path, 0));
 	ck_assert(blm_contains(again, "x", 1));
 	blm_close(f), blm_close(again);
 }
@@ -427,6 +440,7 @@ int main(void)
 	tcase_add_test(names, of_twenty_who_race_to_create_one_file_one_makes_it);
 	tcase_add_test(names, what_is_no_plain_file_is_refused_at_once);
 	tcase_add_test(names, empty_short_and_foreign_files_do_not_open);
+	tcase_add_test(names, flags_that_are_unknown_are_refused);
 	tcase_add_test(modes, a_mode_is_kept_exactly_and_without_one_the_umask_rules);
 	tcase_add_test(modes, an_intersection_in_place_keeps_the_mode);
 	tcase_add_test(modes, a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file);

@@ -28,7 +28,7 @@ static struct blm_filter *opened(const char *path, bool write)
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, NULL, path, write));
+	OK(blm_open(&f, NULL, path, write ? BLM_OPEN_WRITE : 0));
 	return f;
 }
 

@@ -92,7 +92,7 @@ START_TEST(parts_over_2_MiB_lie_at_multiples_of_it_in_the_file_and_in_memory)
 		ck_assert_uint_eq((uintptr_t)view->part[0].bytes % HUGE_PAGE, 0);
 		ck_assert_uint_eq((uint64_t)(view->part[0].bytes - view->image.map) % HUGE_PAGE, 0);
 		blm_close(f);
-		OK(blm_open(&f, NULL, path, false));
+		OK(blm_open(&f, NULL, path, 0));
 	}
 	blm_close(f);
 }
@@ -156,7 +156,7 @@ START_TEST(the_choice_of_pages_reaches_the_map_and_can_be_made_again)
 		map = data_map(f);
 		ck_assert(has(&map, "hg") && has(&map, "rr"));
 		blm_close(f);
-		OK(blm_open(&f, NULL, path, false));
+		OK(blm_open(&f, NULL, path, 0));
 		map = data_map(f);
 	}
 	blm_close(f);
@@ -187,7 +187,7 @@ START_TEST(a_filter_that_is_prefaulted_is_in_memory_whole)
 	add_numbers(f, 0, KEYS);
 	OK(blm_info(f, &info));
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, _i));
+	OK(blm_open(&f, NULL, path, _i ? BLM_OPEN_WRITE : 0));
 	ck_assert_uint_lt(data_map(f).rss, info.data_bytes);
 	OK(blm_load(f, BLM_PREFAULT | (_i ? BLM_SMALL_PAGES : 0)));
 	ck_assert_uint_ge(data_map(f).rss, info.data_bytes);
@@ -208,7 +208,7 @@ START_TEST(answers_are_the_same_however_a_filter_lies_in_memory)
 	others = numbers_found(f, KEYS, 4 * KEYS);
 	blm_close(f);
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
-		OK(blm_open(&f, NULL, path, i % 2));
+		OK(blm_open(&f, NULL, path, i % 2 ? BLM_OPEN_WRITE : 0));
 		OK(blm_load(f, flags[i]));
 		ck_assert_uint_eq(numbers_found(f, 0, KEYS), KEYS);
 		ck_assert_uint_eq(numbers_found(f, KEYS, 4 * KEYS), others);
@@ -280,7 +280,7 @@ START_TEST(what_comes_in_the_place_of_a_filter_is_loaded_as_that_was)
 	const struct blm_view *old;
 	struct map map;
 
-	OK(blm_open(&f, NULL, path, _i));
+	OK(blm_open(&f, NULL, path, _i ? BLM_OPEN_WRITE : 0));
 	OK(blm_load(f, BLM_PREFAULT | BLM_SMALL_PAGES | (locks_work() ? BLM_LOCK : 0)));
 	old = current_view(f);
 	OK(blm_clear(writer));
@@ -339,7 +339,7 @@ static long faults_of_a_question(const char *path, bool write)
 		long before = faults(), count;
 		struct blm_filter *f;
 
-		OK(blm_open(&f, NULL, path, write));
+		OK(blm_open(&f, NULL, path, write ? BLM_OPEN_WRITE : 0));
 		blm_contains(f, "key", 3);
 		blm_close(f);
 		count = faults() - before;

@@ -163,7 +163,7 @@ START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_
 	OK(blm_copy(&copy, NULL, path, f, 0));
 	ck_assert_uint_eq(numbers_found(copy, 0, N), N);
 	blm_close(copy);
-	OK(blm_open_keyed(&again, NULL, path, true, (const uint8_t *)"sixteen bytes.."));
+	OK(blm_open_keyed(&again, NULL, path, BLM_OPEN_WRITE, (const uint8_t *)"sixteen bytes.."));
 	ck_assert_uint_eq(numbers_found(again, 0, N), N);
 	OK(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *[]){ again }, 1, 0, NULL));
 	ck_assert_uint_eq(numbers_found(f, 0, N), N);
@@ -172,7 +172,7 @@ START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_
 	blm_free(bytes);
 	blm_close(again), blm_close(f);
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "siphash", .capacity = N }));
-	OK(blm_open(&again, NULL, path, false));
+	OK(blm_open(&again, NULL, path, 0));
 	FAILS(blm_same_template(f, again), -EMEDIUMTYPE);	/* another secret */
 	blm_close(f), blm_close(again);
 }
@@ -313,7 +313,7 @@ START_TEST(a_filter_in_memory_has_no_name_to_open_and_none_that_is_taken)
 	struct blm_filter *f = NULL, *g = NULL;
 	struct blm_params p = { .capacity = 100, .replace = true };
 
-	FAILS(blm_open(&f, NULL, NULL, false), -EINVAL);
+	FAILS(blm_open(&f, NULL, NULL, 0), -EINVAL);
 	FAILS(blm_open_foreign(&f, NULL, NULL), -EINVAL);
 	OK(blm_create(&f, NULL, NULL, &p));
 	OK(blm_create(&g, NULL, NULL, &p));

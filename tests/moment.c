@@ -76,7 +76,7 @@ static void clear_by_other(const struct blm_filter *f)
 {
 	struct blm_filter *other;
 
-	OK(blm_open(&other, NULL, f->place.name, true));
+	OK(blm_open(&other, NULL, f->place.name, BLM_OPEN_WRITE));
 	OK(blm_clear(other));
 	blm_close(other);
 }
@@ -85,7 +85,7 @@ static void put_by_other(const struct blm_filter *f, const char *key)
 {
 	struct blm_filter *other;
 
-	OK(blm_open(&other, NULL, f->place.name, true));
+	OK(blm_open(&other, NULL, f->place.name, BLM_OPEN_WRITE));
 	put(other, key);
 	blm_close(other);
 }
@@ -135,7 +135,7 @@ START_TEST(a_published_filter_has_keys_of_a_source_replaced_meanwhile)
 	before_lock = clear_b_and_put_new_in_both;
 	OK(blm_store_publish(NULL, a->place.name, b, 0, BLM_PUBLISH_WRITABLE));
 	ck_assert_ptr_null(before_lock);
-	OK(blm_open(&published, NULL, a->place.name, false));
+	OK(blm_open(&published, NULL, a->place.name, 0));
 	ck_assert(has(published, "new"));
 	blm_close(published);
 	close_three();

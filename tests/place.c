@@ -56,7 +56,7 @@ START_TEST(a_name_in_a_store_is_not_left_out)
 	struct blm_filter *f;
 
 	FAILS(blm_create(&f, store, NULL, &(struct blm_params){ .capacity = 10 }), -EINVAL);
-	FAILS(blm_open(&f, store, NULL, false), -EINVAL);
+	FAILS(blm_open(&f, store, NULL, 0), -EINVAL);
 	make_with(store, "a", "a");
 	FAILS(blm_store_rename(store, "a", "a"), -EINVAL);
 	ck_assert(holds(store, "a", "a"));
@@ -69,9 +69,9 @@ START_TEST(a_filter_whose_file_was_replaced_and_is_gone_was_dropped)
 	struct blm_filter *f, *other, *reader;
 
 	make_with(NULL, "a", "a");
-	OK(blm_open(&f, NULL, "a", true));
-	OK(blm_open(&reader, NULL, "a", false));
-	OK(blm_open(&other, NULL, "a", true));
+	OK(blm_open(&f, NULL, "a", BLM_OPEN_WRITE));
+	OK(blm_open(&reader, NULL, "a", 0));
+	OK(blm_open(&other, NULL, "a", BLM_OPEN_WRITE));
 	OK(blm_clear(other));
 	ck_assert_int_eq(unlink("a"), 0);
 	FAILS(_i == 0 ? blm_add(f, "b", 1) : _i == 1 ? (int)blm_claim_many(f, &(struct blm_key){ "b", 1 }, 1, NULL) : blm_clear(f),
@@ -156,10 +156,10 @@ START_TEST(a_damaged_secret_is_told_of_and_opens_nothing)
 
 	OK(blm_create(NULL, NULL, "a", &params));
 	write_all("a.key", texts[_i], strlen(texts[_i]));
-	FAILS(blm_open(&f, NULL, "a", false), -ENOKEY);
+	FAILS(blm_open(&f, NULL, "a", 0), -ENOKEY);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a.key"));
 	FAILS(blm_rebuild(NULL, "a", &params, fill_nothing, NULL), -ENOKEY);
-	OK(blm_open_keyed(&f, NULL, "a", false, one));
+	OK(blm_open_keyed(&f, NULL, "a", 0, one));
 	blm_close(f);
 }
 END_TEST
@@ -173,8 +173,8 @@ START_TEST(where_there_is_no_room_for_the_name_of_its_secret_a_keyed_filter_is_n
 	FAILS(blm_create(NULL, NULL, path, &params), -ENAMETOOLONG);
 	ck_assert_int_eq(files_in(".", NULL), 0);
 	OK(blm_create(NULL, NULL, "a", &params));
-	FAILS(blm_open(&f, NULL, path, false), -ENAMETOOLONG);
-	OK(blm_open_keyed(&f, NULL, path, false, one));
+	FAILS(blm_open(&f, NULL, path, 0), -ENAMETOOLONG);
+	OK(blm_open_keyed(&f, NULL, path, 0, one));
 	blm_close(f);
 }
 END_TEST

@@ -51,7 +51,7 @@ START_TEST(a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before)
 	FAILS(blm_sync_every(f, 0, -1), -EINVAL);
 	FAILS(blm_sync_every(f, 0, 1e9), -EINVAL);
 	FAILS(blm_sync_every(f, 0, NAN), -EINVAL);
-	OK(blm_open(&reader, NULL, path, false));
+	OK(blm_open(&reader, NULL, path, 0));
 	FAILS(blm_sync_every(reader, 1, 0), -EBADF);
 	blm_close(reader);
 	OK(blm_sync_every(f, 3, 1e8));
@@ -163,7 +163,7 @@ static struct blm_info rebuilt(const char *path, const struct blm_params *params
 	char key[16];
 
 	OK(blm_rebuild(NULL, path, params, add_hundred, NULL));
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_info(f, &info));
 	for (int i = 0; i < 100; i++)
 		ck_assert(blm_contains(f, key, (size_t)snprintf(key, sizeof(key), "%d", i)));
@@ -254,10 +254,10 @@ START_TEST(a_missing_path_or_name_is_refused)
 	NEEDS(blm_store_verify(NULL, 0, NULL, NULL), "dir");
 	NEEDS(blm_option_list(NULL, 0, &option), "kind");
 	FAILS(blm_open_foreign(&other, NULL, NULL), -EINVAL);
-	FAILS(blm_open(&other, NULL, NULL, false), -EINVAL);
-	FAILS(blm_open(&other, store, NULL, false), -EINVAL);
+	FAILS(blm_open(&other, NULL, NULL, 0), -EINVAL);
+	FAILS(blm_open(&other, store, NULL, 0), -EINVAL);
 	FAILS(blm_copy(NULL, store, NULL, f, 0), -EINVAL);
-	FAILS(blm_verify(NULL, NULL, false, NULL, NULL), -EINVAL);
+	FAILS(blm_verify(NULL, NULL, 0, NULL, NULL), -EINVAL);
 	FAILS(blm_store_find(store, NULL, &info), -EINVAL);
 	FAILS(blm_store_rename(store, NULL, "a"), -EINVAL);
 	FAILS(blm_store_rename(store, "a", NULL), -EINVAL);

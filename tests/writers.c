@@ -82,7 +82,7 @@ static struct blm_filter *open_filter(bool write)
 	int r = team.dir ? blm_store_open(&store, team.dir, 0) : 0;
 
 	if (r == 0)
-		r = blm_open(&f, store, team.path, write);
+		r = blm_open(&f, store, team.path, write ? BLM_OPEN_WRITE : 0);
 	if (r < 0) {
 		fprintf(stderr, "%s\n", blm_error_message());
 		_exit(3);
@@ -473,7 +473,7 @@ static void replacer_body(unsigned ignored)
 	struct blm_filter *f = open_filter(true), *ones;
 
 	(void)ignored;
-	if (blm_open(&ones, NULL, ones_path, false) < 0)
+	if (blm_open(&ones, NULL, ones_path, 0) < 0)
 		_exit(6);
 	for (;;) {
 		if (blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const *)&ones, 1, 0, NULL) < 0) {
@@ -603,7 +603,7 @@ START_TEST(a_reader_opened_before_follows_every_publication)
 
 	ck_assert_int_eq(blm_store_open(&store, dir, BLM_STORE_CREATE), 0);
 	ck_assert_int_eq(blm_create(&f, store, "name", &(struct blm_params){ .capacity = 1000 }), 0);
-	ck_assert_int_eq(blm_open(&reader, store, "name", false), 0);
+	ck_assert_int_eq(blm_open(&reader, store, "name", 0), 0);
 	for (uint32_t i = 0; i < 50; i++) {
 		uint32_t gone = i - 1;
 

@@ -59,7 +59,7 @@ static void say_what_is_not_seen(const struct place *place)
 	struct blm_filter *f;
 	struct blm_info info;
 
-	if (quiet || blm_open(&f, place->store, place->name, false) < 0)
+	if (quiet || blm_open(&f, place->store, place->name, 0) < 0)
 		return;
 	if (blm_info(f, &info) < 0)
 		info.sealed = true, info.unchecked = false;	/* nothing is known of it */
@@ -106,7 +106,8 @@ static int verify_one(const char *name, int64_t *ret)
 		return verify_bank(name, ret);
 	code = find_place(&place, name, repair ? 0 : BLM_STORE_READ);
 	if (code == DONE)
-		*ret = blm_verify(place.store, place.name, repair, show, NULL);
+		*ret = blm_verify(place.store, place.name, repair ? BLM_VERIFY_REPAIR : 0, show,
+				  NULL);
 	if (code == DONE && *ret >= 0)
 		say_what_is_not_seen(&place);
 	return code;

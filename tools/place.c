@@ -202,10 +202,11 @@ int open_place(struct blm_filter **ret, const struct place *place, bool write,
 	       const uint8_t *secret)
 {
 	if (secret)
-		return blm_open_keyed(ret, place->store, place->name, write, secret);
+		return blm_open_keyed(ret, place->store, place->name,
+				      write ? BLM_OPEN_WRITE : 0, secret);
 	if (!write && !place->store && foreign_given())
 		return blm_open_foreign(ret, place->name, &foreign);
-	return blm_open(ret, place->store, place->name, write);
+	return blm_open(ret, place->store, place->name, write ? BLM_OPEN_WRITE : 0);
 }
 
 /* Of the place once: what is true of one filter there is most likely true of all. */

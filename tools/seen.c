@@ -140,7 +140,7 @@ static int open_by(struct seen *s, int fd)
 
 	s->file = fd;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return blm_open(&s->f, NULL, path, true);
+	return blm_open(&s->f, NULL, path, BLM_OPEN_WRITE);
 }
 
 static int open_filter_of(struct seen *s)

@@ -368,15 +368,20 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 	blm_place_clear(&final);
 }
 
-BLM_API int blm_verify(struct blm_store *store, const char *name, bool repair,
+BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags,
 		       void (*finding)(void *context, const struct blm_finding *found),
 		       void *context)
 {
 	BLM_INSIDE;
 	struct blm_findings findings = { .tell = finding, .context = context };
+	bool repair = flags & BLM_VERIFY_REPAIR;
 	struct blm_filter *f;
-	int r = blm_open(&f, store, name, repair);
+	int r;
 
+	if (flags & ~(unsigned)BLM_VERIFY_REPAIR)
+		return blm_fail(-EINVAL, "%s: flags %#x: BLM_VERIFY_REPAIR or 0 is for one filter",
+				name ? name : "(memory)", flags);
+	r = blm_open(&f, store, name, repair ? BLM_OPEN_WRITE : 0);
 	if (blm_is_damage(r)) {
 		blm_found_broken(&findings, name);
 		return findings.found;

@@ -51,18 +51,22 @@ int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,
 }
 
 BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
-			   bool write, const uint8_t *secret)
+			   unsigned flags, const uint8_t *secret)
 {
 	struct blm_place place;
 	int r;
 
 	if (!store && !name)
 		return blm_fail(-EINVAL, "a filter in memory has no name to open it by");
+	if (flags & ~(unsigned)BLM_OPEN_WRITE)
+		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
+				"blm_open_flags", name, flags);
 	r = blm_place_set(&place, store, name);
-	return r < 0 ? r : blm_open_any(ret, &place, write, secret, NULL);
+	return r < 0 ? r : blm_open_any(ret, &place, flags & BLM_OPEN_WRITE, secret, NULL);
 }
 
-BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name, bool write)
+BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     unsigned flags)
 {
-	return blm_open_keyed(ret, store, name, write, NULL);
+	return blm_open_keyed(ret, store, name, flags, NULL);
 }

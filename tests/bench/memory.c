@@ -81,7 +81,7 @@ static void opening(const char *size, uint64_t bytes)
 		long before = faults();
 
 		time[i] = now();
-		must(blm_open(&f, NULL, path, false));
+		must(blm_open(&f, NULL, path, 0));
 		blm_contains(f, "key", 3);
 		blm_close(f);
 		time[i] = now() - time[i];
@@ -208,7 +208,7 @@ static void cold(const char *name, unsigned flags, size_t at_once)
 	double start, took;
 
 	forget();
-	must(blm_open(&f, NULL, path, false));
+	must(blm_open(&f, NULL, path, 0));
 	must(blm_load(f, flags));
 	start = now();
 	do {

@@ -274,7 +274,7 @@ static int noise(struct site *s)
 static int open_it(struct site *s)
 {
 	struct blm_filter *f;
-	int r = blm_open(&f, NULL, s->path, true);
+	int r = blm_open(&f, NULL, s->path, BLM_OPEN_WRITE);
 
 	if (r < 0)
 		return r;

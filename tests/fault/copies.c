@@ -101,7 +101,7 @@ static void has_all(const char *path, uint64_t keys, bool torn)
 	for (int write = 0; write < 2; write++) {
 		struct blm_filter *f;
 
-		OK(blm_open(&f, NULL, path, write));
+		OK(blm_open(&f, NULL, path, write ? BLM_OPEN_WRITE : 0));
 		ck_assert_uint_eq(lacking(f, keys), 0);
 		if (write)
 			ck_assert_int_eq(blm_remove(f, "nobody's", 8), torn ? -EUCLEAN : 0);
@@ -114,12 +114,12 @@ static void is_good_once_it_is_synced(const char *path, uint64_t keys, bool torn
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(lacking(f, keys), 0);
 	OK(blm_sync(f));
 	OK(blm_add(f, "one more", 8));
 	blm_close(f);
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), torn);
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), torn);
 	power_cut(path);
 	has_all(path, keys, torn);
 }
@@ -173,10 +173,10 @@ START_TEST(a_copy_whose_first_page_is_of_before_any_change_is_it_as_it_was_synce
 	copy_part("a", "copy", quarter, UINT64_MAX);
 	copy_part("copy", "another", 0, UINT64_MAX);
 	boots = (uint64_t)_i;
-	OK(blm_open(&reader, NULL, "copy", false));
+	OK(blm_open(&reader, NULL, "copy", 0));
 	ck_assert_uint_eq(lacking(reader, 360000), 0);
 	ck_assert_uint_gt(lacking(reader, 363000), 0);
-	OK(blm_open(&writer, NULL, "copy", true));
+	OK(blm_open(&writer, NULL, "copy", BLM_OPEN_WRITE));
 	ck_assert_uint_eq(lacking(writer, 360000), 0);
 	ck_assert_uint_eq(lacking(reader, 360000), 0);
 	OK(blm_add(writer, &number, 8));
@@ -275,7 +275,7 @@ START_TEST(a_copy_of_a_copy_that_is_made_while_that_is_opened_after_a_start_of_t
 	copy_part("a", "copy", image, UINT64_MAX);
 	copy_part("copy", "another", 0, journal);
 	boots = 1;
-	OK(blm_open(&copy, NULL, "copy", true));
+	OK(blm_open(&copy, NULL, "copy", BLM_OPEN_WRITE));
 	copy_part("copy", "another", journal, UINT64_MAX);
 	ck_assert_uint_eq(lacking(copy, 380000), 0);
 	has_all("another", 380000, true);
@@ -306,7 +306,7 @@ START_TEST(a_torn_copy_whose_power_fails_in_its_first_sync_is_still_one)
 	add_all(f, 380001, 390000);
 	OK(blm_sync(f));
 	copy_part("a", "copy", half, UINT64_MAX);
-	OK(blm_open(&copy, NULL, "copy", true));
+	OK(blm_open(&copy, NULL, "copy", BLM_OPEN_WRITE));
 	OK(blm_add(copy, "y", 1));
 	on_write_back = copy_as_the_power_leaves_it;
 	OK(blm_sync(copy));

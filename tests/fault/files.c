@@ -36,7 +36,7 @@ static void is_refused(const char *path, int err)
 	struct blm_filter *f;
 
 	for (int write = 0; write < 2; write++) {
-		FAILS(blm_open(&f, NULL, path, write), err);
+		FAILS(blm_open(&f, NULL, path, write ? BLM_OPEN_WRITE : 0), err);
 		ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
 	}
 }
@@ -100,7 +100,7 @@ END_TEST
 
 static int count_found(const char *path, bool repair)
 {
-	int64_t r = blm_verify(NULL, path, repair, NULL, NULL);
+	int64_t r = blm_verify(NULL, path, repair ? BLM_VERIFY_REPAIR : 0, NULL, NULL);
 
 	ck_assert_msg(r >= 0, "%d: %s", (int)r, blm_error_message());
 	return (int)r;
@@ -140,7 +140,7 @@ START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
 	struct stat st;
 
 	fill("a.blm", &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .probes = 7 });
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_seal(f));
 	blm_close(f);
 	ck_assert_int_eq(stat("a.blm", &st), 0);
@@ -152,17 +152,17 @@ START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
 		struct flipped flipped = { .block = (uint64_t)(at - (st.st_size - (1 << 17))) / BLM_BLOCK };
 
 		change_bytes("a.blm", at, 1, bit, false);
-		ck_assert_int_eq(blm_verify(NULL, "a.blm", false, look_for_block, &flipped), 1);
+		ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, look_for_block, &flipped), 1);
 		ck_assert_msg(flipped.named == 1 && flipped.others == 0, "block %llu was named %u times, others %u", (unsigned long long)flipped.block,
 			      flipped.named, flipped.others);
 		if (i % 250 == 0) {
 			ck_assert_int_eq(count_found("a.blm", true), 0);	/* the block is all ones now: nobody is denied */
-			OK(blm_open(&f, NULL, "a.blm", false));
+			OK(blm_open(&f, NULL, "a.blm", 0));
 			ck_assert(all_there(f));
 			blm_close(f);
 			unlink("a.blm");
 			fill("a.blm", &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .probes = 7 });
-			OK(blm_open(&f, NULL, "a.blm", true));
+			OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 			OK(blm_seal(f));
 			blm_close(f);
 			ck_assert_int_eq(stat("a.blm", &st), 0);
@@ -200,7 +200,7 @@ START_TEST(a_sector_of_zeros_in_a_synced_filter_is_found_and_its_keys_are_kept)
 		change_bytes("a.blm", st.st_size - 1024, 512, 0, true);
 	ck_assert_int_eq(count_found("a.blm", false), 1);
 	ck_assert_int_eq(count_found("a.blm", true), 0);
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	ck_assert(all_there(f));
 	blm_close(f);
 }
@@ -219,7 +219,7 @@ START_TEST(every_small_number_of_cells_makes_a_filter_that_finds_its_keys)
 			ck_assert(blm_contains(f, "key", 3));
 			OK(blm_sync(f));
 			blm_close(f);
-			ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+			ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
 			unlink("a.blm");
 		}
 }
@@ -236,7 +236,7 @@ START_TEST(sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine)
 	uint64_t word = 0;
 
 	fill("a.blm", &params);
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	ck_assert(all_there(f));
 	OK(blm_create(&g, NULL, "b.blm", &params));
 	OK(blm_add(g, "other", 5));
@@ -244,7 +244,7 @@ START_TEST(sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine)
 	OK(blm_combine_into(f, BLM_UNION, (const struct blm_filter *const[]){ g }, 1, 0, NULL));
 	blm_close(f);
 	blm_close(g);
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	ck_assert(all_there(f) && blm_contains(f, "other", 5));
 	OK(blm_data_read(f, last, &word, 8));
 	ck_assert_uint_eq(word & top, top);
@@ -343,7 +343,7 @@ START_TEST(what_is_no_plain_file_in_a_stores_folder_is_not_followed)
 	ck_assert_int_eq(stat("outside.blm", &before), 0);
 	alarm(TOO_LONG);
 	for (int write = 0; write < 2; write++) {
-		int r = blm_open(&f, store, "a", write);
+		int r = blm_open(&f, store, "a", write ? BLM_OPEN_WRITE : 0);
 
 		ck_assert_msg(r < 0, "%s: opened", what[_i]);
 	}
@@ -363,8 +363,8 @@ START_TEST(both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced
 
 	fill("a.blm", &(struct blm_params){ .capacity = KEYS, .rate = 0.01 });
 	ck_assert_int_eq(link("a.blm", "b.blm"), 0);
-	OK(blm_open(&a, NULL, "a.blm", true));
-	OK(blm_open(&b, NULL, "b.blm", true));
+	OK(blm_open(&a, NULL, "a.blm", BLM_OPEN_WRITE));
+	OK(blm_open(&b, NULL, "b.blm", BLM_OPEN_WRITE));
 	OK(blm_add(a, "through a", 9));
 	ck_assert(has(b, "through a"));
 	OK(blm_add(b, "through b", 9));
@@ -373,7 +373,7 @@ START_TEST(both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced
 	ck_assert(!has(a, "through a"));
 	OK(blm_add(b, "later", 5));
 	blm_close(b);
-	OK(blm_open(&b, NULL, "b.blm", true));
+	OK(blm_open(&b, NULL, "b.blm", BLM_OPEN_WRITE));
 	ck_assert(has(b, "through a") && has(b, "through b") && has(b, "later") && all_there(b));
 	OK(blm_add(b, "again", 5));
 	blm_close(a);
@@ -402,7 +402,7 @@ START_TEST(a_path_may_be_as_long_as_the_system_takes_and_no_longer)
 		strcat(path, "/.");
 	r = blm_create(&f, NULL, path, &(struct blm_params){ .capacity = 10 });
 	ck_assert_int_lt(r, 0);
-	ck_assert_int_lt(blm_open(&f, NULL, path, false), 0);
+	ck_assert_int_lt(blm_open(&f, NULL, path, 0), 0);
 }
 END_TEST
 
@@ -416,7 +416,7 @@ static int open_keyed_without_its_key(int in_store)
 		return 77;
 	if (in_store)
 		MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
-	r = blm_open(&f, store, in_store ? "a" : "a.blm", false);
+	r = blm_open(&f, store, in_store ? "a" : "a.blm", 0);
 	MUST(r == -ENOKEY || r == -EACCES);
 	MUST(*blm_error_message());
 	return 0;
@@ -474,7 +474,7 @@ START_TEST(a_secret_is_kept_out_of_core_dumps_and_messages)
 	ck_assert(left_out_of_dumps(current_view(f)->secret));
 	OK(blm_info(f, info));
 	ck_assert_ptr_null(memmem(info, sizeof(*info), secret, 8));
-	FAILS(blm_open_keyed(&g, NULL, "a.blm", false, (const uint8_t *)"WXYZ, which is wrong"), -ENOKEY);
+	FAILS(blm_open_keyed(&g, NULL, "a.blm", 0, (const uint8_t *)"WXYZ, which is wrong"), -ENOKEY);
 	ck_assert(!strstr(blm_error_message(), "WXYZ") && !strstr(blm_error_message(), "5758595a"));
 	ck_assert(!strstr(blm_error_message(), "not to") && !strstr(blm_error_message(), "6e6f7420"));
 	blm_close(f);
@@ -537,7 +537,7 @@ static int add_until_told(int which)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	for (int i = which; !shared->stop; i += WRITERS) {
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 		shared->next[which] = i;
@@ -552,7 +552,7 @@ START_TEST(an_export_beside_writers_holds_every_key_that_was_acknowledged_before
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fill("a.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.01 });
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	for (int w = 0; w < WRITERS; w++)
 		writers[w] = spawn(add_until_told, w);
 	for (int round = 0; round < 5; round++) {
@@ -585,7 +585,7 @@ static int add_and_sync_until_told(int unused)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	for (int i = 0; !shared->stop; i++) {
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 		if (i % 100 == 0)
@@ -611,7 +611,7 @@ START_TEST(readers_are_not_held_up_by_a_sync)
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fill("a.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.01 });
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	writer = spawn(add_and_sync_until_told, 0);
 	for (int i = 0; i < BATCHES; i++) {
 		clock_gettime(CLOCK_MONOTONIC, &a);

@@ -129,7 +129,7 @@ static bool never_takes_keys(int r)
 static int state_of(struct blm_store *store, const char *name, bool may_add)
 {
 	struct blm_filter *f;
-	int r = blm_open(&f, store, name, may_add), what;
+	int r = blm_open(&f, store, name, may_add ? BLM_OPEN_WRITE : 0), what;
 
 	if (r == -ENOENT)
 		return GONE;
@@ -306,9 +306,9 @@ static void begin_world(const struct one_case *c, struct world *w)
 	if (w->where == STORE && !(c->how & NO_STORE))
 		FIXTURE(blm_store_open(&w->store, "s", 0));
 	if (c->how & OPEN_F && a)
-		FIXTURE(blm_open(&w->f, w->store, a, !(c->how & READ_F)));
+		FIXTURE(blm_open(&w->f, w->store, a, (!(c->how & READ_F)) ? BLM_OPEN_WRITE : 0));
 	if (c->how & OPEN_G && b)
-		FIXTURE(blm_open(&w->g, w->store, b, false));
+		FIXTURE(blm_open(&w->g, w->store, b, 0));
 	if (c->how & OPEN_F && !a) {
 		FIXTURE(blm_create(&w->f, NULL, NULL, &small));
 		FIXTURE(add_keys(w->f, 0, KEYS));

@@ -191,7 +191,7 @@ static void as_listed_golomb(struct world *w)
 	struct blm_filter *f;
 
 	as_golomb(w);
-	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
 	FIXTURE(blm_allowlist_add(f, &(struct blm_key){ "key 1", 5 }, 1));
 	blm_close(f);
 }

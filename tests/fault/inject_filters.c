@@ -50,22 +50,22 @@ static int create_over(struct world *w)
 
 int open_to_read(struct world *w)
 {
-	return blm_open(&w->made, w->store, "a", false);
+	return blm_open(&w->made, w->store, "a", 0);
 }
 
 int open_to_write(struct world *w)
 {
-	return blm_open(&w->made, w->store, "a", true);
+	return blm_open(&w->made, w->store, "a", BLM_OPEN_WRITE);
 }
 
 static int open_keyed(struct world *w)
 {
-	return blm_open(&w->made, w->store, "keyed", true);
+	return blm_open(&w->made, w->store, "keyed", BLM_OPEN_WRITE);
 }
 
 static int open_with_secret(struct world *w)
 {
-	return blm_open_keyed(&w->made, w->store, "keyed", true, keyed.secret);
+	return blm_open_keyed(&w->made, w->store, "keyed", BLM_OPEN_WRITE, keyed.secret);
 }
 
 int add(struct world *w)
@@ -240,7 +240,7 @@ void make_replacement(struct world *w)
 {
 	struct blm_filter *f;
 
-	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
 	FIXTURE(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL));
 	blm_close(f);
 }

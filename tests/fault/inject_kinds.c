@@ -139,7 +139,7 @@ static void lose_power(struct world *w, bool loses_pages)
 	uint8_t zeros[64] = { 0 };
 	int fd;
 
-	FIXTURE(blm_open(&f, w->store, "a", false));
+	FIXTURE(blm_open(&f, w->store, "a", 0));
 	FIXTURE(blm_info(f, what));
 	blm_close(f);
 	fd = open(what->path, O_RDWR | O_CLOEXEC);
@@ -154,7 +154,7 @@ static void change_after_sync(struct world *w)
 {
 	struct blm_filter *f;
 
-	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
 	FIXTURE(blm_sync(f));
 	FIXTURE(add_keys(f, KEYS, KEYS + 20));
 	blm_close(f);
@@ -194,7 +194,7 @@ static void leave_journal(struct world *w, long nth, const char *words)
 	struct blm_filter *f;
 
 	as_cuckoo(w);
-	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
 	fail_writing(f, blm_sync, nth, words);
 	fail_writing(f, add_again, 1, "cannot note that it changes");
 	blm_close(f);
@@ -242,7 +242,7 @@ static void as_synced_counting(struct world *w)
 	struct blm_filter *f;
 
 	as_counting(w);
-	FIXTURE(blm_open(&f, w->store, "a", true));
+	FIXTURE(blm_open(&f, w->store, "a", BLM_OPEN_WRITE));
 	FIXTURE(blm_sync(f));
 	blm_close(f);
 }

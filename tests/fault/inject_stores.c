@@ -32,7 +32,7 @@ static void cut_filter(struct world *w)
 	struct blm_info *what = __builtin_alloca(sizeof(*what));
 	struct blm_filter *f;
 
-	FIXTURE(blm_open(&f, w->store, "a", false));
+	FIXTURE(blm_open(&f, w->store, "a", 0));
 	FIXTURE(blm_info(f, what));
 	blm_close(f);
 	FIXTURE(truncate(what->path, 20000));
@@ -60,7 +60,7 @@ static int list(struct world *w)
 
 int verify(struct world *w)
 {
-	return blm_verify(w->store, "a", false, NULL, NULL);
+	return blm_verify(w->store, "a", 0, NULL, NULL);
 }
 
 /* Damage the only block of "a", as a failing disk would. */
@@ -74,7 +74,7 @@ static void damage(struct world *w)
 
 	if (w->where == STORE)
 		FIXTURE(blm_store_open(&store, "s", 0));
-	FIXTURE(blm_open(&f, store, "a", true));
+	FIXTURE(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	FIXTURE(blm_sync(f));
 	FIXTURE(blm_info(f, what));
 	blm_close(f);
@@ -86,7 +86,7 @@ static void damage(struct world *w)
 
 static int verify_damaged(struct world *w)
 {
-	return blm_verify(w->store, "a", true, NULL, NULL);
+	return blm_verify(w->store, "a", BLM_VERIFY_REPAIR, NULL, NULL);
 }
 
 static int open_new_store(struct world *w)

@@ -127,7 +127,7 @@ void make_fixture(void)
 	FIXTURE(blm_export_file(f, &foreign, "foreign"));
 	FIXTURE(blm_export_file(f, &foreign_text, "foreign.text"));
 	blm_close(f);
-	FIXTURE(blm_open(&f, NULL, "a", false));
+	FIXTURE(blm_open(&f, NULL, "a", 0));
 	FIXTURE(blm_export_file(f, &text, "text"));
 	FIXTURE(blm_export_file(f, NULL, "plain"));
 	pack_in_gzip("plain", "gzip");

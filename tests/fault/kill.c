@@ -187,7 +187,7 @@ static int publish(struct blm_store *store, const char *name, uint32_t value)
 static int with_open(struct blm_store *store, const char *name, int (*change)(struct blm_filter *))
 {
 	struct blm_filter *f;
-	int r = blm_open(&f, store, name, true);
+	int r = blm_open(&f, store, name, BLM_OPEN_WRITE);
 
 	if (r == 0) {
 		r = change(f);
@@ -201,7 +201,7 @@ static int template(struct blm_store *store, const char *name)
 	struct blm_filter *f;
 	int r;
 
-	MUST(blm_open(&f, store, fixed[KEYS_BLOCKED].name, false) == 0);
+	MUST(blm_open(&f, store, fixed[KEYS_BLOCKED].name, 0) == 0);
 	r = blm_template(NULL, store, name, f, 0);
 	blm_close(f);
 	return r;
@@ -320,7 +320,7 @@ static void replace_by_itself(struct blm_store *store, struct blm_filter *f, enu
 {
 	struct blm_filter *ones;
 
-	MUST(blm_open(&ones, place_of(which, store), fixed[which].ones, false) == 0);
+	MUST(blm_open(&ones, place_of(which, store), fixed[which].ones, 0) == 0);
 	MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1, 0, NULL) == 0);
 	blm_close(ones);
 }
@@ -364,7 +364,7 @@ static int worker_body(int worker)
 
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	for (enum fixed i = 0; i < FIXED; i++)
-		MUST(blm_open(&f[i], place_of(i, store), fixed[i].name, true) == 0);
+		MUST(blm_open(&f[i], place_of(i, store), fixed[i].name, BLM_OPEN_WRITE) == 0);
 	note_longest(&log->longest_start, begun);
 	while (!__atomic_load_n(&log->asked_to_end, __ATOMIC_RELAXED)) {
 		begun = seconds();
@@ -395,7 +395,7 @@ static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsig
 		found.exists = true;
 		value = strstr(info->labels, "value=");
 		found.label = value ? (uint32_t)strtoul(value + 6, NULL, 10) : 0;
-		OK(blm_open(&f, store, name, false));
+		OK(blm_open(&f, store, name, 0));
 		OK(blm_info(f, info));
 		found.sealed = info->sealed;
 		if (after->content && blm_contains(f, &after->content, sizeof(after->content)))
@@ -452,7 +452,7 @@ static void check_keys(struct blm_store *store, struct checked *from)
 
 		for (unsigned w = 0; w < WORKERS && which < KEY_FILTERS; w++)
 			to[w] = __atomic_load_n(&shared->log[w].added[which], __ATOMIC_SEQ_CST);
-		OK(blm_open(&f, place_of(which, store), fixed[which].name, false));
+		OK(blm_open(&f, place_of(which, store), fixed[which].name, 0));
 		for (unsigned w = 0; w < WORKERS && which < KEY_FILTERS; w++) {
 			uint64_t at = from->added[w][which];
 
@@ -525,8 +525,8 @@ static unsigned repair_paths(void)
 	int there;
 
 	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		OK(blm_verify(NULL, paths[i], true, check_left, &left));
-		OK(blm_verify(NULL, paths[i], false, print_finding, &wrong));
+		OK(blm_verify(NULL, paths[i], BLM_VERIFY_REPAIR, check_left, &left));
+		OK(blm_verify(NULL, paths[i], 0, print_finding, &wrong));
 	}
 	ck_assert_uint_eq(wrong, 0);
 	there = files_in("p", NULL);
@@ -552,7 +552,7 @@ static void check_claims(struct blm_store *store)
 				claimed++;
 				nobodys += !shared->new[which][i];
 			}
-		OK(blm_open(&f, place_of(which, store), fixed[which].name, false));
+		OK(blm_open(&f, place_of(which, store), fixed[which].name, 0));
 		OK(blm_estimate(f, true, &e));
 		blm_close(f);
 		most = e.rate.value * (double)claimed;

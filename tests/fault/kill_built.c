@@ -105,7 +105,7 @@ static void merge(struct blm_store *store, struct log *log, unsigned worker)
 	name_of(name, "merged", worker);
 	r = blm_store_drop(store, name);
 	MUST(r == 0 || r == -ENOENT);
-	MUST(blm_open(&from[0], store, "fixed", false) == 0 && blm_open(&from[1], store, "set", false) == 0);
+	MUST(blm_open(&from[0], store, "fixed", 0) == 0 && blm_open(&from[1], store, "set", 0) == 0);
 	MUST(blm_merge(&merged, store, name, (const struct blm_filter *const *)from, 2, 0600) == 0);
 	MUST(denied(merged, first_key(0, OF_FIXED, 0), FIXED) == 0);
 	blm_close(merged);
@@ -142,7 +142,7 @@ static void check_set(struct blm_store *store, struct log *log, unsigned worker)
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, store, "set", false));
+	OK(blm_open(&f, store, "set", 0));
 	if (has_all(f, first_key(worker, OF_UPDATE, log->updates), BATCH)) {
 		ck_assert_uint_eq(log->update_begun, log->updates + 1);
 		log->updates++;
@@ -173,7 +173,7 @@ static void check_built(struct blm_store *store, struct log *log, unsigned worke
 	int r;
 
 	name_of(name, "built", worker);
-	r = blm_open(&f, store, name, false);
+	r = blm_open(&f, store, name, 0);
 	ck_assert_msg(r == 0 || (r == -ENOENT && !log->builds), "%s", blm_error_message());
 	if (r == 0) {
 		if (has_all(f, first_key(worker, OF_BUILD, log->builds), BUILT)) {
@@ -199,7 +199,7 @@ static void check_merged(struct blm_store *store, unsigned worker)
 	int r;
 
 	name_of(name, "merged", worker);
-	r = blm_open(&f, store, name, false);
+	r = blm_open(&f, store, name, 0);
 	ck_assert_msg(r == 0 || r == -ENOENT, "%s", blm_error_message());
 	if (r == 0) {
 		ck_assert(has_all(f, first_key(0, OF_FIXED, 0), FIXED) && has_all(f, first_key(0, OF_FIXED, 1), FIXED));

@@ -217,7 +217,7 @@ static int worker_body(int worker)
 	end(log);
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	for (enum which i = 0; i < KINDS; i++)
-		MUST(blm_open(&f[i], store, fixed[i].kind, true) == 0);
+		MUST(blm_open(&f[i], store, fixed[i].kind, BLM_OPEN_WRITE) == 0);
 	for (; !__atomic_load_n(&shared->stop, __ATOMIC_RELAXED); log->operations++)
 		work_once(f, log, (unsigned)worker, &random);
 	for (enum which i = 0; i < KINDS; i++)
@@ -277,7 +277,7 @@ static void check_that_it_goes_on(struct blm_store *store, enum which kind)
 	struct blm_filter *f;
 	int64_t r;
 
-	OK(blm_open(&f, store, fixed[kind].kind, true));
+	OK(blm_open(&f, store, fixed[kind].kind, BLM_OPEN_WRITE));
 	r = has_values(kind) ? blm_put(f, "99999", 5, 1) : blm_add(f, "99999", 5);
 	ck_assert_msg(r >= 0 || (r == -EXFULL && kind != SCALABLE), "%s: %s", fixed[kind].kind, blm_error_message());
 	ck_assert(r < 0 || blm_contains(f, "99999", 5));
@@ -310,7 +310,7 @@ static void check_all(struct blm_store *store, uint32_t newest)
 	for (enum which kind = 0; kind < KINDS; kind++) {
 		struct blm_filter *f;
 
-		OK(blm_open(&f, store, fixed[kind].kind, false));
+		OK(blm_open(&f, store, fixed[kind].kind, 0));
 		check_kind(f, kind, newest);
 		blm_close(f);
 	}
@@ -344,7 +344,7 @@ static uint64_t check_at_rest(void)
 	for (enum which kind = 0; kind <= REMOVABLE; kind++) {
 		struct blm_filter *f;
 
-		OK(blm_open(&f, store, fixed[kind].kind, false));
+		OK(blm_open(&f, store, fixed[kind].kind, 0));
 		check_gone(f, kind);
 		blm_close(f);
 	}

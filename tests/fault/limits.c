@@ -114,7 +114,7 @@ static int add_more(struct blm_filter *f)
 static int make_new(enum way how, struct blm_store *store)
 {
 	struct blm_filter *a, *f = NULL;
-	int r = blm_open(&a, store, "a", true);
+	int r = blm_open(&a, store, "a", BLM_OPEN_WRITE);
 
 	added = 0;
 	if (r < 0)
@@ -145,7 +145,7 @@ static int make_new(enum way how, struct blm_store *store)
 static void check_a(struct blm_store *store, enum way how, int r)
 {
 	struct blm_filter *f;
-	int opened = blm_open(&f, store, "a", true);
+	int opened = blm_open(&f, store, "a", BLM_OPEN_WRITE);
 
 	if (how == DROP && store && r == 0) {
 		ck_assert_int_eq(opened, -ENOENT);
@@ -163,7 +163,7 @@ static void check_new(struct blm_store *store, enum way how, int r)
 {
 	bool makes = how == COPY || how == UNITE || how == IMPORT || how == (store ? PUBLISH : EXPORT) || how == CREATE;
 	struct blm_filter *f;
-	int opened = blm_open(&f, store, "new", true);
+	int opened = blm_open(&f, store, "new", BLM_OPEN_WRITE);
 
 	ck_assert_msg(opened == (makes && r >= 0 ? 0 : -ENOENT), "way %d: %d, new: %d, %s", (int)how, r, opened, blm_error_message());
 	if (opened < 0)
@@ -360,7 +360,7 @@ static int with_few_addresses(int unused)
 	MUST(blm_create(&f, NULL, "large", &(struct blm_params){ .cells = UINT64_C(1) << 34, .probes = 5, .sparse = true }) == -ENOMEM);
 	MUST(*blm_error_message());
 	MUST(access("large", F_OK) < 0 && errno == ENOENT);
-	MUST(blm_open(&f, NULL, "there", false) == -ENOMEM);
+	MUST(blm_open(&f, NULL, "there", 0) == -ENOMEM);
 	MUST(blm_create(&f, NULL, "small", &kinds[0]) == 0);
 	MUST(blm_add(f, "x", 1) == 1);
 	blm_close(f);
@@ -456,9 +456,9 @@ static int grow_on_a_full_disk(int but)
 		MUST(keys_in(f, 0, keys) == keys);
 		MUST(blm_sync(f) == 0);
 		blm_close(f);
-		MUST(blm_open(&f, NULL, "f", true) == 0);
+		MUST(blm_open(&f, NULL, "f", BLM_OPEN_WRITE) == 0);
 	}
-	MUST(blm_verify(NULL, "f", false, NULL, NULL) == 0);
+	MUST(blm_verify(NULL, "f", 0, NULL, NULL) == 0);
 	MUST(unlink("ballast") == 0 && blm_add(f, &keys, sizeof(keys)) >= 0 && keys_in(f, 0, keys + 1) == keys + 1);
 	blm_close(f);
 	return 0;

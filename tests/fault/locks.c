@@ -87,7 +87,7 @@ static int hold_and_stop(int which)
 	struct blm_filter *f;
 	struct blm_view *view;
 
-	MUST(blm_open(&f, the_store, "a", true) == 0);
+	MUST(blm_open(&f, the_store, "a", BLM_OPEN_WRITE) == 0);
 	view = current_view(f);
 	MUST(blm_ofd_lock(view->image.fd, holders[which].lock, holders[which].exclusive) == 0);
 	if (holders[which].state != BLM_LIVE)
@@ -115,7 +115,7 @@ static int do_it(int what)
 	switch ((enum what)what) {
 	case ASK: MUST(answers(the_filter)); break;
 	case OPEN_TO_READ:
-		MUST(blm_open(&f, the_store, "a", false) == 0);
+		MUST(blm_open(&f, the_store, "a", 0) == 0);
 		MUST(answers(f));
 		break;
 	case ADD: MUST(blm_add(the_filter, "added", 5) >= 0); break;
@@ -137,7 +137,7 @@ static void make_a_of(const char *kind, bool in_store)
 	OK(blm_sync(f));
 	blm_close(f);
 	make_with(the_store, "b", "key");
-	OK(blm_open(&the_filter, the_store, "a", true));
+	OK(blm_open(&the_filter, the_store, "a", BLM_OPEN_WRITE));
 }
 
 static void make_a(bool in_store)
@@ -228,7 +228,7 @@ START_TEST(a_stopped_holder_of_the_catalog_stops_changes_only)
 	OK(blm_claim(the_filter, "claimed", 7));
 	ck_assert(has(the_filter, "added"));
 	OK(blm_store_find(the_store, "a", info));
-	OK(blm_open(&other, the_store, "a", true));
+	OK(blm_open(&other, the_store, "a", BLM_OPEN_WRITE));
 	ck_assert(has(other, "added"));
 	blm_close(other);
 	kill_it(holder);
@@ -251,14 +251,14 @@ START_TEST(a_drop_that_takes_its_time_is_noticed_by_whoever_looked_meanwhile)
 	pid_t dropper;
 
 	make_a(true);
-	OK(blm_open(&reader, the_store, "a", false));
+	OK(blm_open(&reader, the_store, "a", 0));
 	catalog = open("s/catalog/lock", O_RDONLY | O_CLOEXEC);
 	ck_assert(catalog >= 0 && flock(catalog, LOCK_SH) == 0);	/* look-ups go on, the commit waits */
 	dropper = spawn(drop_a, 0);
 	while (state_of(load_acquire(&live_of(reader->view)->state.word)) != BLM_DROPPED)
 		usleep(100);
 	ck_assert(has(reader, "key") && has(the_filter, "key"));	/* both look the name up, and it is there */
-	OK(blm_open(&late, the_store, "a", false));
+	OK(blm_open(&late, the_store, "a", 0));
 	ck_assert_int_eq(blm_status(reader), 0);
 	ck_assert_int_eq(flock(catalog, LOCK_UN), 0);	/* the dropper has a copy of the descriptor */
 	ck_assert_int_eq(join(dropper), 0);
@@ -290,7 +290,7 @@ static int is_it_held(int unused)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, the_store, "a", false) == 0);
+	MUST(blm_open(&f, the_store, "a", 0) == 0);
 	return blm_ofd_busy(current_view(f)->image.fd, BLM_LOCK_REPLACE);
 }
 
@@ -353,7 +353,7 @@ static int replace_for_ever(int unused)
 	struct blm_filter *f;
 
 	for (;;) {
-		MUST(blm_open(&f, the_store, "a", true) == 0);
+		MUST(blm_open(&f, the_store, "a", BLM_OPEN_WRITE) == 0);
 		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) == 0);
 		blm_close(f);
 	}
@@ -433,7 +433,7 @@ static int work_in_container(int which)
 
 	MUST(getpid() == 1);		/* as in the other one */
 	MUST(blm_store_open(&store, "s", 0) == 0);
-	MUST(blm_open(&f, store, "a", true) == 0);
+	MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
 	for (int i = 0; i < 50; i++) {
 		int key = which * 1000 + i;
 
@@ -500,7 +500,7 @@ static int read_along(int as)
 			|| mount("s", "s", NULL, MS_BIND, NULL) < 0 || mount(NULL, "s", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
 		return SKIPPED;
 	MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
-	MUST(blm_open(&f, store, "a", false) == 0);
+	MUST(blm_open(&f, store, "a", 0) == 0);
 	say(told[1]);
 	hear(asked[0]);
 	MUST(has(f, "added"));
@@ -510,7 +510,7 @@ static int read_along(int as)
 	say(told[1]);
 	hear(asked[0]);
 	MUST(blm_status(f) == -ESTALE && has(f, "published"));
-	MUST(blm_open(&f, store, "a", false) == -ENOENT);
+	MUST(blm_open(&f, store, "a", 0) == -ENOENT);
 	return 0;
 }
 
@@ -558,7 +558,7 @@ static int write_in_overlay(int unused)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "merged/a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "merged/a.blm", BLM_OPEN_WRITE) == 0);
 	MUST(blm_add(f, "added", 5) == 1);
 	return 0;
 }
@@ -574,7 +574,7 @@ static int in_overlay(int unused)
 	make_with(NULL, "layers/lower/a.blm", "key");
 	if (mount("overlay", "merged", "overlay", 0, "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work") < 0)
 		return SKIPPED;
-	MUST(blm_open(&reader, NULL, "merged/a.blm", false) == 0);
+	MUST(blm_open(&reader, NULL, "merged/a.blm", 0) == 0);
 	MUST(has(reader, "key") && !has(reader, "added"));
 	MUST(run_apart(write_in_overlay, 0) == 0);
 	MUST(has(reader, "added"));
@@ -585,7 +585,7 @@ static int replace_in_overlay(int unused)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "merged/a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "merged/a.blm", BLM_OPEN_WRITE) == 0);
 	MUST(blm_clear(f) == 0 && blm_add(f, "afterwards", 10) == 1);
 	return 0;
 }
@@ -618,7 +618,7 @@ static int in_overlay_as_nobody(int dirty)
 		_exit(0);
 	}
 	MUST(setgid(65534) == 0 && setuid(65534) == 0);
-	MUST(blm_open(&reader, NULL, "merged/a.blm", false) == 0);
+	MUST(blm_open(&reader, NULL, "merged/a.blm", 0) == 0);
 	for (int i = 0; i < 100; i++)
 		MUST(has(reader, "key") && !has(reader, "added"));
 	MUST(!atomic_load(&reader->view)->older);	/* asking alone makes no view anew */
@@ -685,7 +685,7 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 
 		copy_file("a", "copy");
 		begun = seconds();
-		OK(blm_open(&copy, NULL, "copy", i % 2));
+		OK(blm_open(&copy, NULL, "copy", i % 2 ? BLM_OPEN_WRITE : 0));
 		ck_assert_double_lt(seconds() - begun, TOO_LONG);
 		ck_assert_uint_eq(denied(copy, 0, keys), 0);
 		if (i % 2) {
@@ -694,7 +694,7 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 			ck_assert(has(copy, "x"));
 		}
 		blm_close(copy);
-		ck_assert_int_eq(blm_verify(NULL, "copy", false, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, "copy", 0, NULL, NULL), 0);
 	}
 	kill_it(pid[0]);
 	kill_it(pid[1]);
@@ -766,7 +766,7 @@ static void check_what_is_said(struct blm_filter *copy, const char *kind)
 
 	if (strcmp(kind, "cuckoo") && strcmp(kind, "redis-cuckoo"))
 		return;
-	ck_assert_int_ge(blm_verify(NULL, "copy", false, count_found, &found), 0);
+	ck_assert_int_ge(blm_verify(NULL, "copy", 0, count_found, &found), 0);
 	ck_assert_int_eq(blm_remove(copy, "nobody's", 8) == -EUCLEAN, found > 0);
 }
 
@@ -787,7 +787,7 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 		copy_file("a", "copy");
 		boots = i % 2;
 		for (int write = 0; write < 2; write++) {
-			OK(blm_open(&copy, NULL, "copy", write));
+			OK(blm_open(&copy, NULL, "copy", write ? BLM_OPEN_WRITE : 0));
 			lacking += denied(copy, 0, keys);
 			asked_for += keys;
 			if (write) {
@@ -801,7 +801,7 @@ START_TEST(a_copy_of_any_kind_made_at_any_moment_opens_under_any_boot_is_added_t
 			blm_close(copy);
 		}
 		boots += 2;		/* and its image is good now */
-		OK(blm_open(&copy, NULL, "copy", true));
+		OK(blm_open(&copy, NULL, "copy", BLM_OPEN_WRITE));
 		lacking += denied(copy, 0, keys);
 		asked_for += keys;
 		blm_close(copy);

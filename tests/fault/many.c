@@ -48,7 +48,7 @@ static int add_the_next(int unused)
 	uint64_t room[BATCH], first;
 
 	(void)unused;
-	MUST(blm_open(&f, NULL, "many", true) == 0);
+	MUST(blm_open(&f, NULL, "many", BLM_OPEN_WRITE) == 0);
 	while (seconds() < shared->end && (first = __atomic_fetch_add(&shared->next, TAKE, __ATOMIC_RELAXED)) < shared->to)
 		for (uint64_t at = 0; at < TAKE; at += BATCH) {
 			number_keys(room, key, first + at, BATCH);
@@ -64,7 +64,7 @@ static int ask_a_part(int part)
 	uint64_t from = shared->from + pieces * (uint64_t)part / ADDERS * TAKE, to = shared->from + pieces * (uint64_t)(part + 1) / ADDERS * TAKE;
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "many", false) == 0);
+	MUST(blm_open(&f, NULL, "many", 0) == 0);
 	__atomic_fetch_add(&shared->lost, denied(f, from, to - from), __ATOMIC_RELAXED);
 	blm_close(f);
 	return 0;
@@ -201,7 +201,7 @@ static int work_in_the_crowd(int which)
 	struct blm_key key[BATCH];
 	uint64_t room[BATCH], won[BATCH / 64];
 
-	MUST(blm_open(&f, NULL, "crowd", true) == 0);
+	MUST(blm_open(&f, NULL, "crowd", BLM_OPEN_WRITE) == 0);
 	start_together(CROWD);
 	for (uint64_t at = 0; at < COMMON; at += 100) {
 		number_keys(room, key, at, 100);
@@ -259,7 +259,7 @@ static int open_often(int which)
 		bool write = (i + (unsigned)which) % 2;
 
 		MUST(blm_store_open(&store, "s", write ? 0 : BLM_STORE_READ) == 0);
-		MUST(blm_open(&f, store, "a", write) == 0);
+		MUST(blm_open(&f, store, "a", write ? BLM_OPEN_WRITE : 0) == 0);
 		MUST(has(f, "key"));
 		if (write)
 			MUST(blm_add(f, &i, sizeof(i)) >= 0);
@@ -271,7 +271,7 @@ static int open_often(int which)
 			MUST(blm_store_label(store, "a", name, "was here") == 0);
 		}
 		blm_store_close(store);
-		MUST(blm_open(&f, NULL, "b.blm", write) == 0);
+		MUST(blm_open(&f, NULL, "b.blm", write ? BLM_OPEN_WRITE : 0) == 0);
 		MUST(has(f, "key"));
 		blm_close(f);
 		__atomic_fetch_add(&shared->won[which], 1, __ATOMIC_RELAXED);
@@ -288,7 +288,7 @@ static void check_opened(void)
 	char label[32];
 
 	OK(blm_store_find(store, "a", info));
-	OK(blm_open(&f, store, "a", false));
+	OK(blm_open(&f, store, "a", 0));
 	for (int which = 0; which < OPENERS; which++) {
 		snprintf(label, sizeof(label), "%d=was here", which);
 		ck_assert_msg(!labels_often(which) || strstr(info->labels, label), "the label of process %d is lost", which);

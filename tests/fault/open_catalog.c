@@ -87,7 +87,7 @@ static int use(struct blm_store *store, int how)
 	case 0: return find(store, "a");
 	case 1: return blm_store_label(store, "a", "k", "v");
 	case 2:
-		r = blm_open(&f, store, "a", false);
+		r = blm_open(&f, store, "a", 0);
 		blm_close(r < 0 ? NULL : f);
 		return r;
 	default:

@@ -492,7 +492,7 @@ static void watch(struct history *h, const char *path, struct keys keys, uint64_
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	*h = (struct history){ .keys = keys, .random = random };
-	must(fd >= 0 && blm_open(&h->f, NULL, path, true) == 0, "opening");
+	must(fd >= 0 && blm_open(&h->f, NULL, path, BLM_OPEN_WRITE) == 0, "opening");
 	watch_file(h, fd);
 	close(fd);
 }
@@ -855,7 +855,7 @@ static void check(const char *path, const struct cut *cut, struct tally *t, cons
 	struct blm_filter *f;
 	struct keys keys;
 	uint64_t lost;
-	int r = blm_open(&f, NULL, path, false);
+	int r = blm_open(&f, NULL, path, 0);
 
 	t->states++;
 	if (r < 0) {
@@ -877,7 +877,7 @@ static void check(const char *path, const struct cut *cut, struct tally *t, cons
 	t->denied += lost;
 	check_claims(path, f, cut, t, life);
 	blm_close(f);
-	r = blm_verify(NULL, path, false, tell, t);
+	r = blm_verify(NULL, path, 0, tell, t);
 	if (r < 0) {
 		t->refused++;
 		complain(t, "cannot be verified", 1, life);
@@ -898,7 +898,7 @@ static void check_last(const char *path, const struct cut *cut, struct tally *t,
 		last.promised = cut->claims[le64toh(record.sequence) % SEQUENCES];
 	close(fd);
 	free(header);
-	must(blm_open(&f, NULL, path, false) == 0, "opening");
+	must(blm_open(&f, NULL, path, 0) == 0, "opening");
 	check_clean(f, &last, t, life);
 	blm_close(f);
 }
@@ -958,7 +958,7 @@ static void check_after(const char *path, const struct cut *cut, struct tally *t
 	struct blm_filter *f;
 	struct keys keys;
 	uint64_t new_key, lost;
-	int r = blm_open(&f, NULL, path, true);
+	int r = blm_open(&f, NULL, path, BLM_OPEN_WRITE);
 
 	if (r == 0 && life->announces)
 		take_out_what_was_not_synced(f, cut);
@@ -976,7 +976,7 @@ static void check_after(const char *path, const struct cut *cut, struct tally *t
 	complain(t, "keys lost after it was opened", lost, life);
 	t->lost += lost;
 	blm_close(f);
-	if (blm_verify(NULL, path, false, tell, t) < 0)
+	if (blm_verify(NULL, path, 0, tell, t) < 0)
 		t->refused++;
 }
 

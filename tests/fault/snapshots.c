@@ -161,7 +161,7 @@ static int read_all_ways(int reader)
 		MUST(blm_contains(the_filter, "key", 3) == 1);	/* its list is looked at */
 		took[reader * LOOKS + i] = seconds() - begun;
 		MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
-		MUST(blm_open(&f, store, "b", false) == 0 && blm_contains(f, "key", 3) == 1);
+		MUST(blm_open(&f, store, "b", 0) == 0 && blm_contains(f, "key", 3) == 1);
 		blm_close(f);
 		MUST(blm_store_list(store, NULL, count_one, &names) == 0);
 		MUST(names == 2 || names == 3);
@@ -190,7 +190,7 @@ START_TEST(readers_go_on_while_a_writer_is_stopped_in_its_commit)
 	OK(blm_catalog_get(the_store->catalog, "a", entry));
 	ck_assert_int_eq(blm_catalog_put_listed(the_store->catalog, entry->constant.uuid, &listed,
 						1, &all), 1);
-	OK(blm_open(&the_filter, the_store, "a", false));
+	OK(blm_open(&the_filter, the_store, "a", 0));
 	took = shared_memory(READERS * LOOKS * sizeof(*took));
 	writer = spawn(write_and_stop, _i);
 	ck_assert_int_eq(waitpid(writer, &status, WUNTRACED), writer);
@@ -261,11 +261,11 @@ START_TEST(a_store_that_became_read_only_is_readable)
 	read_only = true;
 	if (_i)
 		OK(blm_store_open(&store, "s", BLM_STORE_READ));
-	OK(blm_open(&f, store, "a", false));
+	OK(blm_open(&f, store, "a", 0));
 	ck_assert_int_eq(blm_contains(f, "key", 3), 1);
 	OK(blm_store_list(store, NULL, count_one, &names));
 	ck_assert_int_eq(names, 2);
-	ck_assert_int_eq(blm_verify(store, "a", false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(store, "a", 0, NULL, NULL), 0);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
 	if (_i)
 		FAILS(blm_store_label(store, "a", "k", "v"), -EROFS);

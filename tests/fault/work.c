@@ -157,7 +157,7 @@ static int fill(struct blm_filter *new, void *report)
 static int with_handle(struct blm_store *store, const char *name, const struct report *r, const struct slot *s)
 {
 	struct blm_filter *f;
-	int e = blm_open(&f, store, name, true);
+	int e = blm_open(&f, store, name, BLM_OPEN_WRITE);
 
 	if (e < 0)
 		return e;
@@ -433,7 +433,7 @@ void work_recover(const char *folder)
 		if (blm_store_verify(path, BLM_VERIFY_REPAIR, NULL, NULL) < 0 || blm_store_open(&store, path, BLM_STORE_CREATE) < 0)
 			_exit(EXIT_FAILURE);
 		for (unsigned i = 0; i < NAMES; i++)
-			if (blm_open(&f, store, name_of(i, name), true) == 0) {
+			if (blm_open(&f, store, name_of(i, name), BLM_OPEN_WRITE) == 0) {
 				blm_sync(f);
 				blm_close(f);
 			}
@@ -500,7 +500,7 @@ static bool gives_none_up(struct looking *l, struct blm_store *store, const char
 
 	if (!in_file->dirty || strcmp(in_file->kind, "counting") || !s->keys)
 		return true;
-	r = blm_open(&f, store, name, true);
+	r = blm_open(&f, store, name, BLM_OPEN_WRITE);
 	if (r == 0) {
 		r = blm_remove(f, &key, sizeof(key));
 		blm_close(f);
@@ -518,7 +518,7 @@ static bool is_so(struct looking *l, struct blm_store *store, const char *name, 
 
 	if (s->label)
 		snprintf(label, sizeof(label), "at=%u\n", s->label);
-	if (blm_open(&f, store, name, false) < 0) {
+	if (blm_open(&f, store, name, 0) < 0) {
 		no(l, "%s: %s", name, blm_error_message());
 	} else if (honest(l, store, name, f, in_catalog, in_file)) {
 		lost = missing(f, s->generation, s->keys);
@@ -600,7 +600,7 @@ static bool writers_are_so(struct looking *l, struct blm_store *store, const uin
 	uint64_t lost = 0;
 	bool good = false;
 
-	if (blm_open(&f, store, "n0", false) < 0) {
+	if (blm_open(&f, store, "n0", 0) < 0) {
 		no(l, "n0: %s", blm_error_message());
 	} else if (honest(l, store, "n0", f, in_catalog, in_file)) {
 		for (uint32_t who = 0; who < 3; who++) {
@@ -726,7 +726,7 @@ static bool check_unsynced(struct looking *l, const char *folder, const struct s
 	if (!s->created)
 		return true;
 	in_folder(path, folder, "path.blm");
-	if (blm_open(&f, NULL, path, false) < 0)
+	if (blm_open(&f, NULL, path, 0) < 0)
 		return no(l, "%s", blm_error_message());
 	l->to->lost += missing(f, 0, s->keys[0]);
 	l->to->keys += s->keys[0];
@@ -743,7 +743,7 @@ static bool check_paths(struct looking *l, const char *folder, const struct stat
 	if (!names_are_so(l, NULL, &s->model))
 		return false;
 	for (unsigned i = 0; i < NAMES; i++) {
-		int r = blm_verify(NULL, name_of(i, name), false, judge, l);
+		int r = blm_verify(NULL, name_of(i, name), 0, judge, l);
 
 		if (r != 0 && r != -ENOENT)
 			return no(l, "%s: %d, %s", name, r, blm_error_message());

@@ -125,7 +125,7 @@ static void fail_once(struct logdisk *l, unsigned shape, bool control, bool othe
 	l->faults->count = 0;
 	o->hits += l->faults->hits;
 	o->unnoticed += r != -EIO || !is_suspect(f);
-	must(blm_open(&g, NULL, path, true) == 0, "opening");
+	must(blm_open(&g, NULL, path, BLM_OPEN_WRITE) == 0, "opening");
 	if (!control)
 		add(g, BEFORE + DURING, AFTER);
 	view = current_view(f);
@@ -141,12 +141,12 @@ static void fail_once(struct logdisk *l, unsigned shape, bool control, bool othe
 	disk_unmount(&l->disk);
 
 	logdisk_mount(l);
-	must(blm_open(&f, NULL, path, false) == 0, "opening after the cut");
+	must(blm_open(&f, NULL, path, 0) == 0, "opening after the cut");
 	o->runs++;
 	o->keys += BEFORE + DURING + (control ? 0 : AFTER);
 	o->lost += missing(f, 0, BEFORE + DURING + (control ? 0 : AFTER));
 	blm_close(f);
-	r = blm_verify(NULL, path, false, NULL, NULL);
+	r = blm_verify(NULL, path, 0, NULL, NULL);
 	must(r >= 0, "verifying");
 	o->damage += (uint64_t)r;
 	disk_unmount(&l->disk);
@@ -167,7 +167,7 @@ static const char *ask_of_bad_blocks(const char *path, const struct faults *faul
 	const char *named = path;
 	struct blm_filter *f;
 
-	if (blm_survive_truncation() < 0 || blm_open(&f, NULL, path, false) < 0)
+	if (blm_survive_truncation() < 0 || blm_open(&f, NULL, path, 0) < 0)
 		return "it cannot be opened";
 	if (missing(f, 0, BEFORE))
 		return "a key is denied";
@@ -178,7 +178,7 @@ static const char *ask_of_bad_blocks(const char *path, const struct faults *faul
 	if (blm_status(f) != -EIO)
 		return "it is said to be well";
 	blm_close(f);
-	return blm_verify(NULL, path, false, note_name, &named) == 1 && !named ? NULL : "verify does not name it";
+	return blm_verify(NULL, path, 0, note_name, &named) == 1 && !named ? NULL : "verify does not name it";
 }
 
 /* The page of numbers can be read, what comes behind the first 128 KiB cannot. */
@@ -215,10 +215,10 @@ static void fail_reads(struct logdisk *l, const char *type)
 	disk_unmount(&l->disk);
 
 	logdisk_mount(l);
-	must(blm_open(&f, NULL, path, false) == 0, "opening on a disk that is well again");
+	must(blm_open(&f, NULL, path, 0) == 0, "opening on a disk that is well again");
 	well = !missing(f, 0, BEFORE);
 	blm_close(f);
-	well &= blm_verify(NULL, path, false, NULL, NULL) == 0;
+	well &= blm_verify(NULL, path, 0, NULL, NULL) == 0;
 	disk_unmount(&l->disk);
 	tap(!*wrong && well, "%s: of pages that cannot be read no key is denied, and status and verify tell of the file%s%s", type,
 	    *wrong ? ": " : "", *wrong ? *wrong : "");

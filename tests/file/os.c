@@ -225,9 +225,9 @@ START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
 	no_boot_why = EMFILE;
 	ck_assert_int_eq(blm_know_boot(), -EMFILE);
 	ck_assert_uint_eq(blm_boot_number(), BLM_NO_BOOT);
-	FAILS(blm_open(&f, NULL, path, false), -EMFILE);
+	FAILS(blm_open(&f, NULL, path, 0), -EMFILE);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
-	FAILS(blm_open(&f, NULL, path, true), -EMFILE);
+	FAILS(blm_open(&f, NULL, path, BLM_OPEN_WRITE), -EMFILE);
 	FAILS(blm_create(&f, NULL, new, &params), -EMFILE);
 	ck_assert_int_lt(access(new, F_OK), 0);
 	OK(blm_create(&f, NULL, NULL, &params));
@@ -235,7 +235,7 @@ START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
 	no_boot_id = false;
 	OK(blm_know_boot());
 	ck_assert_uint_eq(blm_boot_number() % 2, 1);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "more", 4));
 	blm_close(f);
 }
@@ -255,7 +255,7 @@ START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_m
 
 	make_elsewhere(path, noticing[_i]);
 	no_boot_id = true;
-	FAILS(blm_open(&f, NULL, path, true), -ENOSYS);
+	FAILS(blm_open(&f, NULL, path, BLM_OPEN_WRITE), -ENOSYS);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "mount /proc"));
 	FAILS(blm_create(&f, NULL, new, &params), -ENOSYS);
 	FAILS(blm_build_begin(&b, NULL, new, &params, NULL), -ENOSYS);
@@ -269,10 +269,10 @@ START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_m
 	OK(blm_build_add_many(b, &(struct blm_key){ "key", 3 }, 1));
 	OK(blm_build_finish(b, &f));
 	blm_close(f);
-	OK(blm_open(&f, NULL, whole, true));
+	OK(blm_open(&f, NULL, whole, BLM_OPEN_WRITE));
 	ck_assert(blm_contains(f, "key", 3));
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "key", 3));
 	blm_close(f);
 }
@@ -291,7 +291,7 @@ START_TEST(what_older_programs_left_dirty_without_a_boot_number_counts_as_cut)
 	ck_assert_int_eq(pwrite(fd, &older, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
 	close(fd);
 	no_boot_id = true;
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert(blm_contains(f, "key", 3));
 	ck_assert(current_view(f)->shows_image || is_cut(&current_view(f)->whole));
 	blm_close(f);
@@ -307,7 +307,7 @@ START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lo
 
 	make_with(path, &params);
 	no_boot_id = true;
-	FAILS(blm_open(&f, NULL, path, false), -ENOSYS);
+	FAILS(blm_open(&f, NULL, path, 0), -ENOSYS);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "mount /proc"));
 	ck_assert_ptr_null(strstr(blm_error_message(), "drop"));
 }
@@ -330,7 +330,7 @@ START_TEST(without_a_boot_number_a_filter_is_dropped_all_the_same)
 	no_boot_id = true;
 	OK(blm_store_open(&store, folder, 0));
 	OK(blm_store_drop(store, "f"));
-	FAILS(blm_open(&f, store, "f", false), -ENOENT);
+	FAILS(blm_open(&f, store, "f", 0), -ENOENT);
 	blm_store_close(store);
 }
 END_TEST

@@ -95,7 +95,7 @@ START_TEST(a_file_that_is_cut_under_its_map_is_an_error_where_that_was_asked_for
 	struct blm_filter *f;
 
 	ck_assert_int_eq(run_apart(ask_and_add_to_what_is_cut, _i), _i ? 0 : SIGNALLED + SIGBUS);
-	FAILS(blm_open(&f, NULL, "cut", false), -ENODATA);
+	FAILS(blm_open(&f, NULL, "cut", 0), -ENODATA);
 }
 END_TEST
 
@@ -369,7 +369,7 @@ static int cut_the_last_of(int count)
 	for (int i = 2; i < count; i++) {
 		struct blm_filter *more;
 
-		MUST(blm_open(&more, NULL, "first", true) == 0);
+		MUST(blm_open(&more, NULL, "first", BLM_OPEN_WRITE) == 0);
 	}
 	cut = open_full("cut");
 	MUST(truncate("first", 65536) == 0 && keys_denied(first) == 0);

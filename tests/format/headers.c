@@ -350,7 +350,7 @@ START_TEST(a_beginning_that_is_shorter_than_the_formats_is_made_anew)
 	rewind(to);
 	ck_assert_uint_eq(fwrite(&c, 1, sizeof(c), to), sizeof(c));
 	fclose(to);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_export_bytes(f, &how, &out, &out_bytes));
 	ck_assert_uint_eq(out_bytes, bytes);
 	blm_free(out);

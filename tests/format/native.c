@@ -123,7 +123,7 @@ static void there_and_back(const struct blm_filter *f, bool base64, const char *
 	ck_assert(blm_contains(g, "new", 3));
 	blm_close(g);
 	if (to)
-		ck_assert_int_eq(blm_verify(NULL, to, false, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, to, 0, NULL, NULL), 0);
 	blm_free(text), blm_free(again);
 }
 
@@ -184,7 +184,7 @@ START_TEST(a_plain_file_that_was_exported_is_a_filter_to_open)
 	OK(blm_export_file(f, &(struct blm_exchange){ .mode = 0600 }, path));
 	FAILS(blm_export_file(f, NULL, path), -EEXIST);
 	OK(blm_export_file(f, &(struct blm_exchange){ .replace = true }, path));
-	OK(blm_open(&g, NULL, path, true));
+	OK(blm_open(&g, NULL, path, BLM_OPEN_WRITE));
 	equal(f, g);
 	OK(blm_info(g, &info));
 	ck_assert_str_eq(info.format, "bloomery");
@@ -192,7 +192,7 @@ START_TEST(a_plain_file_that_was_exported_is_a_filter_to_open)
 	ck_assert_uint_eq(info.keys, blm_counted_keys(current_view(f)));
 	give(g, "more", 4);
 	blm_close(g);
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -462,7 +462,7 @@ START_TEST(a_foreign_file_is_opened_by_the_format_that_is_named)
 	blm_close(g);
 	FAILS(blm_open_foreign(&g, path, &(struct blm_exchange){ .format = "none" }), -ENOENT);
 	FAILS(blm_open_foreign(&g, NULL, &as), -EINVAL);
-	FAILS(blm_open(&g, NULL, path, true), -EOPNOTSUPP);
+	FAILS(blm_open(&g, NULL, path, BLM_OPEN_WRITE), -EOPNOTSUPP);
 	ck_assert_int_eq(truncate(path, 100), 0);
 	FAILS(blm_open_foreign(&g, path, &as), -ENODATA);
 	blm_close(f);
@@ -569,15 +569,15 @@ static void try_file(const char *path, struct blm_filter *like, int what)
 	struct blm_bank *bank;
 	bool found = false;
 
-	is_told(blm_open(&f, NULL, path, false), "open", what);
-	is_told(blm_open(&f, NULL, path, true), "open to change", what);
+	is_told(blm_open(&f, NULL, path, 0), "open", what);
+	is_told(blm_open(&f, NULL, path, BLM_OPEN_WRITE), "open to change", what);
 	is_told(blm_open_foreign(&f, path, NULL), "open as it is", what);
 	is_told(blm_import_file(&f, NULL, NULL, NULL, path), "import", what);
 	is_told(blm_import_file(&f, NULL, "imported", NULL, path), "import", what);
 	is_told(blm_rebuild(NULL, path, &more, fill_nothing, NULL), "rebuild", what);
 	ck_assert_int_lt(blm_store_publish(NULL, path, like, 0, 0), 0);
 	ck_assert_int_lt(blm_bank_open(&bank, path), 0);
-	ck_assert_int_ne(blm_verify(NULL, path, true, found_it, &found), 0);
+	ck_assert_int_ne(blm_verify(NULL, path, BLM_VERIFY_REPAIR, found_it, &found), 0);
 	ck_assert(found);
 }
 
@@ -596,7 +596,7 @@ static void try_store(const void *bytes, size_t count, int what)
 	OK(blm_info(f, &info));
 	blm_close(f);
 	write_file(info.path, bytes, count);
-	ck_assert_int_lt(blm_open(&f, store, "seen", true), 0);
+	ck_assert_int_lt(blm_open(&f, store, "seen", BLM_OPEN_WRITE), 0);
 	ck_assert(*blm_error_message());
 	blm_store_close(store);
 	strcpy(path, "later-store/filters/00112233-4455-4677-8899-aabbccddeeff.blm");

@@ -301,11 +301,11 @@ START_TEST(the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_na
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, NULL, ONE, false));
+	OK(blm_open(&f, NULL, ONE, 0));
 	load_lines(&in, DATA "/keys/insert.txt", 0, 1);
 	ck_assert(blm_contains(f, in.key[0].bytes, in.key[0].len));
 	blm_close(f);
-	FAILS(blm_open(&f, NULL, TWO, false), -ENOTUNIQ);
+	FAILS(blm_open(&f, NULL, TWO, 0), -ENOTUNIQ);
 	ck_assert_msg(strstr(blm_error_message(), "8 Bloom filters, of the columns: url, id, page.name, page.n; of the row groups up to 1"), "%s", blm_error_message());
 	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .column = "id" }), -ENOTUNIQ);
 	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .row_group = 2 }), -ENOTUNIQ);

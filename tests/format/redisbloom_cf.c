@@ -230,7 +230,7 @@ START_TEST(one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_se
 	OK(blm_info(f, &before));
 	blm_close(f);
 	OK(blm_rebuild(NULL, path, &(struct blm_params){ .kind = NULL }, add_all, NULL));
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_info(f, &after));
 	ck_assert_str_eq(after.options, before.options);
 	ck_assert_str_eq(after.hash, before.hash);

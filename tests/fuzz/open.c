@@ -417,7 +417,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	throw_dice(2);
 	path = write_file(which, data + 2, size - 2, choices);
-	if (blm_open_keyed(&f, NULL, path, choices & WRITE, which == KEYED ? secret : NULL) == 0) {
+	if (blm_open_keyed(&f, NULL, path, (choices & WRITE) ? BLM_OPEN_WRITE : 0, which == KEYED ? secret : NULL) == 0) {
 		ask(f);
 		if (choices & ONLY_COPY) {
 			if (is_made_of(data, size))
@@ -434,6 +434,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		must(*blm_error_message() != '\0');
 	}
-	blm_verify(NULL, path, choices & WRITE, NULL, NULL);
+	blm_verify(NULL, path, (choices & WRITE) ? BLM_VERIFY_REPAIR : 0, NULL, NULL);
 	return 0;
 }

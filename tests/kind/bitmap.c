@@ -192,7 +192,7 @@ START_TEST(of_no_numbers_there_is_no_bitmap)
 		e->cells = 0;
 		e->bytes = htole64((uint64_t)bytes);
 		e->check = blm_check_part(e, 0, h->constant.uuid);
-		FAILS(blm_open(&again, NULL, f->place.display, false), -EBADMSG);
+		FAILS(blm_open(&again, NULL, f->place.display, 0), -EBADMSG);
 	}
 	blm_close(f);
 }
@@ -245,7 +245,7 @@ START_TEST(in_damaged_blocks_that_are_full_now_are_numbers_that_nobody_added)
 		OK(blm_sync(f));
 		for (unsigned block = 0; block < blocks; block++)
 			word[block * (BLOCK / 64)] = 0;
-		ck_assert_int_eq(blm_verify(NULL, f->place.display, true, hear, what), 0);
+		ck_assert_int_eq(blm_verify(NULL, f->place.display, BLM_VERIFY_REPAIR, hear, what), 0);
 		ck_assert_str_eq(what, words[blocks - 1]);
 		for (uint64_t i = 0; i < 3 * BLOCK; i += 32)
 			ck_assert(has(f, digits(i)) == (i % 64 == 0 || i < blocks * BLOCK));

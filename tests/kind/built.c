@@ -269,8 +269,8 @@ START_TEST(copies_and_what_was_sent_away_and_came_back_have_the_same_data_and_do
 	ck_assert(info(f).sealed && info(copy).sealed && info(back).sealed);
 	ck_assert_uint_eq(info(back).keys, N);
 	ck_assert_int_eq(blm_same_template(f, back), 0);
-	ck_assert_int_eq(blm_verify(NULL, copy->place.display, false, NULL, NULL), 0);
-	ck_assert_int_eq(blm_verify(NULL, back->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, copy->place.display, 0, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, back->place.display, 0, NULL, NULL), 0);
 	blm_close(f), blm_close(copy), blm_close(back);
 }
 END_TEST
@@ -377,11 +377,11 @@ START_TEST(every_bit_that_changes_is_found)
 		int findings = 0;
 
 		part->bytes[at] ^= (uint8_t)(1 << round % 8);
-		ck_assert_int_eq(blm_verify(NULL, f->place.display, false, count_findings, &findings), 1);
+		ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, count_findings, &findings), 1);
 		ck_assert_int_eq(findings, 1);
 		part->bytes[at] ^= (uint8_t)(1 << round % 8);
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, count_findings, &(int){ 0 }), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, count_findings, &(int){ 0 }), 0);
 	blm_close(f);
 }
 END_TEST

@@ -398,7 +398,7 @@ static struct blm_filter *cut_and_open(struct blm_filter *f)
 	snprintf(path, sizeof(path), "%s", f->place.display);
 	live_of(current_view(f))->boot.word ^= htole64(2);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	return f;
 }
 
@@ -514,7 +514,7 @@ START_TEST(who_only_reads_it_after_a_power_cut_knows_of_that_too)
 	OK(blm_add(f, "a", 1));
 	live_of(current_view(f))->boot.word ^= htole64(2);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert_double_eq(fact(f, "removal"), 0);
 	all_made_of_it_refuse_to_remove(f);
 	blm_close(f);
@@ -529,7 +529,7 @@ START_TEST(what_is_made_of_it_while_it_is_changed_gives_no_key_up)
 	struct blm_view *view;
 
 	OK(blm_add(f, "a", 1));
-	OK(blm_open(&other, NULL, f->place.display, false));
+	OK(blm_open(&other, NULL, f->place.display, 0));
 	OK(blm_change_begin_held(f, &view));
 	all_made_of_it_refuse_to_remove(_i ? other : f);
 	blm_change_end_held(f, view);
@@ -551,7 +551,7 @@ START_TEST(who_takes_its_bytes_can_change_it_meanwhile)
 {
 	struct blm_filter *f = create((struct blm_params){ .kind = _i ? "cuckoo" : "counting", .capacity = N }), *other;
 
-	OK(blm_open(&other, NULL, f->place.display, true));
+	OK(blm_open(&other, NULL, f->place.display, BLM_OPEN_WRITE));
 	OK(blm_export(f, &(struct blm_exchange){ .format = "bloomery" }, change_meanwhile, other));
 	blm_close(f), blm_close(other);
 }
@@ -583,7 +583,7 @@ static int sync_it(void *context)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, context, true) == 0 && blm_sync(f) == 0);
+	MUST(blm_open(&f, NULL, context, BLM_OPEN_WRITE) == 0 && blm_sync(f) == 0);
 	return 0;
 }
 
@@ -606,7 +606,7 @@ START_TEST(a_sync_during_a_change_does_not_make_the_file_look_clean)
 	live_of(view)->boot.word ^= htole64(2);	/* and nobody came to the end of the change */
 	blm_unlock_shared(&view->lock, view->image.fd);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	FAILS(blm_remove(f, "a", 1), -EUCLEAN);
 	blm_close(f);
 	free(path);
@@ -632,7 +632,7 @@ START_TEST(a_change_is_announced_in_the_epoch_in_which_it_is_made)
 	pthread_t thread;
 
 	OK(blm_add(f, "a", 1));
-	OK(blm_open(&other, NULL, f->place.display, true));
+	OK(blm_open(&other, NULL, f->place.display, BLM_OPEN_WRITE));
 	view = current_view(other);
 	OK(blm_lock_exclusive(&view->lock, view->image.fd));
 	ck_assert_int_eq(pthread_create(&thread, NULL, begin_a_change, f), 0);

@@ -204,7 +204,7 @@ static void write_on(const char *path, unsigned writer, struct shared *s)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	for (;;) {
 		uint64_t key = number(writer, s->added[writer]);
 		int r = blm_add(f, &key, 8);
@@ -286,7 +286,7 @@ static void replace_keys(const char *path)
 	struct blm_filter *f;
 	uint64_t from = number(1, 0), to = from;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	for (;;) {
 		int r = blm_add(f, &to, 8);
 
@@ -356,7 +356,7 @@ START_TEST(readers_miss_no_key_while_others_move_it)
 			struct blm_filter *again;
 			uint64_t numbers[2000];
 
-			MUST(blm_open(&again, NULL, f->place.display, false) == 0);
+			MUST(blm_open(&again, NULL, f->place.display, 0) == 0);
 			for (uint64_t i = 0; i < 2000; i++)
 				numbers[i] = i;
 			while (!s->end)
@@ -465,20 +465,20 @@ START_TEST(after_a_power_cut_it_is_what_its_last_sync_found_for_readers_and_for_
 		OK(blm_add(f, &i, 8));
 	ck_assert(info(f).dirty);
 	cut(path, f);
-	OK(blm_open(&reader, NULL, path, false));
+	OK(blm_open(&reader, NULL, path, 0));
 	ck_assert_uint_eq(found(reader, 0, 40000), 40000);
 	ck_assert_uint_eq(found(reader, 40000, 50000), 0);
 	ck_assert_uint_eq(info(reader).keys, 40000);
 	OK(blm_load(reader, BLM_PREFAULT | BLM_HUGE_PAGES));
 	ck_assert_uint_eq(found(reader, 0, 40000), 40000);
-	OK(blm_open(&writer, NULL, path, true));
+	OK(blm_open(&writer, NULL, path, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found(writer, 0, 40000), 40000);
 	ck_assert_uint_eq(found(writer, 40000, 50000), 0);
 	ck_assert_uint_eq(info(writer).keys, 40000);
 	OK(blm_add(writer, "new", 3));
 	ck_assert(blm_contains(reader, "new", 3));	/* which has gone over to the data */
 	OK(blm_sync(writer));
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 0);
 	blm_close(f), blm_close(reader), blm_close(writer);
 }
 END_TEST
@@ -492,7 +492,7 @@ static int open_traced(void *path)
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
 		return NOT_TRACED;
 	raise(SIGSTOP);
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	return 0;
 }
 
@@ -500,7 +500,7 @@ static int sync_traced(void *path)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
 		return NOT_TRACED;
 	raise(SIGSTOP);
@@ -582,7 +582,7 @@ START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_ot
 	OK(blm_sync(f));
 	OK(blm_add(f, "lost", 4));
 	cut(path, f);
-	OK(blm_open(&reader, NULL, path, false));
+	OK(blm_open(&reader, NULL, path, 0));
 	ck_assert_uint_eq(found(reader, 0, 400), 400);
 	pid = spawn(open_traced, path);
 	if (go_to_a_lock(pid)) {
@@ -597,7 +597,7 @@ START_TEST(who_dies_while_it_goes_back_to_the_image_keeps_no_reader_from_what_ot
 		SKIP_PART("no process can be traced here: nobody died");
 	}
 	ck_assert_uint_eq(found(reader, 0, 400), 400);
-	OK(blm_open(&writer, NULL, path, true));
+	OK(blm_open(&writer, NULL, path, BLM_OPEN_WRITE));
 	OK(blm_add(writer, "new", 3));
 	ck_assert(blm_contains(reader, "new", 3));
 	ck_assert_uint_eq(found(reader, 0, 400), 400);
@@ -621,7 +621,7 @@ bool __wrap_blm_last_sync(const struct blm_live *live, const uint8_t uuid[16], s
 	if (looks && --looks == 0) {
 		struct blm_view *view;
 
-		OK(blm_open(&who_writes, NULL, what_is_written, true));
+		OK(blm_open(&who_writes, NULL, what_is_written, BLM_OPEN_WRITE));
 		OK(blm_add(who_writes, "new", 3));
 		view = current_view(who_writes);
 		memset(view->image.map + view->checkpoint.blocks[BLM_IMAGE], 'x', 64);
@@ -640,7 +640,7 @@ START_TEST(who_opens_it_for_reading_while_a_writer_goes_back_to_the_image_and_on
 	what_is_written = f->place.display;
 	cut(what_is_written, f);
 	looks = 2;			/* is the image needed; and in it */
-	OK(blm_open(&reader, NULL, what_is_written, false));
+	OK(blm_open(&reader, NULL, what_is_written, 0));
 	ck_assert_int_eq(looks, 0);
 	ck_assert_uint_eq(found(reader, 0, 400), 400);
 	ck_assert(blm_contains(reader, "new", 3) && !blm_contains(reader, "lost", 4));
@@ -691,7 +691,7 @@ START_TEST(the_image_does_not_change_before_the_record_of_a_killed_sync_is_on_th
 	OK(blm_sync(f));
 	ck_assert_uint_gt(image_epoch(f), epoch);
 	ck_assert(blm_contains(f, "one", 3) && blm_contains(f, "two", 3));
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -714,7 +714,7 @@ START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_
 		cell++;
 	live_of(current_view(f))->own[1].word = htole64(cell + 1);
 	cut(path, f);
-	OK(blm_open(&reader, NULL, path, false));
+	OK(blm_open(&reader, NULL, path, 0));
 	ck_assert_uint_eq(found(reader, 0, 500), 500);
 	OK(blm_copy(&made, NULL, a_path(), reader, 0));
 	OK(blm_add(made, "other", 5));
@@ -739,12 +739,12 @@ START_TEST(a_new_one_and_a_copy_that_were_never_synced_are_after_a_power_cut_as_
 	for (uint64_t i = 0; i < 1000; i++)
 		ck_assert_int_eq(blm_remove(copy, &i, 8), 1);
 	cut(copy->place.display, copy);
-	OK(blm_open(&reader, NULL, copy->place.display, false));
+	OK(blm_open(&reader, NULL, copy->place.display, 0));
 	ck_assert_uint_eq(found(reader, 0, 4000), 4000);
 	ck_assert_uint_eq(info(reader).keys, 4000);
 	cut(f->place.display, f);
 	blm_close(reader);
-	OK(blm_open(&reader, NULL, f->place.display, true));
+	OK(blm_open(&reader, NULL, f->place.display, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found(reader, 0, 4000), 0);
 	ck_assert_uint_eq(info(reader).keys, 0);
 	blm_close(f), blm_close(copy), blm_close(reader);
@@ -758,7 +758,7 @@ static void die_in_sync(const char *path, bool recorded)
 	struct blm_view *view;
 	uint64_t epoch;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	view = current_view(f);
 	epoch = load_acquire(&live_of(view)->epoch.word);
 	MUST(blm_checkpoint_take(view, epoch, path) == 0);
@@ -787,7 +787,7 @@ START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
 	if (_i) {	/* what it recorded counts */
 		OK(blm_add(f, "x", 1));
 		cut(f->place.display, f);
-		OK(blm_open(&reader, NULL, f->place.display, false));
+		OK(blm_open(&reader, NULL, f->place.display, 0));
 		ck_assert_uint_eq(found(reader, 0, 20000), 20000);
 		blm_close(reader);
 	} else {
@@ -797,7 +797,7 @@ START_TEST(a_sync_that_is_killed_takes_nothing_from_the_next_one)
 		OK(blm_sync(f));
 		OK(blm_remove(f, &key, 8));
 		cut(f->place.display, f);
-		OK(blm_open(&reader, NULL, f->place.display, true));
+		OK(blm_open(&reader, NULL, f->place.display, BLM_OPEN_WRITE));
 		ck_assert_uint_eq(found(reader, 0, 20001), 20001);
 		blm_close(reader);
 	}
@@ -851,8 +851,8 @@ static void is_refused_after_a_power_cut(const struct blm_filter *f)
 	struct blm_filter *again;
 
 	cut(f->place.display, f);
-	FAILS(blm_open(&again, NULL, f->place.display, false), -EUCLEAN);
-	FAILS(blm_open(&again, NULL, f->place.display, true), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, f->place.display, 0), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, f->place.display, BLM_OPEN_WRITE), -EUCLEAN);
 }
 
 START_TEST(a_damaged_journal_of_a_killed_sync_is_refused_after_a_power_cut)
@@ -900,7 +900,7 @@ START_TEST(a_damaged_block_of_a_journal_is_noted_again_by_the_next_sync)
 	OK(blm_add(f, "x", 1));
 	cut(f->place.display, f);
 	for (int write = 0; write < 2; write++) {
-		OK(blm_open(&again, NULL, f->place.display, write));
+		OK(blm_open(&again, NULL, f->place.display, write ? BLM_OPEN_WRITE : 0));
 		ck_assert_uint_eq(found(again, 0, 40000), 40000);
 		blm_close(again);
 	}
@@ -936,7 +936,7 @@ START_TEST(a_damaged_record_of_the_image_is_found_by_verify_and_refused_after_a_
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
 	put_damage(f, current_view(f)->checkpoint.records[BLM_IMAGE]);
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 1);
 	OK(blm_add(f, "new", 3));
 	is_refused_after_a_power_cut(f);
 	blm_close(f);
@@ -967,7 +967,7 @@ START_TEST(the_image_serves_after_a_power_cut_also_where_its_sync_record_is_dama
 	damage_last_sync(f);
 	cut(f->place.display, f);
 	for (int write = 0; write < 2; write++) {
-		OK(blm_open(&again, NULL, f->place.display, write));
+		OK(blm_open(&again, NULL, f->place.display, write ? BLM_OPEN_WRITE : 0));
 		ck_assert_uint_eq(found(again, 0, 20000), 20000);
 		if (write)
 			ck_assert_int_eq(blm_remove(again, &(uint64_t){ 1 }, 8), 1);
@@ -1011,12 +1011,12 @@ START_TEST(a_sync_whose_sequence_comes_round_to_1_keeps_its_keys)
 		OK(blm_add(f, "new", 3));
 		cut(f->place.display, f);
 		for (int write = 0; write < 2; write++) {
-			OK(blm_open(&again, NULL, f->place.display, write));
+			OK(blm_open(&again, NULL, f->place.display, write ? BLM_OPEN_WRITE : 0));
 			ck_assert_uint_eq(found(again, 0, keys + 1000), keys + 1000);
 			blm_close(again);
 		}
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -1038,7 +1038,7 @@ START_TEST(a_torn_sync_record_leaves_the_one_before_it)
 	ck_assert_int_eq(blm_syncs_lost(live_of(view), view->constant.uuid), 0);
 	OK(blm_add(f, "new", 3));
 	cut(f->place.display, f);
-	OK(blm_open(&again, NULL, f->place.display, false));
+	OK(blm_open(&again, NULL, f->place.display, 0));
 	ck_assert_uint_eq(found(again, 0, 5000), 5000);
 	blm_close(again);
 	blm_close(f);
@@ -1055,7 +1055,7 @@ START_TEST(a_word_announced_of_later_epochs_announces_nothing)
 	OK(blm_add(f, "new", 3));
 	ck_assert_uint_eq(load_acquire(&live_of(current_view(f))->announced.word), load_acquire(&live_of(current_view(f))->epoch.word));
 	cut(f->place.display, f);
-	OK(blm_open(&again, NULL, f->place.display, false));
+	OK(blm_open(&again, NULL, f->place.display, 0));
 	ck_assert_int_eq(blm_contains(again, "synced", 6), 1);
 	blm_close(again);
 	blm_close(f);
@@ -1074,7 +1074,7 @@ START_TEST(a_damaged_sync_record_keeps_no_key_in_the_filter)
 		ck_assert_int_eq(blm_remove(f, &i, 8), 1);
 		OK(blm_sync(f));
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	blm_close(f);
 }
 END_TEST
@@ -1124,7 +1124,7 @@ START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives
 	}
 	store_release(&live_of(view)->original.word, 2);	/* another file */
 	for (int write = same_boot; write < 2; write++) {
-		OK(blm_open(&copy, NULL, f->place.display, write));
+		OK(blm_open(&copy, NULL, f->place.display, write ? BLM_OPEN_WRITE : 0));
 		ck_assert_uint_eq(found(copy, 0, 40000), 40000);
 		ck_assert(same_boot || !(info(copy).can & BLM_CAN_REMOVE));
 		if (write) {
@@ -1135,10 +1135,10 @@ START_TEST(a_copy_whose_image_is_of_two_syncs_has_the_keys_of_its_data_and_gives
 		}
 		blm_close(copy);
 	}
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 1);
 	OK(blm_add(f, "newer", 5));
 	cut(f->place.display, f);			/* the image is whole now */
-	OK(blm_open(&copy, NULL, f->place.display, true));
+	OK(blm_open(&copy, NULL, f->place.display, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found(copy, 0, 40000), 40000);
 	FAILS(blm_remove(copy, &(uint64_t){ 1 }, 8), -EUCLEAN);
 	blm_close(copy), blm_close(f);
@@ -1163,12 +1163,12 @@ START_TEST(epochs_may_go_round_in_the_records_of_blocks)
 	}
 	ck_assert_int_eq(blm_remove(f, "first", 5), 1);
 	cut(f->place.display, f);
-	OK(blm_open(&again, NULL, f->place.display, true));
+	OK(blm_open(&again, NULL, f->place.display, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found(again, 0, 1000), 1000);
 	ck_assert(blm_contains(again, "first", 5));
 	ck_assert_int_eq(blm_remove(again, "first", 5), 1);
 	OK(blm_sync(again));
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	blm_close(f), blm_close(again);
 }
 END_TEST
@@ -1181,12 +1181,12 @@ START_TEST(what_is_written_out_has_no_second_image_and_opens_as_it_is)
 	for (uint64_t i = 0; i < 400; i++)
 		OK(blm_add(f, &i, 8));
 	OK(blm_export_file(f, NULL, path));
-	OK(blm_open(&out, NULL, path, true));
+	OK(blm_open(&out, NULL, path, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found(out, 0, 400), 400);
 	ck_assert_uint_eq(info(out).shadow_bytes, 0);
 	ck_assert_int_eq(blm_add(out, "new", 3), 1);
 	OK(blm_sync(out));
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 0);
 	OK(blm_import_file(&back, NULL, a_path(), NULL, path));
 	ck_assert_uint_eq(found(back, 0, 400), 400);
 	ck_assert_uint_gt(info(back).shadow_bytes, 0);
@@ -1206,14 +1206,14 @@ START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_
 	OK(blm_add(f, "key", 3));
 	OK(blm_sync(f));
 	cut(path, f);
-	OK(blm_open(&again, NULL, path, true));		/* all was synced */
+	OK(blm_open(&again, NULL, path, BLM_OPEN_WRITE));		/* all was synced */
 	blm_close(again);
 	OK(blm_add(f, "another", 7));
 	cut(path, f);
-	FAILS(blm_open(&again, NULL, path, true), -EUCLEAN);
-	FAILS(blm_open(&again, NULL, path, false), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, path, BLM_OPEN_WRITE), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, path, 0), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "remove the file"));
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 1);
 	blm_close(f), blm_close(with);
 }
 END_TEST
@@ -1228,11 +1228,11 @@ START_TEST(a_damaged_image_is_found_by_verify_and_refused_after_a_power_cut)
 		OK(blm_add(f, &i, 8));
 	OK(blm_sync(f));
 	ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)current_view(f)->checkpoint.blocks[BLM_IMAGE] + 70000), 6);
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 1);
 	OK(blm_add(f, "new", 3));
 	cut(path, f);
-	FAILS(blm_open(&again, NULL, path, false), -EUCLEAN);
-	FAILS(blm_open(&again, NULL, path, true), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, path, 0), -EUCLEAN);
+	FAILS(blm_open(&again, NULL, path, BLM_OPEN_WRITE), -EUCLEAN);
 	close(fd);
 	blm_close(f);
 }

@@ -118,7 +118,7 @@ START_TEST(it_doubles_without_its_keys_and_loses_none_of_them)
 	uint64_t keys = 30000;
 	struct blm_info before = info(f);
 
-	OK(blm_open(&reader, NULL, f->place.display, false));
+	OK(blm_open(&reader, NULL, f->place.display, 0));
 	add(f, 0, keys);
 	OK(blm_add(f, "twice", 5));
 	OK(blm_add(f, "twice", 5));
@@ -190,7 +190,7 @@ START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 	part->capacity = htole64(BLM_CAPACITY_MAX);
 	part->check = blm_check_part(part, 0, header->constant.uuid);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	add(f, 0, 10);
 	FAILS(blm_grow(f, BLM_GROW_FORCE), -EFBIG);
 	ck_assert_msg(strstr(blm_error_message(), "cannot be doubled any more") != NULL, "%s", blm_error_message());
@@ -228,7 +228,7 @@ static void write_on(const char *path, unsigned writer, _Atomic uint64_t *added)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	for (;; ++*added) {
 		uint64_t key = (uint64_t)writer << 40 | *added;
 

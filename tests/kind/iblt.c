@@ -470,7 +470,7 @@ static void work(const char *path, volatile struct told *told)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	for (;;) {
 		MUST(blm_add(f, (const void *)&(uint32_t){ told->now.to }, 4) == 1);
 		told->now.to++;
@@ -539,7 +539,7 @@ static void check(struct told *told, const char *path, const struct blm_filter *
 	struct blm_filter *f;
 	bool good;
 
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_difference_list(f, empty, see, &s));
 	good = was_cut ? is_of_a_sync(&s, told) : is_of_now(&s, told);
 	ck_assert_msg(good && !s.wrong, "%u keys from %u on, %u of them wrong; from %u to %u were in it, from %u to %u at the last of %u syncs",

@@ -171,7 +171,7 @@ static struct blm_filter *reopen(const struct blm_filter *f, bool write)
 {
 	struct blm_filter *again;
 
-	ck_assert_msg(blm_open(&again, NULL, f->place.display, write) == 0, "%s", blm_error_message());
+	ck_assert_msg(blm_open(&again, NULL, f->place.display, write ? BLM_OPEN_WRITE : 0) == 0, "%s", blm_error_message());
 	return again;
 }
 
@@ -1104,7 +1104,7 @@ START_TEST(a_reopened_filter_answers_the_same)
 	x = info(a);
 	snprintf(path, sizeof(path), "%s", a->place.display);
 	blm_close(a);
-	ck_assert_int_eq(blm_open(&b, NULL, path, false), 0);
+	ck_assert_int_eq(blm_open(&b, NULL, path, 0), 0);
 	y = info(b);
 	ck_assert_uint_eq(found(b, 0, 20 * N), yes);
 	ck_assert_mem_eq(x.uuid, y.uuid, 16);

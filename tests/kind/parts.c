@@ -33,7 +33,7 @@ static struct blm_filter *reopen(const struct blm_filter *f, bool write)
 {
 	struct blm_filter *again;
 
-	OK(blm_open(&again, NULL, f->place.display, write));
+	OK(blm_open(&again, NULL, f->place.display, write ? BLM_OPEN_WRITE : 0));
 	return again;
 }
 
@@ -205,8 +205,8 @@ START_TEST(a_grown_filter_can_be_copied_sent_synced_sealed_and_verified)
 		ck_assert_uint_gt(stages(one), stages(f));
 	}
 	OK(blm_seal(copy));
-	ck_assert_int_eq(blm_verify(NULL, copy->place.display, false, NULL, NULL), 0);
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, copy->place.display, 0, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	OK(blm_clear(sent));
 	ck_assert_uint_eq(stages(sent), 1);
 	ck_assert_uint_eq(found_in_range(sent, 0, 8000), 0);
@@ -227,9 +227,9 @@ START_TEST(damage_in_any_stage_is_found_and_repaired_so_that_no_key_is_denied)
 	memset(current_view(f)->part[last].bytes, 0, 512);
 	memset(current_view(f)->part[0].bytes, 0, 512);
 	blm_close(f);
-	ck_assert_int_eq(blm_verify(NULL, path, false, NULL, NULL), 2);
-	ck_assert_int_eq(blm_verify(NULL, path, true, NULL, NULL), 0);
-	OK(blm_open(&f, NULL, path, false));
+	ck_assert_int_eq(blm_verify(NULL, path, 0, NULL, NULL), 2);
+	ck_assert_int_eq(blm_verify(NULL, path, BLM_VERIFY_REPAIR, NULL, NULL), 0);
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert_uint_eq(found_in_range(f, 0, 20000), 20000);
 	blm_close(f);
 }
@@ -307,7 +307,7 @@ static void has_grown_for(struct blm_filter *f, uint64_t keys)
 	ck_assert_uint_ge(stages(f), 4);
 	ck_assert_uint_eq(found_in_range(f, 0, keys), keys);
 	ck_assert_double_le(rate_of(f), 0.01);
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	add_range(f, keys, 3 * keys);
 	ck_assert_uint_eq(found_in_range(f, 0, 3 * keys), 3 * keys);
 }
@@ -450,7 +450,7 @@ START_TEST(one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatev
 		header->part[0].check = blm_check_part(&header->part[0], 0, header->constant.uuid);
 		header->stripe[0].keys = htole64(lies[i].of_stage);
 		blm_close(f);
-		OK(blm_open(&f, NULL, path, true));
+		OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 		ck_assert_int_eq(blm_add(f, "key", 3), 1);
 		ck_assert(blm_contains(f, "key", 3));
 		ck_assert_int_eq(stat(path, &st), 0);
@@ -471,7 +471,7 @@ START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_
 
 	header->constant.capacity = htole64(UINT64_C(1) << 40);
 	header->constant.check = blm_check_constant(&header->constant);
-	FAILS(blm_open(&again, NULL, f->place.display, true), -EBADMSG);
+	FAILS(blm_open(&again, NULL, f->place.display, BLM_OPEN_WRITE), -EBADMSG);
 	ck_assert_msg(strstr(blm_error_message(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_error_message());
 	blm_close(f);
 	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01 }), -EINVAL);
@@ -485,7 +485,7 @@ static int grow_beyond_the_limit(void *context)
 	struct blm_filter *f;
 	struct stat st;
 
-	MUST(blm_open(&f, NULL, context, true) == 0 && stat(context, &st) == 0);
+	MUST(blm_open(&f, NULL, context, BLM_OPEN_WRITE) == 0 && stat(context, &st) == 0);
 	MUST(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ (rlim_t)st.st_size + 100, (rlim_t)st.st_size + 100 }) == 0);
 	for (uint64_t i = 0, r; i < 300; i++) {
 		r = (uint64_t)(int64_t)blm_add(f, &i, 8);
@@ -519,7 +519,7 @@ static int add_for_ever(void *context)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, context, true) == 0);
+	MUST(blm_open(&f, NULL, context, BLM_OPEN_WRITE) == 0);
 	for (uint64_t i = *acknowledged; ; i++) {
 		MUST(blm_add(f, &i, 8) >= 0);
 		*acknowledged = i + 1;
@@ -546,7 +546,7 @@ START_TEST(growers_that_are_killed_anywhere_leave_a_good_filter)
 		kill(pid, SIGKILL);
 		ck_assert_int_eq(join(pid), 1000 + SIGKILL);
 		ck_assert_uint_eq(found_in_range(f, 0, *acknowledged), *acknowledged);
-		ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 		ck_assert_uint_le(found_in_range(f, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1000), 40);
 	}
 	blm_close(f);
@@ -584,7 +584,7 @@ START_TEST(whatever_pages_a_power_cut_kept_of_growing_every_synced_key_is_found)
 	ck_assert_uint_eq(fwrite(now, 1, bytes, file), bytes);
 	fclose(file);
 	blm_close(f);
-	OK(blm_open(&f, NULL, cut, true));
+	OK(blm_open(&f, NULL, cut, BLM_OPEN_WRITE));
 	ck_assert_uint_eq(found_in_range(f, 0, SYNCED), SYNCED);
 	add_range(f, SYNCED, SYNCED + 20000);
 	ck_assert_uint_eq(found_in_range(f, 0, SYNCED + 20000), SYNCED + 20000);
@@ -615,7 +615,7 @@ static int grow_at_once(void *context)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, context, true) == 0);
+	MUST(blm_open(&f, NULL, context, BLM_OPEN_WRITE) == 0);
 	for (uint64_t i = 0; i < 20000; i++)
 		MUST(blm_add(f, &i, 8) >= 0);
 	return 0;
@@ -696,8 +696,8 @@ START_TEST(part_tables_that_do_not_add_up_are_refused)
 			memcpy((uint8_t *)e + lies[i].at, &lies[i].word, lies[i].at < 24 ? 8 : 4);
 			e->check = blm_check_part(e, entry, current_view(f)->constant.uuid);
 			if (entry == 0 || lies[i].at >= 32 || lies[i].at == 8 || lies[i].at == 28) {
-				FAILS(blm_open(&again, NULL, f->place.display, false), -EBADMSG);
-			} else if (blm_open(&again, NULL, f->place.display, false) == 0) {	/* other sizes than ours would be are as good */
+				FAILS(blm_open(&again, NULL, f->place.display, 0), -EBADMSG);
+			} else if (blm_open(&again, NULL, f->place.display, 0) == 0) {	/* other sizes than ours would be are as good */
 				found_in_range(again, 0, 300);
 				blm_close(again);
 			}
@@ -727,7 +727,7 @@ START_TEST(filters_whose_parts_differ_in_size_do_not_combine)
 		}
 		e->check = blm_check_part(e, 1, current_view(odd)->constant.uuid);
 		blm_close(odd);
-		OK(blm_open(&odd, NULL, path, false));
+		OK(blm_open(&odd, NULL, path, 0));
 		FAILS(blm_same_template(f, odd), -EMEDIUMTYPE);
 		ck_assert_msg(strstr(blm_error_message(), "their parts 1 differ in size") != NULL, "%s", blm_error_message());
 		FAILS(blm_combine(&both, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ f, odd }, 2, 0, NULL), -EMEDIUMTYPE);
@@ -829,8 +829,8 @@ START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
 	memset(current_view(f)->part[0].bytes, 0, 512);
 	memset(current_view(f)->part[1].bytes, 0, 512);
 	blm_close(f);
-	ck_assert_int_eq(blm_verify(NULL, path, true, NULL, NULL), 1);	/* the second stays as it is */
-	OK(blm_open(&f, NULL, path, false));
+	ck_assert_int_eq(blm_verify(NULL, path, BLM_VERIFY_REPAIR, NULL, NULL), 1);	/* the second stays as it is */
+	OK(blm_open(&f, NULL, path, 0));
 	ck_assert_uint_ge(found_in_range(f, 5000, 10000), 4990);
 	blm_close(f);
 }

@@ -282,7 +282,7 @@ START_TEST(after_a_power_cut_a_reader_counts_what_its_last_sync_found)
 	OK(blm_add(f, "other", 5));
 	*own_word(&current_view(f)->whole, 1) = BLOOM_HERE + 1;
 	ck_assert_int_eq(pwrite(fd, &boot, 8, offsetof(struct blm_header, live) + offsetof(struct blm_live, boot)), 8);
-	OK(blm_open(&reader, NULL, f->place.display, false));
+	OK(blm_open(&reader, NULL, f->place.display, 0));
 	ck_assert_uint_eq(info(reader).keys, 1);
 	ck_assert_uint_eq(copies_of_bloom(reader), 1);
 	close(fd);

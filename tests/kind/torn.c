@@ -11,7 +11,7 @@ static struct blm_filter *open_again(const char *path)
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	return f;
 }
 
@@ -46,7 +46,7 @@ static int unite_and_stop(void *unused)
 {
 	struct blm_filter *into, *from;
 
-	MUST(blm_open(&into, NULL, task.into, true) == 0 && blm_open(&from, NULL, task.from, false) == 0);
+	MUST(blm_open(&into, NULL, task.into, BLM_OPEN_WRITE) == 0 && blm_open(&from, NULL, task.from, 0) == 0);
 	put_barrier(&current_view(into)->part[0]);
 	if (task.data) {
 		const struct blm_part *part = &current_view(from)->part[0];
@@ -128,7 +128,7 @@ static int take_out_one(void *context)
 	const uint32_t key = 1;
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, context, true) == 0);
+	MUST(blm_open(&f, NULL, context, BLM_OPEN_WRITE) == 0);
 	MUST(blm_remove(f, &key, sizeof(key)) == 1);
 	blm_close(f);
 	return 0;
@@ -139,7 +139,7 @@ static int copy_it(void *context)
 	struct blm_filter *f, *copy;
 	uint32_t key = 2;
 
-	MUST(blm_open(&f, NULL, context, false) == 0);
+	MUST(blm_open(&f, NULL, context, 0) == 0);
 	MUST(blm_copy(&copy, NULL, a_path(), f, 0) == 0);
 	MUST(blm_remove(copy, &key, sizeof(key)) == 1);
 	MUST(numbers_found(copy, N / 2, N) == N / 2);
@@ -177,7 +177,7 @@ static int unite_often(void *unused)
 {
 	struct blm_filter *into, *from;
 
-	MUST(blm_open(&into, NULL, task.into, true) == 0 && blm_open(&from, NULL, task.from, true) == 0);
+	MUST(blm_open(&into, NULL, task.into, BLM_OPEN_WRITE) == 0 && blm_open(&from, NULL, task.from, BLM_OPEN_WRITE) == 0);
 	for (int i = 0; i < 100; i++)
 		MUST(blm_combine_into(i % 2 ? into : from, BLM_UNION, (const struct blm_filter *[]){ i % 2 ? from : into, from, into }, 1 + i % 3, 0,
 				      NULL) == 0);

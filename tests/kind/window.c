@@ -100,7 +100,7 @@ START_TEST(a_key_is_found_for_the_whole_window_and_gone_one_slot_later)
 {
 	struct blm_filter *f = create(a_path(), "slots=4,span=40", 1000), *reader;
 
-	OK(blm_open(&reader, NULL, f->place.display, false));
+	OK(blm_open(&reader, NULL, f->place.display, 0));
 	for (int tenth = 0; tenth < 100; tenth += 7) {	/* wherever in its slot it is added, and whether or not others are */
 		for (int busy = 0; busy < 2; busy++) {
 			uint64_t key = (uint64_t)(1000 + 10 * tenth + busy), added;
@@ -232,7 +232,7 @@ START_TEST(each_rotation_forgets_the_oldest_slot)
 {
 	struct blm_filter *f = create(a_path(), "slots=3", 3000), *other;
 
-	OK(blm_open(&other, NULL, f->place.display, true));
+	OK(blm_open(&other, NULL, f->place.display, BLM_OPEN_WRITE));
 	for (uint64_t i = 0; i < 30; i++) {
 		add(i % 2 ? f : other, i);
 		ck_assert_uint_eq(found(f, 0, i + 1), i < 4 ? i + 1 : 4);
@@ -284,7 +284,7 @@ START_TEST(copies_of_every_sort_are_in_the_same_slot)
 	add(twin, 5);
 	ck_assert_uint_eq(found(twin, 0, 7), 1);
 	OK(blm_sync(f));
-	ck_assert_int_eq(blm_verify(NULL, f->place.display, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, f->place.display, 0, NULL, NULL), 0);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(found(f, 0, 7), 0);
 	blm_free(bytes);
@@ -340,7 +340,7 @@ START_TEST(whatever_pages_a_power_cut_kept_no_synced_key_in_the_window_is_lost_a
 	ck_assert_uint_eq(fwrite(now, 1, bytes, file), bytes);
 	fclose(file);
 	blm_close(f);
-	OK(blm_open(&f, NULL, cut, true));
+	OK(blm_open(&f, NULL, cut, BLM_OPEN_WRITE));
 	/* rotations since: of the synced keys those of the last SLOTS slots, as many as are not past the window by now */
 	if (rotations < at_sync + SLOTS) {
 		uint64_t from = last_of[rotations - SLOTS - 1], to = last_of[at_sync - 1];
@@ -454,7 +454,7 @@ START_TEST(slots_may_lie_in_the_file_in_any_order)
 	for (unsigned i = 0; i < 2; i++)
 		e[i].check = blm_check_part(&e[i], i, current_view(f)->constant.uuid);
 	blm_close(f);
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	add(f, 1);
 	OK(blm_sync(f));
 	ck_assert(has(f, 1));
@@ -478,7 +478,7 @@ START_TEST(a_file_with_a_slot_more_or_less_than_its_window_has_is_refused)
 		OK(truncate(path, (off_t)(at + bytes)));
 		store_release(&header->live.parts.word, (uint64_t)((int)view->parts + more));
 		blm_close(f);
-		FAILS(blm_open(&f, NULL, path, false), -EBADMSG);
+		FAILS(blm_open(&f, NULL, path, 0), -EBADMSG);
 		ck_assert_msg(strstr(blm_error_message(), more > 0 ? "part 6: such a window filter has none" : "5 parts; such a window filter has 6") != NULL, "%s",
 			      blm_error_message());
 	}
@@ -507,7 +507,7 @@ static int adder(void *context)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	while (!shared->end) {
 		uint64_t key = shared->acknowledged;
 
@@ -523,7 +523,7 @@ static int reader(void *context)
 	enum { WINDOW = 2000 };
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, false) == 0);
+	MUST(blm_open(&f, NULL, path, 0) == 0);
 	while (!shared->end) {
 		uint64_t to = shared->acknowledged, ahead, missing = 0, first = 0;
 
@@ -581,7 +581,7 @@ static int claimer(void *context)
 	uint64_t step = 2 * (uint64_t)(uintptr_t)context + 1;
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, path, true) == 0);
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
 	for (uint64_t i = 0; i < CLAIMED; i++) {
 		uint64_t key = i * step % CLAIMED;
 		int r = blm_claim(f, &key, 8);

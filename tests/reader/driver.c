@@ -68,7 +68,7 @@ static void ask(const char *path, const uint8_t *secret)
 	struct blm_filter *f;
 	size_t count;
 
-	must(blm_open_keyed(&f, NULL, path, false, secret));
+	must(blm_open_keyed(&f, NULL, path, 0, secret));
 	printf("ok ");
 	while ((count = read_keys(keys)) > 0) {
 		uint64_t bits[(BATCH + 63) / 64];
@@ -102,7 +102,7 @@ static void change(const char *path, int (*how)(struct blm_filter *f))
 {
 	struct blm_filter *f;
 
-	must(blm_open(&f, NULL, path, true));
+	must(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	must(how(f));
 	puts("ok");
 	blm_close(f);
@@ -114,7 +114,7 @@ static void churn(const char *path, const char *name)
 	struct blm_filter *f;
 	char key[64];
 
-	must(blm_open(&f, NULL, path, true));
+	must(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	for (unsigned i = 0;; i++) {
 		must(blm_add(f, key, (size_t)snprintf(key, sizeof(key), "%s-%u", name, i)));
 		if (i % 50 == 49)
@@ -142,7 +142,7 @@ static void flips(const char *path, uint64_t from, uint64_t to, unsigned count)
 		flipped = byte ^ (uint8_t)(1 << bit % 8);
 		if (pwrite(fd, &flipped, 1, (off_t)(bit / 8)) != 1)
 			must(-EIO);
-		found += blm_verify(NULL, path, false, NULL, NULL) == 1;
+		found += blm_verify(NULL, path, 0, NULL, NULL) == 1;
 		if (pwrite(fd, &byte, 1, (off_t)(bit / 8)) != 1)
 			must(-EIO);
 	}
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc == 4 && !strcmp(argv[1], "add")) {
-		must(blm_open_keyed(&f, NULL, argv[2], true, unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL));
+		must(blm_open_keyed(&f, NULL, argv[2], BLM_OPEN_WRITE, unhex(argv[3], secret) == BLM_SECRET_BYTES ? secret : NULL));
 		add(f);
 		return 0;
 	}

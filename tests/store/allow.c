@@ -136,7 +136,7 @@ START_TEST(a_listed_key_that_is_given_later_is_found_and_was_new)
 	struct blm_filter *before;
 	uint64_t bits[(LISTED + 63) / 64];
 
-	OK(blm_open(&before, b->store, "list", true));
+	OK(blm_open(&before, b->store, "list", BLM_OPEN_WRITE));
 	OK(blm_add(before, b->wrong[LISTED - 1].bytes, b->wrong[LISTED - 1].len));	/* it has asked, and there was no list */
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(found_of(before, b->wrong, LISTED), 0);
@@ -196,7 +196,7 @@ START_TEST(of_all_that_claim_a_listed_key_one_is_told_new)
 		if (pid[p] == 0) {
 			struct blm_filter *f;
 
-			MUST(blm_open(&f, b->store, "list", true) == 0);
+			MUST(blm_open(&f, b->store, "list", BLM_OPEN_WRITE) == 0);
 			for (int i = 0; i < CLAIMED; i++) {
 				int r = blm_claim(f, b->wrong[i].bytes, b->wrong[i].len);
 
@@ -331,12 +331,12 @@ START_TEST(what_is_given_while_others_list_is_not_hidden)
 	if (lister == 0) {
 		struct blm_filter *mine;
 
-		MUST(blm_open(&mine, b->store, "list", true) == 0);
+		MUST(blm_open(&mine, b->store, "list", BLM_OPEN_WRITE) == 0);
 		for (int i = 0; i < LISTED; i++)	/* each once */
 			MUST(blm_allowlist_add(mine, &b->wrong[i], 1) == 1);
 		_exit(0);
 	}
-	OK(blm_open(&f, b->store, "list", true));
+	OK(blm_open(&f, b->store, "list", BLM_OPEN_WRITE));
 	for (int i = 0; i < LISTED; i++) {
 		while (found_of(f, &b->wrong[i], 1) == 1)
 			;				/* until it is listed */
@@ -387,7 +387,7 @@ START_TEST(a_rename_keeps_the_list)
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_store_rename(b->store, "list", "renamed"));
 	blm_close(b->f);
-	OK(blm_open(&b->f, b->store, "renamed", true));
+	OK(blm_open(&b->f, b->store, "renamed", BLM_OPEN_WRITE));
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 0);
 	end(b);
@@ -646,7 +646,7 @@ START_TEST(what_is_given_while_the_file_is_replaced_is_not_hidden)
 	if (other == 0) {
 		struct blm_filter *f;
 
-		MUST(blm_open(&f, b->store, "list", true) == 0);
+		MUST(blm_open(&f, b->store, "list", BLM_OPEN_WRITE) == 0);
 		for (;;)	/* with itself */
 			MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ f }, 1, 0, NULL) >= 0);
 	}
@@ -691,7 +691,7 @@ START_TEST(an_answer_from_before_a_list_came_is_stale_though_another_thread_has_
 	struct blm_filter *other;
 	struct blm_view *view;
 
-	OK(blm_open(&other, b->store, "list", true));
+	OK(blm_open(&other, b->store, "list", BLM_OPEN_WRITE));
 	OK(blm_change_begin(b->f, &view));
 	OK(blm_allow_ask(b->f, view, &mine));
 	ck_assert(!mine.listed);
@@ -717,7 +717,7 @@ START_TEST(threads_that_share_a_handle_hide_nothing_while_others_list)
 	if (lister == 0) {
 		struct blm_filter *mine;
 
-		MUST(blm_open(&mine, b->store, "list", true) == 0);
+		MUST(blm_open(&mine, b->store, "list", BLM_OPEN_WRITE) == 0);
 		for (int i = 0; i < LISTED; i++)
 			MUST(blm_allowlist_add(mine, &b->wrong[i], 1) == 1);
 		_exit(0);
@@ -770,7 +770,7 @@ START_TEST(a_damaged_list_hides_nothing_and_is_found_and_taken_off)
 	blm_store_close(b->store);
 	damage_list();
 	b->store = open_store(0);
-	OK(blm_open(&b->f, b->store, "list", true));
+	OK(blm_open(&b->f, b->store, "list", BLM_OPEN_WRITE));
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(listed(b->f), 0);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
@@ -829,7 +829,7 @@ START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
 		memcpy(name, info.uuid, sizeof(info.uuid));
 	put_record(name, records[_i].name_bytes, value, records[_i].value_bytes);
 	b->store = open_store(0);
-	OK(blm_open(&b->f, b->store, "list", true));
+	OK(blm_open(&b->f, b->store, "list", BLM_OPEN_WRITE));
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 0);
 	if (records[_i].listing < 0)
 		ck_assert_int_lt(blm_allowlist_list(b->f, count_one, &count), 0);
@@ -861,7 +861,7 @@ START_TEST(a_listed_key_that_lost_its_end_is_not_listed)
 	blm_store_close(b->store);
 	put_record(name, sizeof(name), b->wrong[0].bytes, b->wrong[0].len - 1);
 	b->store = open_store(0);
-	OK(blm_open(&b->f, b->store, "list", true));
+	OK(blm_open(&b->f, b->store, "list", BLM_OPEN_WRITE));
 	ck_assert_int_eq(found_of(b->f, b->wrong, LISTED), 1);
 	ck_assert_int_eq(listed(b->f), LISTED - 1);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
@@ -881,7 +881,7 @@ START_TEST(a_lister_that_is_killed_holds_nobody_and_hides_nothing)
 		if (lister == 0) {
 			struct blm_filter *f;
 
-			MUST(blm_open(&f, b->store, "list", true) == 0);
+			MUST(blm_open(&f, b->store, "list", BLM_OPEN_WRITE) == 0);
 			for (;;) {
 				MUST(blm_allowlist_add(f, b->wrong, LISTED) >= 0);
 				MUST(blm_allowlist_remove(f, b->wrong + LISTED / 2, LISTED / 2) >= 0);
@@ -912,7 +912,7 @@ START_TEST(a_list_is_refused_outside_a_store_and_to_readers)
 	FAILS(blm_allowlist_list(f, count_one, NULL), -EOPNOTSUPP);
 	ck_assert_int_eq(blm_allowlist_filter(f, b->wrong, 1, &bits), 0);
 	blm_close(f);
-	OK(blm_open(&f, b->store, "list", false));
+	OK(blm_open(&f, b->store, "list", 0));
 	FAILS(blm_allowlist_add(f, b->wrong, 1), -EBADF);
 	FAILS(blm_allowlist_remove(f, b->wrong, 1), -EBADF);
 	blm_close(f);

@@ -32,7 +32,7 @@ static void is_refused(const char *path, int err)
 	struct blm_filter *f = NULL;
 
 	for (int write = 0; write < 2; write++) {
-		int r = blm_open(&f, NULL, path, write);
+		int r = blm_open(&f, NULL, path, write ? BLM_OPEN_WRITE : 0);
 
 		ck_assert_msg(r < 0 && (r == err || (!err && (r == -EBADMSG || r == -EPROTONOSUPPORT))), "%d, not %d: %s", r, err, blm_error_message());
 		ck_assert_ptr_nonnull(strstr(blm_error_message(), path));
@@ -74,9 +74,9 @@ START_TEST(a_folder_or_a_fifo_is_no_filter)
 
 	ck_assert_int_eq(mkdir("folder", 0755), 0);
 	ck_assert_int_eq(mkfifo("fifo", 0644), 0);
-	ck_assert_int_lt(blm_open(&f, NULL, "folder", false), 0);
-	FAILS(blm_open(&f, NULL, "fifo", false), -EBADMSG);
-	FAILS(blm_open(&f, NULL, "fifo", true), -EBADMSG);
+	ck_assert_int_lt(blm_open(&f, NULL, "folder", 0), 0);
+	FAILS(blm_open(&f, NULL, "fifo", 0), -EBADMSG);
+	FAILS(blm_open(&f, NULL, "fifo", BLM_OPEN_WRITE), -EBADMSG);
 }
 END_TEST
 
@@ -120,16 +120,16 @@ START_TEST(one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of
 	fill("a.blm");
 	for (int damaged = 1; damaged <= 2; damaged++) {
 		spoil("a.blm", offsetof(struct blm_header, live.sync) + 64 * (size_t)(damaged - 1) + 24);
-		OK(blm_open(&f, NULL, "a.blm", true));
+		OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 		ck_assert(all_there(f));
 		OK(blm_info(f, info));
 		ck_assert_int_eq(info->synced != 0, damaged == 1);
-		ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), damaged == 2);
+		ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, NULL, NULL), damaged == 2);
 		blm_close(f);
 	}
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_sync(f));
-	ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
 	blm_close(f);
 	free(info);
 }
@@ -146,10 +146,10 @@ START_TEST(a_file_copied_in_any_state_is_a_good_filter)
 	fd = open("copy.blm", O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq((int)pwrite(fd, &state, 8, offsetof(struct blm_header, live.state.word)), 8);
 	close(fd);
-	OK(blm_open(&reader, NULL, "copy.blm", false));
+	OK(blm_open(&reader, NULL, "copy.blm", 0));
 	ck_assert(all_there(reader));
 	ck_assert_int_eq(blm_status(reader), 0);
-	OK(blm_open(&writer, NULL, "copy.blm", true));
+	OK(blm_open(&writer, NULL, "copy.blm", BLM_OPEN_WRITE));
 	OK(blm_add(writer, "new", 3));
 	OK(blm_claim(writer, "newer", 5));
 	OK(blm_sync(writer));
@@ -185,7 +185,7 @@ START_TEST(a_mark_that_a_dead_replacer_left_is_set_right_by_who_adds_next)
 	const size_t at = offsetof(struct blm_header, live.state.word);
 
 	fill("a.blm");
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	write_word("a.blm", at, 7 << 8 | BLM_REPLACING);
 	OK(blm_add(f, "new", 3));
 	ck_assert_uint_eq(read_word("a.blm", at) & 0xff, BLM_LIVE);
@@ -203,11 +203,11 @@ START_TEST(a_file_that_says_that_it_has_no_parts_or_too_many_is_refused)
 	fill("a.blm");
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		write_word("a.blm", offsetof(struct blm_header, live.parts.word), numbers[i]);
-		FAILS(blm_open(&f, NULL, "a.blm", false), -EBADMSG);
+		FAILS(blm_open(&f, NULL, "a.blm", 0), -EBADMSG);
 		ck_assert_msg(strstr(blm_error_message(), "parts"), "%s", blm_error_message());
 	}
 	write_word("a.blm", offsetof(struct blm_header, live.parts.word), 1);
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	ck_assert(all_there(f));
 	blm_close(f);
 }
@@ -224,10 +224,10 @@ START_TEST(a_sealed_filter_is_read_and_not_changed)
 	header->constant.flags |= htole64(BLM_FLAG_SEALED);
 	header->constant.check = blm_check_constant(&header->constant);
 	write_all("a.blm", header, bytes);
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	ck_assert(all_there(f));
 	blm_close(f);
-	if (blm_open(&f, NULL, "a.blm", true) == 0) {
+	if (blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0) {
 		FAILS(blm_add(f, "new", 3), -EROFS);
 		blm_close(f);
 	}
@@ -244,8 +244,8 @@ static int replace_for_ever(int in_store)
 
 	if (in_store)
 		MUST(blm_store_open(&store, "s", 0) == 0);
-	MUST(blm_open(&f, store, "a.blm", true) == 0);
-	MUST(blm_open(&same, NULL, "same.blm", false) == 0);
+	MUST(blm_open(&f, store, "a.blm", BLM_OPEN_WRITE) == 0);
+	MUST(blm_open(&same, NULL, "same.blm", 0) == 0);
 	for (;;)
 		MUST(blm_combine_into(f, BLM_INTERSECT, (const struct blm_filter *const[]){ same }, 1, 0, NULL) == 0);
 }
@@ -263,7 +263,7 @@ START_TEST(a_replacer_killed_at_any_moment_leaves_a_good_filter)
 	int listed = 0;
 
 	fill("same.blm");
-	OK(blm_open(&from, NULL, "same.blm", false));
+	OK(blm_open(&from, NULL, "same.blm", 0));
 	OK(blm_copy(&f, store, "a.blm", from, 0));
 	blm_close(f);
 	for (int round = 0; round < 60; round++) {
@@ -272,7 +272,7 @@ START_TEST(a_replacer_killed_at_any_moment_leaves_a_good_filter)
 		usleep(1000 + (useconds_t)random() % 12000);
 		kill(pid, SIGKILL);
 		ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
-		OK(blm_open(&f, store, "a.blm", round % 2));
+		OK(blm_open(&f, store, "a.blm", round % 2 ? BLM_OPEN_WRITE : 0));
 		ck_assert(all_there(f));
 		if (round % 2)
 			OK(blm_add(f, "x", 1));
@@ -284,11 +284,11 @@ START_TEST(a_replacer_killed_at_any_moment_leaves_a_good_filter)
 		ck_assert_int_eq(listed, 1);
 		ck_assert_int_eq(files_in("s/filters", NULL), 1);	/* nothing is left of what it died over */
 		ck_assert_int_eq(blm_store_verify("s", false, NULL, NULL), 0);
-		OK(blm_open(&f, store, "a.blm", true));
+		OK(blm_open(&f, store, "a.blm", BLM_OPEN_WRITE));
 		ck_assert(all_there(f));
 		blm_close(f);
 	} else {
-		ck_assert_int_eq(blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 		ck_assert_int_eq(files_in(".", NULL), 2);
 	}
 	blm_close(from);
@@ -312,12 +312,12 @@ START_TEST(what_died_before_it_replaced_a_path_is_taken_away_by_verify_and_by_th
 
 	fill("a.blm");
 	leave_a_replacement(left);
-	ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, NULL, NULL), 1);
 	ck_assert_int_eq(access(left, F_OK), 0);
-	ck_assert_int_eq(blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_ne(access(left, F_OK), 0);
 	leave_a_replacement(left);
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_clear(f));
 	ck_assert_int_ne(access(left, F_OK), 0);
 	blm_close(f);
@@ -348,13 +348,13 @@ START_TEST(what_died_before_it_was_put_over_anything_is_taken_away_by_verify_unl
 	pid = spawn(lock_for_ever, 0);
 	for (int i = 0; i < 2000 && access("locked", F_OK) < 0; i++)
 		usleep(5000);
-	ck_assert_int_eq(blm_verify(NULL, "./a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "./a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_eq(access(left, F_OK), 0);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
-	ck_assert_int_eq(blm_verify(NULL, "./a.blm", false, NULL, NULL), 1);
+	ck_assert_int_eq(blm_verify(NULL, "./a.blm", 0, NULL, NULL), 1);
 	ck_assert_int_eq(access(left, F_OK), 0);
-	ck_assert_int_eq(blm_verify(NULL, "./a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "./a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_ne(access(left, F_OK), 0);
 	ck_assert_int_eq(files_in(".", NULL), 4);
 }
@@ -364,7 +364,7 @@ static int add_for_ever(int unused)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	for (int i = KEYS;; i++)
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 }
@@ -378,8 +378,8 @@ START_TEST(a_copy_of_a_file_that_is_being_added_to_is_a_good_filter)
 	pid = spawn(add_for_ever, 0);
 	for (int i = 0; i < 50; i++) {
 		copy_file("a.blm", "copy.blm");
-		ck_assert_int_eq(blm_verify(NULL, "copy.blm", false, NULL, NULL), 0);
-		OK(blm_open(&f, NULL, "copy.blm", true));
+		ck_assert_int_eq(blm_verify(NULL, "copy.blm", 0, NULL, NULL), 0);
+		OK(blm_open(&f, NULL, "copy.blm", BLM_OPEN_WRITE));
 		ck_assert(all_there(f));
 		OK(blm_add(f, "x", 1));
 		blm_close(f);

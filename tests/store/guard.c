@@ -181,7 +181,7 @@ static int verify(const char *path, bool repair)
 {
 	said[0] = '\0';
 	said_count = said_repaired = 0;
-	return blm_verify(NULL, path, repair, hear, NULL);
+	return blm_verify(NULL, path, repair ? BLM_VERIFY_REPAIR : 0, hear, NULL);
 }
 
 static void finds_nothing(const char *path)
@@ -271,7 +271,7 @@ START_TEST(a_block_that_lost_bits_is_told_of_also_after_others_were_added_and_sy
 	make_shape(s, SYNCED);
 	i = image_of("a.blm");
 	ck_assert(damage(&i, 0, d));
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	for (unsigned n = 1000000; !marks_of(&current_view(f)->part[0])[0]; n++)
 		OK(blm_add(f, &n, sizeof(n)));
 	FAILS(blm_sync(f), -EUCLEAN);
@@ -298,7 +298,7 @@ START_TEST(a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired)
 	make_shape(&shapes[_i], SYNCED);
 	i = image_of("a.blm");
 	ck_assert(damage(&i, 0, BLOCK_CLEARED));
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	for (; !marks_of(&current_view(f)->part[0])[0]; n++)
 		OK(blm_add(f, &n, sizeof(n)));
 	FAILS(blm_sync(f), -EUCLEAN);
@@ -404,7 +404,7 @@ START_TEST(nothing_is_made_of_a_damaged_filter_until_it_is_repaired)
 		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)begin_of(&i, block), BLM_BLOCK);
 		close(fd);
 	}
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	FAILS(uses[_i % USES](f, store), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a.blm: part 0, block"));
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_verify()"));
@@ -448,7 +448,7 @@ START_TEST(a_record_of_zeros_is_no_record)
 	ck_assert_int_eq(verify("a.blm", true), 0);
 	after = image_of("a.blm");
 	ck_assert_mem_eq(before.bytes + before.at, after.bytes + after.at, before.end - before.at);
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_copy(NULL, NULL, "b.blm", f, 0));
 	add_range(f, 0, 9);
 	OK(blm_sync(f));
@@ -698,7 +698,7 @@ static void rate_is_exact(void)
 	char want[32];
 	const char *rate = strstr(said, "rate is ");
 
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	OK(blm_estimate(f, true, &estimate));
 	blm_close(f);
 	snprintf(want, sizeof(want), "rate is %.3g now", estimate.rate.value);
@@ -722,7 +722,7 @@ static void repair(const struct shape *s, int how)
 	ck_assert_msg(r == 0 && said_count == (int)damaged + 1 && said_repaired == said_count, "%d: %s", r, said);
 	rate_is_exact();
 	finds_nothing("a.blm");
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	ck_assert(has_range(f, 0, s->keys));
 	if (how == SEALED) {
 		FAILS(blm_add(f, "new", 3), -EROFS);
@@ -785,7 +785,7 @@ START_TEST(what_was_added_after_the_last_sync_is_no_damage)
 	struct blm_filter *f;
 
 	make_shape(&shapes[_i], SYNCED);
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	for (unsigned round = 1; round < (SANITIZED ? 5 : 20); round++) {
 		add_range(f, shapes[_i].keys * round, shapes[_i].keys * round + 10 * round);
 		finds_nothing("a.blm");
@@ -816,7 +816,7 @@ static int add_and_sync_for_ever(int who)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	for (unsigned i = 0;; i++) {
 		unsigned key = key_of(who, i);
 
@@ -886,7 +886,7 @@ START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_ackn
 
 		copy_slowly("a.blm", "copy.blm");
 		finds_nothing("copy.blm");
-		OK(blm_open(&f, NULL, "copy.blm", true));
+		OK(blm_open(&f, NULL, "copy.blm", BLM_OPEN_WRITE));
 		for (int who = 0; who < 2; who++)
 			for (unsigned i = there[who] < 3000 ? 0 : there[who] - 3000; i < there[who]; i++) {
 				unsigned key = key_of(who, i);
@@ -929,7 +929,7 @@ START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
 	OK(blm_create(&f, NULL, "a.blm", &params));
 	add_range(f, 0, 100);
 	OK(blm_sync(f));
-	OK(blm_open(&other, NULL, "a.blm", true));
+	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 	before = info_of(f);
 	ck_assert(!before.suspect && !before.dirty && before.synced);
 	ck_assert_uint_eq(before.synced_epoch, 1);
@@ -993,7 +993,7 @@ START_TEST(another_flush_that_is_told_of_a_failure_makes_the_filter_suspect)
 	int r;
 
 	make_with(store, "a", "key");
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	add_range(f, 0, 100);
 	failing = 1;
 	switch (_i) {
@@ -1018,7 +1018,7 @@ static int sync_and_die(int at)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	failing = -at;
 	blm_sync(f);
 	return 1;
@@ -1045,7 +1045,7 @@ START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
 	struct blm_filter *f, *other;
 
 	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "cuckoo", .capacity = 1000, .rate = 0.01 }));
-	OK(blm_open(&other, NULL, "a.blm", true));
+	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 	add_range(f, 0, 100);
 	failing = 3;
 	FAILS(blm_sync(f), -EIO);
@@ -1120,7 +1120,7 @@ static int find_no_suspicion(int unused)
 	struct blm_info info;
 
 	MUST(blm_info(others, &info) == 0 && !info.suspect && info.suspect_epoch == 0);
-	MUST(blm_open(&mine, NULL, "a.blm", false) == 0);
+	MUST(blm_open(&mine, NULL, "a.blm", 0) == 0);
 	MUST(blm_info(mine, &info) == 0 && !info.suspect);
 	blm_close(mine);
 	return 0;
@@ -1177,7 +1177,7 @@ START_TEST(of_a_filter_whose_sync_records_are_damaged_nobody_knows_what_is_on_th
 	struct blm_live *live;
 
 	make(&f, NULL, "a.blm");
-	OK(blm_open(&syncing, NULL, "a.blm", true));
+	OK(blm_open(&syncing, NULL, "a.blm", BLM_OPEN_WRITE));
 	live = live_of(current_view(f));
 	for (int i = 0; i < 2; i++) {
 		OK(blm_add(f, &i, sizeof(i)));
@@ -1201,7 +1201,7 @@ static int announce_and_die(int unused)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	failing = -1;
 	blm_add(f, "other", 5);
 	return 1;
@@ -1214,7 +1214,7 @@ START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever
 		struct blm_filter *f, *other;
 
 		OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = announcing[kind], .capacity = 1000, .rate = 0.01, .replace = kind > 0 }));
-		OK(blm_open(&other, NULL, "a.blm", true));
+		OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 		others = f;
 		if (_i)
 			ck_assert_int_eq(run_apart(announce_and_die, 0), SIGNALLED + SIGKILL);
@@ -1269,7 +1269,7 @@ START_TEST(a_sync_has_its_lock_to_its_end_whatever_other_threads_of_the_handle_d
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
 	make(&others, store, "a");
-	OK(blm_open(&witness, store, "a", true));
+	OK(blm_open(&witness, store, "a", BLM_OPEN_WRITE));
 	OK(blm_add(others, "key", 3));
 	meanwhile = disallow_meanwhile;
 	OK(blm_sync(others));
@@ -1301,7 +1301,7 @@ START_TEST(a_sync_makes_sure_of_a_name_whose_giver_was_killed)
 	if (_i)
 		make(&f, NULL, "a.blm"), blm_close(f);
 	ck_assert_int_eq(run_apart(name_and_die, _i), SIGNALLED + SIGKILL);
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	add_range(f, 0, 10);
 	folder_syncs = 0;
 	folder_failing = 1;
@@ -1393,7 +1393,7 @@ START_TEST(after_a_sync_that_failed_the_next_one_makes_every_page_dirty)
 	if (sysconf(_SC_PAGESIZE) != BLM_PAGE)
 		SKIP("pages are larger here");
 	make_shape(&shapes[_i], SYNCED);
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	count = pages_touched(f, &pages);
 	ck_assert_uint_le(count, 2);	/* the live page, and nothing else has changed */
 	failing = 1;
@@ -1522,7 +1522,7 @@ START_TEST(what_is_no_time_between_syncs_is_refused_and_so_is_a_handle_for_readi
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		FAILS(blm_sync_every(f, 0, bad[i]), -EINVAL);
 	blm_close(f);
-	OK(blm_open(&f, NULL, "a.blm", false));
+	OK(blm_open(&f, NULL, "a.blm", 0));
 	FAILS(blm_sync_every(f, 1, 1), -EBADF);
 	FAILS(blm_sync(f), -EBADF);
 	blm_close(f);

@@ -164,12 +164,12 @@ START_TEST(a_folder_with_a_temporary_files_name_beside_a_filter_is_told_of_and_s
 {
 	OK(mkdir(".bloomery-00000000000000ff", 0700));
 	make(NULL, NULL, "a.blm");
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ahead = 2 * 3600;
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 1);
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", true, NULL, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, NULL, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 1);
 	OK(rmdir(".bloomery-00000000000000ff"));
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 }
 END_TEST
 
@@ -283,7 +283,7 @@ START_TEST(a_copy_that_the_catalog_does_not_know_is_kept_for_its_keys)
 	struct blm_store *store = store_with_a(path);
 	struct blm_filter *f;
 
-	OK(blm_open(&f, store, "a", false));
+	OK(blm_open(&f, store, "a", 0));
 	OK(blm_copy(NULL, store, "b", f, 0));		/* to which nobody added anything since */
 	blm_close(f);
 	OK(blm_catalog_remove(store->catalog, "b", NULL));
@@ -338,7 +338,7 @@ START_TEST(a_file_without_a_good_name_record_gets_it_from_the_catalog)
 	struct blm_store *store = store_with_a(path);
 
 	spoil_name_records(path, _i);
-	ck_assert_int_eq((int)blm_verify(store, "a", false, hear, NULL), _i != 0);
+	ck_assert_int_eq((int)blm_verify(store, "a", 0, hear, NULL), _i != 0);
 	ck_assert(_i == 0 || strstr(said, "both records of its name in a store are damaged"));
 	tells(0, 1, "its file does not say its name");
 	OK(verify(BLM_VERIFY_REPAIR));
@@ -387,7 +387,7 @@ START_TEST(a_file_without_a_good_name_record_gives_way_to_another)
 	struct blm_filter *f;
 
 	spoil_name_records(path, _i);
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	OK(blm_clear(f));
 	ck_assert_int_eq(blm_add(f, "b", 1), 1);
 	blm_close(f);
@@ -410,7 +410,7 @@ START_TEST(a_file_that_is_another_filters_is_not_opened_as_this_one)
 	make_with(store, "b", "b");
 	path_of(store, "b", other);
 	copy_file(other, path);
-	FAILS(blm_open(&f, store, "a", false), -EUCLEAN);
+	FAILS(blm_open(&f, store, "a", 0), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another filter's"));
 	ck_assert(holds(store, "b", "b"));
 	blm_store_close(store);
@@ -457,7 +457,7 @@ END_TEST
 static void says(struct blm_store *store, const char *name, int findings, const char *words)
 {
 	said[0] = '\0';
-	ck_assert_int_eq(blm_verify(store, name, false, hear, NULL), findings);
+	ck_assert_int_eq(blm_verify(store, name, 0, hear, NULL), findings);
 	ck_assert_msg(strstr(said, words), "not \"%s\": %s", words, said);
 }
 
@@ -474,7 +474,7 @@ START_TEST(what_does_not_open_is_damage)
 	says(store, "a", 1, "version 2");
 	ck_assert_int_eq(unlink(path), 0);
 	says(store, "a", 1, "is missing");
-	FAILS(blm_verify(store, "b", false, hear, NULL), -ENOENT);
+	FAILS(blm_verify(store, "b", 0, hear, NULL), -ENOENT);
 	blm_store_close(store);
 	free(header);
 }
@@ -553,7 +553,7 @@ START_TEST(a_file_with_a_feature_that_may_be_ignored_is_read_and_not_changed)
 	header->constant.check = blm_check_constant(&header->constant);
 	write_at(path, 0, header, sizeof(header->constant));
 	ck_assert(holds(store, "a", "a"));
-	FAILS(blm_open(&f, store, "a", true), -EPROTONOSUPPORT);
+	FAILS(blm_open(&f, store, "a", BLM_OPEN_WRITE), -EPROTONOSUPPORT);
 	blm_store_close(store);
 	free(header);
 }
@@ -587,12 +587,12 @@ START_TEST(a_filter_that_does_not_open_can_be_dropped)
 	struct blm_header *header = header_of(path);
 	struct blm_filter *f, *writer;
 
-	OK(blm_open(&writer, store, "a", true));
+	OK(blm_open(&writer, store, "a", BLM_OPEN_WRITE));
 	how[_i](&header->constant);
 	if (_i < 2)
 		header->constant.check = blm_check_constant(&header->constant);
 	write_at(path, 0, header, sizeof(header->constant));
-	FAILS(blm_open(&f, store, "a", true), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
+	FAILS(blm_open(&f, store, "a", BLM_OPEN_WRITE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
 	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 10 }));
 	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
 	blm_close(f);
@@ -643,7 +643,7 @@ START_TEST(what_replaces_a_filter_after_a_rename_that_was_cut_short_has_the_new_
 	struct blm_filter *f;
 
 	OK(blm_catalog_rename(store->catalog, "a", "b"));	/* the file's own record still says "a" */
-	OK(blm_open(&f, store, "b", true));
+	OK(blm_open(&f, store, "b", BLM_OPEN_WRITE));
 	OK(blm_clear(f));
 	OK(blm_add(f, "b", 1));
 	blm_close(f);

@@ -35,8 +35,8 @@ static void put_copy_over(const char *path)
 static void make_two(struct blm_filter *ret[2], struct blm_store *store)
 {
 	make_with(store, "a", "old");
-	OK(blm_open(&ret[0], store, "a", true));
-	OK(blm_open(&ret[1], store, "a", false));
+	OK(blm_open(&ret[0], store, "a", BLM_OPEN_WRITE));
+	OK(blm_open(&ret[1], store, "a", 0));
 	OK(blm_status(ret[0]));
 	OK(blm_status(ret[1]));
 }
@@ -56,7 +56,7 @@ static uint64_t synced_epoch(int fd)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	OK(blm_open(&f, NULL, path, false));
+	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_info(f, &info));
 	blm_close(f);
 	return info.synced_epoch;
@@ -98,7 +98,7 @@ START_TEST(a_copy_put_over_an_open_file_makes_it_stale)
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "another file"));
 	FAILS(blm_status(f[0]), -ESTALE);
 	FAILS(blm_status(f[1]), -ESTALE);
-	OK(blm_open(&again, store, "a", true));
+	OK(blm_open(&again, store, "a", BLM_OPEN_WRITE));
 	OK(blm_status(again));
 	OK(blm_sync(again));
 	ck_assert(has(again, "old") && !has(again, "new"));
@@ -189,19 +189,19 @@ START_TEST(what_has_no_path_of_its_own_is_not_lost)
 
 	make_with(NULL, "a", "old");
 	ck_assert_int_eq(symlink("a", "link"), 0);
-	OK(blm_open(&f, NULL, "link", true));
+	OK(blm_open(&f, NULL, "link", BLM_OPEN_WRITE));
 	ck_assert_int_eq(blm_sync(f), 0);
 	OK(blm_status(f));
 	blm_close(f);
 
 	fd = open("a", O_RDWR);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	ck_assert_int_eq(blm_sync(f), 0);
 	OK(blm_status(f));
 	ck_assert_int_eq(unlink("a"), 0);
 	FAILS(blm_status(f), -ESTALE);
-	OK(blm_open(&other, NULL, path, true));		/* it had no name when it was opened */
+	OK(blm_open(&other, NULL, path, BLM_OPEN_WRITE));		/* it had no name when it was opened */
 	OK(blm_status(other));
 	blm_close(other);
 	blm_close(f);
@@ -215,7 +215,7 @@ START_TEST(a_filter_that_the_library_replaces_is_not_lost)
 	struct blm_filter *f[2], *other;
 
 	make_two(f, store);
-	OK(blm_open(&other, store, "a", true));
+	OK(blm_open(&other, store, "a", BLM_OPEN_WRITE));
 	OK(blm_clear(other));
 	ck_assert_int_eq(blm_add(f[0], "new", 3), 1);
 	ck_assert_int_eq(blm_sync(f[0]), 0);
@@ -244,7 +244,7 @@ static int replace_until_stopped(int in_store)
 	struct blm_filter *f;
 
 	MUST(!in_store || blm_store_open(&store, "s", 0) == 0);
-	MUST(blm_open(&f, store, "a", true) == 0);
+	MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
 	while (!*stop)
 		MUST(blm_clear(f) == 0);
 	return 0;
@@ -352,7 +352,7 @@ START_TEST(a_forked_child_goes_over_to_what_the_library_put_there)
 	make_two(f, store);
 	parents = f[0];
 	ck_assert_int_eq(run_apart(sync_replaced_in_child, 0), 0);
-	OK(blm_open(&other, store, "a", true));
+	OK(blm_open(&other, store, "a", BLM_OPEN_WRITE));
 	OK(blm_clear(other));
 	ck_assert_int_eq(run_apart(sync_replaced_in_child, 0), 0);
 	ck_assert(has(other, "child"));

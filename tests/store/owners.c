@@ -93,7 +93,7 @@ static int owner_adds(int unused)
 
 	change_to(OWNER, OWN_GROUP, false);
 	MUST(!where || blm_store_open(&s, "s", BLM_STORE_READ) == 0);
-	MUST(blm_open(&f, s, names[where], !where) == 0);
+	MUST(blm_open(&f, s, names[where], !where ? BLM_OPEN_WRITE : 0) == 0);
 	MUST(where || blm_add(f, "owner's", 7) >= 0);
 	return 0;
 }
@@ -142,7 +142,7 @@ static int clear_as_owner(int is_in_group)
 	struct blm_filter *f;
 
 	change_to(OWNER, OWN_GROUP, is_in_group);
-	MUST(blm_open(&f, NULL, "./f", true) == 0 && blm_clear(f) == 0);
+	MUST(blm_open(&f, NULL, "./f", BLM_OPEN_WRITE) == 0 && blm_clear(f) == 0);
 	blm_close(f);
 	return 0;
 }
@@ -152,7 +152,7 @@ static int clear_as_another(int is_in_group)
 	struct blm_filter *f;
 
 	change_to(OTHER, OWN_GROUP, is_in_group);
-	MUST(blm_open(&f, NULL, "./f", true) == 0 && blm_clear(f) == 0);
+	MUST(blm_open(&f, NULL, "./f", BLM_OPEN_WRITE) == 0 && blm_clear(f) == 0);
 	blm_close(f);
 	return 0;
 }

@@ -49,9 +49,9 @@ START_TEST(a_relative_path_leads_where_it_led_whatever_the_working_directory_is)
 	ck_assert_ptr_nonnull(getcwd(here, sizeof(here)));
 	ck_assert_int_eq(mkdir("d", 0755), 0);
 	OK(blm_create(&f, NULL, _i ? "./d/../a" : "a", &keyed));
-	OK(blm_open(&reader, NULL, "a", false));
+	OK(blm_open(&reader, NULL, "a", 0));
 	ck_assert_int_eq(chdir("d"), 0);
-	OK(blm_open(&other, NULL, "../a", true));
+	OK(blm_open(&other, NULL, "../a", BLM_OPEN_WRITE));
 	OK(blm_clear(other));
 	ck_assert_int_eq(chdir("/"), 0);
 	OK(blm_add(f, "b", 1));
@@ -74,7 +74,7 @@ static void opens(const char *path)
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, NULL, path, true));
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
 	blm_close(f);
 }
 
@@ -201,7 +201,7 @@ static int make_and_claim(int i)
 		snprintf(name, sizeof(name), "f%d", round);
 		r = blm_create(&f, NULL, name, &params);
 		if (r == -EEXIST)
-			r = blm_open(&f, NULL, name, true);
+			r = blm_open(&f, NULL, name, BLM_OPEN_WRITE);
 		MUST(r == 0);
 		MUST(blm_claim(f, &i, sizeof(i)) == 1);
 		blm_close(f);
@@ -223,7 +223,7 @@ START_TEST(of_eight_that_race_to_make_a_keyed_filter_one_makes_it_and_all_open_i
 		char name[32];
 
 		snprintf(name, sizeof(name), "f%d", round);
-		OK(blm_open(&f, NULL, name, false));
+		OK(blm_open(&f, NULL, name, 0));
 		for (int i = 0; i < 8; i++)
 			ck_assert(blm_contains(f, &i, sizeof(i)));
 		blm_close(f);
@@ -295,17 +295,17 @@ START_TEST(a_secret_of_ones_own_that_everybody_may_read_is_refused_until_that_is
 	}
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(chmod(key, open_to_all[i]), 0);
-		FAILS(blm_open(&f, store, "a", false), -EKEYREJECTED);
+		FAILS(blm_open(&f, store, "a", 0), -EKEYREJECTED);
 		ck_assert(strstr(blm_error_message(), key + (_i ? 6 : 0)) && strstr(blm_error_message(), "chmod 600"));
-		OK(blm_open_keyed(&f, store, "a", false, two));
+		OK(blm_open_keyed(&f, store, "a", 0, two));
 		blm_close(f);
 	}
 	ck_assert_int_eq(chmod(key, 0640), 0);
-	OK(blm_open(&f, store, "a", false));
+	OK(blm_open(&f, store, "a", 0));
 	blm_close(f);
 	if (geteuid() == 0) {
 		ck_assert(chmod(key, 0644) == 0 && chown(key, 65534, 65534) == 0);
-		OK(blm_open(&f, store, "a", false));
+		OK(blm_open(&f, store, "a", 0));
 		blm_close(f);
 	}
 	globfree(&found);
@@ -327,19 +327,19 @@ START_TEST(a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_i
 	ck_assert_int_eq(glob("store/filters/*.blm", 0, NULL, &found), 0);
 	ck_assert_int_eq(chmod(found.gl_pathv[0], 0666), 0);
 	for (int write = 0; write < 2; write++) {
-		FAILS(blm_open(&f, store, "a", write), -EPERM);
+		FAILS(blm_open(&f, store, "a", write ? BLM_OPEN_WRITE : 0), -EPERM);
 		ck_assert(strstr(blm_error_message(), "BLM_STORE_ANYONE") && strstr(blm_error_message(), "mode 666"));
 	}
 	blm_store_close(store);
 	OK(blm_store_open(&store, "store", BLM_STORE_ANYONE));
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	blm_close(f);
 	params.mode = 0606;
 	OK(blm_create(NULL, store, "b", &params));
 	blm_store_close(store);
 	ck_assert_int_eq(chmod(found.gl_pathv[0], 0664), 0);
 	OK(blm_store_open(&store, "store", 0));
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	blm_close(f);
 	blm_store_close(store);
 	globfree(&found);

@@ -168,7 +168,7 @@ START_TEST(a_drop_marks_no_file_of_another_filter)
 
 	make_three(true, paths);
 	store = open_store(0);
-	OK(blm_open(&f, store, "b", true));
+	OK(blm_open(&f, store, "b", BLM_OPEN_WRITE));
 	turn_round(paths, 2);
 	OK(blm_store_drop(store, "a"));
 	turn_round(paths, 2);
@@ -189,8 +189,8 @@ START_TEST(what_has_anothers_file_is_neither_replaced_nor_cleared_nor_sealed)
 
 	make_three(true, paths);
 	store = open_store(0);
-	OK(blm_open(&f, store, "a", true));
-	OK(blm_open(&c, store, "c", false));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
+	OK(blm_open(&c, store, "c", 0));
 	turn_round(paths, 2);
 	FAILS(blm_store_publish(store, "a", c, 0, 0), -EUCLEAN);
 	FAILS(blm_clear(f), -EUCLEAN);
@@ -251,7 +251,7 @@ static void add_and_sync(struct blm_store *store, const char *name, const char *
 {
 	struct blm_filter *f;
 
-	OK(blm_open(&f, store, name, true));
+	OK(blm_open(&f, store, name, BLM_OPEN_WRITE));
 	OK(blm_add(f, key, strlen(key)));
 	OK(blm_sync(f));
 	blm_close(f);
@@ -263,7 +263,7 @@ static struct blm_info info_of(const char *name, bool write)
 	struct blm_filter *f;
 	struct blm_info info;
 
-	OK(blm_open(&f, store, name, write));
+	OK(blm_open(&f, store, name, write ? BLM_OPEN_WRITE : 0));
 	OK(blm_info(f, &info));
 	blm_close(f);
 	blm_store_close(store);
@@ -339,10 +339,10 @@ START_TEST(an_older_copy_is_taken_as_it_is_once_it_is_synced)
 	put_older_back(false);
 	store = open_store(0);
 	if (_i) {
-		ck_assert_int_eq((int)blm_verify(store, "a", false, hear, NULL), 1);
-		ck_assert_int_eq((int)blm_verify(store, "a", true, hear, NULL), 0);
+		ck_assert_int_eq((int)blm_verify(store, "a", 0, hear, NULL), 1);
+		ck_assert_int_eq((int)blm_verify(store, "a", BLM_VERIFY_REPAIR, hear, NULL), 0);
 	} else {
-		OK(blm_open(&f, store, "a", true));
+		OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 		OK(blm_sync(f));
 		OK(blm_info(f, &info));
 		ck_assert(!info.older);
@@ -383,7 +383,7 @@ START_TEST(what_takes_the_place_of_a_filter_is_not_older_than_it)
 	make(&b, store, "b");
 	OK(blm_store_publish(store, "a", b, 0, BLM_PUBLISH_WRITABLE));
 	is_not_older("a");
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	OK(blm_add(f, "x", 1));
 	OK(blm_sync(f));
 	OK(blm_clear(f));
@@ -427,7 +427,7 @@ static int sync_many_times(int times)
 	struct blm_filter *f;
 
 	MUST(blm_store_open(&store, "s", 0) == 0);
-	MUST(blm_open(&f, store, "a", true) == 0);
+	MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
 	for (int i = 0; i < times; i++) {
 		MUST(blm_add(f, &i, sizeof(i)) >= 0);
 		MUST(blm_sync(f) == 0);
@@ -664,7 +664,7 @@ START_TEST(labels_that_come_while_a_filter_is_replaced_are_in_its_new_file)
 	struct blm_filter *f;
 
 	make_with(store, "a", "a");
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	labelled = store;
 	while_linking = label_it;
 	OK(blm_clear(f));
@@ -717,7 +717,7 @@ START_TEST(a_label_goes_to_what_took_the_filters_place)
 	struct blm_filter *f;
 
 	make_with(store, "a", "a");
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	while_linking = begin_label;
 	OK(blm_clear(f));
 	blm_close(f);

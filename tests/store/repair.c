@@ -406,7 +406,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 	store = open_store(0);
 	FAILS(blm_store_find(store, "filter-05", info), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "filter-05"));
-	FAILS(blm_open(&f, store, "filter-05", false), -EUCLEAN);
+	FAILS(blm_open(&f, store, "filter-05", 0), -EUCLEAN);
 	FAILS(blm_create(&f, store, "filter-05", &(struct blm_params){ .capacity = 10 }), -EEXIST);
 	ck_assert(holds(store, "filter-04", "filter-04"));
 	after = list_of(store);
@@ -436,7 +436,7 @@ START_TEST(a_record_without_its_file_is_told_of_and_taken_out)
 	store = open_store(0);
 	path_of(store, "filter-05", path);
 	ck_assert_int_eq(unlink(path), 0);
-	FAILS(blm_open(&f, store, "filter-05", true), -EUCLEAN);
+	FAILS(blm_open(&f, store, "filter-05", BLM_OPEN_WRITE), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), path + strlen("s/")));
 	ck_assert_int_eq(verify(false), 1);
 	ck_assert_int_eq(verify(true), 0);
@@ -612,8 +612,8 @@ START_TEST(where_catalog_and_header_disagree_the_header_wins_by_repair)
 	case 3: entry->constant.template.family = htole32(2); break;
 	}
 	OK(blm_catalog_put(store->catalog, "filter-05", entry, BLM_PUT_OVER));
-	FAILS(blm_open(&f, store, "filter-05", false), -EUCLEAN);
-	FAILS(blm_open(&f, store, "filter-05", true), -EUCLEAN);
+	FAILS(blm_open(&f, store, "filter-05", 0), -EUCLEAN);
+	FAILS(blm_open(&f, store, "filter-05", BLM_OPEN_WRITE), -EUCLEAN);
 	ck_assert_int_ge(verify(false), 1);
 	ck_assert_int_eq(verify(true), 0);
 	after = list_of(store);
@@ -711,7 +711,7 @@ START_TEST(what_replaces_a_filter_whose_rename_was_cut_short_says_its_name)
 	make_filters();
 	store = open_store(0);
 	OK(blm_catalog_rename(store->catalog, "filter-05", "new name"));
-	OK(blm_open(&f, store, "filter-04", false));
+	OK(blm_open(&f, store, "filter-04", 0));
 	OK(blm_store_publish(store, "new name", f, 0, BLM_PUBLISH_WRITABLE));
 	blm_close(f);
 	ck_assert(holds(store, "new name", "filter-04"));
@@ -734,7 +734,7 @@ START_TEST(a_damaged_filter_is_told_of_and_not_deleted)
 	case 1: OK(truncate(path, 20480)); break;
 	case 2: write_all(path, "text", 4); break;
 	}
-	ck_assert_int_lt(blm_open(&f, store, "filter-05", false), 0);
+	ck_assert_int_lt(blm_open(&f, store, "filter-05", 0), 0);
 	ck_assert_int_ge(verify(false), 1);
 	ck_assert_int_ge(verify(true), 1);
 	ck_assert_int_eq(access(path, F_OK), 0);

@@ -19,7 +19,7 @@ static struct blm_filter *open_at(struct blm_store *store, const char *name)
 {
 	struct blm_filter *f = NULL;
 
-	OK(blm_open(&f, store, name, true));
+	OK(blm_open(&f, store, name, BLM_OPEN_WRITE));
 	return f;
 }
 
@@ -61,7 +61,7 @@ START_TEST(a_sealed_filter_refuses_changes_in_every_handle)
 	struct blm_filter *f = make_at(_i, &store), *before = _i == 2 ? NULL : open_at(store, "a.blm"), *reader = NULL;
 
 	if (_i != 2)
-		OK(blm_open(&reader, store, "a.blm", false));
+		OK(blm_open(&reader, store, "a.blm", 0));
 	OK(blm_seal(f));
 	ck_assert(info_of(f).sealed && !info_of(f).dirty);
 	refuses_all_changes(f);
@@ -71,7 +71,7 @@ START_TEST(a_sealed_filter_refuses_changes_in_every_handle)
 		blm_close(before);
 		before = open_at(store, "a.blm");
 		refuses_all_changes(before);
-		ck_assert_int_eq(blm_verify(store, "a.blm", false, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(store, "a.blm", 0, NULL, NULL), 0);
 	}
 	blm_close(before);
 	blm_close(reader);
@@ -127,7 +127,7 @@ START_TEST(what_is_made_of_a_sealed_filter_can_be_changed)
 	OK(blm_export_bytes(f, NULL, &bytes, &len));
 	OK(blm_import_bytes(&made[3], NULL, "imported.blm", NULL, bytes, len));
 	write_all("exported.blm", bytes, len);
-	ck_assert_int_eq(blm_verify(NULL, "exported.blm", false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "exported.blm", 0, NULL, NULL), 0);
 	for (int i = 0; i < 4; i++) {
 		ck_assert(!info_of(made[i]).sealed && has(made[i], "old") == (i != 1));
 		OK(blm_add(made[i], "new", 3));
@@ -140,7 +140,7 @@ START_TEST(what_is_made_of_a_sealed_filter_can_be_changed)
 	OK(blm_combine_into(made[0], BLM_UNION, (const struct blm_filter *const[]){ f }, 1, 0, NULL));
 	blm_close(made[0]);
 	blm_close(f);
-	ck_assert_int_eq(blm_verify(NULL, "copy.blm", false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "copy.blm", 0, NULL, NULL), 0);
 	blm_free(bytes);
 }
 END_TEST
@@ -157,7 +157,7 @@ static int add_until_refused(int who)
 {
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, NULL, "a.blm", true) == 0);
+	MUST(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE) == 0);
 	for (unsigned i = 0;; i++) {
 		unsigned key = key_of(who, i);
 		int r = who % 2 ? blm_claim(f, &key, sizeof(key)) : blm_add(f, &key, sizeof(key));
@@ -193,7 +193,7 @@ START_TEST(writers_that_race_with_sealing_lose_no_key_that_they_were_told_of)
 	for (int who = 0; who < WRITERS; who++)
 		for (unsigned i = 0; i < told[who]; i++)
 			ck_assert_msg(blm_contains(f, &(unsigned){ key_of(who, i) }, sizeof(unsigned)), "key %u of %u", i, told[who]);
-	ck_assert_int_eq(blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
 	blm_close(f);
 	munmap((void *)told, 4096);
 }
@@ -216,7 +216,7 @@ START_TEST(sealing_takes_what_it_finds_also_where_others_rebuild_in_between)
 		ck_assert_msg(r == 0 || r == -ENOENT, "%d: %s", r, blm_error_message());
 		kill(pid, SIGKILL);
 		join(pid);
-		ck_assert_int_eq(blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+		ck_assert_int_eq(blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 		blm_close(f);
 		ck_assert_int_eq(unlink("a.blm"), 0);
 	}
@@ -260,7 +260,7 @@ START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
 	OK(blm_add(f, "old", 3));
 	if (store)
 		OK(blm_store_label(store, name, "a", "b"));
-	OK(blm_open(&reader, store, name, false));
+	OK(blm_open(&reader, store, name, 0));
 	before = info_of(f);
 	OK(blm_rebuild(store, name, &(struct blm_params){ .capacity = 5000 }, fill, &(struct keys){ .key = fresh, .other = f }));
 	ck_assert(has(reader, "one") && has(reader, "three") && !has(reader, "old") && !has(reader, "meanwhile"));
@@ -273,7 +273,7 @@ START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
 	ck_assert(has(reader, "after") && blm_status(reader) == 0);
 	blm_close(f);
 	blm_close(reader);
-	ck_assert_int_eq(blm_verify(store, name, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(store, name, 0, NULL, NULL), 0);
 	ck_assert(holds(store, name, "after"));
 	if (store) {
 		ck_assert_int_eq(files_in("s/filters", NULL), 1);
@@ -412,7 +412,7 @@ START_TEST(what_has_no_name_yet_can_be_synced)
 	make_with(store, name, "old");
 	OK(blm_rebuild(store, name, &(struct blm_params){ 0 }, fill_and_sync, &(struct keys){ .key = fresh }));
 	ck_assert(holds(store, name, "one") && !holds(store, name, "old"));
-	ck_assert_int_eq(blm_verify(store, name, false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(store, name, 0, NULL, NULL), 0);
 	blm_store_close(store);
 }
 END_TEST
@@ -425,11 +425,11 @@ START_TEST(several_threads_may_fill_it)
 
 	make(NULL, NULL, "./x");
 	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .capacity = 40000 }, fill_by_threads, NULL));
-	OK(blm_open(&f, NULL, "./x", false));
+	OK(blm_open(&f, NULL, "./x", 0));
 	for (int i = 0; i < 40000; i++)
 		ck_assert(blm_contains(f, &i, sizeof(i)));
 	blm_close(f);
-	ck_assert_int_eq(blm_verify(NULL, "./x", false, NULL, NULL), 0);
+	ck_assert_int_eq(blm_verify(NULL, "./x", 0, NULL, NULL), 0);
 }
 END_TEST
 

@@ -20,7 +20,7 @@ static void copy_of(struct blm_store *from, const char *name, struct blm_store *
 {
 	struct blm_filter *f, *g;
 
-	OK(blm_open(&f, from, name, false));
+	OK(blm_open(&f, from, name, 0));
 	OK(empty ? blm_template(&g, to, copy, f, 0) : blm_copy(&g, to, copy, f, 0));
 	blm_close(f);
 	blm_close(g);
@@ -76,7 +76,7 @@ START_TEST(a_secret_goes_with_the_filter_that_one_with_another_replaced)
 
 	make_keyed(store, "a", given);
 	make_keyed(store, "b", given);
-	OK(blm_open(&reader, store, "a", false));
+	OK(blm_open(&reader, store, "a", 0));
 	if (_i == 0) {
 		OK(blm_rebuild(store, "a", &params, fill, (void *)"a"));
 	} else if (_i == 1) {
@@ -110,7 +110,7 @@ START_TEST(a_clear_or_a_seal_keeps_the_secret)
 	struct blm_filter *f;
 
 	make_keyed(store, "a", NULL);
-	OK(blm_open(&f, store, "a", true));
+	OK(blm_open(&f, store, "a", BLM_OPEN_WRITE));
 	OK(blm_clear(f));
 	OK(blm_add(f, "again", 5));
 	OK(blm_seal(f));
@@ -194,10 +194,10 @@ START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
 	else
 		write_all(path, "00112233445566778899aabbccddeeff\n", 33);
 	ck_assert_int_eq(chmod(path, 0700), 0);
-	FAILS(blm_open(&f, store, "a", false), -ENOKEY);
+	FAILS(blm_open(&f, store, "a", 0), -ENOKEY);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
 	FAILS(blm_create(&f, store, "b", &(struct blm_params){ .capacity = 10, .hash = "siphash", .secret = given }), -ENOKEY);
-	OK(blm_open_keyed(&f, store, "a", false, given));
+	OK(blm_open_keyed(&f, store, "a", 0, given));
 	ck_assert(has(f, "a"));
 	blm_close(f);
 	blm_store_close(store);
@@ -220,11 +220,11 @@ static int make_and_drop(int who)
 	for (int i = 0; i < ROUNDS; i++) {
 		MUST(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10, .hash = "siphash", .secret = given }) == 0);
 		blm_close(f);
-		MUST(blm_open(&f, store, name, true) == 0 && blm_add(f, "x", 1) >= 0);
+		MUST(blm_open(&f, store, name, BLM_OPEN_WRITE) == 0 && blm_add(f, "x", 1) >= 0);
 		if (i % 3 == 0)
 			MUST(blm_clear(f) == 0);
 		blm_close(f);
-		MUST(blm_open(&f, store, name, false) == 0);
+		MUST(blm_open(&f, store, name, 0) == 0);
 		blm_close(f);
 		MUST(blm_store_drop(store, name) == 0);
 	}
@@ -242,7 +242,7 @@ static int open_all(int others)
 		int r;
 
 		snprintf(name, sizeof(name), "f%d", i % others);
-		r = blm_open(&f, store, name, false);
+		r = blm_open(&f, store, name, 0);
 		if (r == 0)
 			blm_close(f);
 		MUST(r == 0 || r == -ENOENT);

@@ -54,7 +54,7 @@ static void is_refused(struct blm_store *store, const char *name, int err)
 	struct blm_filter *f = NULL;
 
 	FAILS(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10 }), err);
-	FAILS(blm_open(&f, store, name, false), err);
+	FAILS(blm_open(&f, store, name, 0), err);
 	FAILS(blm_store_find(store, name, info), err);
 	FAILS(blm_store_drop(store, name), err);
 	FAILS(blm_store_rename(store, "good", name), err);
@@ -111,7 +111,7 @@ START_TEST(a_filter_is_made_once_and_found_by_its_name)
 	ck_assert_uint_eq(info->keys, 1);
 	ck_assert_uint_ne(info->synced, 0);
 	FAILS(blm_store_find(store, "b", info), -ENOENT);
-	FAILS(blm_open(&f, store, "b", true), -ENOENT);
+	FAILS(blm_open(&f, store, "b", BLM_OPEN_WRITE), -ENOENT);
 	free(info);
 	blm_store_close(store);
 }
@@ -196,7 +196,7 @@ static int clears(int unused)
 	struct blm_store *store = open_store(0);
 	struct blm_filter *f;
 
-	MUST(blm_open(&f, store, "a", true) == 0);
+	MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
 	MUST(blm_clear(f) == 0);
 	return 0;
 }
@@ -233,7 +233,7 @@ START_TEST(a_dropped_filter_refuses_changes_and_goes_on_answering)
 
 	make(&writer, store, "a");
 	OK(blm_add(writer, "key", 3));
-	OK(blm_open(&reader, store, "a", false));
+	OK(blm_open(&reader, store, "a", 0));
 	OK(blm_store_drop(store, "a"));
 	FAILS(blm_add(writer, "x", 1), -ESTALE);
 	FAILS(blm_claim(writer, "x", 1), -ESTALE);
@@ -258,8 +258,8 @@ START_TEST(readers_and_writers_go_over_to_what_is_published)
 
 	make_with(store, "a", "old");
 	OK(blm_store_label(store, "a", "colour", "red"));
-	OK(blm_open(&writer, store, "a", true));
-	OK(blm_open(&reader, store, "a", false));
+	OK(blm_open(&writer, store, "a", BLM_OPEN_WRITE));
+	OK(blm_open(&reader, store, "a", 0));
 	make(&new, NULL, "new.blm");
 	OK(blm_add(new, "new", 3));
 	OK(blm_store_publish(store, "a", new, 0, BLM_PUBLISH_WRITABLE));
@@ -284,7 +284,7 @@ static int publish_often(int times)
 	struct blm_filter *from;
 
 	MUST(blm_store_open(&store, "s", 0) == 0);
-	MUST(blm_open(&from, NULL, "from.blm", false) == 0);
+	MUST(blm_open(&from, NULL, "from.blm", 0) == 0);
 	for (int i = 0; i < times; i++)
 		MUST(blm_store_publish(store, "a", from, 0, BLM_PUBLISH_WRITABLE) == 0);
 	return 0;
@@ -299,7 +299,7 @@ START_TEST(a_name_is_never_missing_while_others_publish_over_it)
 
 	make_with(NULL, "from.blm", "key");
 	make_with(store, "a", "key");
-	OK(blm_open(&f, store, "a", false));
+	OK(blm_open(&f, store, "a", 0));
 	pid = spawn(publish_often, 100);
 	for (; waitpid(pid, &status, WNOHANG) == 0; looks++) {
 		ck_assert(holds(store, "a", "key"));
@@ -369,7 +369,7 @@ static int race_to_create(int i)
 	r = blm_create(&f, store, "a", &(struct blm_params){ .capacity = 1000 });
 	MUST(r == 0 || r == -EEXIST);
 	if (r)
-		MUST(blm_open(&f, store, "a", true) == 0);
+		MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
 	MUST(blm_add(f, &i, sizeof(i)) >= 0);
 	blm_close(f);
 	blm_store_close(store);
@@ -397,7 +397,7 @@ START_TEST(of_eight_that_race_to_create_one_makes_it_and_seven_open_his)
 	ck_assert_int_eq(made, 1);
 	ck_assert_int_eq(files_in("s/filters", NULL), 1);
 	store = open_store(0);
-	OK(blm_open(&f, store, "a", false));
+	OK(blm_open(&f, store, "a", 0));
 	for (int i = 0; i < 8; i++)
 		ck_assert(blm_contains(f, &i, sizeof(i)));
 	blm_close(f);
@@ -647,11 +647,11 @@ static int only_read(int err_of_writing)
 
 	MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
 	MUST(blm_store_list(store, NULL, note, &l) == 0 && l.count == 2);
-	MUST(blm_open(&f, store, "a", false) == 0);
+	MUST(blm_open(&f, store, "a", 0) == 0);
 	MUST(has(f, "key") && !has(f, "no key"));
 	MUST(blm_add(f, "x", 1) == -EBADF);
 	blm_close(f);
-	MUST(blm_open(&f, store, "keyed", false) == (getuid() ? -ENOKEY : 0));
+	MUST(blm_open(&f, store, "keyed", 0) == (getuid() ? -ENOKEY : 0));
 	MUST(blm_create(&f, store, "b", &(struct blm_params){ .capacity = 10 }) == -EROFS);
 	MUST(blm_store_drop(store, "a") < 0);
 	MUST(blm_store_rename(store, "a", "b") < 0);
@@ -707,9 +707,9 @@ static int as_nobody_with_the_key(int err)
 	if (setgid(65534) < 0 || setuid(65534) < 0)
 		return 77;
 	MUST(blm_store_open(&store, "s", BLM_STORE_READ) == 0);
-	MUST(blm_open(&f, store, "a", false) == 0 && has(f, "key"));
-	MUST(blm_open(&f, store, "keyed", false) == 0);
-	MUST(blm_open(&f, store, "a", true) < 0);
+	MUST(blm_open(&f, store, "a", 0) == 0 && has(f, "key"));
+	MUST(blm_open(&f, store, "keyed", 0) == 0);
+	MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) < 0);
 	MUST(blm_store_open(&store, "s", 0) == err);
 	return 0;
 }
@@ -741,13 +741,13 @@ static int becomes_read_only(int unused)
 
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("d", "d", NULL, MS_BIND, NULL) < 0)
 		return 77;
-	MUST(blm_open(&f, NULL, "d/a.blm", false) == 0);
+	MUST(blm_open(&f, NULL, "d/a.blm", 0) == 0);
 	MUST(has(f, "key"));
 	MUST(mount(NULL, "d", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) == 0);
 	MUST(has(f, "key") && !has(f, "no key"));
 	MUST(blm_info(f, &info) == 0 && blm_status(f) == 0);
-	MUST(blm_open(&g, NULL, "d/a.blm", true) == -EROFS);
-	MUST(blm_open(&g, NULL, "d/a.blm", false) == 0 && has(g, "key"));
+	MUST(blm_open(&g, NULL, "d/a.blm", BLM_OPEN_WRITE) == -EROFS);
+	MUST(blm_open(&g, NULL, "d/a.blm", 0) == 0 && has(g, "key"));
 	blm_close(g);
 	MUST(has(f, "key") && blm_status(f) == 0);
 	blm_close(f);
@@ -888,16 +888,16 @@ static void wants_its_key(struct blm_store *store, const char *name, const char 
 {
 	struct blm_filter *f;
 
-	FAILS(blm_open_keyed(&f, store, name, false, wrong), -ENOKEY);
-	FAILS(blm_open_keyed(&f, store, name, true, wrong), -ENOKEY);
+	FAILS(blm_open_keyed(&f, store, name, 0, wrong), -ENOKEY);
+	FAILS(blm_open_keyed(&f, store, name, BLM_OPEN_WRITE, wrong), -ENOKEY);
 	write_all(key_file, "00112233445566778899aabbccddeeff\n", 33);
-	FAILS(blm_open(&f, store, name, false), -ENOKEY);
+	FAILS(blm_open(&f, store, name, 0), -ENOKEY);
 	write_all(key_file, "00112233445566778899aabbccddee", 30);
-	FAILS(blm_open(&f, store, name, false), -ENOKEY);
+	FAILS(blm_open(&f, store, name, 0), -ENOKEY);
 	ck_assert_int_eq(unlink(key_file), 0);
-	FAILS(blm_open(&f, store, name, false), -ENOKEY);
-	FAILS(blm_open(&f, store, name, true), -ENOKEY);
-	OK(blm_open_keyed(&f, store, name, false, secret));
+	FAILS(blm_open(&f, store, name, 0), -ENOKEY);
+	FAILS(blm_open(&f, store, name, BLM_OPEN_WRITE), -ENOKEY);
+	OK(blm_open_keyed(&f, store, name, 0, secret));
 	ck_assert(has(f, "key"));
 	blm_close(f);
 }

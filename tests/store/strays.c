@@ -205,7 +205,7 @@ START_TEST(a_filter_with_data_that_was_never_counted_stays)
 	blm_close(copy);
 	OK(blm_catalog_remove(store->catalog, "a", NULL));
 	repair();
-	OK(blm_open(&copy, store, "a", false));
+	OK(blm_open(&copy, store, "a", 0));
 	OK(blm_data_read(copy, 0, data, sizeof(data)));
 	for (size_t i = 0; i < sizeof(data); i++)
 		found += data[i] != 0;
@@ -227,7 +227,7 @@ static void take_away(struct blm_store *store, const char *name, bool by_drop)
 		OK(blm_store_drop(store, name));
 		return;
 	}
-	OK(blm_open(&f, store, name, true));
+	OK(blm_open(&f, store, name, BLM_OPEN_WRITE));
 	OK(blm_clear(f));
 	blm_close(f);
 }
@@ -377,7 +377,7 @@ static int work(int who)
 		MUST(blm_store_rename(store, name, to) == 0);
 		MUST(blm_store_find(store, to, info) == 0);
 		blm_close(f);
-		MUST(blm_open(&f, store, to, true) == 0);
+		MUST(blm_open(&f, store, to, BLM_OPEN_WRITE) == 0);
 		MUST(blm_clear(f) == 0 && blm_add(f, to, strlen(to)) == 1);
 		blm_close(f);
 		MUST(holds(store, to, to));

@@ -113,7 +113,7 @@ static inline bool holds(struct blm_store *store, const char *name, const char *
 	struct blm_filter *f;
 	bool found;
 
-	if (blm_open(&f, store, name, false) < 0)
+	if (blm_open(&f, store, name, 0) < 0)
 		return false;
 	found = blm_contains(f, key, strlen(key));
 	blm_close(f);

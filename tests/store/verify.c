@@ -44,8 +44,8 @@ START_TEST(what_a_dead_replacer_left_is_found_beside_the_file_that_a_link_leads_
 	make(NULL, NULL, "d/a.blm");
 	OK(symlink("d/a.blm", "link"));
 	leave_beside("d/a.blm", "d", left);
-	ck_assert_int_eq((int)blm_verify(NULL, "link", false, NULL, NULL), 1);
-	ck_assert_int_eq((int)blm_verify(NULL, "link", true, NULL, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "link", 0, NULL, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "link", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_lt(access(left, F_OK), 0);
 }
 END_TEST
@@ -59,7 +59,7 @@ START_TEST(what_a_living_replacer_made_is_left_alone)
 	leave_beside("a.blm", ".", left);
 	fd = open("a.blm", O_RDWR | O_CLOEXEC);
 	OK(blm_ofd_lock(fd, BLM_LOCK_REPLACE, true));
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", true, NULL, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", BLM_VERIFY_REPAIR, NULL, NULL), 0);
 	ck_assert_int_eq(access(left, F_OK), 0);
 	close(fd);
 }
@@ -89,7 +89,7 @@ START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
 		set_word("a.blm", at, 0);
 	OK(blm_survive_truncation());
 	said[0] = '\0';
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, cut_it, NULL), 2);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, cut_it, NULL), 2);
 	ck_assert_ptr_nonnull(strstr(said, "was cut"));
 	free(info);
 }
@@ -112,16 +112,16 @@ START_TEST(where_no_sync_record_that_was_written_is_whole_it_is_told)
 	for (int i = 0; i < 2; i++) {
 		said[0] = '\0';
 		set_word("a.blm", checks[i], 1);
-		ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, hear, NULL), i);
+		ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, hear, NULL), i);
 	}
 	ck_assert_ptr_nonnull(strstr(said, "both sync records are damaged"));
 	set_word("once.blm", checks[0], 1);
-	ck_assert_int_eq((int)blm_verify(NULL, "once.blm", false, hear, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "once.blm", 0, hear, NULL), 0);
 	set_word("once.blm", checks[1], 1);
-	ck_assert_int_eq((int)blm_verify(NULL, "once.blm", false, hear, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "once.blm", 0, hear, NULL), 1);
 	ck_assert_ptr_nonnull(strstr(said, "its only sync record is damaged"));
 	set_word("once.blm", offsetof(struct blm_header, live.flushing.word), 1);
-	ck_assert_int_eq((int)blm_verify(NULL, "once.blm", false, hear, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "once.blm", 0, hear, NULL), 0);
 }
 END_TEST
 
@@ -164,14 +164,14 @@ START_TEST(contradicting_sync_records_are_told_until_the_next_sync)
 	make_with(NULL, "a.blm", "key");
 	patch("a.blm", contradict_syncs);
 	said[0] = '\0';
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, hear, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, hear, NULL), 1);
 	ck_assert_ptr_nonnull(strstr(said, "contradict each other"));
-	OK(blm_open(&f, NULL, "a.blm", true));
+	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.synced_epoch, 1);
 	OK(blm_sync(f));
 	blm_close(f);
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
 }
 END_TEST
 
@@ -222,9 +222,9 @@ START_TEST(epochs_that_nobody_reached_are_told_of_and_never_come_round)
 
 	make_with(NULL, "a.blm", "key");
 	patch("a.blm", all[_i]);
-	FAILS(blm_open(&f, NULL, "a.blm", true), -EUCLEAN);
+	FAILS(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE), -EUCLEAN);
 	ck_assert(holds(NULL, "a.blm", "key"));
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 1);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, NULL, NULL), 1);
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one)
 	OK(blm_survive_truncation());
 	FAILS(blm_rebuild(NULL, "a.blm", &params, cut_the_new_file, NULL), -ENOSPC);
 	ck_assert(holds(NULL, "a.blm", "key"));
-	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", false, NULL, NULL), 0);
+	ck_assert_int_eq((int)blm_verify(NULL, "a.blm", 0, NULL, NULL), 0);
 }
 END_TEST
 

@@ -87,7 +87,7 @@ class BloomFilter:
 		self, path = cls.__new__(cls), text(os.fsencode(filename))
 		self.read_only = 'w' not in mode
 		if self.read_only: return self._take(lib.blm_open_foreign, path, byref(Exchange(hash=text(hash))))
-		return self._take(lib.blm_open, None, path, True)
+		return self._take(lib.blm_open, None, path, 1)  # BLM_OPEN_WRITE
 
 	def copy(self, filename=None):
 		return self._put(filename, lib.blm_copy, self._handle, os.stat(self.name).st_mode & 0o777 if self._info.path else 0)
