@@ -5,12 +5,18 @@
  * is a directory of filters with a catalog that remembers what each one is. Filters made from one
  * template have the same parameters, so they combine by bitwise OR and AND.
  *
+ *	struct blm_params params = { .capacity = 1000000, .rate = 0.001 };
  *	struct blm_filter *f;
  *
- *	blm_create(&f, NULL, "./seen.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.001
- *	}); if (blm_claim(f, url, strlen(url)) == 1)
+ *	blm_create(&f, NULL, "./seen.blm", &params);
+ *	if (blm_claim(f, url, strlen(url)) == 1)
  *		fetch(url);
  *	blm_close(f);
+ *
+ * The groups, in this order: one key at a time; many keys; keys by their hashes; a whole filter;
+ * parameters and sizes; creating and building; templates and algebra; what a filter says of itself;
+ * estimates; stores; lists of false positives; exchange; checking; banks; what there is; the
+ * process. A program that adds and asks needs the first one, and blm_create().
  *
  * Conventions, for every function below:
  *   - 0 or a positive answer is success; a failure is a negative errno value (-ENOENT, ...).
@@ -28,9 +34,11 @@
  *       -EKEYREVOKED      the key was removed, and this kind of filter takes none again
  *       -ENOKEY           the secret key of a keyed filter is missing
  *       -ESTALE           the filter was dropped, its file was deleted, or another file took its
- *       place -EUCLEAN          damaged, or needs rebuilding
+ *                         place
+ *       -EUCLEAN          damaged, or needs rebuilding
  *       -EBUSY            a change waited for the catalog's lock, and nothing moved for five
- *       seconds -EBADF            a change through a handle that was opened for reading
+ *                         seconds
+ *       -EBADF            a change through a handle that was opened for reading
  *       -ENOTUNIQ         a file that does not say which hash made it: name one, or give a key that
  *                         is in it; a key that is built with two values
  *       -EDOM             the exact number of keys is not known
@@ -42,7 +50,7 @@
  *                         system gives no random numbers, by getrandom(2) or /dev/urandom, which a
  *                         new file takes
  *       -ELIBACC          zlib, zstd or libmd, which are loaded when something first needs them,
- *       cannot be
+ *                         cannot be
  *     Each of these, and -ENOMEM and what open(2), mmap(2) and fcntl(2) fail with, can come from
  *     any function that opens, makes or changes a filter, so the comments below name only what
  *     needs saying.
@@ -82,9 +90,15 @@ extern "C" {
 #define BLM_API __attribute__((visibility("default")))
 #define BLM_VERSION "0.1.0"
 
-struct blm_filter;
-struct blm_store;
 struct blm_build;
+struct blm_exchange;
+struct blm_fact;
+struct blm_filter;
+struct blm_finding;
+struct blm_info;
+struct blm_params;
+struct blm_store;
+struct blm_update;
 
 /** struct blm_key - a key: any bytes, the caller's; read during the call only */
 struct blm_key {
@@ -97,7 +111,7 @@ struct blm_hash {
 	uint64_t lo, hi;
 };
 
-/* ---- Errors and versions ---- */
+/* ---- Errors ---- */
 
 /**
  * blm_error_message() - what this thread's last failure was about, in one line; valid until its
@@ -117,133 +131,329 @@ BLM_API const char *blm_strerror(int err);
 /** blm_version() - the version of the library that runs, as in BLM_VERSION; static */
 BLM_API const char *blm_version(void);
 
-/* ---- Files that others cut ---- */
+/* ---- One key at a time ---- */
+
+/** enum blm_open_flags */
+enum blm_open_flags {
+	BLM_OPEN_WRITE = 1 << 0,
+};
 
 /**
- * blm_survive_truncation() - go on where a file is cut, or cannot be read any more, under its map
+ * blm_open() - map an existing filter
+ * @flags: BLM_OPEN_WRITE: to change it too; 0: for reading: the handle writes no byte, takes no
+ *         lock, and refuses every change with -EBADF
  *
- * Without this such a file ends the process with SIGBUS. With it, a handler of that signal,
- * installed once and for the whole process, puts pages of ones in the place of those that are
- * missing: questions about them are answered with yes, and every later change, sync and
- * blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
- * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN,
- * and loses the memory that it had in hand. The first fault in a filter makes a file in memory, of
- * 2 MiB, whose descriptor stays open; where it cannot, each page takes memory of its own.
+ * In a store, a file that is older than its catalog says, since an older copy of it was put back,
+ * opens all the same, and blm_info() says so.
+ *
+ * Reads and checks the header, not the data: the cost does not grow with the filter. Where the file
+ * is replaced or dropped later, the handle's next call sees that without a system call and goes
+ * over to the new file. Until that call it keeps the old one, which is gone from the folder, on the
+ * disk and mapped; and one more, since other threads may still be in it: the last but one goes when
+ * the next takes its place and no call is left in it, the last when the handle is closed.
  */
-BLM_API int blm_survive_truncation(void);
+BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     unsigned flags);
 
-/** blm_truncated() - the first file of which pages were missing; NULL: none so far. Static */
-BLM_API const char *blm_truncated(void);
+/**
+ * blm_close() - unmap and forget; no other thread may be in a call with f. Syncs nothing. Returns
+ * NULL
+ */
+BLM_API struct blm_filter *blm_close(struct blm_filter *f);
 
-/* ---- What there is ---- */
+/**
+ * blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's
+ * rate. Cannot fail
+ */
+BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
 
-/** enum blm_can - what a kind of filter can do; a set of bits */
-enum blm_can {
-	BLM_CAN_ADD       = 1 << 0,
-	BLM_CAN_CLAIM     = 1 << 1,
-	BLM_CAN_UNION     = 1 << 2,
-	BLM_CAN_INTERSECT = 1 << 3,
-	BLM_CAN_ESTIMATE  = 1 << 4,
-	BLM_CAN_REMOVE    = 1 << 5,
-	BLM_CAN_BUILD     = 1 << 6,
-	BLM_CAN_PUT       = 1 << 7,
-	BLM_CAN_GET       = 1 << 8,
-	BLM_FORGETS       = 1 << 9,	/* may say no to a key that was given */
-	BLM_CAN_FOLD      = 1 << 10,
-	BLM_EXACT         = 1 << 11,	/* never wrong; its keys are numbers */
-	BLM_CAN_GROW      = 1 << 15,
-	BLM_CAN_MERGE     = 1 << 16,	/* blm_merge(), blm_update_begin() */
-	BLM_CAN_ROTATE    = 1 << 12,
-	BLM_CAN_ADVANCE   = 1 << 13,
-	/*
-	 * blm_difference_list(); holds keys themselves, up to a length, and takes no hashes for
-	 * them
-	 */
-	BLM_CAN_LIST      = 1 << 17,
-	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
-};
+/**
+ * blm_add() - add a key
+ *
+ * Lock-free for the kinds that set bits, from any number of processes; a key whose add returned is
+ * found by every question that begins afterwards, in any process, and survives the death of any
+ * process. Surviving a power cut takes blm_sync(). Beyond its capacity a filter still takes keys,
+ * at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE) keep a key for their
+ * window from the beginning of the last call that added it, and give 1 where that renewed it. Kinds
+ * that count how often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with each
+ * add of it, as far as they can count.
+ * Return: 1 if the filter changed, 0 if it held the key (or seemed to), or a negative errno:
+ * -EKEYREVOKED for a key that was removed from a filter that takes none again (of many keys the
+ * others are added, and their answers told); -ENOSPC and others where it cannot grow: then of many
+ * keys some may have been added; -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a
+ * bitmap, for what is no number or not below m. Two processes that race with one new key can both
+ * get 1; blm_claim() is for those who must know.
+ */
+BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
 
-/** struct blm_kind_info - a kind of filter; the strings are static */
-struct blm_kind_info {
-	const char *name, *summary;
-	const char *caveat;	/* what to know before relying on it, in one line; NULL: nothing */
-	const char *hash;	/* the hash that it has unless its maker says */
-	const char *becomes;	/* the kind that blm_convert() can make of it; NULL: none */
-	uint32_t id;		/* in the file */
-	unsigned can;		/* of enum blm_can */
+/**
+ * blm_claim() - add a key, and learn whether this caller was the first
+ *
+ * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly
+ * one does unless the key was a false positive, before or by what others add at that moment, or its
+ * claimer died first. Takes no lock on the data, and none that a dead process could hold; it holds
+ * off a replacement of the file, at about a microsecond a call: claim many at once with
+ * blm_claim_many(). In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim
+ * renews nothing. A key that was removed for good is not new.
+ * Return: 1 (yours), 0 (not new), or a negative errno.
+ */
+BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
+
+/**
+ * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
+ *
+ * A key that the filter denies, or that is on its list of false positives, is not taken out, and
+ * nothing changes. One that it takes for there by mistake, a false positive, cannot be told from
+ * one that is: taking it out can hide other keys. So remove only what was added. What else a kind
+ * asks for is its caveat (struct blm_kind_info). Of all who race to take out a key that was added
+ * once, one gets 1.
+ * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
+ * negative errno: -EUCLEAN where a power cut, a copy during changes, or a union that was cut short
+ * left the filter so that it can answer and take keys but not give them up.
+ */
+BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len);
+
+/**
+ * blm_put() - give a key a value, for kinds that hold some (BLM_CAN_PUT); what values there are,
+ * and what becomes of an earlier one, is the kind's to say
+ * Return: 1 if the filter changed, 0 if not, or a negative errno: -ERANGE for what is no value of
+ * this filter
+ */
+BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_t value);
+
+/**
+ * blm_get() - the value of a key
+ * @ret: written where the answer is 1
+ * Return: 1, 0 where the filter says that the key has none, or a negative errno.
+ */
+BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, uint64_t *ret);
+
+/* ---- Many keys ---- */
+
+/**
+ * blm_contains_many(), blm_add_many(), blm_claim_many() - the same for many keys, several times as
+ * fast
+ * @keys, @count: any number of keys; they are hashed and their memory asked for together
+ * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
+ * answer
+ *
+ * A key that stands twice in one batch is new at most once. blm_contains_many() cannot fail; where
+ * the others fail, some of the keys may have been added, and ret_bits is written all the same: it
+ * says which changed the filter, or were claimed, before that. Those are nobody else's to claim. So
+ * it is with blm_remove_many() and blm_put_many(), and with the other forms below.
+ * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
+ */
+BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
+				  size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_bits);
+BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			       uint64_t *ret_bits);
+
+/**
+ * blm_remove_many(), blm_put_many(), blm_get_many() - as the _many forms, of blm_remove(),
+ * blm_put() and blm_get()
+ * @values, @ret_values: one for each key; where the answer for a key is no, ret_values has what it
+ * had before
+ */
+BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+				uint64_t *ret_bits);
+BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys,
+			     const uint64_t *values, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_values, uint64_t *ret_bits);
+
+/**
+ * blm_contains_fixed(), blm_add_fixed(), blm_claim_fixed() - as the _many forms, for keys of one
+ * length
+ * @keys:  count keys of `width` bytes each, one after the other, at any address; of width 0 it may
+ * be NULL
+ *
+ * The answers are those of the same bytes as (pointer, length) keys. Faster than the _many forms,
+ * above all for widths of 4, 8, 16 and 32 bytes. A number is a key by its bytes, so numbers are to
+ * be of one byte order wherever the filter is used.
+ */
+BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width,
+				   size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
+			      uint64_t *ret_bits);
+BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
+				uint64_t *ret_bits);
+
+/* ---- Keys by their hashes ---- */
+
+/**
+ * blm_hash_many() - hash keys once, to use the hashes with every filter that has the same
+ * blm_hash_id()
+ * @ret:  room for count hashes
+ * Return: 0, or -EOPNOTSUPP where the filter's family hashes a key k times.
+ */
+BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			  struct blm_hash *ret);
+
+/** blm_hash_fixed() - the same for keys of `width` bytes each, one after the other */
+BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count,
+			   struct blm_hash *ret);
+
+/**
+ * blm_hash_id() - what hashes depend on (family, seeds, key id, tweak), as a number; equal for
+ * filters of one template
+ */
+BLM_API uint64_t blm_hash_id(const struct blm_filter *f);
+
+/**
+ * blm_contains_hashes(), blm_add_hashes(), blm_claim_hashes() - as the _many forms, for keys hashed
+ * already
+ * @hash_id: blm_hash_id() of the filter that hashed them
+ * Return: as the _many forms, or -EMEDIUMTYPE where hash_id is not this filter's (it may have been
+ * replaced by one with another seed since), -EOPNOTSUPP where the filter's family hashes a key k
+ * times.
+ */
+BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id,
+				    const struct blm_hash *hashes, size_t count,
+				    uint64_t *ret_bits);
+BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,
+			       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
+BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
+				 const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
+
+/* ---- A whole filter: durable, cleared, sealed, grown ---- */
+
+/**
+ * blm_sync() - make all keys added before this call durable
+ *
+ * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed
+ * before the next.
+ * Return: 0;
+ * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is
+ * there is durable then, but keys may be denied. blm_error_message() names the first block and its
+ * bytes, and blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify()
+ * has repaired them, or until more keys have set as many bits as the block lost.
+ * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
+ * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see
+ * blm_status(), also of a child after fork()); or as msync(2) fails: then some of the keys added
+ * since the last good sync may not survive a power cut.
+ */
+BLM_API int blm_sync(struct blm_filter *f);
+
+/**
+ * blm_sync_every() - let this handle's adds and claims sync by themselves
+ * @keys:    after so many keys that changed the filter; 0: never for their number
+ * @seconds: after so long since the last time; 0: never for the time. It is looked at when
+ *           something is added, so the last keys before a pause, or before closing, still want a
+ *           blm_sync().
+ *
+ * The call that brings it about returns when the sync is done; where that failed it returns its
+ * error, though its keys are added, and the answers for each of them are in ret_bits. So it does,
+ * with -EUCLEAN, where the sync found blocks that have lost bits.
+ */
+BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
+
+/**
+ * blm_status() - does the handle work on the file that its name leads to?
+ *
+ * Adding keys and asking for them take no system call, so neither can notice that other programs
+ * deleted or moved the file. blm_status() and blm_sync() look for the file at its path. In a store
+ * they look for filters/UUID.blm at the path that the store was opened by.
+ *
+ *	what happened to the file                              blm_status()    blm_sync()
+ *	it is where it was, or the library replaced it         0               0
+ *	it was deleted: keys are gone with the last handle     -ESTALE         -ESTALE
+ *	another file stands at its path, a copy of it too      -ESTALE         -ESTALE
+ *	the filter was dropped                                 -ESTALE         -ESTALE
+ *	it, or a folder above it, was moved: it is not lost    -ENOENT         0
+ *	the path cannot be looked at, for want of rights       0               0
+ *
+ * Filters in memory have no path. A file that is reached through a symbolic link is found by that
+ * link. A deleted file counts as moved where it has another link, and on NFS, which renames it
+ * while it is open. A child process after fork() has to open the file again by its path, so it
+ * cannot tell a deleted file from a moved one: until then blm_status() returns -ENOENT in the child
+ * for both, and blm_sync() returns -ESTALE and writes nothing.
+ * Return: 0, or one of the above, or what opening the file said that took its place: then the
+ * handle goes on with the old one.
+ */
+BLM_API int blm_status(const struct blm_filter *f);
+
+/**
+ * blm_clear() - take all keys out, in one step for everyone
+ *
+ * A new, empty file of the same parameters takes the place of the old one: other handles go over to
+ * it at their next call. A key whose add runs at the same time may be gone or not.
+ */
+BLM_API int blm_clear(struct blm_filter *f);
+
+/**
+ * blm_seal() - make it read-only for good, with a checksum for each 64 KiB, in one step for
+ * everyone
+ *
+ * A sealed copy takes the place of the file; later changes answer -EROFS, and blm_verify() finds
+ * every bit that is not as it was. What others add at the same moment is in it, or they are told
+ * -EROFS. A copy of it (blm_copy()) can be changed.
+ */
+BLM_API int blm_seal(struct blm_filter *f);
+
+/**
+ * blm_rotate() - begin the next slot now, and forget the oldest, for kinds that have slots
+ * (BLM_CAN_ROTATE)
+ *
+ * Slots begin by themselves where their time has come, or where one has as many keys as it is for,
+ * when a key is added. In all processes keys go into the new slot from then on; of those that are
+ * added at the same moment each is in the old one or in the new one. The slot is on the disk,
+ * empty, before; it may take as long as writing that.
+ */
+BLM_API int blm_rotate(struct blm_filter *f);
+
+/** enum blm_grow_flags - how to grow; a set of bits */
+enum blm_grow_flags {
+	/* also where the rate promised at capacity goes up; it is then the predicted one */
+	BLM_GROW_FORCE = 1 << 0,
 };
 
 /**
- * struct blm_option_info - something that a kind can be told beside sizes: struct blm_params,
- * options; the strings are static
+ * blm_grow() - make it twice as large from what is in it, without its keys, in one step for
+ * everyone
+ *
+ * Kinds with BLM_CAN_GROW. A larger file takes the place of this one; keys that are added or taken
+ * out meanwhile wait for it. Each doubling takes a bit from every fingerprint, so beyond the spare
+ * ones the filter was made with the rate at capacity doubles.
+ * Return: 0, or -ERANGE where the rate would go above what it was made for and flags has no
+ * BLM_GROW_FORCE, -EFBIG where it has no bits left.
  */
-struct blm_option_info {
-	const char *name, *summary;
-	double least, most, usual;	/* spans of time are in seconds */
-	bool whole;			/* only whole numbers */
-	bool seconds;			/* a span of time */
-	/* NULL, or what its values 0 to `most` are called: then only these are taken */
-	const char *const *names;
-};
+BLM_API int blm_grow(struct blm_filter *f, unsigned flags);
 
-/** struct blm_hash_info - a hash family; the strings are static */
-struct blm_hash_info {
-	const char *name, *summary;
-	uint32_t id;		/* in the file */
-	/*
-	 * 128: serves every kind of hashed keys; fewer: classic with m up to 2^bits, and those that
-	 * say so
-	 */
-	unsigned bits;
-	bool keyed;		/* needs a secret of BLM_SECRET_BYTES */
-	/* takes as many seeds as a filter has probes, each less than 2^32 */
-	bool seeds_by_probe;
-	/*
-	 * of all that it gives, for schemes that take more than 128 bits of it, or hash a longer
-	 * key; 0: none
-	 */
-	unsigned digest_bytes;
+/** enum blm_load_flags - how a filter lies in memory; a set of bits */
+enum blm_load_flags {
+	/* read and map all of it now, so that no later call waits for the disk */
+	BLM_PREFAULT    = 1 << 0,
+	/* ... and keep it there until the handle is closed: mlock(2) */
+	BLM_LOCK        = 1 << 1,
+	BLM_HUGE_PAGES  = 1 << 2,	/* let the system use pages of 2 MiB */
+	BLM_SMALL_PAGES = 1 << 3,	/* let it use pages of 4 KiB */
 };
 
 /**
- * struct blm_scheme_info - a way to make the cells of a key of its hash, other than our own; the
- * strings are static
+ * blm_load() - say how the filter's file is to lie in memory; best before the first question or key
+ * @flags: of enum blm_load_flags; they take the place of those that were given before. 0 is what a
+ *         handle begins with: pages are read when they are first needed; huge ones, but for filters
+ *         that are sparse, or larger than the machine's memory, or prove not to stay in it.
+ *
+ * Pages: with huge ones a random line costs half the time. But a page is read and written back
+ * whole: each key added since the last write can cost 2 MiB of writing instead of 4 KiB, in
+ * blm_sync() and in the system, which writes twice a minute. Who adds few keys at a time wants
+ * small pages. The choice is made for each 2 MiB of the file when it comes into memory, by the
+ * handle that first needs it, and holds for all processes as long as it stays there. Not all file
+ * systems have huge pages (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and filters
+ * up to 2 MiB never do.
+ *
+ * A file that comes in the place of this one later is loaded in the same way, as far as that is
+ * possible then: where it cannot be locked, the handle goes on without. A child process after
+ * fork() has no locks.
+ * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be
+ * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock so much
+ * (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as usable
+ * as before.
  */
-struct blm_scheme_info {
-	const char *name, *summary;
-	const char *caveat;	/* what to know before relying on it, in one line; NULL: nothing */
-	uint32_t id;		/* in the file, as index_rule */
-	/* that a hash family must have; 0: it must have a digest (struct blm_hash_info) */
-	unsigned bits;
-	unsigned slice_bits;	/* of the digest that go into one probe; 0: it is not cut so */
-	/* hashes keys anew for each question: blm_hash_many() cannot be used */
-	bool by_key;
-	bool ranges;		/* each probe has a range of its own: m is a multiple of k */
-};
-
-/** blm_kind_list() - the i-th kind of filter, from 0. Return: 0, or -ENOENT past the last */
-BLM_API int blm_kind_list(size_t i, struct blm_kind_info *ret);
-
-/**
- * blm_option_list() - the i-th option of a kind, from 0. Return: 0, -ENOENT past the last, or for
- * an unknown kind
- */
-BLM_API int blm_option_list(const char *kind, size_t i, struct blm_option_info *ret);
-
-/** blm_hash_list() - the i-th hash family, from 0. Return: 0, or -ENOENT past the last */
-BLM_API int blm_hash_list(size_t i, struct blm_hash_info *ret);
-
-/**
- * blm_scheme_list() - the i-th scheme, from 0; classic filters can have one. Return: 0, or -ENOENT
- * past the last
- */
-BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret);
-
-/**
- * blm_simd() - the instruction set in use: "scalar", "avx2", "avx512". $BLOOMERY_SIMD names a lower
- * one; static
- */
-BLM_API const char *blm_simd(void);
+BLM_API int blm_load(struct blm_filter *f, unsigned flags);
 
 /* ---- Parameters and sizes ---- */
 
@@ -351,8 +561,6 @@ struct blm_plan {
  */
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params);
 
-struct blm_fact;
-
 /**
  * blm_plan_fact() - the i-th thing, from 0, that only the kind can tell of such a filter when it is
  * filled to its capacity
@@ -369,7 +577,7 @@ BLM_API double blm_rate_asymptotic(double bits_per_key, double probes);
 /** blm_rate_bound() - classic's finite-size bound (1 - e^(-k (n + 1/2) / (m - 1)))^k, at most 1 */
 BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
 
-/* ---- Filters ---- */
+/* ---- Creating and building ---- */
 
 /**
  * blm_create() - make an empty filter and open it for writing
@@ -387,6 +595,13 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
  */
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_params *params);
+
+/**
+ * blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY
+ * if it is another's
+ */
+BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
+			   unsigned flags, const uint8_t *secret);
 
 /** struct blm_build_options - how to build; zero means default */
 struct blm_build_options {
@@ -491,347 +706,6 @@ BLM_API int blm_build_finish(struct blm_build *b, struct blm_filter **ret);
 /** blm_build_cancel() - forget it all; takes NULL, returns NULL */
 BLM_API struct blm_build *blm_build_cancel(struct blm_build *b);
 
-/** enum blm_open_flags */
-enum blm_open_flags {
-	BLM_OPEN_WRITE = 1 << 0,
-};
-
-/**
- * blm_open() - map an existing filter
- * @flags: BLM_OPEN_WRITE: to change it too; 0: for reading: the handle writes no byte, takes no
- *         lock, and refuses every change with -EBADF
- *
- * In a store, a file that is older than its catalog says, since an older copy of it was put back,
- * opens all the same, and blm_info() says so.
- *
- * Reads and checks the header, not the data: the cost does not grow with the filter. Where the file
- * is replaced or dropped later, the handle's next call sees that without a system call and goes
- * over to the new file. Until that call it keeps the old one, which is gone from the folder, on the
- * disk and mapped; and one more, since other threads may still be in it: the last but one goes when
- * the next takes its place and no call is left in it, the last when the handle is closed.
- */
-BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
-		     unsigned flags);
-
-/**
- * blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY
- * if it is another's
- */
-BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
-			   unsigned flags, const uint8_t *secret);
-
-/** enum blm_load_flags - how a filter lies in memory; a set of bits */
-enum blm_load_flags {
-	/* read and map all of it now, so that no later call waits for the disk */
-	BLM_PREFAULT    = 1 << 0,
-	/* ... and keep it there until the handle is closed: mlock(2) */
-	BLM_LOCK        = 1 << 1,
-	BLM_HUGE_PAGES  = 1 << 2,	/* let the system use pages of 2 MiB */
-	BLM_SMALL_PAGES = 1 << 3,	/* let it use pages of 4 KiB */
-};
-
-/**
- * blm_load() - say how the filter's file is to lie in memory; best before the first question or key
- * @flags: of enum blm_load_flags; they take the place of those that were given before. 0 is what a
- *         handle begins with: pages are read when they are first needed; huge ones, but for filters
- *         that are sparse, or larger than the machine's memory, or prove not to stay in it.
- *
- * Pages: with huge ones a random line costs half the time. But a page is read and written back
- * whole: each key added since the last write can cost 2 MiB of writing instead of 4 KiB, in
- * blm_sync() and in the system, which writes twice a minute. Who adds few keys at a time wants
- * small pages. The choice is made for each 2 MiB of the file when it comes into memory, by the
- * handle that first needs it, and holds for all processes as long as it stays there. Not all file
- * systems have huge pages (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and filters
- * up to 2 MiB never do.
- *
- * A file that comes in the place of this one later is loaded in the same way, as far as that is
- * possible then: where it cannot be locked, the handle goes on without. A child process after
- * fork() has no locks.
- * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be
- * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock so much
- * (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as usable
- * as before.
- */
-BLM_API int blm_load(struct blm_filter *f, unsigned flags);
-
-/**
- * blm_close() - unmap and forget; no other thread may be in a call with f. Syncs nothing. Returns
- * NULL
- */
-BLM_API struct blm_filter *blm_close(struct blm_filter *f);
-
-/**
- * blm_contains() - may the filter hold this key? false is certain, true is wrong at the filter's
- * rate. Cannot fail
- */
-BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len);
-
-/**
- * blm_add() - add a key
- *
- * Lock-free for the kinds that set bits, from any number of processes; a key whose add returned is
- * found by every question that begins afterwards, in any process, and survives the death of any
- * process. Surviving a power cut takes blm_sync(). Beyond its capacity a filter still takes keys,
- * at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE) keep a key for their
- * window from the beginning of the last call that added it, and give 1 where that renewed it. Kinds
- * that count how often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with each
- * add of it, as far as they can count.
- * Return: 1 if the filter changed, 0 if it held the key (or seemed to), or a negative errno:
- * -EKEYREVOKED for a key that was removed from a filter that takes none again (of many keys the
- * others are added, and their answers told); -ENOSPC and others where it cannot grow: then of many
- * keys some may have been added; -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a
- * bitmap, for what is no number or not below m. Two processes that race with one new key can both
- * get 1; blm_claim() is for those who must know.
- */
-BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
-
-/**
- * blm_claim() - add a key, and learn whether this caller was the first
- *
- * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly
- * one does unless the key was a false positive, before or by what others add at that moment, or its
- * claimer died first. Takes no lock on the data, and none that a dead process could hold; it holds
- * off a replacement of the file, at about a microsecond a call: claim many at once with
- * blm_claim_many(). In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim
- * renews nothing. A key that was removed for good is not new.
- * Return: 1 (yours), 0 (not new), or a negative errno.
- */
-BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
-
-/**
- * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
- *
- * A key that the filter denies, or that is on its list of false positives, is not taken out, and
- * nothing changes. One that it takes for there by mistake, a false positive, cannot be told from
- * one that is: taking it out can hide other keys. So remove only what was added. What else a kind
- * asks for is its caveat (struct blm_kind_info). Of all who race to take out a key that was added
- * once, one gets 1.
- * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
- * negative errno: -EUCLEAN where a power cut, a copy during changes, or a union that was cut short
- * left the filter so that it can answer and take keys but not give them up.
- */
-BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len);
-
-/**
- * blm_rotate() - begin the next slot now, and forget the oldest, for kinds that have slots
- * (BLM_CAN_ROTATE)
- *
- * Slots begin by themselves where their time has come, or where one has as many keys as it is for,
- * when a key is added. In all processes keys go into the new slot from then on; of those that are
- * added at the same moment each is in the old one or in the new one. The slot is on the disk,
- * empty, before; it may take as long as writing that.
- */
-BLM_API int blm_rotate(struct blm_filter *f);
-
-/**
- * blm_put() - give a key a value, for kinds that hold some (BLM_CAN_PUT); what values there are,
- * and what becomes of an earlier one, is the kind's to say
- * Return: 1 if the filter changed, 0 if not, or a negative errno: -ERANGE for what is no value of
- * this filter
- */
-BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_t value);
-
-/**
- * blm_get() - the value of a key
- * @ret: written where the answer is 1
- * Return: 1, 0 where the filter says that the key has none, or a negative errno.
- */
-BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, uint64_t *ret);
-
-/**
- * blm_contains_many(), blm_add_many(), blm_claim_many() - the same for many keys, several times as
- * fast
- * @keys, @count: any number of keys; they are hashed and their memory asked for together
- * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
- * answer
- *
- * A key that stands twice in one batch is new at most once. blm_contains_many() cannot fail; where
- * the others fail, some of the keys may have been added, and ret_bits is written all the same: it
- * says which changed the filter, or were claimed, before that. Those are nobody else's to claim. So
- * it is with blm_remove_many() and blm_put_many(), and with the other forms below.
- * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
- */
-BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
-				  size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_add_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
-			     uint64_t *ret_bits);
-BLM_API int64_t blm_claim_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
-			       uint64_t *ret_bits);
-
-/**
- * blm_remove_many(), blm_put_many(), blm_get_many() - as the _many forms, of blm_remove(),
- * blm_put() and blm_get()
- * @values, @ret_values: one for each key; where the answer for a key is no, ret_values has what it
- * had before
- */
-BLM_API int64_t blm_remove_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
-				uint64_t *ret_bits);
-BLM_API int64_t blm_put_many(struct blm_filter *f, const struct blm_key *keys,
-			     const uint64_t *values, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
-			     uint64_t *ret_values, uint64_t *ret_bits);
-
-/* The longest key that a list of false positives takes, in bytes. */
-enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
-
-/**
- * blm_allowlist_add(), blm_allowlist_remove() - keys that a filter takes for its own by mistake, on
- * a list or off it
- *
- * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a
- * rename keeps it, and what comes in the filter's place (by blm_clear(), blm_seal(), blm_rebuild(),
- * a build or an update, blm_store_publish(), ...) takes it over in the same step, less all keys
- * that the new file may have been given: those that were given by their names while it was made;
- * where it came by hashes, unions or publishing, all that it says yes to. A copy has none, and a
- * dropped filter's is gone. Who lists a key says that it was not given to the filter, which cannot
- * tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a
- * listed key for one that is not there. Given later, by any call of any process, it goes off the
- * list before that call returns, and that call says that it was new: of all that claim it, one, and
- * then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance()
- * take all keys off. While there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE,
- * and adding keys takes one look-up in the catalog more.
- *
- * Who opens a store's file by its path is not of the store, and takes nothing off: do not add so.
- *
- * Only what the filter may contain is put on the list; the rest needs none.
- * Return: how many were put on or taken off, or
- *   -EOPNOTSUPP   the filter belongs to no store
- *   -EBADF        opened for reading only
- *   -E2BIG        a key is longer than BLM_ALLOW_KEY_MAX
- *   -ENOENT, -EBUSY, -EUCLEAN, ...  as looking up a name; some keys may be on, or off
- * Threads, processes: any number. Putting on waits for claims that are under way, and holds off
- * claims and replacements.
- */
-BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count);
-BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys,
-				     size_t count);
-
-/**
- * blm_allowlist_filter() - after blm_contains_many(): clear the bits of keys that are on the
- * filter's list
- *
- * Ask the filter first. A filter of no store has no list. What is damaged is not honoured.
- * Return: how many bits were cleared, or a negative errno, as looking up a name; some may be
- * cleared then.
- */
-BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys,
-				     size_t count, uint64_t *bits);
-
-/**
- * blm_allowlist_list() - every key on the filter's list, in no order that means anything
- *
- * each() may do anything but close the filter or its store; a negative return ends it. One look-up
- * each, so changes meanwhile may show.
- * Return: how many, what each() returned, or a negative errno.
- */
-BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context,
-	const struct blm_key *key), void *context);
-
-/**
- * blm_contains_fixed(), blm_add_fixed(), blm_claim_fixed() - as the _many forms, for keys of one
- * length
- * @keys:  count keys of `width` bytes each, one after the other, at any address; of width 0 it may
- * be NULL
- *
- * The answers are those of the same bytes as (pointer, length) keys. Faster than the _many forms,
- * above all for widths of 4, 8, 16 and 32 bytes. A number is a key by its bytes, so numbers are to
- * be of one byte order wherever the filter is used.
- */
-BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width,
-				   size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_add_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
-			      uint64_t *ret_bits);
-BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t width, size_t count,
-				uint64_t *ret_bits);
-
-/**
- * blm_hash_many() - hash keys once, to use the hashes with every filter that has the same
- * blm_hash_id()
- * @ret:  room for count hashes
- * Return: 0, or -EOPNOTSUPP where the filter's family hashes a key k times.
- */
-BLM_API int blm_hash_many(const struct blm_filter *f, const struct blm_key *keys, size_t count,
-			  struct blm_hash *ret);
-
-/** blm_hash_fixed() - the same for keys of `width` bytes each, one after the other */
-BLM_API int blm_hash_fixed(const struct blm_filter *f, const void *keys, size_t width, size_t count,
-			   struct blm_hash *ret);
-
-/**
- * blm_hash_id() - what hashes depend on (family, seeds, key id, tweak), as a number; equal for
- * filters of one template
- */
-BLM_API uint64_t blm_hash_id(const struct blm_filter *f);
-
-/**
- * blm_contains_hashes(), blm_add_hashes(), blm_claim_hashes() - as the _many forms, for keys hashed
- * already
- * @hash_id: blm_hash_id() of the filter that hashed them
- * Return: as the _many forms, or -EMEDIUMTYPE where hash_id is not this filter's (it may have been
- * replaced by one with another seed since), -EOPNOTSUPP where the filter's family hashes a key k
- * times.
- */
-BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id,
-				    const struct blm_hash *hashes, size_t count,
-				    uint64_t *ret_bits);
-BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,
-			       const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
-BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
-				 const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
-
-/**
- * blm_sync() - make all keys added before this call durable
- *
- * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed
- * before the next.
- * Return: 0;
- * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is
- * there is durable then, but keys may be denied. blm_error_message() names the first block and its
- * bytes, and blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify()
- * has repaired them, or until more keys have set as many bits as the block lost.
- * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
- * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see
- * blm_status(), also of a child after fork()); or as msync(2) fails: then some of the keys added
- * since the last good sync may not survive a power cut.
- */
-BLM_API int blm_sync(struct blm_filter *f);
-
-/**
- * blm_clear() - take all keys out, in one step for everyone
- *
- * A new, empty file of the same parameters takes the place of the old one: other handles go over to
- * it at their next call. A key whose add runs at the same time may be gone or not.
- */
-BLM_API int blm_clear(struct blm_filter *f);
-
-/** enum blm_grow_flags - how to grow; a set of bits */
-enum blm_grow_flags {
-	/* also where the rate promised at capacity goes up; it is then the predicted one */
-	BLM_GROW_FORCE = 1 << 0,
-};
-
-/**
- * blm_grow() - make it twice as large from what is in it, without its keys, in one step for
- * everyone
- *
- * Kinds with BLM_CAN_GROW. A larger file takes the place of this one; keys that are added or taken
- * out meanwhile wait for it. Each doubling takes a bit from every fingerprint, so beyond the spare
- * ones the filter was made with the rate at capacity doubles.
- * Return: 0, or -ERANGE where the rate would go above what it was made for and flags has no
- * BLM_GROW_FORCE, -EFBIG where it has no bits left.
- */
-BLM_API int blm_grow(struct blm_filter *f, unsigned flags);
-
-/**
- * blm_seal() - make it read-only for good, with a checksum for each 64 KiB, in one step for
- * everyone
- *
- * A sealed copy takes the place of the file; later changes answer -EROFS, and blm_verify() finds
- * every bit that is not as it was. What others add at the same moment is in it, or they are told
- * -EROFS. A copy of it (blm_copy()) can be changed.
- */
-BLM_API int blm_seal(struct blm_filter *f);
-
 /**
  * blm_rebuild() - make a filter anew from its keys, and put it in the place of the old one in one
  * step
@@ -852,55 +726,170 @@ BLM_API int blm_seal(struct blm_filter *f);
 BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct blm_params *params,
 			int (*fill)(struct blm_filter *fresh, void *context), void *context);
 
-/**
- * blm_sync_every() - let this handle's adds and claims sync by themselves
- * @keys:    after so many keys that changed the filter; 0: never for their number
- * @seconds: after so long since the last time; 0: never for the time. It is looked at when
- *           something is added, so the last keys before a pause, or before closing, still want a
- *           blm_sync().
- *
- * The call that brings it about returns when the sync is done; where that failed it returns its
- * error, though its keys are added, and the answers for each of them are in ret_bits. So it does,
- * with -EUCLEAN, where the sync found blocks that have lost bits.
- */
-BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
+/* ---- Templates and algebra ---- */
 
 /**
- * blm_stop_waiting_if() - end waits for locks when the program was asked to end, as by a signal
- * @asked: called by any thread that waits for a lock of a filter's file, some hundred times a
- *         second; NULL, as at first: never. Returns 0, or 1 if the program was asked to end. It
- *         calls nothing of this library.
- *
- * The call that waits then fails with -EINTR. Without this function a signal whose handler returns
- * ends no wait. A wait for a writer has no limit. A wait for a process that only reads the file,
- * and holds a lock that writers need, ends after some seconds with -EBUSY.
+ * blm_template() - make an empty filter that combines with `from`: same kind, m, k, hash, seeds or
+ * key, tweak
+ * @mode:  as in struct blm_params
+ * @ret:   NULL, or the new filter, open for writing
  */
-BLM_API void blm_stop_waiting_if(int (*asked)(void));
+BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name,
+			 const struct blm_filter *from, unsigned mode);
 
 /**
- * blm_status() - does the handle work on the file that its name leads to?
+ * blm_copy() - a full copy under a new uuid; keys added to `from` while it runs may or may not be
+ * in it
  *
- * Adding keys and asking for them take no system call, so neither can notice that other programs
- * deleted or moved the file. blm_status() and blm_sync() look for the file at its path. In a store
- * they look for filters/UUID.blm at the path that the store was opened by.
+ * Where removing, claiming, or adding to a kind like cuckoo looks at more than it changes, that
+ * waits meanwhile. Counting takes keys all the same; a copy, or a union, into which only some
+ * counters of a key came says so, and refuses to take keys out (blm_remove()).
  *
- *	what happened to the file                              blm_status()    blm_sync()
- *	it is where it was, or the library replaced it         0               0
- *	it was deleted: keys are gone with the last handle     -ESTALE         -ESTALE
- *	another file stands at its path, a copy of it too      -ESTALE         -ESTALE
- *	the filter was dropped                                 -ESTALE         -ESTALE
- *	it, or a folder above it, was moved: it is not lost    -ENOENT         0
- *	the path cannot be looked at, for want of rights       0               0
- *
- * Filters in memory have no path. A file that is reached through a symbolic link is found by that
- * link. A deleted file counts as moved where it has another link, and on NFS, which renames it
- * while it is open. A child process after fork() has to open the file again by its path, so it
- * cannot tell a deleted file from a moved one: until then blm_status() returns -ENOENT in the child
- * for both, and blm_sync() returns -ESTALE and writes nothing.
- * Return: 0, or one of the above, or what opening the file said that took its place: then the
- * handle goes on with the old one.
+ * Of a filter with a block that lost bits since it was recorded nothing is made, here or by
+ * blm_combine(), blm_combine_into(), blm_seal() or blm_store_publish(): -EUCLEAN,
+ * blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys,
+ * and no longer know that it does.
  */
-BLM_API int blm_status(const struct blm_filter *f);
+BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     const struct blm_filter *from, unsigned mode);
+
+/**
+ * blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_error_message() names
+ * the first field and both values
+ */
+BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b);
+
+enum blm_op { BLM_UNION, BLM_INTERSECT };
+
+/**
+ * blm_combine() - the OR or the AND of filters of one template, as a new filter
+ * @from, @count: at least one
+ * @max_rate:     refuse with -ERANGE a result whose predicted rate is above it; 0: any
+ * @ret_rate:     NULL, or the result's predicted rate, written also with -ERANGE
+ *
+ * The data of an OR equals, byte for byte, that of a filter of the same template that was given all
+ * the keys (counting: each of them as often as all filters together; counters that are full stay
+ * so). An AND holds every key that all of them hold; its rate is at most that of each, and at least
+ * that of a filter made from the common keys. The result's `keys` is an estimate.
+ */
+BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name,
+			enum blm_op op,
+			const struct blm_filter *const *from, size_t count, double max_rate,
+			double *ret_rate);
+
+/**
+ * blm_combine_into() - the same into `into`, which is the first of the filters combined
+ *
+ * An OR goes into the mapped data by atomic operations, beside any number of writers, which lose
+ * nothing. An AND cannot: it makes a new file that replaces the old one, whole; what others add in
+ * the meantime is carried over. An OR that ends in -EUCLEAN (see blm_copy()) leaves what it has set
+ * by then. Into counting it keeps who removes, claims, copies or syncs waiting, and who dies in the
+ * middle leaves a filter that takes no key out any more (blm_remove()).
+ *
+ * The call takes effect at one moment between its beginning and its end, also where other processes
+ * replace or clear the filters. A key is in `into` after an AND if its adds to all the filters
+ * returned before that moment, or if its add to `into` returned after it. So a key that is added to
+ * `from` first and to `into` afterwards is not lost. A key whose add to `from` returns after the
+ * add to `into`, while the AND runs, may be taken out. After an OR, `into` has each key whose add
+ * to one of `from` returned before the moment.
+ * Return: as blm_combine(); -EBUSY where the filters are replaced again and again; an error where
+ * what replaced one of `from` does not open.
+ */
+BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
+			     const struct blm_filter *const *from, size_t count,
+			     double max_rate, double *ret_rate);
+
+/**
+ * blm_convert() - make a filter of another kind from this one, without its keys
+ * @kind: NULL: the one that it can become (struct blm_kind_info, becomes)
+ * @mode: as in struct blm_params
+ *
+ * What becomes what: counting and approximator become classic, with the same m, k, hash and seeds:
+ * the very filter that the keys which are in it now would have made (counting: where no counter is
+ * full). Keys added to `from` while it runs may or may not be in it.
+ * Return: 0, or -EOPNOTSUPP where that takes the keys: blm_error_message() says what becomes what.
+ * -EEXIST if the name is taken.
+ */
+BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name,
+			const struct blm_filter *from, const char *kind,
+			unsigned mode);
+
+/**
+ * blm_fold() - make a filter with 1/by of the cells from a larger one, without its keys
+ * @by:   divides the number of its blocks: of cells / 256 in a split-block filter, of cells / 512
+ * in a blocked one
+ * @mode: as in struct blm_params
+ *
+ * The data are, bit for bit, those of a filter of the smaller size that was given the same keys; so
+ * one made too large, when nobody knew how many keys would come, is cut to what they need. Its
+ * capacity is 1/by of the larger one's. Keys added to `from` while it runs may or may not be in it.
+ * Return: 0, or -EINVAL where `by` does not divide the blocks, -EOPNOTSUPP for a kind that does not
+ * fold, -EEXIST.
+ */
+BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name,
+		     const struct blm_filter *from, uint64_t by, unsigned mode);
+
+/**
+ * blm_advance() - put level i of each of `from` into level i + 1 of `into`, for kinds with levels
+ * (BLM_CAN_ADVANCE)
+ *
+ * `into` keeps what it has; the last level of the others goes nowhere. Others may add to all of
+ * them meanwhile. Its count of keys becomes an estimate. All must be of one template. Return: 0, or
+ * -EMEDIUMTYPE and others as blm_combine_into().
+ */
+BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from,
+			size_t count);
+
+/**
+ * blm_merge() - make one filter of several that were built, without their keys (BLM_CAN_MERGE)
+ * @from, @count: at least one, of one template: a golomb filter's range is in it, so build them
+ * with the same capacity, rate and seed
+ * @mode: as in struct blm_params
+ *
+ * It answers as one that was built from all their keys together. (Keys of two filters that come to
+ * one number count once; in those that count keys each counts.) Its capacity is the first one's;
+ * with more keys than that it is wrong more often, as blm_info() says.
+ * Return: 0, or as blm_create(); -EMEDIUMTYPE for others' templates, -EOPNOTSUPP for a kind that
+ * takes its keys, -EUCLEAN where one of them is damaged.
+ */
+BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name,
+		      const struct blm_filter *const *from, size_t count,
+		      unsigned mode);
+
+/**
+ * blm_update_begin() - put keys into a filter that was built, and take some out, without its other
+ * keys (BLM_CAN_MERGE)
+ * @ret:     give it to blm_update_finish() or blm_update_cancel()
+ * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read where
+ * it lies
+ * @options: NULL: as all zeros; threads, memory_bytes and progress are looked at
+ *
+ * Keys are gathered as by blm_build_begin(); when all are there, a new file takes the place of the
+ * old one, in one step. A key goes only from a filter that was built to count them (golomb:
+ * counted=1): it has a key as often as it was given. Any number of threads may give keys at the
+ * same time; after fork() the child must not touch it.
+ * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
+ */
+BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
+			     const uint8_t *secret,
+			     const struct blm_build_options *options);
+BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count);
+BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *keys, size_t count);
+
+/**
+ * blm_update_finish() - put the new file in the place of the old one; no other call with u may be
+ * under way. u is gone, also on failure
+ *
+ * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to
+ * go from one that does not count them, -EUCLEAN where it is damaged, -ESTALE where another filter
+ * with another hash or other options has the name by now.
+ */
+BLM_API int blm_update_finish(struct blm_update *u);
+
+/** blm_update_cancel() - the filter stays as it is; takes NULL, returns NULL */
+BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
+
+/* ---- What a filter says of itself ---- */
 
 /** struct blm_info - what a filter is; strings are static or inside */
 struct blm_info {
@@ -1061,362 +1050,6 @@ BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, si
  * make no unions.
  */
 BLM_API int blm_data_unite(struct blm_filter *f, uint64_t at, const void *data, size_t bytes);
-
-/* ---- Templates and algebra ---- */
-
-/**
- * blm_template() - make an empty filter that combines with `from`: same kind, m, k, hash, seeds or
- * key, tweak
- * @mode:  as in struct blm_params
- * @ret:   NULL, or the new filter, open for writing
- */
-BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const char *name,
-			 const struct blm_filter *from, unsigned mode);
-
-/**
- * blm_copy() - a full copy under a new uuid; keys added to `from` while it runs may or may not be
- * in it
- *
- * Where removing, claiming, or adding to a kind like cuckoo looks at more than it changes, that
- * waits meanwhile. Counting takes keys all the same; a copy, or a union, into which only some
- * counters of a key came says so, and refuses to take keys out (blm_remove()).
- *
- * Of a filter with a block that lost bits since it was recorded nothing is made, here or by
- * blm_combine(), blm_combine_into(), blm_seal() or blm_store_publish(): -EUCLEAN,
- * blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys,
- * and no longer know that it does.
- */
-BLM_API int blm_copy(struct blm_filter **ret, struct blm_store *store, const char *name,
-		     const struct blm_filter *from, unsigned mode);
-
-/**
- * blm_convert() - make a filter of another kind from this one, without its keys
- * @kind: NULL: the one that it can become (struct blm_kind_info, becomes)
- * @mode: as in struct blm_params
- *
- * What becomes what: counting and approximator become classic, with the same m, k, hash and seeds:
- * the very filter that the keys which are in it now would have made (counting: where no counter is
- * full). Keys added to `from` while it runs may or may not be in it.
- * Return: 0, or -EOPNOTSUPP where that takes the keys: blm_error_message() says what becomes what.
- * -EEXIST if the name is taken.
- */
-BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const char *name,
-			const struct blm_filter *from, const char *kind,
-			unsigned mode);
-
-/**
- * blm_merge() - make one filter of several that were built, without their keys (BLM_CAN_MERGE)
- * @from, @count: at least one, of one template: a golomb filter's range is in it, so build them
- * with the same capacity, rate and seed
- * @mode: as in struct blm_params
- *
- * It answers as one that was built from all their keys together. (Keys of two filters that come to
- * one number count once; in those that count keys each counts.) Its capacity is the first one's;
- * with more keys than that it is wrong more often, as blm_info() says.
- * Return: 0, or as blm_create(); -EMEDIUMTYPE for others' templates, -EOPNOTSUPP for a kind that
- * takes its keys, -EUCLEAN where one of them is damaged.
- */
-BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const char *name,
-		      const struct blm_filter *const *from, size_t count,
-		      unsigned mode);
-
-struct blm_update;
-
-/**
- * blm_update_begin() - put keys into a filter that was built, and take some out, without its other
- * keys (BLM_CAN_MERGE)
- * @ret:     give it to blm_update_finish() or blm_update_cancel()
- * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read where
- * it lies
- * @options: NULL: as all zeros; threads, memory_bytes and progress are looked at
- *
- * Keys are gathered as by blm_build_begin(); when all are there, a new file takes the place of the
- * old one, in one step. A key goes only from a filter that was built to count them (golomb:
- * counted=1): it has a key as often as it was given. Any number of threads may give keys at the
- * same time; after fork() the child must not touch it.
- * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
- */
-BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
-			     const uint8_t *secret,
-			     const struct blm_build_options *options);
-BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count);
-BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *keys, size_t count);
-
-/**
- * blm_update_finish() - put the new file in the place of the old one; no other call with u may be
- * under way. u is gone, also on failure
- *
- * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to
- * go from one that does not count them, -EUCLEAN where it is damaged, -ESTALE where another filter
- * with another hash or other options has the name by now.
- */
-BLM_API int blm_update_finish(struct blm_update *u);
-
-/** blm_update_cancel() - the filter stays as it is; takes NULL, returns NULL */
-BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
-
-/**
- * blm_same_template() - may these combine? Return: 0, or -EMEDIUMTYPE; blm_error_message() names
- * the first field and both values
- */
-BLM_API int blm_same_template(const struct blm_filter *a, const struct blm_filter *b);
-
-/**
- * blm_fold() - make a filter with 1/by of the cells from a larger one, without its keys
- * @by:   divides the number of its blocks: of cells / 256 in a split-block filter, of cells / 512
- * in a blocked one
- * @mode: as in struct blm_params
- *
- * The data are, bit for bit, those of a filter of the smaller size that was given the same keys; so
- * one made too large, when nobody knew how many keys would come, is cut to what they need. Its
- * capacity is 1/by of the larger one's. Keys added to `from` while it runs may or may not be in it.
- * Return: 0, or -EINVAL where `by` does not divide the blocks, -EOPNOTSUPP for a kind that does not
- * fold, -EEXIST.
- */
-BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const char *name,
-		     const struct blm_filter *from, uint64_t by, unsigned mode);
-
-enum blm_op { BLM_UNION, BLM_INTERSECT };
-
-/**
- * blm_advance() - put level i of each of `from` into level i + 1 of `into`, for kinds with levels
- * (BLM_CAN_ADVANCE)
- *
- * `into` keeps what it has; the last level of the others goes nowhere. Others may add to all of
- * them meanwhile. Its count of keys becomes an estimate. All must be of one template. Return: 0, or
- * -EMEDIUMTYPE and others as blm_combine_into().
- */
-BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from,
-			size_t count);
-
-/**
- * blm_use_threads() - how many threads a call may use that goes over all data of filters
- * @threads: 0, as at first: as many as this process may run on, at most 8; 1: none but the caller's
- * own
- *
- * Combining, copying, counting. Only filters of many megabytes are divided; the threads end with
- * the call, and block all signals. For all calls of the process that begin afterwards.
- */
-BLM_API void blm_use_threads(unsigned threads);
-
-/**
- * blm_combine() - the OR or the AND of filters of one template, as a new filter
- * @from, @count: at least one
- * @max_rate:     refuse with -ERANGE a result whose predicted rate is above it; 0: any
- * @ret_rate:     NULL, or the result's predicted rate, written also with -ERANGE
- *
- * The data of an OR equals, byte for byte, that of a filter of the same template that was given all
- * the keys (counting: each of them as often as all filters together; counters that are full stay
- * so). An AND holds every key that all of them hold; its rate is at most that of each, and at least
- * that of a filter made from the common keys. The result's `keys` is an estimate.
- */
-BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const char *name,
-			enum blm_op op,
-			const struct blm_filter *const *from, size_t count, double max_rate,
-			double *ret_rate);
-
-/**
- * blm_combine_into() - the same into `into`, which is the first of the filters combined
- *
- * An OR goes into the mapped data by atomic operations, beside any number of writers, which lose
- * nothing. An AND cannot: it makes a new file that replaces the old one, whole; what others add in
- * the meantime is carried over. An OR that ends in -EUCLEAN (see blm_copy()) leaves what it has set
- * by then. Into counting it keeps who removes, claims, copies or syncs waiting, and who dies in the
- * middle leaves a filter that takes no key out any more (blm_remove()).
- *
- * The call takes effect at one moment between its beginning and its end, also where other processes
- * replace or clear the filters. A key is in `into` after an AND if its adds to all the filters
- * returned before that moment, or if its add to `into` returned after it. So a key that is added to
- * `from` first and to `into` afterwards is not lost. A key whose add to `from` returns after the
- * add to `into`, while the AND runs, may be taken out. After an OR, `into` has each key whose add
- * to one of `from` returned before the moment.
- * Return: as blm_combine(); -EBUSY where the filters are replaced again and again; an error where
- * what replaced one of `from` does not open.
- */
-BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
-			     const struct blm_filter *const *from, size_t count,
-			     double max_rate, double *ret_rate);
-
-/* ---- Exchange: other programs' files, and filters as text ---- */
-
-/** struct blm_format_info - a file format; the strings are static */
-struct blm_format_info {
-	const char *name, *summary;
-	const char *hashes;	/* the families that its files can have, with commas; NULL: all */
-	const char *text;	/* what its base64 form is, like "base64(zstd(file))" */
-	/*
-	 * its files are opened as they are, too: blm_open() for reading. Others are read into
-	 * memory first
-	 */
-	bool in_place;
-	bool read_only;		/* it is imported only: no program reads such a file */
-	bool planned;		/* filters can be made for it: struct blm_params, format */
-	const char *limits;	/* what it cannot hold, in one line; NULL: nothing worth saying */
-	/*
-	 * its files say for how many keys they were made. Of others blm_info.capacity and .rate are
-	 * of half of the bits set
-	 */
-	bool states;
-	/*
-	 * those that are made for it are made from all their keys at once: blm_build_begin(), not
-	 * blm_create()
-	 */
-	bool built;
-};
-
-/**
- * blm_format_list() - the i-th format, from 0; the native one first. Return: 0, or -ENOENT past the
- * last
- */
-BLM_API int blm_format_list(size_t i, struct blm_format_info *ret);
-
-/** struct blm_exchange - how to read or write another form of a filter; zero means default */
-struct blm_exchange {
-	/*
-	 * NULL: import: by its first bytes; export: what the filter was imported from, else
-	 * "bloomery"
-	 */
-	const char *format;
-	bool base64;		/* the format's text form */
-
-	/* Reading: */
-	/*
-	 * Refuse (-EINVAL) a hash that a file says to be another one or that its numbers rule out,
-	 * unless known keys show it; and cells, probes and record where its format has no use for
-	 * them. Else those are passed over, and of the hashes that its numbers rule out the named
-	 * one is taken.
-	 */
-	bool strict;
-	/*
-	 * the family, where files of the format do not say; NULL: from its numbers, if one alone
-	 * fits them
-	 */
-	const char *hash;
-	/* keys that are surely in it: families under which it lacks one are ruled out */
-	const struct blm_key *known;
-	size_t known_count;
-	/*
-	 * of its hash, where files of the format do not have them: for bip158 the first 16 bytes of
-	 * the block's
-	 */
-	const uint64_t *seeds;
-	/* hash (as they lie, not as they are shown) as two little-endian words */
-	uint32_t seed_count;
-	uint64_t cells;		/* m, where files of the format do not say; 0: not given */
-	uint64_t probes;	/* k, likewise */
-	/*
-	 * which of the filters of a file, where those of the format have several (fps: an id;
-	 * leveldb: its number, or @ and where a data block begins); NULL: the only one
-	 */
-	const char *record;
-	/*
-	 * of file, unpacked; refuse more, before any space is taken. 0: what a plain file has, else
-	 * 1 GiB
-	 */
-	uint64_t max_bytes;
-	/*
-	 * of the new filter, as in struct blm_params; and of the file that blm_export_file() makes
-	 */
-	unsigned mode;
-	bool allocate;		/* take all space now, also for a filter that is mostly empty */
-	/*
-	 * also bip37's and neo's filters without bits or functions, which else are refused: they
-	 * hold every key
-	 */
-	bool everything;
-	const uint8_t *secret;	/* of a keyed filter; NULL: look where the new one's will lie */
-	/*
-	 * of a Parquet file, the parts of its name joined by dots; NULL: the only one with a Bloom
-	 * filter
-	 */
-	const char *column;
-	/* of a Parquet file, its number from 0, plus 1; 0: the only one with a Bloom filter */
-	uint64_t row_group;
-
-	/* Writing: */
-	/* a header of today's; else a filter that was imported gets the one it came with */
-	bool fresh;
-	/* blm_export_file(): also in the place of a filter; else only of files of other sorts */
-	bool replace;
-	/* parquet: refuse a number of blocks that some readers do not take */
-	bool power_of_two;
-	/*
-	 * redisbloom, redisbloom-cf: not the file, but the commands that load it into this key of a
-	 * server, for redis-cli --pipe
-	 */
-	const char *redis_key;
-};
-
-/**
- * blm_import() - make a new filter from bytes of a format
- * @how:     NULL: as all zeros
- * @read:    gives up to `bytes` bytes; 0 at the end; or a negative errno, which is passed on
- *
- * The bits stay as they are, so that the filter answers as its maker would, false positives
- * included, combines with its siblings, and exports to the same bytes again. Read in a stream, in a
- * few MiB of memory whatever comes; a filter that is mostly empty is made sparse (see
- * blm_params.sparse) unless how->allocate. It appears whole or not at all.
- * Return: 0, or -EBADMSG (which field or layer is wrong), -ENODATA (it ends too early), -EFBIG
- * (above max_bytes), -ENOTUNIQ (several families fit, or there are several filters in it;
- * blm_error_message() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its end must
- * be read first: see blm_import_file()), -EEXIST.
- */
-BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
-		       const struct blm_exchange *how,
-		       int64_t (*read)(void *context, void *room, size_t bytes), void *context);
-
-/** blm_import_file() - from a file, which is only read */
-BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name,
-			    const struct blm_exchange *how,
-			    const char *path);
-
-/** blm_import_bytes() - from memory */
-BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name,
-			     const struct blm_exchange *how,
-			     const void *bytes, size_t len);
-
-/**
- * blm_export() - a filter as bytes of a format
- * @write: takes all `bytes` bytes and returns 0, or a negative errno, which is passed on
- *
- * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may
- * not be in it. Of a filter from which keys can be taken away, unless it is sealed, a copy is made
- * in memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed filter
- * is not in them (and see blm_store_drop()).
- * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message()
- * says for which it has), or -EUCLEAN: it is damaged, which blm_verify() repairs where that can be
- * done; part of it may be written.
- */
-BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *how,
-		       int (*write)(void *context, const void *bytes, size_t count), void *context);
-
-/**
- * blm_export_file() - to a file, which appears whole, in the place of one that had the name;
- * -EEXIST if that is a filter
- */
-BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how,
-			    const char *path);
-
-/** blm_export_bytes() - to memory: *ret is the caller's, to be given to blm_free() */
-BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret,
-			     size_t *ret_len);
-
-/** blm_free() - what blm_export_bytes() gave; takes NULL */
-BLM_API void blm_free(void *bytes);
-
-/**
- * blm_open_foreign() - open a file of another program's format for reading
- * @how: format, strict, hash, known, seeds, cells, probes, record, everything, max_bytes, column
- * and row_group are looked at
- *
- * Where its bits lie as ours do (struct blm_format_info, in_place) the file is mapped as it is;
- * else it is read into memory. blm_open() does the same with `how` NULL where a file is of a known
- * format and opened for reading. The handle asks, tells, compares, is copied and combined like any
- * other; it is not told when the file is replaced.
- * Return: as blm_import().
- */
-BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path,
-			     const struct blm_exchange *how);
 
 /* ---- Estimates ---- */
 
@@ -1621,6 +1254,245 @@ enum { BLM_PUBLISH_WRITABLE = 1 };
  */
 BLM_API int blm_store_label(struct blm_store *store, const char *name, const char *key,
 			    const char *value);
+
+/* ---- Lists of false positives ---- */
+
+/* The longest key that a list of false positives takes, in bytes. */
+enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
+
+/**
+ * blm_allowlist_add(), blm_allowlist_remove() - keys that a filter takes for its own by mistake, on
+ * a list or off it
+ *
+ * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a
+ * rename keeps it, and what comes in the filter's place (by blm_clear(), blm_seal(), blm_rebuild(),
+ * a build or an update, blm_store_publish(), ...) takes it over in the same step, less all keys
+ * that the new file may have been given: those that were given by their names while it was made;
+ * where it came by hashes, unions or publishing, all that it says yes to. A copy has none, and a
+ * dropped filter's is gone. Who lists a key says that it was not given to the filter, which cannot
+ * tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a
+ * listed key for one that is not there. Given later, by any call of any process, it goes off the
+ * list before that call returns, and that call says that it was new: of all that claim it, one, and
+ * then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance()
+ * take all keys off. While there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE,
+ * and adding keys takes one look-up in the catalog more.
+ *
+ * Who opens a store's file by its path is not of the store, and takes nothing off: do not add so.
+ *
+ * Only what the filter may contain is put on the list; the rest needs none.
+ * Return: how many were put on or taken off, or
+ *   -EOPNOTSUPP   the filter belongs to no store
+ *   -EBADF        opened for reading only
+ *   -E2BIG        a key is longer than BLM_ALLOW_KEY_MAX
+ *   -ENOENT, -EBUSY, -EUCLEAN, ...  as looking up a name; some keys may be on, or off
+ * Threads, processes: any number. Putting on waits for claims that are under way, and holds off
+ * claims and replacements.
+ */
+BLM_API int64_t blm_allowlist_add(struct blm_filter *f, const struct blm_key *keys, size_t count);
+BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key *keys,
+				     size_t count);
+
+/**
+ * blm_allowlist_filter() - after blm_contains_many(): clear the bits of keys that are on the
+ * filter's list
+ *
+ * Ask the filter first. A filter of no store has no list. What is damaged is not honoured.
+ * Return: how many bits were cleared, or a negative errno, as looking up a name; some may be
+ * cleared then.
+ */
+BLM_API int64_t blm_allowlist_filter(const struct blm_filter *f, const struct blm_key *keys,
+				     size_t count, uint64_t *bits);
+
+/**
+ * blm_allowlist_list() - every key on the filter's list, in no order that means anything
+ *
+ * each() may do anything but close the filter or its store; a negative return ends it. One look-up
+ * each, so changes meanwhile may show.
+ * Return: how many, what each() returned, or a negative errno.
+ */
+BLM_API int64_t blm_allowlist_list(const struct blm_filter *f, int (*each)(void *context,
+	const struct blm_key *key), void *context);
+
+/* ---- Exchange: other programs' files, and filters as text ---- */
+
+/** struct blm_format_info - a file format; the strings are static */
+struct blm_format_info {
+	const char *name, *summary;
+	const char *hashes;	/* the families that its files can have, with commas; NULL: all */
+	const char *text;	/* what its base64 form is, like "base64(zstd(file))" */
+	/*
+	 * its files are opened as they are, too: blm_open() for reading. Others are read into
+	 * memory first
+	 */
+	bool in_place;
+	bool read_only;		/* it is imported only: no program reads such a file */
+	bool planned;		/* filters can be made for it: struct blm_params, format */
+	const char *limits;	/* what it cannot hold, in one line; NULL: nothing worth saying */
+	/*
+	 * its files say for how many keys they were made. Of others blm_info.capacity and .rate are
+	 * of half of the bits set
+	 */
+	bool states;
+	/*
+	 * those that are made for it are made from all their keys at once: blm_build_begin(), not
+	 * blm_create()
+	 */
+	bool built;
+};
+
+/**
+ * blm_format_list() - the i-th format, from 0; the native one first. Return: 0, or -ENOENT past the
+ * last
+ */
+BLM_API int blm_format_list(size_t i, struct blm_format_info *ret);
+
+/** struct blm_exchange - how to read or write another form of a filter; zero means default */
+struct blm_exchange {
+	/*
+	 * NULL: import: by its first bytes; export: what the filter was imported from, else
+	 * "bloomery"
+	 */
+	const char *format;
+	bool base64;		/* the format's text form */
+
+	/* Reading: */
+	/*
+	 * Refuse (-EINVAL) a hash that a file says to be another one or that its numbers rule out,
+	 * unless known keys show it; and cells, probes and record where its format has no use for
+	 * them. Else those are passed over, and of the hashes that its numbers rule out the named
+	 * one is taken.
+	 */
+	bool strict;
+	/*
+	 * the family, where files of the format do not say; NULL: from its numbers, if one alone
+	 * fits them
+	 */
+	const char *hash;
+	/* keys that are surely in it: families under which it lacks one are ruled out */
+	const struct blm_key *known;
+	size_t known_count;
+	/*
+	 * of its hash, where files of the format do not have them: for bip158 the first 16 bytes of
+	 * the block's
+	 */
+	const uint64_t *seeds;
+	/* hash (as they lie, not as they are shown) as two little-endian words */
+	uint32_t seed_count;
+	uint64_t cells;		/* m, where files of the format do not say; 0: not given */
+	uint64_t probes;	/* k, likewise */
+	/*
+	 * which of the filters of a file, where those of the format have several (fps: an id;
+	 * leveldb: its number, or @ and where a data block begins); NULL: the only one
+	 */
+	const char *record;
+	/*
+	 * of file, unpacked; refuse more, before any space is taken. 0: what a plain file has, else
+	 * 1 GiB
+	 */
+	uint64_t max_bytes;
+	/*
+	 * of the new filter, as in struct blm_params; and of the file that blm_export_file() makes
+	 */
+	unsigned mode;
+	bool allocate;		/* take all space now, also for a filter that is mostly empty */
+	/*
+	 * also bip37's and neo's filters without bits or functions, which else are refused: they
+	 * hold every key
+	 */
+	bool everything;
+	const uint8_t *secret;	/* of a keyed filter; NULL: look where the new one's will lie */
+	/*
+	 * of a Parquet file, the parts of its name joined by dots; NULL: the only one with a Bloom
+	 * filter
+	 */
+	const char *column;
+	/* of a Parquet file, its number from 0, plus 1; 0: the only one with a Bloom filter */
+	uint64_t row_group;
+
+	/* Writing: */
+	/* a header of today's; else a filter that was imported gets the one it came with */
+	bool fresh;
+	/* blm_export_file(): also in the place of a filter; else only of files of other sorts */
+	bool replace;
+	/* parquet: refuse a number of blocks that some readers do not take */
+	bool power_of_two;
+	/*
+	 * redisbloom, redisbloom-cf: not the file, but the commands that load it into this key of a
+	 * server, for redis-cli --pipe
+	 */
+	const char *redis_key;
+};
+
+/**
+ * blm_import() - make a new filter from bytes of a format
+ * @how:     NULL: as all zeros
+ * @read:    gives up to `bytes` bytes; 0 at the end; or a negative errno, which is passed on
+ *
+ * The bits stay as they are, so that the filter answers as its maker would, false positives
+ * included, combines with its siblings, and exports to the same bytes again. Read in a stream, in a
+ * few MiB of memory whatever comes; a filter that is mostly empty is made sparse (see
+ * blm_params.sparse) unless how->allocate. It appears whole or not at all.
+ * Return: 0, or -EBADMSG (which field or layer is wrong), -ENODATA (it ends too early), -EFBIG
+ * (above max_bytes), -ENOTUNIQ (several families fit, or there are several filters in it;
+ * blm_error_message() lists them), -ENOENT (there is no such filter in it), -ESPIPE (its end must
+ * be read first: see blm_import_file()), -EEXIST.
+ */
+BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const char *name,
+		       const struct blm_exchange *how,
+		       int64_t (*read)(void *context, void *room, size_t bytes), void *context);
+
+/** blm_import_file() - from a file, which is only read */
+BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, const char *name,
+			    const struct blm_exchange *how,
+			    const char *path);
+
+/** blm_import_bytes() - from memory */
+BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name,
+			     const struct blm_exchange *how,
+			     const void *bytes, size_t len);
+
+/**
+ * blm_export() - a filter as bytes of a format
+ * @write: takes all `bytes` bytes and returns 0, or a negative errno, which is passed on
+ *
+ * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may
+ * not be in it. Of a filter from which keys can be taken away, unless it is sealed, a copy is made
+ * in memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed filter
+ * is not in them (and see blm_store_drop()).
+ * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message()
+ * says for which it has), or -EUCLEAN: it is damaged, which blm_verify() repairs where that can be
+ * done; part of it may be written.
+ */
+BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *how,
+		       int (*write)(void *context, const void *bytes, size_t count), void *context);
+
+/**
+ * blm_export_file() - to a file, which appears whole, in the place of one that had the name;
+ * -EEXIST if that is a filter
+ */
+BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchange *how,
+			    const char *path);
+
+/** blm_export_bytes() - to memory: *ret is the caller's, to be given to blm_free() */
+BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret,
+			     size_t *ret_len);
+
+/** blm_free() - what blm_export_bytes() gave; takes NULL */
+BLM_API void blm_free(void *bytes);
+
+/**
+ * blm_open_foreign() - open a file of another program's format for reading
+ * @how: format, strict, hash, known, seeds, cells, probes, record, everything, max_bytes, column
+ * and row_group are looked at
+ *
+ * Where its bits lie as ours do (struct blm_format_info, in_place) the file is mapped as it is;
+ * else it is read into memory. blm_open() does the same with `how` NULL where a file is of a known
+ * format and opened for reading. The handle asks, tells, compares, is copied and combined like any
+ * other; it is not told when the file is replaced.
+ * Return: as blm_import().
+ */
+BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path,
+			     const struct blm_exchange *how);
 
 /* ---- Checking ---- */
 
@@ -1834,6 +1706,156 @@ BLM_API int blm_bank_export_fps(const struct blm_bank *b, int (*write)(void *con
  */
 BLM_API int64_t blm_bank_verify(const struct blm_bank *b, void (*finding)(void *context,
 	const struct blm_finding *found), void *context);
+
+/* ---- What there is: kinds, options, hashes, schemes ---- */
+
+/** enum blm_can - what a kind of filter can do; a set of bits */
+enum blm_can {
+	BLM_CAN_ADD       = 1 << 0,
+	BLM_CAN_CLAIM     = 1 << 1,
+	BLM_CAN_UNION     = 1 << 2,
+	BLM_CAN_INTERSECT = 1 << 3,
+	BLM_CAN_ESTIMATE  = 1 << 4,
+	BLM_CAN_REMOVE    = 1 << 5,
+	BLM_CAN_BUILD     = 1 << 6,
+	BLM_CAN_PUT       = 1 << 7,
+	BLM_CAN_GET       = 1 << 8,
+	BLM_FORGETS       = 1 << 9,	/* may say no to a key that was given */
+	BLM_CAN_FOLD      = 1 << 10,
+	BLM_EXACT         = 1 << 11,	/* never wrong; its keys are numbers */
+	BLM_CAN_GROW      = 1 << 15,
+	BLM_CAN_MERGE     = 1 << 16,	/* blm_merge(), blm_update_begin() */
+	BLM_CAN_ROTATE    = 1 << 12,
+	BLM_CAN_ADVANCE   = 1 << 13,
+	/*
+	 * blm_difference_list(); holds keys themselves, up to a length, and takes no hashes for
+	 * them
+	 */
+	BLM_CAN_LIST      = 1 << 17,
+	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
+};
+
+/** struct blm_kind_info - a kind of filter; the strings are static */
+struct blm_kind_info {
+	const char *name, *summary;
+	const char *caveat;	/* what to know before relying on it, in one line; NULL: nothing */
+	const char *hash;	/* the hash that it has unless its maker says */
+	const char *becomes;	/* the kind that blm_convert() can make of it; NULL: none */
+	uint32_t id;		/* in the file */
+	unsigned can;		/* of enum blm_can */
+};
+
+/**
+ * struct blm_option_info - something that a kind can be told beside sizes: struct blm_params,
+ * options; the strings are static
+ */
+struct blm_option_info {
+	const char *name, *summary;
+	double least, most, usual;	/* spans of time are in seconds */
+	bool whole;			/* only whole numbers */
+	bool seconds;			/* a span of time */
+	/* NULL, or what its values 0 to `most` are called: then only these are taken */
+	const char *const *names;
+};
+
+/** struct blm_hash_info - a hash family; the strings are static */
+struct blm_hash_info {
+	const char *name, *summary;
+	uint32_t id;		/* in the file */
+	/*
+	 * 128: serves every kind of hashed keys; fewer: classic with m up to 2^bits, and those that
+	 * say so
+	 */
+	unsigned bits;
+	bool keyed;		/* needs a secret of BLM_SECRET_BYTES */
+	/* takes as many seeds as a filter has probes, each less than 2^32 */
+	bool seeds_by_probe;
+	/*
+	 * of all that it gives, for schemes that take more than 128 bits of it, or hash a longer
+	 * key; 0: none
+	 */
+	unsigned digest_bytes;
+};
+
+/**
+ * struct blm_scheme_info - a way to make the cells of a key of its hash, other than our own; the
+ * strings are static
+ */
+struct blm_scheme_info {
+	const char *name, *summary;
+	const char *caveat;	/* what to know before relying on it, in one line; NULL: nothing */
+	uint32_t id;		/* in the file, as index_rule */
+	/* that a hash family must have; 0: it must have a digest (struct blm_hash_info) */
+	unsigned bits;
+	unsigned slice_bits;	/* of the digest that go into one probe; 0: it is not cut so */
+	/* hashes keys anew for each question: blm_hash_many() cannot be used */
+	bool by_key;
+	bool ranges;		/* each probe has a range of its own: m is a multiple of k */
+};
+
+/** blm_kind_list() - the i-th kind of filter, from 0. Return: 0, or -ENOENT past the last */
+BLM_API int blm_kind_list(size_t i, struct blm_kind_info *ret);
+
+/**
+ * blm_option_list() - the i-th option of a kind, from 0. Return: 0, -ENOENT past the last, or for
+ * an unknown kind
+ */
+BLM_API int blm_option_list(const char *kind, size_t i, struct blm_option_info *ret);
+
+/** blm_hash_list() - the i-th hash family, from 0. Return: 0, or -ENOENT past the last */
+BLM_API int blm_hash_list(size_t i, struct blm_hash_info *ret);
+
+/**
+ * blm_scheme_list() - the i-th scheme, from 0; classic filters can have one. Return: 0, or -ENOENT
+ * past the last
+ */
+BLM_API int blm_scheme_list(size_t i, struct blm_scheme_info *ret);
+
+/**
+ * blm_simd() - the instruction set in use: "scalar", "avx2", "avx512". $BLOOMERY_SIMD names a lower
+ * one; static
+ */
+BLM_API const char *blm_simd(void);
+
+/* ---- The process: threads, waiting, files that others cut ---- */
+
+/**
+ * blm_use_threads() - how many threads a call may use that goes over all data of filters
+ * @threads: 0, as at first: as many as this process may run on, at most 8; 1: none but the caller's
+ * own
+ *
+ * Combining, copying, counting. Only filters of many megabytes are divided; the threads end with
+ * the call, and block all signals. For all calls of the process that begin afterwards.
+ */
+BLM_API void blm_use_threads(unsigned threads);
+
+/**
+ * blm_stop_waiting_if() - end waits for locks when the program was asked to end, as by a signal
+ * @asked: called by any thread that waits for a lock of a filter's file, some hundred times a
+ *         second; NULL, as at first: never. Returns 0, or 1 if the program was asked to end. It
+ *         calls nothing of this library.
+ *
+ * The call that waits then fails with -EINTR. Without this function a signal whose handler returns
+ * ends no wait. A wait for a writer has no limit. A wait for a process that only reads the file,
+ * and holds a lock that writers need, ends after some seconds with -EBUSY.
+ */
+BLM_API void blm_stop_waiting_if(int (*asked)(void));
+
+/**
+ * blm_survive_truncation() - go on where a file is cut, or cannot be read any more, under its map
+ *
+ * Without this such a file ends the process with SIGBUS. With it, a handler of that signal,
+ * installed once and for the whole process, puts pages of ones in the place of those that are
+ * missing: questions about them are answered with yes, and every later change, sync and
+ * blm_status() of the filter fails with -EIO. Other faults go to the handler that was there before.
+ * A store's catalog that is cut while it is read is an error, too: the call fails with -EUCLEAN,
+ * and loses the memory that it had in hand. The first fault in a filter makes a file in memory, of
+ * 2 MiB, whose descriptor stays open; where it cannot, each page takes memory of its own.
+ */
+BLM_API int blm_survive_truncation(void);
+
+/** blm_truncated() - the first file of which pages were missing; NULL: none so far. Static */
+BLM_API const char *blm_truncated(void);
 
 #ifdef __cplusplus
 }

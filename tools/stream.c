@@ -3,11 +3,12 @@
  *
  * A batch goes through four steps:
  *
- *	read	a block of input, on to the end of a line		one batch after the other,
- *	by whichever thread is free split	into lines, and find the key of
- *	each			many at once ahead	what the command may do in any order:
- *	questions		many at once in turn	all else: claims, output, counts,
- *	messages		by the first thread, in the order of the input
+ *	read	a block of input, on to the end of a line: one batch after the other, by whichever
+ *		thread is free
+ *	split	into lines, and find the key of each: many at once
+ *	ahead	what the command may do in any order, that is questions: many at once
+ *	in turn	all else, that is claims, output, counts, messages: by the first thread, in the
+ *		order of the input
  *
  * At first one thread does all of them. Once the input has a large piece ready at once, the first
  * three go to threads of their own (-j), so a short input or one that comes line by line starts

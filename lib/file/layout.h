@@ -231,9 +231,8 @@ struct blm_line {
  *            "added". The filter is dirty where written > the epoch of the last valid sync record.
  *   boot     a number made from the boot id of the machine on which `written` was raised last; not
  *            0. Written before `written` is raised: who opens a dirty file with another boot number
- *               knows that a power cut or a crash
- *            of the machine, not of a process, came between. All writers of one boot write the same
- *            value.
+ *            knows that a power cut or a crash of the machine, not of a process, came between. All
+ *            writers of one boot write the same value.
  *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under
  *            the sync lock, before any write-back, since one who is killed between the system's
  *            word and this one would be the only one that was told. While it is greater than the

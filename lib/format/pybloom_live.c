@@ -2,7 +2,8 @@
  * pybloom_live.c - what BloomFilter.tofile() of pybloom_live 2 to 4 writes
  *
  *	0	error_rate, a double; 8 k; 16 bits in each of k slices; 24 capacity; 32 count; 8
- *	bytes each, little-endian 40	the bits, slice by slice
+ *		bytes each, little-endian
+ *	40	the bits, slice by slice
  *
  * The hash is the smallest digest from which enough bits can be cut for k words of 2, 4 or 8 bytes;
  * where 128 do, that is MD5 up to version 3 and XXH3 from 4 on, and the file does not say which.

@@ -2,7 +2,8 @@
  * pybloom_live_scalable.c - what ScalableBloomFilter.tofile() of pybloom_live 2 to 4 writes
  *
  *	0	growth, a 4-byte number; 4 ratio, a double; 12 capacity of the first filter; 20
- *	error_rate, a double; 28 filters, 4 bytes 32	the bytes of each filter, 8 each
+ *		error_rate, a double; 28 filters, 4 bytes
+ *	32	the bytes of each filter, 8 each
  *		the filters, each a file of pybloom_live.c
  *
  * All is little-endian. The filters are the stages of a scalable filter here, the ratio its

@@ -4,9 +4,10 @@
  *	0	"MBITARRAY"
  *	9	m, 8 bytes
  *	17	header_len, 4 bytes: the size of the C struct that follows, by which its five
- *	layouts are told apart 21	the struct: capacity (8), error_rate (8), k (4), 256 seeds
- *		(4 each), a pointer (4 or 8) and, in the longer ones, version (1), count_correct
- *		(1), elem_count (8), 32 reserved words; aligned as on the machine that wrote it
+ *		layouts are told apart
+ *	21	the struct: capacity (8), error_rate (8), k (4), 256 seeds (4 each), a pointer (4 or
+ *		8) and, in the longer ones, version (1), count_correct (1), elem_count (8), 32
+ *		reserved words; aligned as on the machine that wrote it
  *	1280	the bits: bit i is bit i % 8 of byte i / 8
  *
  * All is little-endian. What a reader needs has one place in all layouts; the rest, gaps and seeds

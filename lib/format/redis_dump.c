@@ -6,7 +6,7 @@
  *		bits, "MBbloom--" or "MBbloomCF", and 10 bits of version, 4
  *	10	the value: pieces, each after the number of its sort, and 0 at the end
  *	-10	the version of the file format, 2 bytes; CRC64 of all before it, 8 bytes,
- *	little-endian
+ *		little-endian
  *
  * The pieces are keys, filters, options, growth, then of each filter entries, error, k, bits an
  * entry, bits, n2, the bits, keys; of a cuckoo filter tables, buckets, keys, deletes, cells of a

@@ -4,7 +4,7 @@
  *
  *	0	the header, the first chunk: numbers, little-endian, as below
  *	38	the buckets of each table of the chain, a byte each cell: the data of the kind
- *	redis-cuckoo
+ *		redis-cuckoo
  *
  * All of the header is in the filter's own terms, so none of it is kept as it came. What DUMP gives
  * is read, too (redis_dump.c). For a server the commands that load a filter are written, ready for

@@ -9,9 +9,10 @@
  * more, it is exact. Bloom's filter is the case of a lattice of two values. The lattices:
  *
  *	max	numbers, the greater is above: the largest value that a key was put with, or more;
- *	bottom is 0 min	numbers, the lesser is above: the smallest, or less; bottom is 2^bits - 1
+ *		bottom is 0
+ *	min	numbers, the lesser is above: the smallest, or less; bottom is 2^bits - 1
  *	or	sets of bits, the larger set is above: all bits that a key was put with, or some
- *	more; bottom is 0
+ *		more; bottom is 0
  *
  * A cell holds how far it is above bottom, so that an empty filter is all zeros: with min it is
  * 2^bits - 1 less the value. Cells only go up, by compare-and-swap, and joining is the same in any

@@ -6,11 +6,12 @@
  * of 64 on, the cells (format-spec.md, "Kind 20: iblt").
  *
  *   cell	word 0: in its lower 48 bits how many keys, modulo 2^48; above them the XOR of their
- *   lengths
+ *		lengths
  *		word 1: the XOR of their checks
  *		then as many words as the longest key has: the XOR of their bytes, each key with
- *   zeros behind it journal	word 0: is a change under way? words 1 to 4: of which cells; then
- *   those cells as they were before it
+ *		zeros behind it
+ *   journal	word 0: is a change under way? words 1 to 4: of which cells; then those cells as
+ *		they were before it
  */
 #ifndef BLM_KIND_IBLT_H
 #define BLM_KIND_IBLT_H
