@@ -112,21 +112,62 @@ same()
 	[ "$1" = "$2" ] || { echo "'$1' is not '$2'"; return 1; }
 }
 
-# A Python expression about the objects on stdin: j is the first, all is the list of them.
+# json EXPRESSION: the value of a Python expression about the objects on stdin: j is the first, all is the list of them.
+# holds EXPRESSION: is it true?
+#
+# One Python answers all questions of a script, because to start one for each takes longer than most tests do otherwise. The steps:
+#
+# 1. The shell that asks takes the byte out of the pipe $json_turn, so only one asks at a time.
+# 2. It writes its process and the expression into $json_ask. Python opens the stdin of that process and reads it to its end.
+# 3. Python writes "PROCESS:CODE:ANSWER" and a zero byte into $json_answer. The shell reads it and puts the byte back.
+json_server='
+import json, math, sys, traceback
+def no(x): raise ValueError(x)
+for question in sys.stdin:
+    process, expression = question.split(" ", 1)
+    code = 0
+    try:
+        with open("/proc/%s/fd/0" % process, encoding="utf-8", errors="surrogateescape") as objects:
+            all = [json.loads(line, parse_constant=no) for line in objects]
+        r = eval(expression, {"all": all, "j": all[0] if all else None, "json": json, "math": math, "sys": sys})
+        answer = r if not isinstance(r, bool) else str(r).lower()
+    except Exception:
+        code, answer = 1, traceback.format_exc()
+    print(process, code, answer, sep=":", end="\0", flush=True)'
+json_ask= json_answer= json_turn=
+if [[ $(< "$0") == *[[:space:]]@(json|holds)[[:space:]]* ]] && command -v python3 > /dev/null; then
+	coproc json_python { exec python3 -IS -c "$json_server" 2> /dev/null; }
+	exec {json_ask}>&"${json_python[1]}" {json_answer}<&"${json_python[0]}" {json_turn}<> <(:)
+	printf . >&"$json_turn"
+fi
+
+# The answer is put into $answer.
+asked()
+{
+	local turn reply process='' code=1
+	answer=
+	[ "$json_ask" ] || { misses python3; return 127; }
+	read -r -N 1 -u "$json_turn" turn
+	printf '%s\n' "$BASHPID ${1//$'\n'/ }" >&"$json_ask"
+	while [ "$process" != $BASHPID ]; do	# one that was killed may have left its answer
+		IFS= read -r -d '' -u "$json_answer" reply || break
+		process=${reply%%:*} answer=${reply#*:}
+		code=${answer%%:*} answer=${answer#*:}
+	done
+	printf %s "$turn" >&"$json_turn"
+	[ "$code" = 0 ] || { echo "${answer:-python3 gives no answer}" >&2; return 1; }
+}
+
 json()
 {
-	python3 -IS -c '
-import json, math, sys
-def no(x): raise ValueError(x)
-all = [json.loads(line, parse_constant=no) for line in sys.stdin]
-j = all[0] if all else None
-r = eval(sys.argv[1])
-print(r if not isinstance(r, bool) else str(r).lower())' "$1"
+	local answer
+	asked "$1" && printf '%s\n' "$answer"
 }
 
 holds()
 {
-	same "$(json "$1")" true
+	local answer
+	asked "$1" && same "$answer" true
 }
 
 prove_all()
