@@ -1,5 +1,6 @@
 #!/bin/bash
 # durable.sh - syncs, seals, filters made anew, and damaged blocks
+TAP_DISK=1	# a sync in memory syncs nothing
 . "${0%/*}/tap.sh"
 
 # make FILE KEYS [OPTION...]: a filter of several blocks, synced
@@ -14,7 +15,7 @@ make()
 # spoil FILE BLOCK [BYTES]: zeros in a block of its data, which begins at 20544 in a file of three blocks
 spoil()
 {
-	dd if=/dev/zero of="$1" bs=1 seek=$((20544 + 65536 * $2)) count="${3:-512}" conv=notrunc status=none
+	dd if=/dev/zero of="$1" bs="${3:-512}" seek=$((20544 + 65536 * $2)) count=1 oflag=seek_bytes conv=notrunc status=none
 }
 
 info() { bloomery info --json "$1"; }

@@ -57,6 +57,11 @@ grep()
 
 : "${BLOOMERY:?must be the path of the program under test}"
 export LC_ALL=C.UTF-8
+
+# The tests are in memory where there is a place, because most of them are not about disks. A script that needs a
+# real disk (for its syncs, or for a file system that keeps what it is told to keep) says TAP_DISK=1 before it reads this file.
+tap_folder=${TMPDIR:-/tmp}
+[ "${TMPDIR:-}${TAP_DISK:-}" ] || [ ! -w /dev/shm ] || tap_folder=/dev/shm
 unset XDG_DATA_HOME BLOOMERY_SIMD
 
 # Not one that stands before it in the PATH only to choose among several.
@@ -135,7 +140,7 @@ for question in sys.stdin:
         code, answer = 1, traceback.format_exc()
     print(process, code, answer, sep=":", end="\0", flush=True)'
 json_ask= json_answer= json_turn=
-if [[ $(< "$0") == *[[:space:]]@(json|holds)[[:space:]]* ]] && command -v python3 > /dev/null; then
+if [[ $(< "$0") == *@(json|holds)[[:space:]]* ]] && command -v python3 > /dev/null; then
 	coproc json_python { exec python3 -IS -c "$json_server" 2> /dev/null; }
 	exec {json_ask}>&"${json_python[1]}" {json_answer}<&"${json_python[0]}" {json_turn}<> <(:)
 	printf . >&"$json_turn"
@@ -182,7 +187,7 @@ prove_all()
 		echo "Bail out! ${0##*/} has pipes to \`head\`, which ends what writes there in some runs: may_be_cut, or sed -n 1,Np"
 		return 1
 	fi
-	if [ ${#tests[@]} = 0 ] || ! command -v "$BLOOMERY" > /dev/null || ! top=$(mktemp -d); then
+	if [ ${#tests[@]} = 0 ] || ! command -v "$BLOOMERY" > /dev/null || ! top=$(mktemp -d "$tap_folder/bloomery-test-XXXXXX"); then
 		echo "Bail out! ${0##*/} has no tests, or sed, mktemp or $BLOOMERY is missing"
 		return 1
 	fi
