@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 
 	keys = (how_many(argc, argv, keys) + TAKE - 1) / TAKE * TAKE;
 	time_limit = argc > 2 ? atof(argv[2]) : time_limit;
-	opens = argc > 3 ? (unsigned)atoi(argv[3]) : opens;
+	opens = argc > 3 ? (unsigned)atoi(argv[3]) : is_share() ? opens / 5 : opens;
 	tcase_add_checked_fixture(tc, own_folder, NULL);
 	tcase_set_timeout(tc, 300 + 3 * time_limit);
 	tcase_add_test(tc, of_all_keys_that_several_processes_add_to_one_filter_none_is_lost);
