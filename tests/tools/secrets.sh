@@ -61,13 +61,15 @@ with open(pipe, 'wb') as keys:
 			found = memory.read(area[1] - area[0])
 		except (OSError, ValueError):
 			continue
-		at = [match.start() for match in pieces.finditer(found)]
+		size, found = len(found), found.rstrip(b'\0')		# most of what threads have is untouched
+		untouched = len(found) - len(found := found.lstrip(b'\0'))
+		at = [untouched + match.start() for match in pieces.finditer(found)]
 		if 'dd' in line.split():
 			kept += len(at)
 		else:
 			dumped += len(at)
 			for byte in at:
-				print(f'at byte {byte} of {len(found)} of {area[4] or "nameless memory"}', file=sys.stderr)
+				print(f'at byte {byte} of {size} of {area[4] or "nameless memory"}', file=sys.stderr)
 assert process.wait() == 0, open('err').read()
 if smaps:
 	assert kept > 0
