@@ -24,7 +24,7 @@ static const char usage[] =
 	"  --list         names of the rows, and do no more\n"
 	"  --json FILE    everything, as one object; - for standard output, then without the tables\n"
 	"  --svg FILE     a plot of time against size\n"
-	"  --readme       the tables of the README instead of all\n"
+	"  --readme       the tables of bloomery-performance(7) instead of all\n"
 	"  --goals        only what is wanted, and whether it is met\n"
 	"  --dir DIR      where the files go, and are removed at the end: $TMPDIR or the current folder by default\n"
 	"  --lock FILE    wait for this lock, as flock(1) takes it, before every round; for machines on which others measure, too\n"

@@ -1,4 +1,4 @@
-/* report.c - the figures as tables in Markdown: all of them, or those of the README */
+/* report.c - the figures as tables in Markdown: all of them, or those of bloomery-performance(7) */
 #include "bench.h"
 
 #include <math.h>
@@ -126,7 +126,7 @@ void report_tables(const struct plan *plan, FILE *to)
 		fprintf(to, "\nLeft out:\n%s", plan->missing);
 }
 
-/* ---- The README's ---- */
+/* ---- The manual's ---- */
 
 static struct text median_of(const struct plan *plan, const struct row *row)
 {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ribbon_rates.sh - what a ribbon takes above the least at each rate, and of what that comes: the table of the README
+# ribbon_rates.sh - what a ribbon takes above the least at each rate, and of what that comes: the table of bloomery-performance(7)
 #
 # usage: tests/bench/ribbon_rates.sh; $BLOOMERY names a program that is there, else build-bench/tools/bloomery is asked
 #

@@ -267,7 +267,7 @@ static void prove_import(const struct one *c)
 		plain = gunzipped(plain, c->bytes, &plain_bytes);
 		ck_assert_msg(bytes == plain_bytes && !memcmp(out, plain, bytes), "%s %s: goes out otherwise", c->list->format, c->name);
 		free(plain);
-	} else if (bytes > c->bytes && !strcmp(c->list->format, "redis-bitmap")) {	/* what it was cut of at its end is back, as README.md says */
+	} else if (bytes > c->bytes && !strcmp(c->list->format, "redis-bitmap")) {	/* what it was cut of at its end is back, as bloomery-formats(7) says */
 		ck_assert_mem_eq(out, c->file, c->bytes);
 		ck_assert_uint_eq(bytes, how.cells / 8);
 	} else {

@@ -27,6 +27,9 @@ all_files_are_there() {
 		[ -s "$tree$PREFIX/$file" ] || { echo "no $file"; return 1; }
 	done
 	cmp "$HEADER" "$tree$PREFIX/include/bloomery.h"
+	for file in "$ROOT"/tools/man/*.[0-9]; do
+		[ -s "$tree$PREFIX/share/man/man${file##*.}/${file##*/}" ] || { echo "no $file"; return 1; }
+	done
 	for file in LICENSE README.md format-spec.md; do cmp "$ROOT/$file" "$tree$PREFIX/$docs/$file"; done
 	find "$examples" -type f ! -name meson.build ! -path '*__pycache__*' -printf '%P %m\n' | sort > want
 	(cd "$tree$PREFIX/$docs/examples" && find . -type f -printf '%P %m\n' | sort) > got

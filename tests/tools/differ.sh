@@ -97,8 +97,8 @@ a_table_for_few_keys_takes_many_without_a_warning() {
 	exits 2 bloomery build ./g --kind iblt long < /dev/null; says 'say for how many keys'
 }
 
-the_readme_shows_what_is_printed() {
-	files; sed -n '/^Where few keys differ/,/^Seeds are random/s/^    //p' "$TOOLS/../README.md" > recipe
+the_manual_shows_what_is_printed() {
+	files; sed -n '/^\.Sh RECONCILE/,/^\.Sh COUNT/p' "$TOOLS/man/bloomery-examples.7" > recipe
 	bloomery build ./theirs.iblt -n 100 --kind iblt --with key-bytes=16 --no-shadow theirs
 	bloomery diff ./theirs.iblt mine | sort -k 2n | sed -n 1,5p > out; wc -c < theirs >> out; wc -c < ./theirs.iblt >> out
 	while read -r line; do grep -qxF -- "$line" recipe || { echo "$line"; return 1; }; done < out

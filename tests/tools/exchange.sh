@@ -268,14 +268,16 @@ the_filter_of_a_column_of_a_parquet_file_is_asked_imported_and_goes_out() {
 	exits 64 bloomery import pages.sbbf none --row-group -1
 }
 
-the_table_in_the_readme_is_what_formats_says() {
+the_table_in_the_manual_is_what_formats_says() {
 	bloomery formats --json | python3 -c '
 import json, sys
 for line in sys.stdin:
     f = json.loads(line)
     if f["name"] != "bloomery":
         print(f["name"], "yes" if f["read"] else "no", "yes" if f["write"] else "no")' | sort > said
-	sed -n '/^### Other programs/,/^## /s/^| `\([a-z0-9-]*\)` .*| *\(yes\|no\) *| *\(yes\|no\) *| [^|]* |$/\1 \2 \3/p' "$TOOLS/../README.md" | sort > written
+	sed -n '/^\.Sh FORMATS/,/^\.Sh NOTES/s/^\([a-z0-9-]*\) *\(yes\|no\) *\(yes\|no\) .*/\1 \2 \3/p' "$TOOLS/man/bloomery-formats.7" | sort > written
+	sed -n '/^\.Sh NOTES/,/^\.Sh EXAMPLES/p' "$TOOLS/man/bloomery-formats.7" | grep '^\.It' | tr ' ' '\n' > noted
+	while read -r name _; do grep -qx -- "$name" noted || { echo "no notes on $name"; return 1; }; done < said
 	[ -s said ]; diff said written
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# help.sh - help and the man page tell the same
+# help.sh - help, README and the manual pages say the same
 . "${0%/*}/tap.sh"
 : "${TOOLS:?must be the folder of the sources of the program}"
 man=$TOOLS/man/bloomery.1
@@ -64,9 +64,23 @@ the_man_page_names_no_command_that_is_not_there() {
 	done
 }
 
-the_man_page_is_well_formed() {
-	if command -v mandoc > /dev/null; then mandoc -Tlint -W warning "$man"; fi
-	if command -v groff > /dev/null; then same "$(groff -mandoc -Tutf8 -ww "$man" 2>&1 > /dev/null)" ''; fi
+the_manual_pages_are_well_formed() {
+	local page
+	ls "$TOOLS"/man/*.[0-9] > pages; grep -q bloomery-kinds.7 pages
+	while read -r page; do
+		if command -v mandoc > /dev/null; then mandoc -Tlint -W warning "$page"; fi
+		if command -v groff > /dev/null; then same "$(groff -mandoc -Tutf8 -ww "$page" 2>&1 > /dev/null)" ''; fi
+	done < pages
+}
+
+every_manual_page_is_installed_and_refers_to_pages_that_exist() {
+	local page
+	sed -n "/^manual_pages = /,/]/s/'/\n/gp" "$TOOLS/meson.build" | grep '^bloomery.*[.][0-9]$' | sort > installed
+	(cd "$TOOLS/man" && ls) | sort | cmp - installed
+	sed -n 's/^\.Xr \(bloomery[a-z-]*\) \([0-9]\).*/\1.\2/p' "$TOOLS"/man/*.[0-9] | sort -u > named
+	sed -n 's/.*`\(bloomery[a-z-]*\)(\([0-9]\))`.*/\1.\2/p' "$TOOLS/../README.md" >> named
+	[ "$(wc -l < named)" -gt 10 ]
+	while read -r page; do [ -e "$TOOLS/man/$page" ] || { echo "no $page"; return 1; }; done < named
 }
 
 the_examples_in_help_are_commands_that_parse() {
@@ -81,6 +95,15 @@ the_first_lines_of_the_readme_print_what_they_say() {
 	bash -e lines > printed
 	sed -n 's/.* # \([0-9]\+\).*/\1/p' lines > want; same "$(wc -l < want)" 3
 	sed -n 1,3p printed | cmp - want
+}
+
+# The lines behind `$ ` are typed in one shell; everything else is what they print.
+the_tasks_of_the_readme_print_what_they_say() {
+	mkdir tests; ln -s "$TOOLS/../tests/exchange" tests/exchange
+	sed -n '/^## Tasks/,/^## From C/p' "$TOOLS/../README.md" | sed -n '/^```console$/,/^```$/p' | sed '/^```/d' > session
+	sed -n 's/^\$ //p' session > lines; [ "$(wc -l < lines)" -gt 8 ]
+	PATH=${BLOOMERY%/*}:$PATH bash -e lines > printed
+	grep -v '^\$ ' session | cmp - printed
 }
 
 prove_all

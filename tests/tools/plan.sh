@@ -110,8 +110,8 @@ bars_are_as_long_as_their_numbers_and_cut_at_eight_times_the_bound() {
 	exits 64 bloomery plan -n 1m -m 10m --plot; exits 64 bloomery plan --table --compare; exits 64 bloomery plan -n 1m --plot --json
 }
 
-where_articles_are_wrong_the_readmes_numbers_are_printed() {
-	sed -n '/^### What is often said/,/^## /s/.*| `\(plan [^`]*\)` *| `\([^`]*\)` *|$/\1|\2/p' "$TOOLS/../README.md" > rows
+where_articles_are_wrong_the_manuals_numbers_are_printed() {
+	sed -n '/^\.Sh COMMON CLAIMS/,/^\.Sh HASHES/s/^\(plan .*[^ ]\) *| \(.*\)$/\1|\2/p' "$TOOLS/man/bloomery-kinds.7" > rows
 	same "$(wc -l < rows)" 13
 	while IFS='|' read -r command want; do
 		bloomery $command | tr -s ' ' | grep -qF -- "$want" || { echo "$command: not $want"; return 1; }

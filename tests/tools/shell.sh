@@ -122,7 +122,7 @@ no_test_passes_without_the_programs_that_it_calls() {
 	lost+='|md5sum|uniq|comm|tail|find|shuf|paste|nl|yes|tee|readlink|id|pkg-config|readelf|objdump|nm|cc|gcc'
 	mkdir few; ln -s "$(type -P true)" few/bloomery; limit=$(type -P timeout)
 	for program in bash sh sed grep head mktemp mkdir rm cat env; do ln -s "$(type -P $program)" few/$program; done
-	for name in TAP TESTS TOOLS TABLE FRUIT PUZZLE SERVICES RUNS README BLACKLIST PEER DATA SPV BLOCK PEERS MESON BUILD PREFIX LIBDIR HEADER \
+	for name in TAP TESTS TOOLS TABLE FRUIT PUZZLE SERVICES RUNS MANUAL BLACKLIST PEER DATA SPV BLOCK PEERS MESON BUILD PREFIX LIBDIR HEADER \
 		USER_C CC ROOT; do export $name=/nosuch; done
 	export TAP=$folder/tools/tap.sh TESTS=$folder TOOLS=$folder/../tools
 	mapfile -t files < <(command grep -l '^prove_all' "$folder"/*/*.sh)
