@@ -3,9 +3,11 @@
 #include "complete.h"
 #include "values.h"
 
-static bool words, completing;
+static bool words, completing, mdoc;
 static const struct opt own_options[] = {
 	{ 0, "words", NULL, NULL, set_flag, &words },	/* each with what it means */
+	/* for manual pages: see tools/man/pages.py */
+	{ 0, "mdoc", NULL, NULL, set_flag, &mdoc },
 	/* for completions: -- and the words on the line */
 	{ 0, "complete", NULL, NULL, set_flag, &completing },
 	{ 0 }
@@ -25,6 +27,8 @@ static int run(int count, char **operands)
 		return command_unknown(operands[0]);
 	if (words)
 		help_words(command);
+	else if (command && mdoc)
+		help_mdoc(command);
 	else if (command)
 		help_command(command);
 	else

@@ -60,6 +60,7 @@ int skip_options(const struct opt *const *tables, int *argc, char ***argv);
 int run_command(const struct command *command, int argc, char **argv);
 void help_overview(FILE *out);
 void help_command(const struct command *command);
+void help_mdoc(const struct command *command);	/* its manual page, without its text */
 /* for completions: WORD, tab, what it means; NULL: the commands */
 void help_words(const struct command *command);
 

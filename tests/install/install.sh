@@ -27,6 +27,10 @@ all_files_are_there() {
 		[ -s "$tree$PREFIX/$file" ] || { echo "no $file"; return 1; }
 	done
 	cmp "$HEADER" "$tree$PREFIX/include/bloomery.h"
+	for file in "$ROOT"/tools/man/commands/*.mdoc; do
+		file=${file##*/}
+		[ -s "$tree$PREFIX/share/man/man1/bloomery-${file%.mdoc}.1" ] || { echo "no page of $file"; return 1; }
+	done
 	for file in "$ROOT"/tools/man/*.[0-9]; do
 		[ -s "$tree$PREFIX/share/man/man${file##*.}/${file##*/}" ] || { echo "no $file"; return 1; }
 	done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # help.sh - help, README and the manual pages say the same
 . "${0%/*}/tap.sh"
-: "${TOOLS:?must be the folder of the sources of the program}"
+: "${TOOLS:?must be the folder of the sources of the program}" "${PAGES:?must be the folder of the pages of its commands}"
 man=$TOOLS/man/bloomery.1
 
 verbs() { bloomery help --words | cut -f1; }
@@ -35,38 +35,33 @@ no_output_names_a_function_or_a_field_of_the_library() {
 	not grep -E 'blm_|BLM_' out
 }
 
-every_command_stands_in_the_man_page() {
-	local v headings
-	headings=$(sed -n '/^\.Ss /s/$/ /p' "$man")
-	for v in $(verbs); do
-		has_line "$headings" ".Ss $v "
-	done
+every_command_and_no_other_stands_in_the_overview() {
+	sed -n '/^\.Sh COMMANDS/,/^\.Sh JSON/p' "$man" > overview
+	sed -n '/^\.It Xr bloomery-/{s/^\.It Xr bloomery-\(.*\) 1$/\1/;N;s/\n\(.*\)\.$/\t\L\1/;p}' overview | sort > got
+	bloomery help --words | tr 'A-Z' 'a-z' | sort | diff - got
 }
 
-every_option_stands_in_the_man_page_with_its_command_or_with_all() {
-	local v word options
-	sed -n '/^\.Sh OPTIONS/,/^\.Sh COMMANDS/p' "$man" > common
+every_command_has_a_page_with_all_of_its_options() {
+	local v word
 	for v in $(verbs); do
-		sed "1,/^\.Ss $v\( \|$\)/d; /^\.Ss /,\$d; /^\.Sh /,\$d" "$man" > here
-		options=$(sed -n 's/\\-/-/g; /^\.It /s/$/ /p' here common)
+		sed -n 's/^\(\.It .*\)$/\1 /p' "$PAGES/bloomery-$v.1" > options
 		for word in $(bloomery help --words "$v" | cut -f1); do
 			word=${word#-}	# .It Fl k , Fl -probes Ar K
-			[[ $options == *" Fl $word "* ]] || { echo "$v -$word"; return 1; }
+			grep -qF -- " Fl $word " options || { echo "$v -$word"; return 1; }
 		done
+		grep -qxF -- ".Nm bloomery-$v" "$PAGES/bloomery-$v.1"
 	done
 }
 
-the_man_page_names_no_command_that_is_not_there() {
-	local v all
-	all=$(verbs)
-	for v in $(sed -n '/^\.Sh COMMANDS/,/^\.Sh JSON/s/^\.Ss \([a-z]*\).*/\1/p' "$man"); do
-		has_line "$all"$'\n' "$v"$'\n'
-	done
+every_kind_stands_in_the_manual() {
+	local kind
+	bloomery kinds --json | sed 's/^{"name": *"\([^"]*\)".*/\1/' > kinds; [ "$(wc -l < kinds)" -gt 15 ]
+	while read -r kind; do grep -qxF ".It Cm $kind" "$TOOLS/man/bloomery-kinds.7" || { echo "$kind"; return 1; }; done < kinds
 }
 
 the_manual_pages_are_well_formed() {
 	local page
-	ls "$TOOLS"/man/*.[0-9] > pages; grep -q bloomery-kinds.7 pages
+	ls "$TOOLS"/man/*.[0-9] "$PAGES"/bloomery-*.1 > pages; grep -q bloomery-kinds.7 pages
 	while read -r page; do
 		if command -v mandoc > /dev/null; then mandoc -Tlint -W warning "$page"; fi
 		if command -v groff > /dev/null; then same "$(groff -mandoc -Tutf8 -ww "$page" 2>&1 > /dev/null)" ''; fi
@@ -76,11 +71,11 @@ the_manual_pages_are_well_formed() {
 every_manual_page_is_installed_and_refers_to_pages_that_exist() {
 	local page
 	sed -n "/^manual_pages = /,/]/s/'/\n/gp" "$TOOLS/meson.build" | grep '^bloomery.*[.][0-9]$' | sort > installed
-	(cd "$TOOLS/man" && ls) | sort | cmp - installed
-	sed -n 's/^\.Xr \(bloomery[a-z-]*\) \([0-9]\).*/\1.\2/p' "$TOOLS"/man/*.[0-9] | sort -u > named
+	(cd "$TOOLS/man" && ls ./*.[0-9]) | cut -c3- | sort | cmp - installed
+	sed -n 's/^\.Xr \(bloomery[a-z-]*\) \([0-9]\).*/\1.\2/p' "$TOOLS"/man/*.[0-9] "$PAGES"/bloomery-*.1 | sort -u > named
 	sed -n 's/.*`\(bloomery[a-z-]*\)(\([0-9]\))`.*/\1.\2/p' "$TOOLS/../README.md" >> named
 	[ "$(wc -l < named)" -gt 10 ]
-	while read -r page; do [ -e "$TOOLS/man/$page" ] || { echo "no $page"; return 1; }; done < named
+	while read -r page; do [ -e "$TOOLS/man/$page" ] || [ -e "$PAGES/$page" ] || { echo "no $page"; return 1; }; done < named
 }
 
 the_examples_in_help_are_commands_that_parse() {

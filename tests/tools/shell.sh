@@ -124,7 +124,7 @@ no_test_passes_without_the_programs_that_it_calls() {
 	for program in bash sh sed grep head mktemp mkdir rm cat env; do ln -s "$(type -P $program)" few/$program; done
 	for name in TAP TESTS TOOLS TABLE FRUIT PUZZLE SERVICES RUNS MANUAL BLACKLIST PEER DATA SPV BLOCK PEERS MESON BUILD PREFIX LIBDIR HEADER \
 		USER_C CC ROOT; do export $name=/nosuch; done
-	export TAP=$folder/tools/tap.sh TESTS=$folder TOOLS=$folder/../tools
+	export TAP=$folder/tools/tap.sh TESTS=$folder TOOLS=$folder/../tools PAGES=/nosuch
 	mapfile -t files < <(command grep -l '^prove_all' "$folder"/*/*.sh)
 	[ ${#files[@]} -gt 30 ]
 	[ "${BLOOMERY_TEST_SCALE:-full}" = full ] || step=4	# every fourth script

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""pages.py - the manual page of each command, from the options of the program and the text beside this file
+
+usage: pages.py PROGRAM OUTPUT-FOLDER TEXT...
+
+A TEXT is commands/NAME.mdoc: the date, the description, and then for some options the line
+`.\\" --OPTION` and what the page says of it beyond `bloomery help NAME`.
+"""
+import pathlib
+import subprocess
+import sys
+
+
+def split(text):
+    """{mark: lines}: what stands before the first mark is the text of the page."""
+    parts, mark = {"text": []}, "text"
+    for line in text.splitlines():
+        if line.startswith('.\\" --'):
+            mark = line[4:]
+            parts[mark] = []
+        else:
+            parts[mark].append(line)
+    return parts
+
+
+def page(program, text):
+    made = subprocess.run([program, "help", "--mdoc", text.stem], check=True, capture_output=True, text=True).stdout
+    parts = split(text.read_text())
+    date, parts["text"] = parts["text"][0], parts["text"][1:]
+    if not date.startswith(".Dd "):
+        raise SystemExit(f"{text}: line 1: is no date; begin with .Dd")
+    lines = [f'.\\" bloomery-{text.stem}.1 - made from the program and {text.parent.name}/{text.name}', date]
+    for line in made.splitlines():
+        mark = line[4:] if line.startswith('.\\" ') else None
+        lines += [line] if mark is None else parts.pop(mark, [])
+    if parts:
+        raise SystemExit(f"{text}: {text.stem} has no option {', '.join(parts)}; remove the text")
+    return "\n".join(lines) + "\n"
+
+
+program, folder, *texts = sys.argv[1:]
+for text in map(pathlib.Path, texts):
+    pathlib.Path(folder, f"bloomery-{text.stem}.1").write_text(page(program, text))
