@@ -21,7 +21,8 @@ from tap import Tap
 FOLDER, DRIVER, MAKE = sys.argv[1:4]
 SHARE = os.environ.get('BLOOMERY_TEST_SCALE', 'full') != 'full'	# of the cases that are alike
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 20 if SHARE else 60
-MEMORY = '/dev/shm' if 'TMPDIR' not in os.environ and os.access('/dev/shm', os.W_OK) else None
+MEMORY = '/dev/shm' if 'TMPDIR' not in os.environ and os.access('/dev/shm', os.W_OK) \
+	and shutil.disk_usage('/dev/shm').free >> 30 else None
 REFUSES = 'answers' not in sys.argv[5:]
 
 

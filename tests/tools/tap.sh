@@ -58,10 +58,14 @@ grep()
 : "${BLOOMERY:?must be the path of the program under test}"
 export LC_ALL=C.UTF-8
 
-# The tests are in memory where there is a place, because most of them are not about disks. A script that needs a
-# real disk (for its syncs, or for a file system that keeps what it is told to keep) says TAP_DISK=1 before it reads this file.
+# The tests are in memory where there is room for 2 GiB, because most of them are not about disks. A script that
+# needs a real disk (for its syncs, or for a file system that keeps what it is told to keep) says TAP_DISK=1 before
+# it reads this file.
 tap_folder=${TMPDIR:-/tmp}
-[ "${TMPDIR:-}${TAP_DISK:-}" ] || [ ! -w /dev/shm ] || tap_folder=/dev/shm
+if [ -z "${TMPDIR:-}${TAP_DISK:-}" ] && [ -w /dev/shm ]; then
+	read -r tap_blocks tap_bytes <<< "$(stat -f -c '%a %S' /dev/shm 2> /dev/null)"
+	[ $((${tap_blocks:-0} * ${tap_bytes:-0} >> 31)) = 0 ] || tap_folder=/dev/shm
+fi
 unset XDG_DATA_HOME BLOOMERY_SIMD
 
 # Not one that stands before it in the PATH only to choose among several.
