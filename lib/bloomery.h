@@ -23,7 +23,7 @@
  *     blm_strerror() words the value; blm_error_message() says what went wrong with which file,
  *     field or value. The library never prints and never exits. Return parameters are written on
  *     success only.
- *   - Beside what system calls fail with, the values mean:
+ *   - The values have these meanings, apart from those that system calls fail with:
  *       -EBADMSG          not a Bloomery file, or its header does not add up
  *       -EPROTONOSUPPORT  made by a newer version, or with a feature that this one does not know
  *       -ENODATA          the file is shorter than its header says
@@ -72,7 +72,7 @@
  *     growing, publishing, and blm_create() with replace) stays its owner's and its group's. Who
  *     may not give files away, as only root may, is the owner of the new file; and where its group
  *     cannot be kept either, because they are not in it, group and others get only those rights
- *     that both had, so that nobody gets more than before.
+ *     that both had, so no user gets more rights than before.
  *   - Handles are the caller's to close. Closing takes NULL, and returns NULL, so `f =
  *     blm_close(f)`.
  */
@@ -189,8 +189,8 @@ BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
 /**
  * blm_claim() - add a key, and learn whether this caller was the first
  *
- * Of all callers in all processes that race to claim one new key, at most one gets 1, and exactly
- * one does unless the key was a false positive, before or by what others add at that moment, or its
+ * If several callers, in any processes, race to claim one new key, at most one gets 1. Exactly one
+ * does, unless the key was a false positive, before or by what others add at that moment, or its
  * claimer died first. Takes no lock on the data, and none that a dead process could hold; it holds
  * off a replacement of the file, at about a microsecond a call: claim many at once with
  * blm_claim_many(). In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim
@@ -205,8 +205,8 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
  * A key that the filter denies, or that is on its list of false positives, is not taken out, and
  * nothing changes. One that it takes for there by mistake, a false positive, cannot be told from
  * one that is: taking it out can hide other keys. So remove only what was added. What else a kind
- * asks for is its caveat (struct blm_kind_info). Of all who race to take out a key that was added
- * once, one gets 1.
+ * asks for is its caveat (struct blm_kind_info). If several callers race to remove a key that was
+ * added once, one of them gets 1.
  * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
  * negative errno: -EUCLEAN where a power cut, a copy during changes, or a union that was cut short
  * left the filter so that it can answer and take keys but not give them up.
@@ -239,7 +239,7 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  *
  * A key that stands twice in one batch is new at most once. blm_contains_many() cannot fail; where
  * the others fail, some of the keys may have been added, and ret_bits is written all the same: it
- * says which changed the filter, or were claimed, before that. Those are nobody else's to claim. So
+ * says which changed the filter, or were claimed, before that. No other caller can claim those. So
  * it is with blm_remove_many() and blm_put_many(), and with the other forms below.
  * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
  */
@@ -338,7 +338,7 @@ BLM_API int blm_sync(struct blm_filter *f);
 
 /**
  * blm_sync_every() - let this handle's adds and claims sync by themselves
- * @keys:    after so many keys that changed the filter; 0: never for their number
+ * @keys:    after this number of keys that changed the filter; 0: never for their number
  * @seconds: after so long since the last time; 0: never for the time. It is looked at when
  *           something is added, so the last keys before a pause, or before closing, still want a
  *           blm_sync().
@@ -387,8 +387,8 @@ BLM_API int blm_clear(struct blm_filter *f);
  * everyone
  *
  * A sealed copy takes the place of the file; later changes answer -EROFS, and blm_verify() finds
- * every bit that is not as it was. What others add at the same moment is in it, or they are told
- * -EROFS. A copy of it (blm_copy()) can be changed.
+ * every bit that is not as it was. A key that another caller adds at the same moment is in it, or
+ * that caller gets -EROFS. A copy of it (blm_copy()) can be changed.
  */
 BLM_API int blm_seal(struct blm_filter *f);
 
@@ -421,7 +421,7 @@ enum blm_grow_flags {
  */
 BLM_API int blm_grow(struct blm_filter *f, unsigned flags);
 
-/** enum blm_load_flags - how a filter lies in memory; a set of bits */
+/** enum blm_load_flags - how the file of a filter is mapped; a set of bits */
 enum blm_load_flags {
 	/* read and map all of it now, so that no later call waits for the disk */
 	BLM_PREFAULT    = 1 << 0,
@@ -432,26 +432,26 @@ enum blm_load_flags {
 };
 
 /**
- * blm_load() - say how the filter's file is to lie in memory; best before the first question or key
+ * blm_load() - choose how the filter's file is mapped; best before the first question or key
  * @flags: of enum blm_load_flags; they take the place of those that were given before. 0 is what a
  *         handle begins with: pages are read when they are first needed; huge ones, but for filters
  *         that are sparse, or larger than the machine's memory, or prove not to stay in it.
  *
  * Pages: with huge ones a random line costs half the time. But a page is read and written back
  * whole: each key added since the last write can cost 2 MiB of writing instead of 4 KiB, in
- * blm_sync() and in the system, which writes twice a minute. Who adds few keys at a time wants
- * small pages. The choice is made for each 2 MiB of the file when it comes into memory, by the
- * handle that first needs it, and holds for all processes as long as it stays there. Not all file
- * systems have huge pages (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and filters
- * up to 2 MiB never do.
+ * blm_sync() and in the system, which writes twice a minute. If few keys are added at a time,
+ * small pages are better. The choice is made for each 2 MiB of the file when it comes into memory,
+ * by the handle that first needs it, and holds for all processes as long as it stays there. Not all
+ * file systems have huge pages (ext4 from Linux 6.16, XFS, tmpfs mounted with huge=advise), and
+ * filters up to 2 MiB never do.
  *
  * A file that comes in the place of this one later is loaded in the same way, as far as that is
  * possible then: where it cannot be locked, the handle goes on without. A child process after
  * fork() has no locks.
  * Return: 0, or -EINVAL for flags that exclude each other; -EIO where the file was cut or cannot be
- * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock so much
- * (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as usable
- * as before.
+ * read; BLM_LOCK: -ENOMEM, -EPERM or -EAGAIN where the process may not lock that many
+ * bytes (RLIMIT_MEMLOCK; blm_error_message() has both numbers). After a failure the filter is as
+ * usable as before.
  */
 BLM_API int blm_load(struct blm_filter *f, unsigned flags);
 
@@ -516,7 +516,7 @@ struct blm_params {
 	uint32_t seed_count;
 	const uint64_t *seeds;	/* any words; for a family with seeds_by_probe less than 2^32 */
 	uint64_t tweak;		/* families that take one */
-	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept beside the filter */
+	/* BLM_SECRET_BYTES, keyed families; NULL: a new one, kept in the store or in NAME.key */
 	const uint8_t *secret;
 	/*
 	 * exactly these permission bits; 0: those of the file that it replaces, or 0644 less the
@@ -562,7 +562,7 @@ struct blm_plan {
 BLM_API int blm_plan(struct blm_plan *ret, const struct blm_params *params);
 
 /**
- * blm_plan_fact() - the i-th thing, from 0, that only the kind can tell of such a filter when it is
+ * blm_plan_fact() - the i-th fact, from 0, that only the kind knows about such a filter when it is
  * filled to its capacity
  * Return: 0, -ENOENT past the last, or as blm_plan().
  */
@@ -585,7 +585,7 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
  * The file appears whole or not at all, and never over another's: it is written without a name,
  * synced, linked, its folder synced, and in a store entered into the catalog last. Of several that
  * race, one makes it, the rest get -EEXIST. A keyed filter's new secret is written to the store's
- * keys/ID, or beside a path as a line of NAME.key, with mode 0600. That file keeps the secrets that
+ * keys/ID, or for a path as a line of NAME.key, with mode 0600. That file keeps the secrets that
  * are in it, also those of filters that were replaced, which links and copies of their files may
  * need; delete a line when nothing does. -EKEYREJECTED where others may read them, or own it. In
  * memory it is where no core dump has it, but the loops that hash leave pieces of it in registers
@@ -619,14 +619,14 @@ struct blm_build_options {
 	bool sealed;
 	/*
 	 * Where keys are gathered: called by any thread, one at a time, when some have been sorted,
-	 * merged or built; phase is static. NULL: nobody wants to know.
+	 * merged or built; phase is static. NULL: no progress is reported.
 	 */
 	void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
 	void *context;
 };
 
 /**
- * blm_build_begin() - begin a filter that nobody sees before all its keys are in it
+ * blm_build_begin() - begin a filter that appears when all its keys are in it
  * @ret:     the builder; give it to blm_build_finish() or blm_build_cancel()
  * @params:  as for blm_create(), with all that is said there
  * @options: NULL: as all zeros
@@ -644,7 +644,7 @@ struct blm_build_options {
  * neither capacity nor cells, are sized for the distinct keys that were really given. Their keys
  * are gathered, 16 bytes each and with values 24: in memory_bytes (no less than 64 KiB) less 64
  * MiB, or half of it, and beyond that in a temporary file without a name, in the folder of the
- * filter. What is made of them is made in memory_bytes less what they take; in up to 224 MiB where
+ * filter. The filter is made of them in memory_bytes less what they take; in up to 224 MiB where
  * that is more, by kinds with BLM_CAN_BUILD. Space and memory for the filter itself are then taken
  * by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same
  * keys with the same seeds are the same, bit for bit, for any order of keys, threads and memory.
@@ -745,7 +745,7 @@ BLM_API int blm_template(struct blm_filter **ret, struct blm_store *store, const
  * waits meanwhile. Counting takes keys all the same; a copy, or a union, into which only some
  * counters of a key came says so, and refuses to take keys out (blm_remove()).
  *
- * Of a filter with a block that lost bits since it was recorded nothing is made, here or by
+ * A filter with a block that lost bits since it was recorded is not copied, here or by
  * blm_combine(), blm_combine_into(), blm_seal() or blm_store_publish(): -EUCLEAN,
  * blm_error_message() names the block, and blm_verify() repairs it. The new filter would deny keys,
  * and no longer know that it does.
@@ -780,11 +780,11 @@ BLM_API int blm_combine(struct blm_filter **ret, struct blm_store *store, const 
 /**
  * blm_combine_into() - the same into `into`, which is the first of the filters combined
  *
- * An OR goes into the mapped data by atomic operations, beside any number of writers, which lose
- * nothing. An AND cannot: it makes a new file that replaces the old one, whole; what others add in
- * the meantime is carried over. An OR that ends in -EUCLEAN (see blm_copy()) leaves what it has set
- * by then. Into counting it keeps who removes, claims, copies or syncs waiting, and who dies in the
- * middle leaves a filter that takes no key out any more (blm_remove()).
+ * An OR goes into the mapped data by atomic operations, while any number of writers add keys,
+ * which are not lost. An AND cannot: it makes a new file that replaces the old one, whole; what
+ * others add in the meantime is carried over. An OR that ends in -EUCLEAN (see blm_copy()) leaves
+ * what it has set by then. Into counting it keeps who removes, claims, copies or syncs waiting, and
+ * who dies in the middle leaves a filter that takes no key out any more (blm_remove()).
  *
  * The call takes effect at one moment between its beginning and its end, also where other processes
  * replace or clear the filters. A key is in `into` after an AND if its adds to all the filters
@@ -821,8 +821,9 @@ BLM_API int blm_convert(struct blm_filter **ret, struct blm_store *store, const 
  * @mode: as in struct blm_params
  *
  * The data are, bit for bit, those of a filter of the smaller size that was given the same keys; so
- * one made too large, when nobody knew how many keys would come, is cut to what they need. Its
- * capacity is 1/by of the larger one's. Keys added to `from` while it runs may or may not be in it.
+ * a filter that was made too large, because the number of keys was not known, can be folded to what
+ * they need. Its capacity is 1/by of the larger one's. Keys added to `from` while it runs may or
+ * may not be in it.
  * Return: 0, or -EINVAL where `by` does not divide the blocks, -EOPNOTSUPP for a kind that does not
  * fold, -EEXIST.
  */
@@ -882,7 +883,7 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
  *
  * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to
  * go from one that does not count them, -EUCLEAN where it is damaged, -ESTALE where another filter
- * with another hash or other options has the name by now.
+ * with another hash or other options has taken the name.
  */
 BLM_API int blm_update_finish(struct blm_update *u);
 
@@ -901,7 +902,9 @@ struct blm_info {
 	/* of its file, as far as it fits; it changes when the filter is replaced */
 	char path[BLM_PATH_MAX];
 	const char *kind, *hash;
-	/* as in struct blm_params, "own" if it is ours; how bits lie in their bytes, in words */
+	/*
+	 * as in struct blm_params, "own" if it is ours; the order of bits in their bytes, in words
+	 */
 	const char *scheme, *bit_order;
 	/* all options of the kind, as in struct blm_params; spans of time in seconds */
 	char options[BLM_OPTIONS_MAX];
@@ -919,7 +922,7 @@ struct blm_info {
 	uint64_t capacity;
 	double rate;			/* promised at capacity */
 	double rate_at_capacity;	/* predicted from m and k */
-	double rate_at_keys;		/* the same with so many keys as are in it */
+	double rate_at_keys;		/* the same with as many keys as are in it */
 	/*
 	 * held: adds and claims that changed the filter, less removals; from the catalog: at the
 	 * last sync
@@ -936,11 +939,11 @@ struct blm_info {
 	 */
 	uint64_t shadow_bytes;
 	/*
-	 * what to know of this file, or of the file system that it lies on; NULL: nothing; static
+	 * what to know of this file, or of its file system; NULL: nothing; static
 	 */
 	const char *caution;
 	bool sparse, sealed;
-	/* another program's file, opened as it is: nobody counted its keys */
+	/* another program's file, opened as it is: its keys were not counted */
 	bool foreign;
 	bool dirty;			/* changed since the last sync; from the catalog: false */
 	/*
@@ -960,7 +963,7 @@ struct blm_info {
 	 * then
 	 */
 	bool capacity_computed;
-	bool rate_computed;		/* likewise: it is that of capacity keys, predicted */
+	bool rate_computed;		/* as above: the predicted rate at capacity */
 	/*
 	 * its kind changes cells both ways and it is not sealed: blm_verify() cannot see damage in
 	 * its data
@@ -996,8 +999,8 @@ struct blm_info {
 /**
  * blm_info() - what a filter is; reads the header only
  *
- * In a forked child it may open the file, to know whether somebody syncs; where it cannot, a filter
- * that is synced right now is `suspect`.
+ * In a forked child it may open the file, to know whether another process syncs it; where it
+ * cannot, a filter that is synced right now is `suspect`.
  * Return: 0, or -ENOMEM
  */
 BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret);
@@ -1041,7 +1044,7 @@ BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, si
 
 /**
  * blm_data_unite() - unite with raw data of a filter of the same template, by atomic operations,
- * beside any number of writers
+ * while any number of writers add keys
  *
  * The count of keys becomes an estimate, brought up to date with the piece that has the last cell.
  * Where cells are more than bits the pieces are whole words of 8 bytes; that all pieces come, each
@@ -1229,7 +1232,7 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
  * one with another secret takes its place): who exported the filter, or copied its file past the
  * library, needs a copy of that. A drop that is killed can leave it. One whose file is lost or
  * damaged is dropped, too. Return: 0, or a negative errno: -EUCLEAN where the record, or the
- * catalog, is damaged, so that nobody knows which file goes with it; repair the store first.
+ * catalog, is damaged, so that the file that belongs to it is not known; repair the store first.
  */
 BLM_API int blm_store_drop(struct blm_store *store, const char *name);
 
@@ -1269,15 +1272,16 @@ enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
  * a build or an update, blm_store_publish(), ...) takes it over in the same step, less all keys
  * that the new file may have been given: those that were given by their names while it was made;
  * where it came by hashes, unions or publishing, all that it says yes to. A copy has none, and a
- * dropped filter's is gone. Who lists a key says that it was not given to the filter, which cannot
- * tell: one that was is hidden until it is taken off. blm_remove() and blm_remove_many() take a
- * listed key for one that is not there. Given later, by any call of any process, it goes off the
- * list before that call returns, and that call says that it was new: of all that claim it, one, and
- * then it is added as blm_add() does. A union into the filter, blm_data_unite() and blm_advance()
- * take all keys off. While there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE,
- * and adding keys takes one look-up in the catalog more.
+ * dropped filter's is gone. A caller that lists a key asserts that the key was not given to the
+ * filter, which cannot check that: a key that was given is hidden until it is taken off.
+ * blm_remove() and blm_remove_many() take a listed key for one that is not there. Given later, by
+ * any call of any process, it goes off the list before that call returns, and that call says that
+ * it was new: of all that claim it, one, and then it is added as blm_add() does. A union into the
+ * filter, blm_data_unite() and blm_advance() take all keys off. While there is a list, adding and
+ * claiming by hashes fail with -EMEDIUMTYPE, and adding keys takes one look-up in the catalog more.
  *
- * Who opens a store's file by its path is not of the store, and takes nothing off: do not add so.
+ * A handle that was opened by the path of a store's file does not know the store, and takes nothing
+ * off the list: do not add keys through such a handle.
  *
  * Only what the filter may contain is put on the list; the rest needs none.
  * Return: how many were put on or taken off, or
@@ -1296,7 +1300,7 @@ BLM_API int64_t blm_allowlist_remove(struct blm_filter *f, const struct blm_key 
  * blm_allowlist_filter() - after blm_contains_many(): clear the bits of keys that are on the
  * filter's list
  *
- * Ask the filter first. A filter of no store has no list. What is damaged is not honoured.
+ * Ask the filter first. A filter of no store has no list. A damaged entry is ignored.
  * Return: how many bits were cleared, or a negative errno, as looking up a name; some may be
  * cleared then.
  */
@@ -1379,7 +1383,7 @@ struct blm_exchange {
 	/* hash (as they lie, not as they are shown) as two little-endian words */
 	uint32_t seed_count;
 	uint64_t cells;		/* m, where files of the format do not say; 0: not given */
-	uint64_t probes;	/* k, likewise */
+	uint64_t probes;	/* k, as above */
 	/*
 	 * which of the filters of a file, where those of the format have several (fps: an id;
 	 * leveldb: its number, or @ and where a data block begins); NULL: the only one
@@ -1456,8 +1460,8 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
  * @write: takes all `bytes` bytes and returns 0, or a negative errno, which is passed on
  *
  * Reads in a stream; holes cost nothing but their zeros. What others add in the meantime may or may
- * not be in it. Of a filter from which keys can be taken away, unless it is sealed, a copy is made
- * in memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed filter
+ * not be in it. If keys can be removed from the filter, and it is not sealed, it is copied in
+ * memory first (blm_copy()). The same filter gives the same bytes. The secret of a keyed filter
  * is not in them (and see blm_store_drop()).
  * Return: 0, or -EOPNOTSUPP where the format has no room for such a filter (blm_error_message()
  * says for which it has), or -EUCLEAN: it is damaged, which blm_verify() repairs where that can be
@@ -1525,13 +1529,13 @@ enum blm_verify_flags {
 
 /**
  * blm_verify() - check all of one filter: header, records, the blocks of its data as far as there
- * are records of them, and that no bit lies where none can
+ * are records of them, and that no bit is set where none can be
  * @flags:   BLM_VERIFY_REPAIR: set all bits of damaged blocks, in the kinds that only set bits, so
- *           that no key is denied, and more are taken for there; and beside a path remove what a
- *           process left that died while it put a file in its place in that folder
+ *           that no key is denied, and more are taken for there; and for a path remove what a
+ *           process left in that folder that died while it replaced the file
  * @finding: called for each thing that is wrong, and with the rate that a repair results in
  *
- * Of kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable,
+ * In kinds whose bits are only set (classic, blocked, split-block, bitmap, scalable, removable,
  * attenuated) a block is checked from the first sync (or the sealing, or the making of a copy)
  * after it changed; of the others, where cells change both ways, only if it is sealed: what damaged
  * their data before that is not found (struct blm_info, unchecked). A block is damaged if it has
@@ -1554,9 +1558,10 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
  *
  * A file that the catalog does not know is deleted only where it is certain that it was replaced,
  * dropped or never finished: where the catalog says so, or where the catalog is whole and the file
- * says that nobody was told of it, or holds nothing. Every other one comes back under its own name,
- * or where another filter has that, NAME.recovered-UUID. One repair at a time: -EBUSY after five
- * seconds. That every user may write to the store is told of, and not repaired in: -EPERM.
+ * says that its creation was not acknowledged, or that it is empty. Every other one comes back
+ * under its own name, or where another filter has that, NAME.recovered-UUID. One repair at a time:
+ * -EBUSY after five seconds. A store that every user may write to is reported, and is not repaired:
+ * -EPERM.
  *
  * LMDB trusts its file, so the pages of the catalog are walked before it reads them. Should one
  * make it crash all the same, only another process can go on: the program `bloomery verify` calls
@@ -1570,7 +1575,7 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 
 /**
  * A bank is a file of its own, no filter: it holds the data of many, is made whole, and never
- * changes. Of each filter it has an id, which is one line without tabs. Kinds whose keys are bits
+ * changes. It has an id for each filter, which is one line without tabs. Kinds whose keys are bits
  * of one array: classic, blocked, split-block, bitmap; without secret key. It takes twice the data
  * of its filters, in rows of a multiple of 64 bytes. Rows are numbered from 0 in the order of their
  * numbers of ones, those with as many in the order they came in.
@@ -1582,7 +1587,7 @@ struct blm_bank_build;
  * blm_bank_begin(), _add(), _finish() - put a bank together in memory, write it, and give it its
  * name in one step
  * @path:    relative: as for filters
- * @replace: take the place of what lies there; else -EEXIST
+ * @replace: replace the file that is there; else -EEXIST
  * @mode:    as in struct blm_params
  *
  * add: the filter's data as they are at that moment. The first says which template all others must
@@ -1683,7 +1688,7 @@ struct blm_bank_hit {
  * @bits: row_bytes of data, see blm_bank_read()
  * @ret:  room for `room` of them
  *
- * The answer is that of looking at all; rows of so many or so few ones that they cannot be alike
+ * The answer is that of looking at all; rows whose numbers of ones differ too much to be alike
  * enough are not looked at.
  * Return: how many it found, at most `room`.
  */
@@ -1746,7 +1751,7 @@ struct blm_kind_info {
 };
 
 /**
- * struct blm_option_info - something that a kind can be told beside sizes: struct blm_params,
+ * struct blm_option_info - a parameter of a kind other than its sizes: struct blm_params,
  * options; the strings are static
  */
 struct blm_option_info {

@@ -255,8 +255,8 @@ static const struct opt *const options[] = { own_options, size_options, make_opt
 const struct command cmd_measure = {
 	.name = "measure",
 	.group = ON_PAPER,
-	.summary = "find out by experiment how often a filter is wrong, beside what its formula "
-	"says",
+	.summary = "find out by experiment how often a filter is wrong, and compare that with "
+	"its formula",
 	.operands = "[F]",
 	.least = 0, .most = 1,
 	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for "

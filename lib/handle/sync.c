@@ -27,136 +27,182 @@ static int check_size(const struct blm_filter *f, const struct blm_view *view)
 	return 0;
 }
 
-/*
- * The sync record last, with the records of the blocks, which say nothing of pages that are not on
- * the disk by now. It makes `failed` old before it is known to be on the disk, and what it is told
- * of then may be any page: so another word says so meanwhile.
- */
-static int write_records(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen,
-			 struct blm_sync_record *record)
+/* ---- The steps ---- */
+
+/* One sync of one file. BLM_LOCK_SYNC is held from the first step to the last. */
+struct sync {
+	struct blm_filter *f;
+	struct blm_view *view;
+	struct blm_live *live;
+	uint64_t epoch;			/* that this sync closes */
+	struct blm_sync_record record, last;
+	struct blm_seen seen;		/* of the blocks */
+	bool checkpoint;		/* the file has one, and is on a disk */
+};
+
+/* Finishes what a sync that was killed began. */
+static int recover(struct sync *s)
 {
-	struct blm_live *live = live_of(view);
+	int r = check_size(s->f, s->view);
+
+	if (r == 0 && s->checkpoint)
+		r = blm_checkpoint_mend_copy(s->view, s->f->place.display);
+	if (r == 0 && s->checkpoint)
+		r = blm_checkpoint_finish_killed(s->view, s->f->place.display);
+	s->epoch = load_acquire(&s->live->epoch.word);
+	s->record.epoch = htole64(s->epoch);
+	s->record.time = htole64(blm_now());
+	return r;
+}
+
+static int look_at_blocks(struct sync *s)
+{
+	int r = blm_blocksum_look(s->view, &s->seen);
+
+	if (r == 0)
+		blm_last_sync(s->live, s->view->constant.uuid, &s->last);
+	return r;
+}
+
+static void announce_epoch(struct sync *s)
+{
+	/* until the record of this epoch says otherwise */
+	store_release(&s->live->failed.word, s->epoch);
+	store_release(&s->live->flushing.word, 0);
+	store_release(&s->live->announcing.word, 0);
+	store_release(&s->live->epoch.word, blm_epoch_after(s->epoch));
+	full_fence();
+	/*
+	 * A removal that is under way may change pages that are written back by then, so the record
+	 * of this epoch does not make the file clean.
+	 */
+	if (kind_may_be_torn(s->view->whole.kind)
+	    && blm_lock_is_held(&s->view->lock, s->view->image.fd))
+		blm_mark_written(s->live);
+	s->record.keys = htole64(blm_counted_keys(s->view));
+}
+
+/* What must not change while it is copied is copied under BLM_LOCK_WRITE. */
+static int begin_epoch(struct sync *s)
+{
+	const struct blm_kind *kind = s->view->whole.kind;
+	bool alone = kind_has_single_writer(kind) || kind_may_be_torn(kind);
+	int r = alone ? blm_lock_writing(s->view, true) : 0;
+
+	if (r < 0)
+		return r;
+	if (blm_is_unwritten(s->live, le64toh(s->last.epoch)) || blm_is_unannounced(s->live))
+		blm_make_dirty(s->view);
+	if (kind->settle)
+		kind->settle(&s->view->whole);
+	if (s->checkpoint)
+		r = blm_checkpoint_take(s->view, s->epoch, s->f->place.display);
+	if (r == 0)
+		announce_epoch(s);
+	if (alone)
+		blm_unlock_writing(s->view);
+	return r;
+}
+
+static int write_data(struct sync *s)
+{
+	int r = blm_write_among_others(s->view, s->view->image.map, s->view->image.bytes);
+
+	/* the guard of sigbus.h may have put a page of its own there, which was not written */
+	return r == 0 && blm_sigbus_hit(s->view->image.map) ? -EIO : r;
+}
+
+/*
+ * The sync record makes `failed` old before it is known to be on the disk. A writer that the system
+ * tells of a failure then may mean any page: so `flushing` says so meanwhile.
+ */
+static int write_records(struct sync *s)
+{
+	struct blm_view *view = s->view;
 	int r = 0;
 
-	if (blm_blocksum_record(view, seen, le64toh(record->epoch)))
+	if (blm_blocksum_record(view, &s->seen, s->epoch))
 		for (unsigned i = 0; r == 0 && i < view->parts; i++)
 			r = blm_write_back(records_of(&view->part[i]),
 					   blocksum_bytes(view->part[i].shape.bytes));
 	if (r < 0)
 		return r;
-	store_release(&live->flushing.word, blm_boot_number());
+	store_release(&s->live->flushing.word, blm_boot_number());
 	full_fence();
-	blm_next_sync(live, view->constant.uuid, record);
-	r = blm_write_among_others(view, live, BLM_PAGE);
+	blm_next_sync(s->live, view->constant.uuid, &s->record);
+	r = blm_write_among_others(view, s->live, BLM_PAGE);
 	if (r < 0)
-		blm_drop_sync(live, view->constant.uuid);
+		blm_drop_sync(s->live, view->constant.uuid);
 	full_fence();
-	store_release(&live->flushing.word, 0);
+	store_release(&s->live->flushing.word, 0);
 	return r;
 }
 
-/* A new epoch. What cannot be changed at any moment is looked at while nobody changes it. */
-static int begin_epoch(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *record,
-		       uint64_t synced_epoch)
+static int end_checkpoint(struct sync *s)
 {
-	struct blm_live *live = live_of(view);
-	uint64_t epoch = le64toh(record->epoch);
-	bool alone = kind_has_single_writer(view->whole.kind) || kind_may_be_torn(view->whole.kind);
-	int r = alone ? blm_lock_writing(view, true) : 0;
+	int r = s->checkpoint ? blm_checkpoint_finish(s->view, s->f->place.display) : 0;
 
-	if (r < 0)
-		return r;
-	if (blm_is_unwritten(live, synced_epoch) || blm_is_unannounced(live))
-		blm_make_dirty(view);
-	if (view->whole.kind->settle)
-		view->whole.kind->settle(&view->whole);
-	if (has_checkpoint(view) && !f->place.memory)
-		r = blm_checkpoint_take(view, epoch, f->place.display);
-	if (r == 0) {
-		/* until the record of this epoch says otherwise */
-		store_release(&live->failed.word, epoch);
-		store_release(&live->flushing.word, 0);
-		store_release(&live->announcing.word, 0);
-		store_release(&live->epoch.word, blm_epoch_after(epoch));
-		full_fence();
-		/*
-		 * what is under way may change pages that are written back by then, so the record
-		 * of this epoch does not make the file clean
-		 */
-		if (kind_may_be_torn(view->whole.kind)
-		    && blm_lock_is_held(&view->lock, view->image.fd))
-			blm_mark_written(live);
-		record->keys = htole64(blm_counted_keys(view));
-	}
-	if (alone)
-		blm_unlock_writing(view);
+	if (r == 0)
+		r = blm_check_sigbus(s->view, s->f->place.display);
+	if (r == 0 && s->checkpoint)
+		r = blm_checkpoint_is_whole(s->view, s->f->place.display, true);
 	return r;
 }
 
-static int write_all(struct blm_filter *f, struct blm_view *view, const struct blm_seen *seen,
-		     struct blm_sync_record *record)
+/* Nothing is on the disk that the last record does not say; so the next sync does all of it. */
+static void fail_to_write(struct sync *s, int err)
 {
-	int r = blm_write_among_others(view, view->image.map, view->image.bytes);
-
-	/* a page that the guard put there is not one that was written */
-	if (r == 0 && blm_sigbus_hit(view->image.map))
-		r = -EIO;
-	return r < 0 ? r : write_records(f, view, seen, record);
+	if (has_checkpoint(s->view))
+		blm_checkpoint_again(s->view, s->epoch);
+	if (blm_check_sigbus(s->view, s->f->place.display) == 0)
+		blm_fail(err, "%s: writing it back failed (%s): keys added since the last good "
+			 "sync may not survive a power cut; the next sync writes all of it again",
+			 s->f->place.display, strerror(-err));
 }
 
 /*
- * The order: a look at the blocks that changed; a new epoch, so that whoever adds from now on marks
- * the filter dirty again; the data, flushed; the records that say so, flushed; the catalog. A crash
- * between two of them leaves the earlier records, which claim less than is there.
+ * The steps of a sync, each of which begins when the one before it succeeded. The record that a
+ * power cut leaves never claims more than is on the disk:
+ *
+ *	step		what it does				record on the disk after it
+ *	recover		ends a sync that was killed		the last one
+ *	look_at_blocks	hashes the blocks that changed		the last one
+ *	begin_epoch	epoch + 1: a later change makes the	the last one; the file is dirty
+ *			file dirty; copies blocks into the
+ *			checkpoint's journal
+ *	write_data	writes the map back			the last one; the file is dirty
+ *	write_records	writes the records of the blocks,	this one; clean, unless a change
+ *			then that of the sync			came in the new epoch
+ *	end_checkpoint	brings the checkpoint's image up to	this one
+ *			the record
+ *
+ * Then the caller flushes the name and tells the catalog, which may be behind the file but never
+ * ahead of it.
  */
-static int sync_file(struct blm_filter *f, struct blm_view *view, struct blm_sync_record *ret,
-		     struct blm_seen *ret_seen)
+static int sync_file(struct sync *s)
 {
-	struct blm_live *live = live_of(view);
-	uint64_t epoch;
-	struct blm_sync_record record = { .time = htole64(blm_now()) }, last = { 0 };
-	struct blm_seen seen = { 0 };
-	int r = check_size(f, view);
+	int r = recover(s);
 
-	if (r == 0 && has_checkpoint(view) && !f->place.memory) {
-		r = blm_checkpoint_mend_copy(view, f->place.display);
-		if (r == 0)
-			r = blm_checkpoint_finish_killed(view, f->place.display);
-	}
-	epoch = load_acquire(&live->epoch.word);
-	record.epoch = htole64(epoch);
 	if (r == 0)
-		r = blm_blocksum_look(view, &seen);
-	if (r == 0) {
-		blm_last_sync(live, view->constant.uuid, &last);
-		r = begin_epoch(f, view, &record, le64toh(last.epoch));
-	}
-	if (r < 0)
-		blm_blocksum_look_again(view, &seen);
-	if (r == 0) {
-		r = write_all(f, view, &seen, &record);
-		if (r < 0) {
-			blm_blocksum_look_again(view, &seen);
-			if (has_checkpoint(view))
-				blm_checkpoint_again(view, epoch);
-			if (blm_check_sigbus(view, f->place.display) == 0)
-				blm_fail(r, "%s: writing it back failed (%s): keys added since the "
-					 "last good sync may not survive a power cut; the next "
-					 "sync writes all of it again", f->place.display,
-					 strerror(-r));
-		}
-	}
-	if (r == 0 && has_checkpoint(view) && !f->place.memory)
-		r = blm_checkpoint_finish(view, f->place.display);
+		r = look_at_blocks(s);
 	if (r == 0)
-		r = blm_check_sigbus(view, f->place.display);
-	if (r == 0 && has_checkpoint(view) && !f->place.memory)
-		r = blm_checkpoint_is_whole(view, f->place.display, true);
-	*ret_seen = (struct blm_seen){ .damaged = seen.damaged, .first = seen.first };
-	blm_seen_free(&seen);
-	*ret = record;
-	return r;
+		r = begin_epoch(s);
+	if (r < 0) {
+		blm_blocksum_look_again(s->view, &s->seen);
+		return r;
+	}
+	r = write_data(s);
+	if (r == 0)
+		r = write_records(s);
+	if (r < 0) {
+		blm_blocksum_look_again(s->view, &s->seen);
+		fail_to_write(s, r);
+		return r;
+	}
+	return end_checkpoint(s);
 }
+
+/* ---- The file and its name ---- */
 
 /* What is on the disk must be found there, too: once for each file that the name led to. */
 static int flush_name(struct blm_filter *f, struct blm_view *view)
@@ -201,11 +247,38 @@ static int tell_unopened(struct blm_filter *f, int fd)
 	return standing == -ESTALE ? standing : blm_fail(fd, "%s", why);
 }
 
+static int tell_catalog(const struct sync *s)
+{
+	const struct blm_view *view = s->view;
+
+	return blm_place_synced(&s->f->place, &(struct blm_synced){
+		.uuid = view->constant.uuid, .epoch = le64toh(s->record.epoch),
+		.keys = le64toh(s->record.keys), .time = le64toh(s->record.time),
+		.estimated = load_relaxed(&s->live->inexact.word) != 0,
+		.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
+	});
+}
+
+/*
+ * Parts are appended under BLM_LOCK_SYNC only. The record must not claim one that this view does
+ * not have: -EAGAIN.
+ */
+static int sync_view(struct sync *s)
+{
+	int r = blm_lock_syncing(s->view);
+
+	if (r < 0)
+		return r;
+	r = has_all_parts(s->view) ? sync_file(s) : -EAGAIN;
+	blm_unlock_syncing(s->view);
+	return r;
+}
+
 int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 {
-	struct blm_sync_record record = { 0 };
 	struct blm_view *view = current_view(f);
-	int fd, r, standing = 0;
+	struct sync s;
+	int fd, r, standing;
 
 	if (!f->write)
 		return blm_fail(-EBADF, "%s: opened for reading only", f->place.display);
@@ -213,35 +286,25 @@ int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen)
 		view = current_view(f);
 	if (fd < 0)
 		return tell_unopened(f, fd);
-	r = blm_lock_syncing(view);
-	if (r == 0) {
-		/*
-		 * parts come only under this lock: one that is not in the view would be said to be
-		 * on the disk, unseen
-		 */
-		r = has_all_parts(view) ? sync_file(f, view, &record, ret_seen) : -EAGAIN;
-		blm_unlock_syncing(view);
-	}
+	s = (struct sync){ .f = f, .view = view, .live = live_of(view),
+			   .checkpoint = has_checkpoint(view) && !f->place.memory };
+	r = sync_view(&s);
+	*ret_seen = (struct blm_seen){ .damaged = s.seen.damaged, .first = s.seen.first };
+	blm_seen_free(&s.seen);
 	if (r == -EAGAIN) {
 		r = current_view(f) != view ? 0 : blm_may_change(f);
 		return r < 0 ? r : blm_sync_seeing(f, ret_seen);
 	}
 	if (r == 0)
 		r = flush_name(f, view);
-	if (r == 0)
-		standing = blm_check_standing(f);
+	standing = r == 0 ? blm_check_standing(f) : 0;
 	if (standing == -ESTALE)
 		return standing;
 	/* the catalog of a store that was moved is not found by its path either */
-	if (r == 0 && standing != -ENOENT)
-		r = blm_place_synced(&f->place, &(struct blm_synced){
-			.uuid = view->constant.uuid, .epoch = le64toh(record.epoch),
-			.keys = le64toh(record.keys), .time = le64toh(record.time),
-			.estimated = load_relaxed(&live_of(view)->inexact.word) != 0,
-			.file_bytes = view->image.bytes, .data_bytes = view->whole.shape.bytes,
-		});
-	if (r == 0 && standing != -ENOENT)
-		/* the catalog has what the file has */
+	if (r < 0 || standing == -ENOENT)
+		return r;
+	r = tell_catalog(&s);
+	if (r == 0)
 		__atomic_store_n(&view->told.epoch, 0, __ATOMIC_RELEASE);
 	return r;
 }
