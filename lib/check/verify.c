@@ -379,7 +379,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
 	int r;
 
 	if (flags & ~(unsigned)BLM_VERIFY_REPAIR)
-		return blm_fail(-EINVAL, "%s: flags %#x: BLM_VERIFY_REPAIR or 0 is for one filter",
+		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are for one filter",
 				name ? name : "(memory)", flags);
 	r = blm_open(&f, store, name, repair ? BLM_OPEN_WRITE : 0);
 	if (blm_is_damage(r)) {

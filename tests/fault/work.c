@@ -647,9 +647,11 @@ static void judge(void *context, const struct blm_finding *found)
 	bool renames = strstr(found->what, "a rename from ") && strstr(found->what, " was cut short");
 	bool misnamed = (renames || strstr(found->what, "does not say its name")) && name < NAMES
 		     && (l->model->slot[name].misnamed || (l->under_way && l->under_way->op == OP_RENAME && l->under_way->to == name));
+	bool labels = strstr(found->what, "a change of its labels was cut short") && name < NAMES
+		   && l->under_way && l->under_way->op == OP_LABEL && l->under_way->name == name;
 
 	l->findings++;
-	if ((strstr(found->what, "left behind by a process that died") || misnamed) && found->repaired)
+	if ((strstr(found->what, "left behind by a process that died") || misnamed || labels) && found->repaired)
 		return;
 	l->wrong++;
 	printf("# found%s: %s: %s\n", found->repaired ? " and repaired" : "", found->file, found->what);
