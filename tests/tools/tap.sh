@@ -64,7 +64,8 @@ export LC_ALL=C.UTF-8
 tap_folder=${TMPDIR:-/tmp}
 if [ -z "${TMPDIR:-}${TAP_DISK:-}" ] && [ -w /dev/shm ]; then
 	read -r tap_blocks tap_bytes <<< "$(stat -f -c '%a %S' /dev/shm 2> /dev/null)"
-	[ $((${tap_blocks:-0} * ${tap_bytes:-0} >> 31)) = 0 ] || tap_folder=/dev/shm
+	[ $((${tap_blocks:-0} * ${tap_bytes:-0} >> 31)) = 0 ] ||
+		command grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts || tap_folder=/dev/shm
 fi
 unset XDG_DATA_HOME BLOOMERY_SIMD
 
@@ -82,7 +83,9 @@ exits()
 	local want=$1 got=0 lines
 	shift
 	"$@" > exits.out 2> exits.err || got=$?
-	[ ! -p /dev/stdin ] || cat > /dev/null	# or who writes into the pipe may die by SIGPIPE
+	# At the end of a pipe it reads what is left, or the writer may die by SIGPIPE. In the test's own shell stdin is not
+	# its own: in a loop it holds the lines of the rounds to come.
+	[ ! -p /dev/stdin ] || [ "$BASHPID" = "$TAP_TEST" ] || cat > /dev/null
 	mapfile lines < exits.err
 	[ "$got" = "$want" ] || { echo "exit $got, not $want: $*"; cat exits.err; return 1; }
 	case $want in
@@ -129,8 +132,11 @@ same()
 # 1. The shell that asks takes the byte out of the pipe $json_turn, so only one asks at a time.
 # 2. It writes its process and the expression into $json_ask. Python opens the stdin of that process and reads it to its end.
 # 3. Python writes "PROCESS:CODE:ANSWER" and a zero byte into $json_answer. The shell reads it and puts the byte back.
+#
+# What feeds a question must not ask one itself: it would wait for its own reader. A question that waits too long fails.
 json_server='
 import json, math, sys, traceback
+sys.stdout.reconfigure(errors="backslashreplace")
 def no(x): raise ValueError(x)
 for question in sys.stdin:
     process, expression = question.split(" ", 1)
@@ -156,10 +162,13 @@ asked()
 	local turn reply process='' code=1
 	answer=
 	[ "$json_ask" ] || { misses python3; return 127; }
-	read -r -N 1 -u "$json_turn" turn
+	if ! read -r -t 200 -N 1 -u "$json_turn" turn; then
+		echo 'another question about JSON did not end' >&2
+		return 1
+	fi
 	printf '%s\n' "$BASHPID ${1//$'\n'/ }" >&"$json_ask"
-	while [ "$process" != $BASHPID ]; do	# one that was killed may have left its answer
-		IFS= read -r -d '' -u "$json_answer" reply || break
+	while [ "$process" != $BASHPID ]; do
+		IFS= read -r -t 100 -d '' -u "$json_answer" reply || break
 		process=${reply%%:*} answer=${reply#*:}
 		code=${answer%%:*} answer=${answer#*:}
 	done
