@@ -119,6 +119,8 @@ static int open_or_make(struct blm_filter **ret, const char *name)
 
 	if (code == DONE)
 		code = find_secret(&secret);
+	if (code == DONE && !sized && !is_path(name) && is_store_missing())
+		return params_check();		/* says what is missing */
 	if (code == DONE)
 		code = find_place(&place, name, sized ? BLM_STORE_CREATE : 0);
 	if (code != DONE)
@@ -127,7 +129,7 @@ static int open_or_make(struct blm_filter **ret, const char *name)
 		r = open_place(ret, &place, true, secret);
 		made = r == -ENOENT;
 		if (made && !sized)
-			return params_check();	/* says what is missing */
+			return params_check();
 		if (made)
 			r = make_filter(ret, &place);
 	} while (r == -EEXIST && --tries);

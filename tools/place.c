@@ -71,12 +71,25 @@ static const char *usual_dir(void)
 	return dir;
 }
 
-const char *store_dir(void)
+static const char *chosen_dir(void)
 {
 	const char *dir = given_store ? given_store : environment("BLOOMERY_STORE");
 
-	if (!dir)
-		dir = usual_dir();
+	return dir ? dir : usual_dir();
+}
+
+bool is_store_missing(void)
+{
+	const char *dir = chosen_dir();
+	struct stat st;
+
+	return dir && *dir && stat(dir, &st) < 0 && errno == ENOENT;
+}
+
+const char *store_dir(void)
+{
+	const char *dir = chosen_dir();
+
 	if (!dir)
 		say("no store: neither $BLOOMERY_STORE nor $HOME is set; name one with --store "
 		    "DIR");

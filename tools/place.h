@@ -12,6 +12,7 @@ struct place {
 extern const struct opt store_option[], key_option[];
 
 bool is_path(const char *name);
+bool is_store_missing(void);	/* there is nothing at its path */
 const char *store_dir(void);	/* NULL, after a message */
 bool takes_anyones(void);	/* --anyone: what every user may change, too */
 

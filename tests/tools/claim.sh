@@ -96,6 +96,7 @@ options_of_the_file_are_obeyed_and_compared() {
 
 create_needs_a_size_only_where_there_is_no_filter() {
 	echo a | exits 64 bloomery claim ./f --create; says capacity; [ ! -e f ]
+	echo a | exits 64 bloomery claim first --create; says capacity; [ ! -e store ]
 	bloomery create other -n 10
 	echo a | exits 64 bloomery claim gone --create; says capacity; same "$(bloomery ls)" other
 	bloomery create ./f -n 1000
