@@ -63,8 +63,9 @@
  *     filter like any other, in all that can be done with it, that is gone when its last handle is
  *     closed. Forked children share it, until parent or child clears it or intersects it in place:
  *     that one then goes on with a filter of its own.
- *   - Handles and room for answers must not be NULL, unless it is said that they may. Any other
- *     pointer that is needed and is NULL (a path, a name, params, a function) gives -EINVAL.
+ *   - Handles, arrays of handles and of keys, and room for answers must not be NULL, unless a
+ *     comment says that they may. A path, a name, parameters or a function that is NULL where one
+ *     is needed gives -EINVAL.
  *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any
  *     number may open the same file, for reading and for writing. After fork() the child may go on
  *     with its parent's handles.

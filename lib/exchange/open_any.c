@@ -60,7 +60,7 @@ BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, con
 		return blm_fail(-EINVAL, "a filter in memory has no name to open it by");
 	if (flags & ~(unsigned)BLM_OPEN_WRITE)
 		return blm_fail(-EINVAL, "%s: flags %#x: not all of them are of enum "
-				"blm_open_flags", name, flags);
+				"blm_open_flags", name ? name : "(no name)", flags);
 	r = blm_place_set(&place, store, name);
 	return r < 0 ? r : blm_open_any(ret, &place, flags & BLM_OPEN_WRITE, secret, NULL);
 }

@@ -197,7 +197,7 @@ struct blm_merging {
 
 /*
  * How processes that change one filter at the same time keep out of each other's way, and what a
- * power cut leaves. Readers take no lock in any of them.
+ * power cut leaves. Questions take no lock in any of them.
  */
 enum blm_protocol {
 	/*

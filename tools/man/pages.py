@@ -24,7 +24,7 @@ def split(text):
 
 
 def page(program, text):
-    made = subprocess.run([program, "help", "--mdoc", text.stem], check=True, capture_output=True, text=True).stdout
+    made = subprocess.run([program, "help", "--mdoc", text.stem], check=True, stdout=subprocess.PIPE, text=True).stdout
     parts = split(text.read_text())
     date, parts["text"] = parts["text"][0], parts["text"][1:]
     if not date.startswith(".Dd "):
