@@ -836,8 +836,8 @@ BLM_API int blm_fold(struct blm_filter **ret, struct blm_store *store, const cha
  * (BLM_CAN_ADVANCE)
  *
  * `into` keeps what it has; the last level of the others goes nowhere. Others may add to all of
- * them meanwhile. Its count of keys becomes an estimate. All must be of one template. Return: 0, or
- * -EMEDIUMTYPE and others as blm_combine_into().
+ * them meanwhile. Its count of keys becomes an estimate. All must be of one template.
+ * Return: 0, or -EMEDIUMTYPE and others as blm_combine_into().
  */
 BLM_API int blm_advance(struct blm_filter *into, const struct blm_filter *const *from,
 			size_t count);
@@ -1021,10 +1021,10 @@ BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)
 
 /**
  * blm_count() - how many keys the filter holds: adds that changed it, however long ago and by whom
- * @ret_estimated: set to false where the keys were counted; true where not (after a union, an
- *                 intersection, an import of a file without a count), and then the number comes
- *                 from the bits, all of which are read, as in blm_estimate(). NULL: be strict, and
- *                 refuse an estimate with -EDOM.
+ * @ret_estimated: set to false if the keys were counted. Set to true if they were not (after a
+ *                 union, an intersection, or an import of a file without a count). Then all bits
+ *                 are read, and the number is estimated from them, as in blm_estimate(). NULL:
+ *                 fail with -EDOM instead of an estimate.
  *
  * Two adds of one key that race can both count; a process that is killed can leave its last batch
  * uncounted; and a power cut can leave the count off by keys added after the last sync: it may keep
@@ -1037,9 +1037,9 @@ BLM_API int blm_count(const struct blm_filter *f, uint64_t *ret, bool *ret_estim
  * blm_data_read() - copy raw data out: `bytes` bytes from offset `at` on
  *
  * The data of all parts, one after the other, as format-spec.md says for the kind; of classic
- * filters bit j of m is bit j % 8 of byte j / 8. Its size is blm_info's data_bytes (the last bits
- * of which, past m, are 0). What others add in the meantime may or may not be in it. Return: 0, or
- * -EINVAL past its end.
+ * filters bit j of m is bit j % 8 of byte j / 8. Its size is data_bytes of struct blm_info. The
+ * bits past m are 0. A key that another caller adds at the same time may or may not be in it.
+ * Return: 0, or -EINVAL past its end.
  */
 BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, size_t bytes);
 
@@ -1232,8 +1232,9 @@ BLM_API int blm_store_rename(struct blm_store *store, const char *from, const ch
  * A keyed filter's secret, keys/ID, goes with the last filter of the store that has it (also where
  * one with another secret takes its place): who exported the filter, or copied its file past the
  * library, needs a copy of that. A drop that is killed can leave it. One whose file is lost or
- * damaged is dropped, too. Return: 0, or a negative errno: -EUCLEAN where the record, or the
- * catalog, is damaged, so that the file that belongs to it is not known; repair the store first.
+ * damaged is dropped, too.
+ * Return: 0, or a negative errno: -EUCLEAN where the record, or the catalog, is damaged, so that
+ * the file that belongs to it is not known; repair the store first.
  */
 BLM_API int blm_store_drop(struct blm_store *store, const char *name);
 
@@ -1607,9 +1608,10 @@ BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b);
  * blm_bank_add_fps() - add all the fingerprints of a file of chemfp's FPS format, each as a bitmap;
  * all or none
  * @bytes: the file
- * @shown: how messages call it
- * The bank keeps the first such file's header, and what else a line has behind its id. Return: how
- * many there were.
+ * @display: the name of the file in messages
+ *
+ * The bank keeps the first such file's header, and what else a line has behind its id.
+ * Return: how many there were.
  */
 BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, size_t count,
 				 const char *display);
@@ -1860,7 +1862,7 @@ BLM_API void blm_stop_waiting_if(int (*asked)(void));
  */
 BLM_API int blm_survive_truncation(void);
 
-/** blm_truncated() - the first file of which pages were missing; NULL: none so far. Static */
+/** blm_truncated() - the first file that had missing pages; NULL: none so far. Static */
 BLM_API const char *blm_truncated(void);
 
 #ifdef __cplusplus

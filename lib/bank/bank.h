@@ -9,16 +9,16 @@
  * It is made whole and named in one step (bank/bank_build.c), is never changed afterwards, and is
  * mapped by any number of processes.
  *
- *	page 0	struct blm_constant	as a filter's, but for the magic: the template, and where it
- *					came from
- *	page 1	struct blm_bank_sizes	of which all offsets follow
- *	ones	a word for each row	how many bits it has
- *	order	a word for each row	which it was of those that were put in, from 0
- *	ids	a word for each row, and one	where its text begins; the last: where all ends
- *	text	of each row its id, and after a tab what else its line had in a file of fingerprints
- *	rows, slices			each at a multiple of a page
- *	checks	a word for each 64 KiB from the ones to the slices' end (the last may be shorter):
- *		XXH3-64
+ *	page 0	struct blm_constant	the template and its origin, as in a filter, with another
+ *					magic
+ *	page 1	struct blm_bank_sizes	the sizes, which give all offsets below
+ *	ones	a word for each row	the number of its bits that are 1
+ *	order	a word for each row	its number in the order of insertion, from 0
+ *	ids	a word for each row, and one	the offset of its text; the last: the end of all
+ *	text	the id of each row, then a tab and the rest of its line in a file of fingerprints
+ *	rows, slices			each begins at a multiple of a page
+ *	checks	a word for each 64 KiB from `ones` to the end of the slices (the last piece may be
+ *		shorter): its XXH3-64
  *
  * All but rows, slices and checks lie at multiples of 64. Numbers are little-endian.
  * format-spec.md, "Banks".

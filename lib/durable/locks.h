@@ -8,18 +8,21 @@
 #include "view/view.h"
 
 /*
- * BLM_LOCK_WRITE: for kinds with a single writer the two begin() take it, exclusively, and the two
- * end() give it back; a change that is not idempotent must not be done again, so for them begin()
- * holds replacements off, too. It is also taken to remove from a kind that serializes removals,
- * where others are united with one that may be torn, and where an epoch of that begins or is
- * announced. Who reads such a filter whole takes it shared (blm_quiesce_begin()), which a read-only
- * handle can. The descriptor is there (blm_view_fd()). Who takes it of several files does so in the
- * order of their device and inode numbers.
+ * BLM_LOCK_WRITE.
+ *   exclusively   by each change of a kind with a single writer, from begin() to end(). Such a
+ *                 change is not idempotent and must not be repeated, so begin() also holds
+ *                 replacements off. By a removal from a kind that serializes removals. By a union
+ *                 into a filter that may be torn, and where an epoch of such a filter begins or is
+ *                 announced.
+ *   shared        by a reader of all the data of such a filter (blm_quiesce_begin()). A read-only
+ *                 handle can take it, too.
+ * The view must have its descriptor (blm_view_fd()). A caller that locks several files takes them
+ * in the order of their device and inode numbers.
  */
 int blm_lock_writing(struct blm_view *view, bool exclusive);
 void blm_unlock_writing(struct blm_view *view);
 
-/* BLM_LOCK_SYNC. The descriptor is there (blm_view_fd()). */
+/* BLM_LOCK_SYNC. The view must have its descriptor (blm_view_fd()). */
 int blm_lock_syncing(struct blm_view *view);
 void blm_unlock_syncing(struct blm_view *view);
 

@@ -113,8 +113,9 @@ static int write_data(struct sync *s)
 }
 
 /*
- * The sync record makes `failed` old before it is known to be on the disk. A writer that the system
- * tells of a failure then may mean any page: so `flushing` says so meanwhile.
+ * The sync record makes `failed` old before the record is known to be on the disk. If the system
+ * reports a failed write-back in this time, any page may be the one that failed. `flushing` is set
+ * for this time, so that readers know that.
  */
 static int write_records(struct sync *s)
 {
@@ -161,8 +162,8 @@ static void fail_to_write(struct sync *s, int err)
 }
 
 /*
- * The steps of a sync, each of which begins when the one before it succeeded. The record that a
- * power cut leaves never claims more than is on the disk:
+ * The steps of a sync. Each begins when the one before it succeeded. After a power cut the record
+ * never claims more than is on the disk:
  *
  *	step		what it does				record on the disk after it
  *	recover		ends a sync that was killed		the last one

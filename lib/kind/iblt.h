@@ -10,8 +10,8 @@
  *		word 1: the XOR of their checks
  *		then as many words as the longest key has: the XOR of their bytes, each key with
  *		zeros behind it
- *   journal	word 0: is a change under way? words 1 to 4: of which cells; then those cells as
- *		they were before it
+ *   journal	word 0: not 0 while a change is under way; words 1 to 4: the cells that it changes;
+ *		then copies of these cells from before the change
  */
 #ifndef BLM_KIND_IBLT_H
 #define BLM_KIND_IBLT_H

@@ -210,7 +210,7 @@ enum blm_protocol {
 	 * at most, and more ones are never damage. Adding a key twice is adding it once.
 	 */
 	BLM_SETS_BITS,
-	/* Other data, of which it is also true that adding a key twice is adding it once. */
+	/* Other data. Adding a key twice is adding it once, as above. */
 	BLM_IDEMPOTENT_ADDS,
 	/*
 	 * add() copes with everything. remove() and claim() look at several words and then change

@@ -4,10 +4,13 @@
  * Each call of the API is made again and again, in a process of its own, and each time another of the allocations and system
  * calls that it makes fails: once, or that one and all of its kind after it. What must hold then is in check() below.
  *
- * $BLOOMERY_TEST_SCALE: a share of the runs, or "full" for all of them; arguments: the names of the
- * cases to run; with -e each place in the program fails in any case, the first and the last time it
- * is come to, with its first errno, once and from then on; with -j N so many cases run at the same
- * time; with -v each run is told of.
+ * $BLOOMERY_TEST_SCALE: a share of the runs, or "full" for all of them.
+ *
+ * usage: test-inject [-e] [-j N] [-v] [CASE...]
+ *   -e   each place in the program fails, whatever the share: the first and the last time that the
+ *        program gets there, with the first errno of its kind, once and from then on
+ *   -j   run N cases at the same time
+ *   -v   print each run
  */
 #include "inject.h"
 #include "interpose.h"
