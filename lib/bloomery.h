@@ -5,7 +5,7 @@
  * is a directory of filters with a catalog that remembers what each one is. Filters made from one
  * template have the same parameters, so they combine by bitwise OR and AND.
  *
- *	struct blm_params params = { .capacity = 1000000, .rate = 0.001 };
+ *	struct blm_params params = BLM_PARAMS(.capacity = 1000000, .rate = 0.001);
  *	struct blm_filter *f;
  *
  *	blm_create(&f, NULL, "./seen.blm", &params);
@@ -57,6 +57,10 @@
  *   - Keys are bytes: (pointer, length). A NUL has no special meaning; length 0 is a key, and its
  *     pointer may be NULL.
  *   - Sizes are in bytes unless named bits, capacities in keys, rates are probabilities in (0, 1).
+ *   - struct blm_params, struct blm_info and struct blm_exchange begin with their size, so that
+ *     later versions can add fields at their end: BLM_PARAMS(), BLM_INFO and BLM_EXCHANGE() set it.
+ *     -EINVAL where it is not set; -E2BIG where a newer program sets a field that this library does
+ *     not know.
  *   - Where a filter lies is (store, name): store NULL takes name as a path, else name is a name in
  *     that store. A relative path is that of the working directory at the time of the call,
  *     whatever that becomes later. Where a new filter is made, both NULL makes it in memory: a
@@ -90,6 +94,13 @@ extern "C" {
 
 #define BLM_API __attribute__((visibility("default")))
 #define BLM_VERSION "0.1.0"
+
+/* The first member of a struct that says its own size: C++ sets it by itself. */
+#ifdef __cplusplus
+#define BLM_SIZE(type) = sizeof(type)
+#else
+#define BLM_SIZE(type)
+#endif
 
 struct blm_build;
 struct blm_exchange;
@@ -481,6 +492,7 @@ enum {
  * follows from capacity and rate for that k; seeds with another number of probes are refused.
  */
 struct blm_params {
+	size_t size BLM_SIZE(struct blm_params);	/* sizeof(struct blm_params) */
 	/*
 	 * NULL: "blocked", or "classic" where cells or probes ask for it; else the first that takes
 	 * the hash
@@ -537,6 +549,13 @@ struct blm_params {
 	 */
 	bool no_checkpoint;
 };
+
+/* With its size set: in C BLM_PARAMS(.capacity = 1000000, .rate = 0.001), in C++ BLM_PARAMS() */
+#ifdef __cplusplus
+#define BLM_PARAMS() blm_params()
+#else
+#define BLM_PARAMS(...) (struct blm_params){ .size = sizeof(struct blm_params), __VA_ARGS__ }
+#endif
 
 /** struct blm_plan - what parameters come to */
 struct blm_plan {
@@ -895,6 +914,8 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
 
 /** struct blm_info - what a filter is; strings are static or inside */
 struct blm_info {
+	/* sizeof(struct blm_info); set by the caller, and left as it is */
+	size_t size BLM_SIZE(struct blm_info);
 	/* of the file: "bloomery", or that of a foreign file opened as it is */
 	const char *format;
 	/* the format of the file that it was imported from; NULL: it was made here */
@@ -996,6 +1017,13 @@ struct blm_info {
 	bool from_catalog;
 	char labels[BLM_LABELS_MAX];	/* key=value lines, each with its newline */
 };
+
+/* An empty one with its size set */
+#ifdef __cplusplus
+#define BLM_INFO blm_info()
+#else
+#define BLM_INFO (struct blm_info){ .size = sizeof(struct blm_info) }
+#endif
 
 /**
  * blm_info() - what a filter is; reads the header only
@@ -1354,6 +1382,7 @@ BLM_API int blm_format_list(size_t i, struct blm_format_info *ret);
 
 /** struct blm_exchange - how to read or write another form of a filter; zero means default */
 struct blm_exchange {
+	size_t size BLM_SIZE(struct blm_exchange);	/* sizeof(struct blm_exchange) */
 	/*
 	 * NULL: import: by its first bytes; export: what the filter was imported from, else
 	 * "bloomery"
@@ -1428,6 +1457,13 @@ struct blm_exchange {
 	 */
 	const char *redis_key;
 };
+
+/* With its size set: in C BLM_EXCHANGE(.format = "guava"), in C++ BLM_EXCHANGE() */
+#ifdef __cplusplus
+#define BLM_EXCHANGE() blm_exchange()
+#else
+#define BLM_EXCHANGE(...) (struct blm_exchange){ .size = sizeof(struct blm_exchange), __VA_ARGS__ }
+#endif
 
 /**
  * blm_import() - make a new filter from bytes of a format

@@ -12,11 +12,11 @@ static const struct {
 	struct blm_params params;
 	bool digits;			/* its keys are numbers in decimal digits */
 } sorts[] = {
-	{ { .kind = "classic", .capacity = 100, .rate = 0.01 }, false },
-	{ { .kind = "blocked", .capacity = 300, .rate = 0.001 }, false },
-	{ { .kind = "split-block", .capacity = 200, .rate = 0.01 }, false },
-	{ { .kind = "bitmap", .cells = 3000 }, true },
-	{ { .kind = "classic", .hash = "murmur3-bip37", .cells = 2000, .probes = 6 }, false },
+	{ BLM_PARAMS(.kind = "classic", .capacity = 100, .rate = 0.01), false },
+	{ BLM_PARAMS(.kind = "blocked", .capacity = 300, .rate = 0.001), false },
+	{ BLM_PARAMS(.kind = "split-block", .capacity = 200, .rate = 0.01), false },
+	{ BLM_PARAMS(.kind = "bitmap", .cells = 3000), true },
+	{ BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 2000, .probes = 6), false },
 };
 
 static size_t key_of(char room[16], bool digits, uint32_t number)
@@ -108,7 +108,7 @@ END_TEST
 START_TEST(which_of_10000_filters_reads_a_fiftieth_of_the_lines)
 {
 	enum { FILTERS = 10000, KEYS = 200 };
-	const struct blm_params params = { .kind = _i ? "blocked" : "classic", .capacity = 200, .rate = 0.01 };
+	const struct blm_params params = BLM_PARAMS(.kind = _i ? "blocked" : "classic", .capacity = 200, .rate = 0.01);
 	struct blm_bank_build *b;
 	struct blm_bank *bank;
 	struct blm_filter *f;
@@ -315,7 +315,7 @@ START_TEST(a_fingerprint_in_a_bank_is_the_bitmap_that_import_makes_of_it)
 
 		OK(blm_bank_text(bank, row, &at, &bytes, NULL));
 		snprintf(id, sizeof(id), "%.*s", (int)bytes, at);
-		OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "fps", .record = id }, text, strlen(text)));
+		OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "fps", .record = id), text, strlen(text)));
 		OK(blm_bank_read_filter(bank, f, want));
 		OK(blm_bank_read(bank, row, bits));
 		ck_assert_mem_eq(bits, want, info.row_bytes);
@@ -367,9 +367,9 @@ START_TEST(what_does_not_belong_into_a_bank_is_refused_and_leaves_it_as_it_was)
 	struct blm_bank *bank;
 	const char *path = a_path(), *bad = "#FPS1\n#num_bits=8\nff\tx\nfg\ty\n";
 
-	OK(blm_create(&a, NULL, NULL, &(struct blm_params){ .capacity = 100, .rate = 0.01 }));
-	OK(blm_create(&b, NULL, NULL, &(struct blm_params){ .capacity = 100, .rate = 0.01 }));	/* another seed */
-	OK(blm_create(&counting, NULL, NULL, &(struct blm_params){ .kind = "counting", .capacity = 100, .rate = 0.01 }));
+	OK(blm_create(&a, NULL, NULL, &BLM_PARAMS(.capacity = 100, .rate = 0.01)));
+	OK(blm_create(&b, NULL, NULL, &BLM_PARAMS(.capacity = 100, .rate = 0.01)));	/* another seed */
+	OK(blm_create(&counting, NULL, NULL, &BLM_PARAMS(.kind = "counting", .capacity = 100, .rate = 0.01)));
 	OK(blm_bank_begin(&build, path, false, 0));
 	FAILS(blm_bank_add_fps(build, bad, strlen(bad), "bad.fps"), -EBADMSG);
 	blm_bank_cancel(build);
@@ -652,7 +652,7 @@ START_TEST(numbers_that_do_not_add_up_are_refused_though_their_checks_are_right)
 	size_t bytes;
 	char *good;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "blocked", .capacity = 100, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "blocked", .capacity = 100, .rate = 0.01)));
 	OK(blm_bank_begin(&build, path, false, 0));
 	OK(blm_bank_add(build, f, "id"));
 	OK(blm_bank_finish(build));
@@ -715,7 +715,7 @@ START_TEST(a_filter_with_a_secret_is_not_taken_into_a_bank)
 	struct blm_bank_build *build;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "siphash", .capacity = 100, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "siphash", .capacity = 100, .rate = 0.01)));
 	OK(blm_bank_begin(&build, path, false, 0));
 	FAILS(blm_bank_add(build, f, "a"), -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(), "its hash siphash has a secret key, and a bank holds none") != NULL, "%s", blm_error_message());
@@ -835,7 +835,7 @@ START_TEST(questions_that_make_no_sense_are_refused)
 	OK(blm_bank_find(bank, "y", &row));
 	ck_assert_int_lt(blm_bank_text(bank, 3, &id, &count, NULL), 0);
 	ck_assert_int_lt(blm_bank_read(bank, 3, bits), 0);
-	OK(blm_create(&other, NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = 4000 }));
+	OK(blm_create(&other, NULL, NULL, &BLM_PARAMS(.kind = "bitmap", .cells = 4000)));
 	FAILS(blm_bank_read_filter(bank, other, bits), -EMEDIUMTYPE);
 	blm_close(other);
 	blm_bank_close(bank);

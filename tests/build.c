@@ -34,7 +34,7 @@ static uint64_t all_seeds[BLM_SEEDS_MAX];
 /* The same filter each time: its seeds are fixed. */
 static struct blm_params params_of(const char *kind, const char *hash, uint64_t cells, uint32_t probes)
 {
-	struct blm_params p = { .kind = kind, .hash = hash, .cells = cells, .probes = probes, .seeds = all_seeds };
+	struct blm_params p = BLM_PARAMS(.kind = kind, .hash = hash, .cells = cells, .probes = probes, .seeds = all_seeds);
 
 	for (uint32_t i = 0; i < BLM_SEEDS_MAX; i++)
 		all_seeds[i] = (uint32_t)mixed(i + 1);
@@ -235,7 +235,7 @@ START_TEST(keys_of_any_length_fixed_keys_and_hashes_come_to_the_same)
 	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);
 	blm_build_cancel(b);
 
-	b = begin(a_path(), &(struct blm_params){ .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" }, 0, 0);
+	b = begin(a_path(), &BLM_PARAMS(.kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24"), 0, 0);
 	FAILS(blm_build_add_hashes(b, blm_build_hash_id(b), hashes, 1), -EOPNOTSUPP);	/* it holds the keys */
 	OK(blm_build_add_fixed(b, n, sizeof(*n), 200));
 	f = finish(b);
@@ -288,7 +288,7 @@ END_TEST
 
 START_TEST(no_keys_make_an_empty_filter_and_too_many_a_full_one)
 {
-	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
 	struct blm_filter *f = finish(begin(NULL, &p, 0, 0));
 	uint64_t *n = numbers(0, 100000);
 	struct blm_build *b;
@@ -319,7 +319,7 @@ static void in_folder(char *ret, size_t bytes)
 
 START_TEST(nothing_is_seen_before_the_end_nor_of_what_was_cancelled)
 {
-	struct blm_params p = { .capacity = 100000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.capacity = 100000, .rate = 0.01);
 	char folder[600], path[700];
 	struct blm_filter *f;
 	struct blm_build *b;
@@ -346,7 +346,7 @@ END_TEST
 
 START_TEST(of_two_that_build_one_name_the_first_to_end_has_it_unless_the_other_replaces)
 {
-	struct blm_params p = { .capacity = 1000, .rate = 0.01 }, replacing = p;
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01), replacing = p;
 	const char *path = a_path();
 	struct blm_build *a = begin(path, &p, 0, 0), *b = begin(path, &p, 0, 0), *c;
 	struct blm_filter *f, *before;
@@ -372,7 +372,7 @@ END_TEST
 
 START_TEST(what_a_link_leads_to_is_replaced_and_the_link_stays)
 {
-	struct blm_params p = { .capacity = 1000, .rate = 0.01, .replace = true };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01, .replace = true);
 	char there[600], here[600], path[700], link[700];
 	struct stat st;
 	struct blm_filter *f;
@@ -397,7 +397,7 @@ END_TEST
 
 static int build_and_wait(void *context)
 {
-	struct blm_params p = { .capacity = 1000000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000000, .rate = 0.01);
 	uint64_t *n = numbers(0, 100000);
 	struct blm_build *b;
 
@@ -420,11 +420,11 @@ END_TEST
 
 START_TEST(in_a_store_the_name_comes_with_the_filter_and_the_old_one_s_labels_stay)
 {
-	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
 	struct blm_store *store;
 	struct blm_filter *f;
 	struct blm_build *b;
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
 	OK(blm_build_begin(&b, store, "name", &p, NULL));
@@ -450,7 +450,7 @@ END_TEST
 START_TEST(what_could_not_be_published_can_be_later)
 {
 	struct blm_spec *spec = calloc(1, sizeof(*spec));
-	struct blm_params p = { .capacity = 1000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01);
 	uint8_t secret[BLM_SECRET_BYTES];
 	struct blm_staged staged;
 	const char *dir = a_path();
@@ -492,14 +492,14 @@ static void count_finding(void *context, const struct blm_finding *found)
 
 START_TEST(a_built_filter_is_clean_and_sealed_on_request_and_damage_is_found)
 {
-	struct blm_params p = { .capacity = 1000000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000000, .rate = 0.01);
 	uint64_t *n = numbers(0, 1000);		/* few: most blocks are as they were */
 
 	for (int sealed = 0; sealed < 2; sealed++) {
 		const char *path = a_path();
 		struct blm_filter *f;
 		struct blm_build *b;
-		struct blm_info i;
+		struct blm_info i = BLM_INFO;
 		int findings = 0;
 
 		OK(blm_build_begin(&b, NULL, path, &p, &(struct blm_build_options){ .sealed = sealed }));
@@ -529,7 +529,7 @@ END_TEST
 
 START_TEST(a_keyed_filter_s_secret_is_kept_when_it_appears_and_not_before)
 {
-	struct blm_params p = { .capacity = 1000, .rate = 0.01, .hash = "siphash" };
+	struct blm_params p = BLM_PARAMS(.capacity = 1000, .rate = 0.01, .hash = "siphash");
 	char folder[600], path[700];
 	struct blm_filter *f;
 	struct blm_build *b;
@@ -555,15 +555,15 @@ START_TEST(what_cannot_be_built_is_refused_and_nothing_is_left)
 
 	in_folder(folder, sizeof(folder));
 	snprintf(path, sizeof(path), "%s/f", folder);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .rate = 1.5 }, NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .kind = "stable" }, NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .kind = "classic", .hash = "mm3_64" }, NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .kind = "approximator" }, NULL), -EOPNOTSUPP);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .capacity = 10, .kind = "none" }, NULL), -ENOENT);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .capacity = 10 }, &(struct blm_build_options){ .threads = 1025 }), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .cells = BLM_CELLS_MAX }, NULL), -ENOSPC);
-	FAILS(blm_build_begin(&b, NULL, "/no/such/folder/f", &(struct blm_params){ .capacity = 10 }, NULL), -ENOENT);
-	FAILS(blm_build_begin(&b, NULL, path, &(struct blm_params){ .format = "guava" }, NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.rate = 1.5), NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "stable"), NULL), -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "classic", .hash = "mm3_64"), NULL), -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.kind = "approximator"), NULL), -EOPNOTSUPP);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.capacity = 10, .kind = "none"), NULL), -ENOENT);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.capacity = 10), &(struct blm_build_options){ .threads = 1025 }), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.cells = BLM_CELLS_MAX), NULL), -ENOSPC);
+	FAILS(blm_build_begin(&b, NULL, "/no/such/folder/f", &BLM_PARAMS(.capacity = 10), NULL), -ENOENT);
+	FAILS(blm_build_begin(&b, NULL, path, &BLM_PARAMS(.format = "guava"), NULL), -EINVAL);
 	ck_assert_int_eq(entries_of(folder), 0);
 }
 END_TEST
@@ -582,7 +582,7 @@ START_TEST(without_a_capacity_it_is_made_for_the_keys_that_were_really_there)
 	uint64_t *n = numbers(0, 2 * count);
 	uint8_t secret[BLM_SECRET_BYTES] = { 7 };
 	struct blm_filter *f, *sized;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (!strcmp(p.hash, "siphash"))
 		p.secret = secret;
@@ -617,10 +617,10 @@ END_TEST
 START_TEST(a_bitmap_without_a_capacity_reaches_to_the_largest_number)
 {
 	static const struct blm_key keys[] = { { "7", 1 }, { "1000000", 7 }, { "0", 1 } };
-	static const struct blm_params p = { .kind = "bitmap" };
+	static const struct blm_params p = BLM_PARAMS(.kind = "bitmap");
 	struct blm_build *b = begin(NULL, &p, 1, 0);
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_build_add_many(b, keys, 3));
 	FAILS(blm_build_add_many(b, &(struct blm_key){ "pear", 4 }, 1), -EINVAL);
@@ -641,7 +641,7 @@ END_TEST
 
 START_TEST(of_a_size_that_is_known_it_is_built_for_another_programs_format)
 {
-	const struct blm_params p = { .format = "guava", .capacity = 1000, .rate = 0.01 };
+	const struct blm_params p = BLM_PARAMS(.format = "guava", .capacity = 1000, .rate = 0.01);
 	uint64_t *n = numbers(0, 1000);
 	struct blm_filter *expected = one_by_one(&p, n, 1000), *f;
 	struct blm_build *b = begin(NULL, &p, 1, 0);
@@ -664,7 +664,7 @@ START_TEST(hashes_and_cells_do_as_well_as_keys_and_a_capacity)
 	struct blm_hash hashes[1000];
 
 	for (size_t k = 0; k < ARRAY_LEN(some); k++) {
-		struct blm_params p = { .kind = some[k].kind, .capacity = some[k].capacity, .cells = some[k].cells };
+		struct blm_params p = BLM_PARAMS(.kind = some[k].kind, .capacity = some[k].capacity, .cells = some[k].cells);
 		struct blm_build *b = begin(NULL, &p, 1, 0);
 		struct blm_filter *f;
 
@@ -681,7 +681,7 @@ END_TEST
 
 START_TEST(no_keys_at_all_are_a_filter_too)
 {
-	struct blm_build *b = begin(NULL, &(struct blm_params){ 0 }, 1, 0);
+	struct blm_build *b = begin(NULL, &BLM_PARAMS(), 1, 0);
 	struct blm_filter *f = finish(b);
 
 	ck_assert(!blm_contains(f, "a", 1));
@@ -717,7 +717,7 @@ START_TEST(of_each_phase_it_is_told_when_it_begins_and_when_it_is_done)
 	struct blm_build *b;
 	struct blm_filter *f;
 
-	OK(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "fuse" }, &(struct blm_build_options){ .progress = tell, .context = &told }));
+	OK(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "fuse"), &(struct blm_build_options){ .progress = tell, .context = &told }));
 	for (int i = 0; i < 1000; i++)
 		OK((int)blm_build_add_many(b, &(struct blm_key){ &i, sizeof(i) }, 1));
 	OK(blm_build_finish(b, &f));
@@ -779,7 +779,7 @@ static long resident_kib(void)
 
 static int build_in_little_memory(void *context)
 {
-	struct blm_params p = { .kind = context, .capacity = 40000000, .rate = 0.01, .sparse = true };	/* 50 MB of file */
+	struct blm_params p = BLM_PARAMS(.kind = context, .capacity = 40000000, .rate = 0.01, .sparse = true);	/* 50 MB of file */
 	uint64_t *n = numbers(0, 100000);
 	struct blm_build *b;
 	long before, after;

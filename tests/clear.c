@@ -70,7 +70,7 @@ START_TEST(readers_and_writers_in_other_processes_see_the_empty_filter_at_their_
 	steps = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	snprintf(path, sizeof(path), "%s", a_path());
 	place = path;
-	f = create(path, (struct blm_params){ .capacity = N, .rate = 1e-6 });
+	f = create(path, BLM_PARAMS(.capacity = N, .rate = 1e-6));
 	add_numbers(f, 0, N);
 	pid = spawn(reader, (void *)(uintptr_t)_i);
 	wait_for(1);
@@ -129,7 +129,7 @@ START_TEST(a_process_that_is_killed_while_it_clears_leaves_all_keys_or_none)
 	in_store = _i;
 	if (in_store)
 		OK(blm_store_open(&store, path, BLM_STORE_CREATE));
-	OK(blm_create(&f, store, in_store ? "f" : path, &(struct blm_params){ .capacity = N, .rate = 1e-6 }));
+	OK(blm_create(&f, store, in_store ? "f" : path, &BLM_PARAMS(.capacity = N, .rate = 1e-6)));
 	for (int i = 0; i < rounds; i++) {
 		struct blm_filter *again = NULL;
 		uint32_t n;
@@ -171,11 +171,11 @@ START_TEST(the_name_the_labels_the_mode_and_the_template_stay)
 {
 	struct blm_store *store = NULL;
 	struct blm_filter *f = NULL, *twin = NULL;
-	struct blm_info before, after, seen;
+	struct blm_info before = BLM_INFO, after = BLM_INFO, seen = BLM_INFO;
 	struct stat st;
 
 	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
-	OK(blm_create(&f, store, "seen", &(struct blm_params){ .capacity = N, .rate = 0.001, .mode = 0640, .hash = _i ? "siphash" : NULL }));
+	OK(blm_create(&f, store, "seen", &BLM_PARAMS(.capacity = N, .rate = 0.001, .mode = 0640, .hash = _i ? "siphash" : NULL)));
 	OK(blm_store_label(store, "seen", "of", "crawler"));
 	OK(blm_store_label(store, "seen", "day", "monday"));
 	OK(blm_template(&twin, store, "twin", f, 0));
@@ -217,7 +217,7 @@ START_TEST(who_may_not_change_a_filter_may_not_clear_it)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s", a_path());
-	f = create(path, (struct blm_params){ .capacity = N });
+	f = create(path, BLM_PARAMS(.capacity = N));
 	add_numbers(f, 0, N);
 	blm_close(f);
 	OK(blm_open(&f, NULL, path, 0));
@@ -251,7 +251,7 @@ START_TEST(a_keyed_filter_whose_secret_is_only_in_the_hands_of_the_caller_is_cle
 
 	snprintf(path, sizeof(path), "%s", a_path());
 	snprintf(beside, sizeof(beside), "%s.key", path);
-	blm_close(create(path, (struct blm_params){ .capacity = N, .rate = 1e-6, .hash = "siphash", .secret = secret }));
+	blm_close(create(path, BLM_PARAMS(.capacity = N, .rate = 1e-6, .hash = "siphash", .secret = secret)));
 	ck_assert_int_eq(unlink(beside), 0);
 	FAILS(blm_open(&f, NULL, path, BLM_OPEN_WRITE), -ENOKEY);
 	OK(blm_open_keyed(&f, NULL, path, BLM_OPEN_WRITE, secret));
@@ -300,7 +300,7 @@ START_TEST(the_count_is_exact_after_adds_in_several_processes_and_reopening)
 
 	snprintf(path, sizeof(path), "%s", a_path());
 	place = path;
-	f = create(path, (struct blm_params){ .capacity = 4 * N, .rate = 1e-9 });
+	f = create(path, BLM_PARAMS(.capacity = 4 * N, .rate = 1e-9));
 	ck_assert_uint_eq(counted(f), 0);
 	for (int i = 0; i < 4; i++)
 		pids[i] = spawn(add_share, &shares[i]);
@@ -319,7 +319,7 @@ END_TEST
 
 START_TEST(the_count_is_an_estimate_after_a_union_and_says_so_until_the_filter_is_cleared)
 {
-	struct blm_filter *a = create(a_path(), (struct blm_params){ .capacity = 4 * N, .rate = 1e-4 }), *b = NULL, *f = NULL;
+	struct blm_filter *a = create(a_path(), BLM_PARAMS(.capacity = 4 * N, .rate = 1e-4)), *b = NULL, *f = NULL;
 	struct blm_estimate e;
 	uint64_t count = 1;
 	bool estimated = false;

@@ -44,7 +44,7 @@ static const uint64_t seed = 7;
 
 static const char *make_cold(const char *kind)
 {
-	struct blm_params p = { .kind = kind, .cells = (uint64_t)COLD_BYTES * 8, .probes = 5, .capacity = MANY, .seeds = &seed, .seed_count = 1 };
+	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = (uint64_t)COLD_BYTES * 8, .probes = 5, .capacity = MANY, .seeds = &seed, .seed_count = 1);
 	const char *path = a_path();
 	struct blm_filter *f;
 
@@ -173,7 +173,7 @@ END_TEST
 
 START_TEST(a_sparse_filter_is_counted_and_united_whole_from_the_disk)
 {
-	struct blm_params p = { .cells = (uint64_t)COLD_BYTES * 8, .probes = 5, .kind = "blocked", .capacity = MANY, .sparse = true };
+	struct blm_params p = BLM_PARAMS(.cells = (uint64_t)COLD_BYTES * 8, .probes = 5, .kind = "blocked", .capacity = MANY, .sparse = true);
 	struct blm_filter *a, *b;
 	struct blm_estimate of_a, of_b;
 	const char *path = a_path();

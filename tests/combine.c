@@ -1,5 +1,6 @@
 /* combine.c - what is refused of combinations, comparisons, parameters; estimates from samples; errors in words */
 #include "handle/handle.h"
+#include "info.h"
 #include "store/suite.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@ static struct blm_filter *memory(const struct blm_params *params)
 	return f;
 }
 
-static const struct blm_params small = { .capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+static const struct blm_params small = BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 
 /* ---- Combinations ---- */
 
@@ -34,10 +35,10 @@ END_TEST
 START_TEST(filters_of_other_templates_neither_combine_nor_compare_and_stay_as_they_are)
 {
 	const struct blm_params others[] = {
-		{ .capacity = 200, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } },
-		{ .capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 8 } },
-		{ .capacity = 100, .rate = 0.01, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 } },
-		{ .capacity = 100, .rate = 0.01, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." },
+		BLM_PARAMS(.capacity = 200, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 7 }),
+		BLM_PARAMS(.capacity = 100, .rate = 0.01, .seed_count = 1, .seeds = (const uint64_t[]){ 8 }),
+		BLM_PARAMS(.capacity = 100, .rate = 0.01, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 }),
+		BLM_PARAMS(.capacity = 100, .rate = 0.01, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..."),
 	};
 	struct blm_filter *f = memory(&small), *other = memory(&others[_i]), *g = NULL;
 	struct blm_comparison c;
@@ -64,7 +65,7 @@ START_TEST(what_became_of_another_template_meanwhile_does_not_combine)
 	OK(blm_template(&f, NULL, "a", same, 0));
 	blm_close(f);
 	OK(blm_open(&f, NULL, "a", BLM_OPEN_WRITE));
-	OK(blm_create(NULL, NULL, "a", &(struct blm_params){ .capacity = 500, .replace = true }));
+	OK(blm_create(NULL, NULL, "a", &BLM_PARAMS(.capacity = 500, .replace = true)));
 	FAILS(blm_combine_into(f, _i ? BLM_UNION : BLM_INTERSECT, (const struct blm_filter *const[]){ same }, 1, 0, NULL), -EMEDIUMTYPE);
 	blm_close(f);
 	blm_close(g);
@@ -98,7 +99,7 @@ static void check_data(struct blm_filter *f, const uint8_t wanted[BYTES])
 
 START_TEST(the_union_of_none_one_or_several_with_a_filter_is_the_or_of_all_their_bytes)
 {
-	const struct blm_params params = { .cells = BYTES * 8, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params params = BLM_PARAMS(.cells = BYTES * 8, .kind = "classic", .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *f[1 + OTHERS], *into, *new;
 	static uint8_t wanted[BYTES];
 
@@ -121,8 +122,8 @@ END_TEST
 /* A write to a page that lacks nothing would kill. */
 START_TEST(a_union_in_place_writes_to_no_page_that_has_all_of_it_already)
 {
-	const struct blm_params params = { .capacity = 200000, .rate = 0.01, .kind = _i ? "classic" : "blocked", .seed_count = 1,
-					   .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params params = BLM_PARAMS(.capacity = 200000, .rate = 0.01, .kind = _i ? "classic" : "blocked", .seed_count = 1,
+					   .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *f = memory(&params), *more;
 	uint64_t untouched = 0, bytes;
 	const uint8_t *src;
@@ -158,11 +159,11 @@ END_TEST
 START_TEST(parameters_that_do_not_go_together_are_refused)
 {
 	static const struct { struct blm_params params; int err; } wrong[] = {
-		{ { .capacity = 10, .secret = (const uint8_t *)"sixteen bytes..." }, -EINVAL },
-		{ { .capacity = 10, .tweak = 1 }, -EINVAL },
-		{ { .capacity = 10, .mode = 07777 }, -EINVAL },
-		{ { .capacity = 10, .kind = "none" }, -ENOENT },
-		{ { .capacity = 10, .hash = "none" }, -ENOENT },
+		{ BLM_PARAMS(.capacity = 10, .secret = (const uint8_t *)"sixteen bytes..."), -EINVAL },
+		{ BLM_PARAMS(.capacity = 10, .tweak = 1), -EINVAL },
+		{ BLM_PARAMS(.capacity = 10, .mode = 07777), -EINVAL },
+		{ BLM_PARAMS(.capacity = 10, .kind = "none"), -ENOENT },
+		{ BLM_PARAMS(.capacity = 10, .hash = "none"), -ENOENT },
 	};
 	struct blm_filter *f = NULL;
 
@@ -178,13 +179,13 @@ START_TEST(of_bits_capacity_and_rate_what_is_not_given_follows)
 {
 	struct blm_plan plan;
 
-	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 1000, .capacity = 100 }));
+	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 1000, .capacity = 100)));
 	ck_assert_uint_eq(plan.probes, 7);			/* 10 bits a key, times ln 2 */
-	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 64, .capacity = 1000 }));
+	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 64, .capacity = 1000)));
 	ck_assert_uint_eq(plan.probes, 1);
-	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .capacity = 1 }));
+	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .capacity = 1)));
 	ck_assert_uint_ge(plan.probes, BLM_PROBES_MAX - 1);
-	OK(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .rate = 0.01 }));
+	OK(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .rate = 0.01)));
 	ck_assert_uint_eq(plan.probes, 7);
 	ck_assert_uint_eq(plan.capacity, 103831);		/* 2^20 ln 2 / 7 */
 }
@@ -197,20 +198,20 @@ static int no_keys(struct blm_filter *new, void *context)
 
 START_TEST(a_rebuild_may_bring_another_secret_and_another_tweak)
 {
-	const struct blm_params keyed = { .capacity = 10, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." };
+	const struct blm_params keyed = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...");
 	const uint8_t *other = (const uint8_t *)"sixteen others..";
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 
 	OK(blm_create(NULL, store, "keyed", &keyed));
-	OK(blm_rebuild(store, "keyed", &(struct blm_params){ .secret = other }, no_keys, NULL));
+	OK(blm_rebuild(store, "keyed", &BLM_PARAMS(.secret = other), no_keys, NULL));
 	OK(blm_open_keyed(&f, store, "keyed", 0, other));
 	blm_close(f);
 	FAILS(blm_open_keyed(&f, store, "keyed", 0, keyed.secret), -ENOKEY);
-	OK(blm_create(NULL, store, "tweaked", &(struct blm_params){ .capacity = 10, .kind = "classic", .hash = "murmur3-bip37", .tweak = 5 }));
+	OK(blm_create(NULL, store, "tweaked", &BLM_PARAMS(.capacity = 10, .kind = "classic", .hash = "murmur3-bip37", .tweak = 5)));
 	for (uint64_t tweak = 0; tweak < 10; tweak += 9) {		/* 0: as before */
-		OK(blm_rebuild(store, "tweaked", &(struct blm_params){ .tweak = tweak }, no_keys, NULL));
+		OK(blm_rebuild(store, "tweaked", &BLM_PARAMS(.tweak = tweak), no_keys, NULL));
 		OK(blm_store_find(store, "tweaked", info));
 		ck_assert_uint_eq(info->tweak, tweak ? tweak : 5);
 	}
@@ -225,7 +226,7 @@ END_TEST
 START_TEST(an_estimate_from_a_sample_is_right_within_its_error)
 {
 	static const char *const kinds[] = { "classic", "blocked" };
-	struct blm_filter *f = memory(&(struct blm_params){ .kind = kinds[_i], .cells = UINT64_C(1) << 29, .probes = 4 });
+	struct blm_filter *f = memory(&BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 29, .probes = 4));
 	struct blm_estimate sampled, whole;
 	enum { KEYS = 200000 };
 
@@ -245,8 +246,8 @@ END_TEST
 START_TEST(a_sample_without_a_single_one_says_how_many_keys_there_are_at_most)
 {
 	static const char *const kinds[] = { "classic", "blocked" };
-	const struct blm_params params = { .kind = kinds[_i], .cells = UINT64_C(1) << 30, .probes = 4, .seed_count = 1,
-					   .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = UINT64_C(1) << 30, .probes = 4, .seed_count = 1,
+					   .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *f = memory(&params);
 	struct blm_estimate e;
 
@@ -263,7 +264,7 @@ END_TEST
 
 START_TEST(of_a_full_filter_a_sample_does_not_say_that_all_of_it_is)
 {
-	struct blm_filter *f = memory(&(struct blm_params){ .kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4 });
+	struct blm_filter *f = memory(&BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 29, .probes = 4));
 	enum { PIECE = 1 << 20 };
 	uint8_t *ones = malloc(PIECE);
 	struct blm_estimate sampled, whole;

@@ -11,7 +11,7 @@ static struct blm_filter *made(const char *path)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .capacity = 100000, .rate = 1e-9 }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.capacity = 100000, .rate = 1e-9)));
 	add_numbers(f, 0, SYNCED);
 	OK(blm_sync(f));
 	return f;

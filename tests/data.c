@@ -12,7 +12,7 @@ static const struct { const char *kind, *hash; uint64_t cells; uint32_t probes; 
 
 static struct blm_filter *make(int sort, const char *path)
 {
-	struct blm_params p = { .kind = sorts[sort].kind, .hash = sorts[sort].hash, .cells = sorts[sort].cells, .probes = sorts[sort].probes };
+	struct blm_params p = BLM_PARAMS(.kind = sorts[sort].kind, .hash = sorts[sort].hash, .cells = sorts[sort].cells, .probes = sorts[sort].probes);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -21,7 +21,7 @@ static struct blm_filter *make(int sort, const char *path)
 
 static size_t size_of(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return (size_t)info.data_bytes;
@@ -71,7 +71,7 @@ START_TEST(raw_data_carried_over_in_pieces_of_any_size_makes_an_equal_filter)
 		OK(blm_count(g, &count, &estimated));
 		ck_assert(estimated);
 		if (bytes > 64) {
-			struct blm_info info;
+			struct blm_info info = BLM_INFO;
 
 			ck_assert_double_eq_tol((double)count, N, 0.1 * N);
 			OK(blm_info(g, &info));
@@ -89,7 +89,7 @@ START_TEST(what_lies_outside_of_the_cells_is_refused_and_changes_nothing)
 	struct blm_filter *f = make(_i, a_path()), *read_only = NULL;
 	size_t bytes = size_of(f);
 	uint8_t one[1] = { 1 }, *all = calloc(1, bytes + 64), *before = data_of(f), *after;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	FAILS(blm_data_read(f, bytes, all, 1), -EINVAL);
 	FAILS(blm_data_read(f, bytes - 1, all, 2), -EINVAL);
@@ -132,7 +132,7 @@ START_TEST(so_it_is_where_the_high_bit_of_a_byte_comes_first)
 	uint8_t data[8] = { 0xff, 0xff, 0xff, 0xff };
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "redis-bitmap", .cells = 32, .probes = 3 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "redis-bitmap", .cells = 32, .probes = 3)));
 	OK(blm_data_unite(f, 0, data, sizeof(data)));
 	for (size_t i = 4; i < sizeof(data); i++) {
 		data[i] = 0x10;
@@ -151,7 +151,7 @@ START_TEST(raw_data_for_a_file_that_was_cut_fails_each_time)
 	const char *path = a_path();
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = kinds[_i], .capacity = 1000000 }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = kinds[_i], .capacity = 1000000)));
 	OK(blm_survive_truncation());
 	ck_assert_int_eq(truncate(path, BLM_HEADER_BYTES), 0);
 	FAILS(blm_data_unite(f, 0, data, sizeof(data)), -EIO);
@@ -181,7 +181,7 @@ static int unite_bit_by_bit(void *context)
 START_TEST(two_processes_that_unite_at_once_while_a_third_adds_lose_nothing)
 {
 	struct blm_filter *f = make(_i, a_path()), *part[2] = { NULL };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct work work[2];
 	pid_t pids[2];
 

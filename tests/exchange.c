@@ -20,7 +20,7 @@
 static const char *const folders[] = { EXCHANGE, VECTORS "/pybloomfiltermmap" };
 enum { FOLDERS = sizeof(VECTORS) > 1 ? 2 : 1 };
 
-static const struct blm_exchange in_base64 = { .base64 = true };
+static const struct blm_exchange in_base64 = BLM_EXCHANGE(.base64 = true);
 
 /* ---- Cases ---- */
 
@@ -180,7 +180,7 @@ static void terms_are(const struct blm_filter *f, const struct vector *v)
 {
 	uint64_t seeds[BLM_SEEDS_MAX];
 	uint32_t count = numbers_of(v->json, v->end, field(v->json, v->end, "hash_seeds") ? "hash_seeds" : "seeds", seeds, BLM_SEEDS_MAX);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, number(v->json, v->end, "num_bits"));
@@ -263,7 +263,7 @@ static const struct way { bool base64, file; size_t chunk; } ways[] = {
 
 static struct blm_filter *import_by(const struct way *way, const struct vector *v, const char *hash, struct blm_store *store, const char *name)
 {
-	const struct blm_exchange how = { .base64 = way->base64, .hash = hash };
+	const struct blm_exchange how = BLM_EXCHANGE(.base64 = way->base64, .hash = hash);
 	const void *bytes = way->base64 ? (const void *)v->text : v->file;
 	size_t count = way->base64 ? v->chars : v->bytes;
 	struct blm_filter *f = NULL;
@@ -289,7 +289,7 @@ static struct blm_filter *import_bytes(const void *bytes, size_t count, const ch
 {
 	struct blm_filter *f = NULL;
 
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .hash = hash }, bytes, count));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.hash = hash), bytes, count));
 	return f;
 }
 
@@ -377,7 +377,7 @@ static int export_in_child(void *context)
 static void open_as_it_is(const struct vector *v)
 {
 	struct blm_filter *f = NULL, *g = NULL, *integers = of_integers(v), *copy = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct stat before, after;
 	char path[600], *now;
 	uint64_t keys;
@@ -388,7 +388,7 @@ static void open_as_it_is(const struct vector *v)
 	snprintf(path, sizeof(path), "%s", a_path());
 	put_file(path, v->file, v->bytes);
 	ck_assert_int_eq(stat(path, &before), 0);
-	OK(blm_open_foreign(&f, path, &(struct blm_exchange){ .hash = v->hash }));
+	OK(blm_open_foreign(&f, path, &BLM_EXCHANGE(.hash = v->hash)));
 	OK(blm_info(f, &info));
 	ck_assert(info.foreign);
 	terms_are(f, v);
@@ -420,7 +420,7 @@ static void open_as_it_is(const struct vector *v)
 	blm_close(g);
 	FAILS(blm_open(&g, NULL, path, BLM_OPEN_WRITE), -EOPNOTSUPP);
 	if (integers) {
-		OK(blm_open_foreign(&g, path, &(struct blm_exchange){ .hash = "djb-int" }));
+		OK(blm_open_foreign(&g, path, &BLM_EXCHANGE(.hash = "djb-int")));
 		answers_are(f, g, v, 0);
 		blm_close(g);
 	}
@@ -461,7 +461,7 @@ static void text_is_of_file(const struct vector *v, const char *what_text, const
 	void *out = NULL;
 
 	ck_assert(file && text);
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .base64 = true, .hash = v->hash }, text, chars));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.base64 = true, .hash = v->hash), text, chars));
 	OK(blm_export_bytes(f, NULL, &out, &n));
 	same_bytes(out, n, file, bytes, what_text);
 	blm_close(f);
@@ -523,8 +523,8 @@ static void prove_pair(const struct vector *v)
 	put_file(path, file, bytes);
 	a = import_bytes(v->file, v->bytes, v->hash);
 	b[0] = import_bytes(file, bytes, v->hash);
-	OK(blm_import_bytes(&b[1], NULL, a_path(), &(struct blm_exchange){ .hash = v->hash }, file, bytes));
-	OK(blm_open_foreign(&b[2], path, &(struct blm_exchange){ .hash = v->hash }));
+	OK(blm_import_bytes(&b[1], NULL, a_path(), &BLM_EXCHANGE(.hash = v->hash), file, bytes));
+	OK(blm_open_foreign(&b[2], path, &BLM_EXCHANGE(.hash = v->hash)));
 	for (int i = 0; i < 3; i++) {
 		answers_are(b[i], NULL, v, 1);
 		combine_pair(v, a, b[i]);
@@ -566,7 +566,7 @@ static size_t some_keys(const struct vector *v, bool there, struct row *rows, st
 static int import_as(const struct vector *v, const struct blm_exchange *how, char ret_hash[32])
 {
 	struct blm_filter *f = NULL, *g = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char path[600];
 	int r = blm_import_bytes(&f, NULL, NULL, how, v->file, v->bytes), in_place;
 
@@ -610,18 +610,18 @@ static void find_hash(const struct vector *v)
 		ck_assert_msg(r == -ENOTUNIQ && strstr(blm_error_message(), v->hash) && named_as_possible() == (strncmp(v->hash, "mm3", 3) ? 3 : 2),
 			      "%s: %d, %s", v->name, r, blm_error_message());
 	if (known) {
-		r = import_as(v, &(struct blm_exchange){ .known = keys, .known_count = 1 }, hash);
+		r = import_as(v, &BLM_EXCHANGE(.known = keys, .known_count = 1), hash);
 		if (r == -ENOTUNIQ && !strcmp(v->name, "p3-overfull"))	/* nearly every bit is set, so every hash finds the key */
-			r = import_as(v, &(struct blm_exchange){ .known = keys, .known_count = known }, hash);
+			r = import_as(v, &BLM_EXCHANGE(.known = keys, .known_count = known), hash);
 		ck_assert_msg(r == 0 && !strcmp(hash, v->hash), "%s: %d, %s: %s", v->name, r, hash, blm_error_message());
 	}
 	if (unknown)
-		ck_assert_msg(import_as(v, &(struct blm_exchange){ .known = absent, .known_count = unknown }, hash) == -ENOTUNIQ, "%s", v->name);
-	ck_assert_int_eq(import_as(v, &(struct blm_exchange){ .hash = "xxh3" }, hash), -EINVAL);
-	ck_assert_int_eq(import_as(v, &(struct blm_exchange){ .hash = "no such hash" }, hash), -EINVAL);
-	ck_assert_int_eq(import_as(v, &(struct blm_exchange){ .hash = strcmp(v->hash, "md5") ? "md5" : "mm3-64" }, hash), 0);
+		ck_assert_msg(import_as(v, &BLM_EXCHANGE(.known = absent, .known_count = unknown), hash) == -ENOTUNIQ, "%s", v->name);
+	ck_assert_int_eq(import_as(v, &BLM_EXCHANGE(.hash = "xxh3"), hash), -EINVAL);
+	ck_assert_int_eq(import_as(v, &BLM_EXCHANGE(.hash = "no such hash"), hash), -EINVAL);
+	ck_assert_int_eq(import_as(v, &BLM_EXCHANGE(.hash = strcmp(v->hash, "md5") ? "md5" : "mm3-64"), hash), 0);
 	ck_assert_str_eq(hash, strcmp(v->hash, "md5") ? "md5" : "mm3_64");
-	ck_assert_int_eq(import_as(v, &(struct blm_exchange){ .format = "no such format" }, hash), -ENOENT);
+	ck_assert_int_eq(import_as(v, &BLM_EXCHANGE(.format = "no such format"), hash), -ENOENT);
 	free(rows);
 }
 
@@ -647,7 +647,7 @@ START_TEST(where_the_numbers_of_a_file_fit_no_hash_all_are_open_and_a_known_key_
 	ck_assert_int_eq(import_as(&v, NULL, hash), -ENOTUNIQ);
 	ck_assert_msg(named_as_possible() == 6, "%s", blm_error_message());
 	known = (struct blm_key){ row.key, row.len };
-	ck_assert_int_eq(import_as(&v, &(struct blm_exchange){ .known = &known, .known_count = 1 }, hash), 0);
+	ck_assert_int_eq(import_as(&v, &BLM_EXCHANGE(.known = &known, .known_count = 1), hash), 0);
 	ck_assert_str_eq(hash, "mm3_64");
 	free(v.text), free(v.file), free(v.rows);
 }
@@ -666,7 +666,7 @@ static uint64_t next_number(uint64_t *state)
 /* A filter of ours with a key in it, as a file of pybloomfiltermmap. */
 static size_t exported(uint8_t **ret, const struct blm_params *params)
 {
-	const struct blm_exchange how = { .format = "pybloomfiltermmap" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = "pybloomfiltermmap");
 	struct blm_filter *f;
 	void *bytes;
 	size_t count;
@@ -683,7 +683,7 @@ static size_t exported(uint8_t **ret, const struct blm_params *params)
 static int reads_back(const uint8_t *file, size_t bytes, const char *hash)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char listed[40];
 	int r = blm_import_bytes(&f, NULL, NULL, NULL, file, bytes);
 
@@ -696,7 +696,7 @@ static int reads_back(const uint8_t *file, size_t bytes, const char *hash)
 	OK(blm_info(f, &info));
 	ck_assert_msg(!strcmp(info.hash, hash) && blm_contains(f, "key", 3) == 1, "%s is read as %s", hash, info.hash);
 	blm_close(f);
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .hash = hash, .strict = true }, file, bytes));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.hash = hash, .strict = true), file, bytes));
 	blm_close(f);
 	return 1;
 }
@@ -709,7 +709,7 @@ START_TEST(no_export_of_ours_is_read_with_another_hash)
 
 	for (unsigned i = 0; i < 2002; i++) {
 		const char *hash = hashes[i % ARRAY_LEN(hashes)];
-		struct blm_params params = { .kind = "classic", .hash = hash };
+		struct blm_params params = BLM_PARAMS(.kind = "classic", .hash = hash);
 		uint8_t *file;
 		size_t bytes;
 
@@ -727,13 +727,13 @@ END_TEST
 START_TEST(a_file_names_its_hash_only_where_its_numbers_do_not_fit_it)
 {
 	static const struct { struct blm_params params; bool named; } cases[] = {
-		{ { .kind = "classic", .hash = "mm3_64", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1 }, false },
-		{ { .kind = "classic", .hash = "mm3_32", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1 }, false },
-		{ { .kind = "classic", .hash = "djb", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1 }, false },
-		{ { .kind = "classic", .hash = "djb_int", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1 }, true },
-		{ { .kind = "classic", .hash = "djb", .cells = 491, .probes = 4, .capacity = 100, .rate = 0.1 }, true },
-		{ { .kind = "classic", .hash = "mm3_64", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1 }, true },
-		{ { .kind = "classic", .hash = "sha512", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1 }, true },
+		{ BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1), false },
+		{ BLM_PARAMS(.kind = "classic", .hash = "mm3_32", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1), false },
+		{ BLM_PARAMS(.kind = "classic", .hash = "djb", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1), false },
+		{ BLM_PARAMS(.kind = "classic", .hash = "djb_int", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1), true },
+		{ BLM_PARAMS(.kind = "classic", .hash = "djb", .cells = 491, .probes = 4, .capacity = 100, .rate = 0.1), true },
+		{ BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 487, .probes = 4, .capacity = 100, .rate = 0.1), true },
+		{ BLM_PARAMS(.kind = "classic", .hash = "sha512", .cells = 480, .probes = 3, .capacity = 100, .rate = 0.1), true },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -811,7 +811,7 @@ static void holds_the_three_bits(const struct blm_filter *f, const char *name)
 {
 	uint8_t data[64], expected[64] = { 0 };
 	struct blm_estimate e;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	from_hex("00000000020000001000004000000000", expected, 16);
 	OK(blm_info(f, &info));
@@ -825,7 +825,7 @@ static void holds_the_three_bits(const struct blm_filter *f, const char *name)
 static void in_place_as_well(const char *path, int expected, const char *word, const char *name)
 {
 	struct blm_filter *f = NULL, *copy = NULL, *either = NULL;
-	int r = blm_open_foreign(&f, path, &(struct blm_exchange){ .hash = "mm3-64" });
+	int r = blm_open_foreign(&f, path, &BLM_EXCHANGE(.hash = "mm3-64"));
 
 	ck_assert_msg(r == expected || (expected == -ENODATA && r == -EBADMSG), "%s: %d, not %d: %s", name, r, expected, blm_error_message());
 	if (r < 0)
@@ -847,7 +847,7 @@ START_TEST(each_broken_file_is_refused_with_a_word_that_says_where_and_leaves_no
 	ck_assert_int_eq(mkdir(folder, 0755), 0);
 	snprintf(to, sizeof(to), "%s/new", folder);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		const struct blm_exchange how = { .base64 = strstr(bad[i].file, "b64") != NULL, .hash = "mm3_64" };
+		const struct blm_exchange how = BLM_EXCHANGE(.base64 = strstr(bad[i].file, "b64") != NULL, .hash = "mm3_64");
 		struct blm_filter *f = NULL;
 		size_t bytes;
 		char *all;
@@ -893,7 +893,7 @@ START_TEST(what_stands_behind_the_last_bit_of_a_file_means_nothing)
 	size_t bytes = 0;
 	uint8_t *file, data[2][128];
 	struct blm_estimate e[4];
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	snprintf(path, sizeof(path), "%s/%s.bloom", EXCHANGE, cases[_i]);
 	file = (uint8_t *)file_of(path, &bytes);
@@ -905,8 +905,8 @@ START_TEST(what_stands_behind_the_last_bit_of_a_file_means_nothing)
 	if (_i == 0)
 		file[bytes - 1] |= 0xfc;
 	put_file(path, file, bytes + 100);
-	OK(blm_import_file(&f[1], NULL, NULL, &(struct blm_exchange){ .hash = "mm3_64" }, path));
-	OK(blm_open_foreign(&f[2], path, &(struct blm_exchange){ .hash = "mm3_64" }));
+	OK(blm_import_file(&f[1], NULL, NULL, &BLM_EXCHANGE(.hash = "mm3_64"), path));
+	OK(blm_open_foreign(&f[2], path, &BLM_EXCHANGE(.hash = "mm3_64")));
 	OK(blm_copy(&f[3], NULL, a_path(), f[2], 0));
 	OK(blm_info(f[0], &info));
 	OK(blm_data_read(f[0], 0, data[0], info.data_bytes));

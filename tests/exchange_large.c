@@ -17,7 +17,7 @@
 
 #define RECIPES VECTORS "/pybloomfiltermmap/"
 
-static const struct blm_exchange in_base64 = { .base64 = true };
+static const struct blm_exchange in_base64 = BLM_EXCHANGE(.base64 = true);
 
 /* ---- SHA-256 ---- */
 
@@ -64,11 +64,11 @@ static uint64_t count_of(const char *from, const char *end, const char *name)
 static struct blm_filter *make_recipe(const char *from, const char *end, bool sparse, const char *path)
 {
 	uint64_t seeds[BLM_SEEDS_MAX];
-	struct blm_params p = {
+	struct blm_params p = BLM_PARAMS(
 		.kind = "classic", .hash = "mm3_64", .capacity = number(from, end, "capacity"),
 		.rate = strtod(field(from, end, "error_rate"), NULL), .cells = number(from, end, "num_bits"),
 		.seed_count = numbers_of(from, end, "seeds", seeds, BLM_SEEDS_MAX), .seeds = seeds, .sparse = sparse,
-	};
+	);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -80,7 +80,7 @@ static void cook(const char *from, const char *end, bool in_memory)
 	struct blm_filter *f = make_recipe(from, end, false, in_memory ? NULL : a_path()), *again = NULL;
 	uint64_t keys = count_of(from, end, "keys"), probes = count_of(from, end, "probes"), there = 0, count = 0;
 	crypto_hash_sha256_state state;
-	struct blm_exchange pybloom = { .format = "pybloomfiltermmap" };
+	struct blm_exchange pybloom = BLM_EXCHANGE(.format = "pybloomfiltermmap");
 	struct blm_estimate e;
 	char room[128], answer;
 	uint8_t *bits;
@@ -113,7 +113,7 @@ static void cook(const char *from, const char *end, bool in_memory)
 
 	file_is(f, &pybloom, from, end);
 	OK(blm_export_bytes(f, &pybloom, &file, &bytes));
-	OK(blm_import_bytes(&again, NULL, NULL, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes));
+	OK(blm_import_bytes(&again, NULL, NULL, &BLM_EXCHANGE(.hash = "mm3_64"), file, bytes));
 	blm_free(file);
 	file_is(again, NULL, from, end);
 	crypto_hash_sha256_init(&state);
@@ -224,7 +224,7 @@ static void take_in_text_of_6_kib(void)
 	ck_assert_uint_eq(ones, number(from, at, "bit_count"));
 	ck_assert_uint_gt(positions[ones - 1], UINT64_C(1) << 32);
 	snprintf(path, sizeof(path), "%s", a_path());
-	OK(blm_import_file(&f, NULL, path, &(struct blm_exchange){ .base64 = true, .hash = "mm3_64" }, RECIPES "p3-big-sparse.b64"));
+	OK(blm_import_file(&f, NULL, path, &BLM_EXCHANGE(.base64 = true, .hash = "mm3_64"), RECIPES "p3-big-sparse.b64"));
 	ck_assert_msg(on_disk(path) < (least <= 4096 ? 2 << 20 : least * (ones + 16)), "%llu bytes on disk", (unsigned long long)on_disk(path));
 	bits_are(f, positions, ones);
 	answers_are(f, from, at);
@@ -245,7 +245,7 @@ static void take_in_text_of_6_kib(void)
 	answers_are(g, from, at);
 	OK(blm_same_template(f, g));
 	if (test_scale() == 1)
-		file_is(g, &(struct blm_exchange){ .format = "pybloomfiltermmap" }, from, at);
+		file_is(g, &BLM_EXCHANGE(.format = "pybloomfiltermmap"), from, at);
 	blm_close(f), blm_close(g);
 	free(json);
 }
@@ -303,7 +303,7 @@ static int there_and_back(void *path)
 	pthread_t thread;
 
 	MUST(pthread_create(&thread, NULL, measure, NULL) == 0);
-	MUST(blm_import_file(&f, NULL, path, &(struct blm_exchange){ .base64 = true, .hash = "mm3_64" }, RECIPES "p3-big-sparse.b64") == 0);
+	MUST(blm_import_file(&f, NULL, path, &BLM_EXCHANGE(.base64 = true, .hash = "mm3_64"), RECIPES "p3-big-sparse.b64") == 0);
 	MUST(blm_export(f, &in_base64, count_bytes, &chars) == 0);
 	atomic_store(&measured, true);
 	pthread_join(thread, NULL);
@@ -438,17 +438,17 @@ START_TEST(a_file_that_declares_more_than_may_come_is_refused_by_its_header_and_
 
 		beginning(head, sizes[i]);
 		text = as_text(head, sizeof(head), &chars);
-		refused(head, sizeof(head), (struct blm_exchange){ 0 }, -EFBIG, "allowed");
+		refused(head, sizeof(head), BLM_EXCHANGE(), -EFBIG, "allowed");
 		refused(text, chars, in_base64, -EFBIG, "allowed");
-		refused(text, chars, (struct blm_exchange){ .base64 = true, .max_bytes = 1 << 20 }, -EFBIG, "allowed");
+		refused(text, chars, BLM_EXCHANGE(.base64 = true, .max_bytes = 1 << 20), -EFBIG, "allowed");
 		free(text);
 	}
 	/* where it is allowed, it turns out to be cut */
 	beginning(head, 1 << 20);
-	refused(head, sizeof(head), (struct blm_exchange){ 0 }, -ENODATA, "cut");
-	refused(head, sizeof(head), (struct blm_exchange){ .max_bytes = 1280 + (1 << 17) - 1 }, -EFBIG, "allowed");
-	refused(head, sizeof(head), (struct blm_exchange){ .max_bytes = 1280 + (1 << 17) }, -ENODATA, "cut");
-	refused(head, sizeof(head), (struct blm_exchange){ .max_bytes = 100 }, -EFBIG, "allowed");
+	refused(head, sizeof(head), BLM_EXCHANGE(), -ENODATA, "cut");
+	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 1280 + (1 << 17) - 1), -EFBIG, "allowed");
+	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 1280 + (1 << 17)), -ENODATA, "cut");
+	refused(head, sizeof(head), BLM_EXCHANGE(.max_bytes = 100), -EFBIG, "allowed");
 
 	beginning(head, UINT64_C(1) << 40);	/* nothing is written: no file may have any byte now */
 	setrlimit(RLIMIT_FSIZE, &none);
@@ -476,8 +476,8 @@ START_TEST(what_unpacks_to_more_than_it_declares_is_read_up_to_the_limit_and_no_
 	make_limited();
 	beginning(file, 128);
 	text = as_text(file, many, &chars);
-	refused(text, chars, (struct blm_exchange){ .base64 = true, .max_bytes = 1 << 20 }, -EFBIG, "unpacks");
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .base64 = true, .hash = "mm3_64", .max_bytes = 64 << 20 }, text, chars));
+	refused(text, chars, BLM_EXCHANGE(.base64 = true, .max_bytes = 1 << 20), -EFBIG, "unpacks");
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.base64 = true, .hash = "mm3_64", .max_bytes = 64 << 20), text, chars));
 	f = blm_close(f);
 	free(text);
 
@@ -493,7 +493,7 @@ START_TEST(what_unpacks_to_more_than_it_declares_is_read_up_to_the_limit_and_no_
 	memset(padded, '\n', many);
 	memcpy(padded, inner, inner_chars);
 	text = wrap((uint8_t *)padded, many, &chars);
-	refused(text, chars, (struct blm_exchange){ .base64 = true, .max_bytes = 1 << 20 }, -EFBIG, "unpacks");
+	refused(text, chars, BLM_EXCHANGE(.base64 = true, .max_bytes = 1 << 20), -EFBIG, "unpacks");
 	free(text), free(inner), free(padded), free(file);
 }
 END_TEST
@@ -520,17 +520,17 @@ START_TEST(a_source_that_breaks_off_and_a_target_that_is_full_pass_on_why_and_le
 	for (int i = 0; i < 4; i++) {
 		const size_t until[] = { 0, 100, 1280, 1 << 20 };
 
-		FAILS(blm_import(&f, NULL, to, &(struct blm_exchange){ .hash = "mm3_64" }, break_off, &(struct source){ file, until[i], 0 }), -ECONNRESET);
+		FAILS(blm_import(&f, NULL, to, &BLM_EXCHANGE(.hash = "mm3_64"), break_off, &(struct source){ file, until[i], 0 }), -ECONNRESET);
 		ck_assert_int_eq(entries_of(limited), 0);
 	}
-	OK(blm_import_bytes(&g, NULL, NULL, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes));
-	OK(blm_import_bytes(&f, NULL, to, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes));
+	OK(blm_import_bytes(&g, NULL, NULL, &BLM_EXCHANGE(.hash = "mm3_64"), file, bytes));
+	OK(blm_import_bytes(&f, NULL, to, &BLM_EXCHANGE(.hash = "mm3_64"), file, bytes));
 	f = blm_close(f);
-	FAILS(blm_import_bytes(&f, NULL, to, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes), -EEXIST);
+	FAILS(blm_import_bytes(&f, NULL, to, &BLM_EXCHANGE(.hash = "mm3_64"), file, bytes), -EEXIST);
 	FAILS(blm_export_file(g, NULL, to), -EEXIST);
 	ck_assert_int_eq(unlink(to), 0);
 	setrlimit(RLIMIT_FSIZE, &little);
-	FAILS(blm_import_bytes(&f, NULL, to, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes), -EFBIG);
+	FAILS(blm_import_bytes(&f, NULL, to, &BLM_EXCHANGE(.hash = "mm3_64"), file, bytes), -EFBIG);
 	ck_assert_int_eq(entries_of(limited), 0);
 	FAILS(blm_export_file(g, NULL, to), -EFBIG);	/* and no SIGXFSZ */
 	ck_assert_msg(strstr(blm_error_message(), to) == blm_error_message() && strstr(blm_error_message(), "File too large"), "%s", blm_error_message());
@@ -624,7 +624,7 @@ END_TEST
 /* So small that they meet in a word all the time: a program that reads a byte, sets a bit and writes it back loses keys here. */
 START_TEST(two_processes_lose_no_key_of_a_small_filter_that_came_from_pybloomfiltermmap)
 {
-	const struct blm_exchange theirs = { .format = "pybloomfiltermmap", .hash = "mm3_64" };
+	const struct blm_exchange theirs = BLM_EXCHANGE(.format = "pybloomfiltermmap", .hash = "mm3_64");
 
 	for (int round = 0; round < 5; round++) {
 		struct blm_filter *made = NULL, *f = NULL, *again = NULL;
@@ -633,7 +633,7 @@ START_TEST(two_processes_lose_no_key_of_a_small_filter_that_came_from_pybloomfil
 		size_t bytes = 0;
 
 		snprintf(path, sizeof(path), "%s", a_path());
-		OK(blm_create(&made, NULL, NULL, &(struct blm_params){ .hash = "mm3_64", .capacity = 2 * FEW, .rate = 0.005 }));
+		OK(blm_create(&made, NULL, NULL, &BLM_PARAMS(.hash = "mm3_64", .capacity = 2 * FEW, .rate = 0.005)));
 		OK(blm_add(made, "apple", 5));
 		OK(blm_add(made, "pear", 4));
 		OK(blm_export_bytes(made, &theirs, &file, &bytes));
@@ -677,15 +677,15 @@ START_TEST(info_shows_the_rate_that_a_file_really_has_where_pybloomfiltermmap3_m
 	const uint64_t n = 100000, probes = 400000, seed = 12345;
 	const double p = 0.26, three_sigma = 3 * sqrt(p * (1 - p) / (double)probes);
 	uint64_t m = (uint64_t)(ceil(ceil((double)n * fabs(log(p)) / pow(log(2), 2)) / 8) * 8);
-	struct blm_filter *theirs = with_keys((struct blm_params){ .hash = "mm3_64", .capacity = n, .rate = p, .cells = m, .probes = 1,
-								   .seeds = &seed, .seed_count = 1 }, n);
+	struct blm_filter *theirs = with_keys(BLM_PARAMS(.hash = "mm3_64", .capacity = n, .rate = p, .cells = m, .probes = 1,
+								   .seeds = &seed, .seed_count = 1), n);
 	struct blm_filter *ours, *f = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	void *file = NULL;
 	size_t bytes = 0;
 
-	OK(blm_export_bytes(theirs, &(struct blm_exchange){ .format = "pybloomfiltermmap" }, &file, &bytes));
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .hash = "mm3_64" }, file, bytes));
+	OK(blm_export_bytes(theirs, &BLM_EXCHANGE(.format = "pybloomfiltermmap"), &file, &bytes));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.hash = "mm3_64"), file, bytes));
 	OK(blm_info(f, &info));
 	ck_assert_double_eq(info.rate, p);
 	ck_assert_double_eq_tol(info.rate_at_capacity, 0.2999, 0.0005);
@@ -693,7 +693,7 @@ START_TEST(info_shows_the_rate_that_a_file_really_has_where_pybloomfiltermmap3_m
 	blm_free(file);
 	blm_close(theirs), blm_close(f);
 	for (int kind = 0; kind < 2; kind++) {
-		ours = with_keys((struct blm_params){ .kind = kind ? "classic" : "blocked", .capacity = n, .rate = p, .seeds = &seed, .seed_count = 1 }, n);
+		ours = with_keys(BLM_PARAMS(.kind = kind ? "classic" : "blocked", .capacity = n, .rate = p, .seeds = &seed, .seed_count = 1), n);
 		OK(blm_info(ours, &info));
 		ck_assert_double_le(info.rate_at_capacity, p);
 		ck_assert_double_le(measured_rate(ours, n, probes), p + three_sigma);

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct blm_params small = { .capacity = 1000 };
+static const struct blm_params small = BLM_PARAMS(.capacity = 1000);
 
 static struct blm_filter *create(const char *path, const struct blm_params *params)
 {
@@ -70,8 +70,8 @@ static uint64_t ones_from(const struct blm_filter *f, uint64_t from)
 START_TEST(a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_bits_above_2_to_the_32)
 {
 	const uint64_t cells = UINT64_C(1) << 36, seed = 5;
-	struct blm_params p = { .kind = _i ? "blocked" : "classic", .cells = cells, .probes = 7, .capacity = KEYS, .seeds = &seed,
-				.seed_count = 1, .sparse = true };
+	struct blm_params p = BLM_PARAMS(.kind = _i ? "blocked" : "classic", .cells = cells, .probes = 7, .capacity = KEYS, .seeds = &seed,
+				.seed_count = 1, .sparse = true);
 	char path[600];
 	struct blm_filter *a, *b, *either;
 	struct blm_estimate e;
@@ -226,7 +226,7 @@ START_TEST(flags_that_are_unknown_are_refused)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(NULL, NULL, "flags.blm", &(struct blm_params){ .capacity = 100 }));
+	OK(blm_create(NULL, NULL, "flags.blm", &BLM_PARAMS(.capacity = 100)));
 	for (unsigned flags = 2; flags; flags <<= 1) {
 		FAILS(blm_open(&f, NULL, "flags.blm", flags), -EINVAL);
 		FAILS(blm_open(&f, NULL, "flags.blm", flags | BLM_OPEN_WRITE), -EINVAL);
@@ -241,7 +241,7 @@ START_TEST(a_mode_is_kept_exactly_and_without_one_the_umask_rules)
 
 	for (size_t u = 0; u < ARRAY_LEN(masks); u++)
 		for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
-			struct blm_params p = { .capacity = 1000, .mode = modes[m] };
+			struct blm_params p = BLM_PARAMS(.capacity = 1000, .mode = modes[m]);
 			const char *path = a_path(), *twin = a_path();
 			mode_t before = umask(masks[u]);
 			struct blm_filter *f = create(path, &p), *t;
@@ -261,7 +261,7 @@ END_TEST
 START_TEST(an_intersection_in_place_keeps_the_mode)
 {
 	const char *path = a_path();
-	struct blm_filter *f = create(path, &(struct blm_params){ .capacity = 1000, .mode = 0640 }), *t;
+	struct blm_filter *f = create(path, &BLM_PARAMS(.capacity = 1000, .mode = 0640)), *t;
 	mode_t before = umask(077);
 	struct stat st;
 
@@ -280,7 +280,7 @@ START_TEST(a_keyed_filters_secret_is_its_owners_only_and_not_in_the_file)
 	char key[700];
 	const char *path = a_path();
 	mode_t before = umask(0);
-	struct blm_filter *f = create(path, &(struct blm_params){ .capacity = 1000, .hash = "siphash", .secret = secret }), *again = NULL;
+	struct blm_filter *f = create(path, &BLM_PARAMS(.capacity = 1000, .hash = "siphash", .secret = secret)), *again = NULL;
 	struct stat st;
 	const struct blm_view *view = current_view(f);
 
@@ -303,7 +303,7 @@ END_TEST
 START_TEST(a_secret_that_was_put_beside_a_path_for_nothing_stays_for_who_needs_it)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes .";
-	const struct blm_params params = { .capacity = 1000, .hash = "siphash", .secret = secret };
+	const struct blm_params params = BLM_PARAMS(.capacity = 1000, .hash = "siphash", .secret = secret);
 	char key[700];
 	const char *path = a_path();
 	struct blm_filter *f, *again = NULL;
@@ -343,7 +343,7 @@ static void create_too_large(void)
 {
 	struct rlimit limit = { 1 << 20, 1 << 20 };
 	struct blm_filter *f;
-	struct blm_params p = { .cells = 1 << 24, .probes = 5 };
+	struct blm_params p = BLM_PARAMS(.cells = 1 << 24, .probes = 5);
 	char path[700];
 
 	setrlimit(RLIMIT_FSIZE, &limit);
@@ -369,7 +369,7 @@ END_TEST
 
 START_TEST(on_a_full_disk_creating_fails_and_leaves_nothing)
 {
-	struct blm_params p = { .cells = 1 << 24, .probes = 5 };
+	struct blm_params p = BLM_PARAMS(.cells = 1 << 24, .probes = 5);
 	struct blm_filter *f = NULL, *small_one;
 	char path[700];
 

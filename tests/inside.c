@@ -10,7 +10,7 @@
 
 enum { KEYS = 50, THREADS = 4 };
 
-static const struct blm_params small = { .capacity = 1000, .rate = 1e-6 };
+static const struct blm_params small = BLM_PARAMS(.capacity = 1000, .rate = 1e-6);
 
 static const char *filled(void)
 {
@@ -46,7 +46,7 @@ static int fill(struct blm_filter *f, void *context)
 
 static void replace(const char *path)
 {
-	OK(blm_rebuild(NULL, path, &(struct blm_params){ .kind = NULL }, fill, NULL));
+	OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = NULL), fill, NULL));
 }
 
 /* Files that have no name any more, and are mapped here. */
@@ -94,7 +94,7 @@ static void *read_on(void *context)
 	do {
 		struct blm_key keys[KEYS];
 		uint32_t numbers[KEYS];
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 
 		for (uint32_t i = 0; i < KEYS; i++) {
 			numbers[i] = i;
@@ -158,7 +158,7 @@ static void *export_it(void *context)
 {
 	struct held *h = context;
 
-	return blm_export(h->f, &(struct blm_exchange){ .format = "bloomery" }, hold, h) < 0 ? context : NULL;
+	return blm_export(h->f, &BLM_EXCHANGE(.format = "bloomery"), hold, h) < 0 ? context : NULL;
 }
 
 START_TEST(the_file_of_a_call_that_is_held_up_stays_and_goes_when_the_call_is_over)
@@ -196,7 +196,7 @@ static int in_a_child(void *context)
 	struct held *h = context;
 	const char *path = filled();
 	struct blm_filter *f = opened(path, false);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	for (int i = 0; i < 20; i++) {
 		replace(path);
@@ -360,7 +360,7 @@ static int64_t count(struct blm_filter *f)
 
 static int64_t inform(struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	return blm_info(f, &info);
 }
@@ -445,7 +445,7 @@ static int64_t export(struct blm_filter *f)
 {
 	void *bytes = NULL;
 	size_t len;
-	int r = blm_export_bytes(f, &(struct blm_exchange){ .format = "bloomery" }, &bytes, &len);
+	int r = blm_export_bytes(f, &BLM_EXCHANGE(.format = "bloomery"), &bytes, &len);
 
 	blm_free(bytes);
 	return r;
@@ -453,7 +453,7 @@ static int64_t export(struct blm_filter *f)
 
 static int64_t export_file(struct blm_filter *f)
 {
-	return blm_export_file(f, &(struct blm_exchange){ .format = "bloomery" }, a_path());
+	return blm_export_file(f, &BLM_EXCHANGE(.format = "bloomery"), a_path());
 }
 
 static int64_t fold(struct blm_filter *f)
@@ -610,8 +610,8 @@ static const char *replaced_meanwhile;
 
 static void build_golomb(const char *path, uint32_t from, uint32_t to, uint64_t capacity)
 {
-	const struct blm_params params = { .kind = "golomb", .capacity = capacity, .rate = 1e-6, .seed_count = 1, .seeds = (const uint64_t[]){ 7 },
-					   .replace = true };
+	const struct blm_params params = BLM_PARAMS(.kind = "golomb", .capacity = capacity, .rate = 1e-6, .seed_count = 1, .seeds = (const uint64_t[]){ 7 },
+					   .replace = true);
 	struct blm_build *b;
 
 	OK(blm_build_begin(&b, NULL, path, &params, NULL));

@@ -70,8 +70,8 @@ static const uint64_t seed = 7;
 
 static struct blm_filter *make(const char *path, uint64_t bytes, bool sparse)
 {
-	struct blm_params p = { .kind = "blocked", .cells = bytes * 8, .probes = 5, .capacity = KEYS, .seeds = &seed, .seed_count = 1,
-				.sparse = sparse };
+	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = bytes * 8, .probes = 5, .capacity = KEYS, .seeds = &seed, .seed_count = 1,
+				.sparse = sparse);
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -182,7 +182,7 @@ START_TEST(a_filter_that_is_prefaulted_is_in_memory_whole)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make(path, 40 << 20, false);	/* more than is asked for at once */
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	add_numbers(f, 0, KEYS);
 	OK(blm_info(f, &info));

@@ -16,7 +16,7 @@ static const struct { const char *kind, *hash; } sorts[] = {
 
 static struct blm_filter *make(int sort, const char *path)
 {
-	struct blm_params p = { .kind = sorts[sort].kind, .hash = sorts[sort].hash, .capacity = 2 * N, .rate = 0.001 };
+	struct blm_params p = BLM_PARAMS(.kind = sorts[sort].kind, .hash = sorts[sort].hash, .capacity = 2 * N, .rate = 0.001);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -33,7 +33,7 @@ START_TEST(a_filter_in_memory_adds_claims_answers_counts_and_is_gone_when_it_is_
 	int before = open_files();
 	struct blm_filter *f = make(_i, NULL);
 	struct blm_estimate e;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct blm_key keys[100];
 	uint32_t numbers[100], x = 5 * N;
 	uint64_t bits[2], count = 0;
@@ -121,7 +121,7 @@ START_TEST(a_filter_in_memory_is_cleared_and_goes_on)
 {
 	int before = open_files();
 	struct blm_filter *f = make(_i, NULL), *twin = NULL;
-	struct blm_info info[2];
+	struct blm_info info[2] = { BLM_INFO, BLM_INFO };
 	uint64_t count;
 
 	OK(blm_template(&twin, NULL, NULL, f, 0));
@@ -149,7 +149,7 @@ END_TEST
 START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_it_to_its_copies)
 {
 	uint8_t secret[BLM_SECRET_BYTES] = "sixteen bytes..";
-	struct blm_params p = { .hash = "siphash", .capacity = N, .secret = secret };
+	struct blm_params p = BLM_PARAMS(.hash = "siphash", .capacity = N, .secret = secret);
 	struct blm_filter *f = NULL, *again = NULL, *copy = NULL;
 	const char *path = a_path();
 	void *bytes;
@@ -171,7 +171,7 @@ START_TEST(a_keyed_filter_in_memory_keeps_its_secret_through_clearing_and_hands_
 	FAILS(blm_import_bytes(&copy, NULL, NULL, NULL, bytes, len), -ENOKEY);	/* which is not in them, and there is no file of it */
 	blm_free(bytes);
 	blm_close(again), blm_close(f);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "siphash", .capacity = N }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = "siphash", .capacity = N)));
 	OK(blm_open(&again, NULL, path, 0));
 	FAILS(blm_same_template(f, again), -EMEDIUMTYPE);	/* another secret */
 	blm_close(f), blm_close(again);
@@ -270,7 +270,7 @@ static void run_threads(void *(*body)(void *who))
 
 START_TEST(threads_share_a_filter_in_memory_and_each_key_has_one_claimer)
 {
-	OK(blm_create(&shared, NULL, NULL, &(struct blm_params){ .kind = sorts[_i].kind, .hash = sorts[_i].hash, .capacity = 10 * EACH, .rate = 1e-6 }));
+	OK(blm_create(&shared, NULL, NULL, &BLM_PARAMS(.kind = sorts[_i].kind, .hash = sorts[_i].hash, .capacity = 10 * EACH, .rate = 1e-6)));
 	claimed = 0;
 	run_threads(add_and_claim);
 	ck_assert_uint_eq(numbers_found(shared, 0, THREADS * EACH), THREADS * EACH);
@@ -311,7 +311,7 @@ END_TEST
 START_TEST(a_filter_in_memory_has_no_name_to_open_and_none_that_is_taken)
 {
 	struct blm_filter *f = NULL, *g = NULL;
-	struct blm_params p = { .capacity = 100, .replace = true };
+	struct blm_params p = BLM_PARAMS(.capacity = 100, .replace = true);
 
 	FAILS(blm_open(&f, NULL, NULL, 0), -EINVAL);
 	FAILS(blm_open_foreign(&f, NULL, NULL), -EINVAL);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-static const struct blm_params small = { .capacity = 1000, .rate = 1e-9, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+static const struct blm_params small = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 
 static struct blm_filter *a, *b, *c;
 
@@ -240,8 +240,8 @@ END_TEST
 
 /* ---- What does not open ---- */
 
-static const struct blm_params keyed = { .capacity = 1000, .rate = 1e-9, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...",
-					 .replace = true };
+static const struct blm_params keyed = BLM_PARAMS(.capacity = 1000, .rate = 1e-9, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...",
+					 .replace = true);
 
 /* What took its place has keys that the old file lacks. */
 START_TEST(a_source_whose_new_file_does_not_open_combines_with_nothing)
@@ -308,7 +308,7 @@ static void *add_to_both(void *context)
 
 START_TEST(no_key_of_both_is_lost_by_ands_beside_clears)
 {
-	const struct blm_params large = { .capacity = (uint64_t)ADDERS * ANDS * KEYS, .rate = 1e-9 };
+	const struct blm_params large = BLM_PARAMS(.capacity = (uint64_t)ADDERS * ANDS * KEYS, .rate = 1e-9);
 	pthread_t thread[ADDERS + 1];
 
 	make_three(&large);

@@ -13,7 +13,7 @@ static const unsigned threads[] = { 1, 2, 3, 9 };	/* the last: more than there e
 static struct blm_filter *make(const char *kind, const char *path, bool sparse, uint32_t from)
 {
 	const uint64_t seed = 7;
-	struct blm_params p = { .kind = kind, .cells = BITS, .probes = 7, .seed_count = 1, .seeds = &seed, .sparse = sparse };
+	struct blm_params p = BLM_PARAMS(.kind = kind, .cells = BITS, .probes = 7, .seed_count = 1, .seeds = &seed, .sparse = sparse);
 	struct blm_filter *f = NULL;
 
 	OK(blm_create(&f, NULL, path, &p));
@@ -40,7 +40,7 @@ struct said {
 static struct said say(const struct blm_filter *const f[FILTERS], unsigned with)
 {
 	struct said s = { 0 };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	blm_use_threads(with);
 	OK(blm_combine(&s.all, NULL, NULL, BLM_UNION, f, FILTERS, 0, &s.rate));
@@ -108,7 +108,7 @@ START_TEST(holes_stay_holes_whatever_is_made_of_a_sparse_filter)
 	struct blm_filter *f, *copy, *empty, *both;
 	const struct blm_filter *from[2];
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "classic", .cells = UINT64_C(1) << 36, .probes = 3, .sparse = true }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 36, .probes = 3, .sparse = true)));
 	add_numbers(f, 0, 100);
 	OK(blm_template(&empty, NULL, "empty.blm", f, 0));
 	from[0] = f;

@@ -11,7 +11,7 @@ static const uint8_t one[16] = "sixteen bytes...", two[16] = "sixteen others..";
 
 static struct blm_params keyed_with(const uint8_t *secret)
 {
-	return (struct blm_params){ .capacity = 100, .hash = "siphash", .secret = secret };
+	return BLM_PARAMS(.capacity = 100, .hash = "siphash", .secret = secret);
 }
 
 /* "././.../a", of this length. */
@@ -42,9 +42,9 @@ START_TEST(a_path_ends_with_a_name)
 	close(fd);
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
 		FAILS(blm_folder_of(none[i], &last), -EISDIR);
-		ck_assert_int_lt(blm_create(&f, NULL, none[i], &(struct blm_params){ .capacity = 10 }), 0);
+		ck_assert_int_lt(blm_create(&f, NULL, none[i], &BLM_PARAMS(.capacity = 10)), 0);
 	}
-	FAILS(blm_create(&f, NULL, "", &(struct blm_params){ .capacity = 10 }), -EINVAL);
+	FAILS(blm_create(&f, NULL, "", &BLM_PARAMS(.capacity = 10)), -EINVAL);
 	FAILS(blm_folder_of(long_path(PATH_MAX + 51), &last), -ENAMETOOLONG);
 	ck_assert_int_eq(files_in(".", NULL), 0);
 }
@@ -55,7 +55,7 @@ START_TEST(a_name_in_a_store_is_not_left_out)
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
 
-	FAILS(blm_create(&f, store, NULL, &(struct blm_params){ .capacity = 10 }), -EINVAL);
+	FAILS(blm_create(&f, store, NULL, &BLM_PARAMS(.capacity = 10)), -EINVAL);
 	FAILS(blm_open(&f, store, NULL, 0), -EINVAL);
 	make_with(store, "a", "a");
 	FAILS(blm_store_rename(store, "a", "a"), -EINVAL);

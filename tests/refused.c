@@ -10,22 +10,70 @@ static struct blm_filter *make(const char *kind, const char *options, const char
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = kind, .options = options, .capacity = 100, .rate = 0.01, .seed_count = 1,
-							    .seeds = (const uint64_t[]){ 7 } }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = kind, .options = options, .capacity = 100, .rate = 0.01, .seed_count = 1,
+							    .seeds = (const uint64_t[]){ 7 })));
 	return f;
 }
 
 static bool is_dirty(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info.dirty;
 }
 
+START_TEST(a_struct_whose_size_is_not_set_is_refused)
+{
+	struct blm_filter *f = make("blocked", NULL, NULL), *other;
+	struct blm_params params = { .capacity = 100, .rate = 0.01 };
+	struct blm_exchange how = { .base64 = true };
+	struct blm_info info = { 0 };
+	struct blm_build *build;
+	struct blm_plan plan;
+	size_t len;
+	void *bytes;
+
+	FAILS(blm_plan(&plan, &params), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_params.size is 0; set it"));
+	FAILS(blm_create(&other, NULL, NULL, &params), -EINVAL);
+	FAILS(blm_build_begin(&build, NULL, a_path(), &params, NULL), -EINVAL);
+	FAILS(blm_info(f, &info), -EINVAL);
+	FAILS(blm_export_bytes(f, &how, &bytes, &len), -EINVAL);
+	FAILS(blm_import_bytes(&other, NULL, NULL, &how, "x", 1), -EINVAL);
+	params.size = offsetof(struct blm_params, no_checkpoint);
+	FAILS(blm_create(&other, NULL, NULL, &params), -EINVAL);
+	params.size = SIZE_MAX;
+	FAILS(blm_create(&other, NULL, NULL, &params), -EINVAL);
+	blm_close(f);
+}
+END_TEST
+
+/* As a program has them that was compiled with a later header. */
+START_TEST(structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know)
+{
+	struct { struct blm_params now; uint64_t later; } params = { { .capacity = 100, .rate = 0.01 } };
+	struct { struct blm_info now; uint8_t later[16]; } info;
+	struct blm_filter *f;
+
+	params.now.size = sizeof(params);
+	params.later = 1;
+	FAILS(blm_create(&f, NULL, NULL, &params.now), -E2BIG);
+	params.later = 0;
+	OK(blm_create(&f, NULL, NULL, &params.now));
+	memset(&info, 0xee, sizeof(info));
+	info.now.size = sizeof(info);
+	OK(blm_info(f, &info.now));
+	ck_assert_uint_eq(info.now.size, sizeof(info));
+	ck_assert_uint_eq(info.now.capacity, 100);
+	ck_assert_mem_eq(info.later, ((uint8_t [16]){ 0 }), 16);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(facts_past_the_last_are_none)
 {
-	const struct blm_params params = { .kind = "stable", .capacity = 100, .rate = 0.01 };
+	const struct blm_params params = BLM_PARAMS(.kind = "stable", .capacity = 100, .rate = 0.01);
 	struct blm_filter *f = make("counting", NULL, NULL);
 	struct blm_option_info option;
 	struct blm_fact fact;
@@ -33,12 +81,12 @@ START_TEST(facts_past_the_last_are_none)
 	OK(blm_plan_fact(&params, 0, &fact));
 	FAILS(blm_plan_fact(&params, 100, &fact), -ENOENT);
 	FAILS(blm_plan_fact(&params, (size_t)UINT_MAX + 1, &fact), -ENOENT);
-	FAILS(blm_plan_fact(&(struct blm_params){ .kind = "stable" }, 0, &fact), -EINVAL);
+	FAILS(blm_plan_fact(&BLM_PARAMS(.kind = "stable"), 0, &fact), -EINVAL);
 	FAILS(blm_fact(f, 100, &fact), -ENOENT);
 	FAILS(blm_fact(f, (size_t)UINT_MAX + 1, &fact), -ENOENT);
 	FAILS(blm_option_list("no such kind", 0, &option), -ENOENT);
 	FAILS(blm_option_list("classic", 0, &option), -ENOENT);
-	FAILS(blm_plan_fact(&(struct blm_params){ .kind = "classic", .capacity = 100, .options = "depth=3" }, 0, &fact), -EINVAL);
+	FAILS(blm_plan_fact(&BLM_PARAMS(.kind = "classic", .capacity = 100, .options = "depth=3"), 0, &fact), -EINVAL);
 	blm_close(f);
 }
 END_TEST
@@ -106,7 +154,7 @@ START_TEST(a_scalable_filter_whose_stages_come_to_an_end_is_full)
 	struct blm_filter *f;
 	int r = 0;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .cells = 1024, .probes = 8, .capacity = 20, .rate = 1e-299 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .cells = 1024, .probes = 8, .capacity = 20, .rate = 1e-299)));
 	for (int i = 0; r >= 0 && i < 100000; i++)
 		r = blm_add(f, &i, sizeof(i));
 	FAILS(r, -EXFULL);
@@ -140,7 +188,7 @@ START_TEST(exports_to_nowhere_and_imports_from_nowhere_say_so)
 	FAILS(blm_import_file(&g, NULL, NULL, NULL, test_dir), -EISDIR);
 	FAILS(blm_open_foreign(&g, a_path(), NULL), -ENOENT);
 	FAILS(blm_export_file(f, NULL, "/proc/self/no/such/folder/file"), -ENOENT);
-	FAILS(blm_import_bytes(&g, NULL, NULL, &(struct blm_exchange){ .format = "no such format" }, "x", 1), -ENOENT);
+	FAILS(blm_import_bytes(&g, NULL, NULL, &BLM_EXCHANGE(.format = "no such format"), "x", 1), -ENOENT);
 	FAILS(blm_import_bytes(&g, NULL, NULL, NULL, "", 0), -ENODATA);
 	blm_close(f);
 }
@@ -159,7 +207,7 @@ static int add_hundred(struct blm_filter *f, void *context)
 static struct blm_info rebuilt(const char *path, const struct blm_params *params)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char key[16];
 
 	OK(blm_rebuild(NULL, path, params, add_hundred, NULL));
@@ -181,10 +229,10 @@ START_TEST(what_is_damaged_beyond_knowing_what_it_was_is_not_rebuilt)
 	ck_assert_int_eq(fseek(file, 100, SEEK_SET), 0);
 	ck_assert_int_ne(fputs("damage", file), EOF);
 	fclose(file);
-	FAILS(blm_rebuild(NULL, path, &(struct blm_params){ 0 }, add_hundred, NULL), -EBADMSG);
+	FAILS(blm_rebuild(NULL, path, &BLM_PARAMS(), add_hundred, NULL), -EBADMSG);
 	ck_assert_msg(strstr(blm_error_message(), "what it was is not known, so it is not rebuilt") != NULL, "%s", blm_error_message());
 	ck_assert_int_eq(truncate(path, 5000), 0);
-	ck_assert_int_lt(blm_rebuild(NULL, path, &(struct blm_params){ 0 }, add_hundred, NULL), 0);
+	ck_assert_int_lt(blm_rebuild(NULL, path, &BLM_PARAMS(), add_hundred, NULL), 0);
 }
 END_TEST
 
@@ -192,18 +240,18 @@ END_TEST
 START_TEST(a_rebuilt_filter_is_what_is_asked_for_and_else_what_it_was)
 {
 	static const struct { struct blm_params first, again; const char *kind, *hash, *scheme, *options; } cases[] = {
-		{ { .kind = "scalable", .options = "growth=4" }, { .kind = "scalable" }, "scalable", NULL, NULL, "growth=4" },
-		{ { .kind = "scalable", .options = "growth=4" }, { .kind = "classic" }, "classic", NULL, NULL, "" },
-		{ { .kind = "classic" }, { .scheme = "double-64" }, "classic", NULL, "double-64", "" },
-		{ { .kind = "scalable", .options = "growth=4" }, { .format = "bloomery" }, "scalable", NULL, NULL, "growth=4" },
-		{ { .kind = "classic" }, { .format = "guava" }, "classic", "murmur3-x64-128", "guava-64", "" },
+		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"), BLM_PARAMS(.kind = "scalable"), "scalable", NULL, NULL, "growth=4" },
+		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"), BLM_PARAMS(.kind = "classic"), "classic", NULL, NULL, "" },
+		{ BLM_PARAMS(.kind = "classic"), BLM_PARAMS(.scheme = "double-64"), "classic", NULL, "double-64", "" },
+		{ BLM_PARAMS(.kind = "scalable", .options = "growth=4"), BLM_PARAMS(.format = "bloomery"), "scalable", NULL, NULL, "growth=4" },
+		{ BLM_PARAMS(.kind = "classic"), BLM_PARAMS(.format = "guava"), "classic", "murmur3-x64-128", "guava-64", "" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct blm_params first = cases[i].first;
 		const char *path = a_path();
 		struct blm_filter *f;
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 
 		first.capacity = 200;
 		first.rate = 0.01;
@@ -224,11 +272,11 @@ START_TEST(a_filter_of_a_program_that_none_is_planned_for_is_rebuilt_as_it_is)
 {
 	const char *path = a_path(), *text = "#FPS1\n#num_bits=128\n00000000000000000000000000000000\tid\n";
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
-	OK(blm_import_bytes(&f, NULL, path, &(struct blm_exchange){ .format = "fps" }, text, strlen(text)));
+	OK(blm_import_bytes(&f, NULL, path, &BLM_EXCHANGE(.format = "fps"), text, strlen(text)));
 	blm_close(f);
-	info = rebuilt(path, &(struct blm_params){ 0 });
+	info = rebuilt(path, &BLM_PARAMS());
 	ck_assert_str_eq(info.kind, "bitmap");
 	ck_assert_uint_eq(info.cells, 128);
 	ck_assert_uint_eq(info.keys, 100);
@@ -245,7 +293,7 @@ START_TEST(a_missing_path_or_name_is_refused)
 	struct blm_filter *f = make("classic", NULL, NULL), *other;
 	struct blm_store *store, *same;
 	struct blm_option_info option;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
 	NEEDS(blm_export_file(f, NULL, NULL), "path");
@@ -281,7 +329,7 @@ START_TEST(a_missing_function_or_missing_params_are_refused)
 {
 	const char *path = a_path();
 	struct blm_filter *f = make("classic", NULL, path), *other;
-	const struct blm_params same = { 0 };
+	const struct blm_params same = BLM_PARAMS();
 	struct blm_store *store;
 	struct blm_build *build;
 	struct blm_plan plan;
@@ -343,6 +391,8 @@ int main(void)
 	Suite *s = begin_suite("refused");
 	TCase *tc = tcase_create("refused");
 
+	tcase_add_test(tc, a_struct_whose_size_is_not_set_is_refused);
+	tcase_add_test(tc, structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know);
 	tcase_add_test(tc, facts_past_the_last_are_none);
 	tcase_add_test(tc, a_filter_syncs_itself_after_so_many_keys_or_so_long_and_not_before);
 	tcase_add_test(tc, what_cannot_double_says_so);

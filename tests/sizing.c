@@ -77,7 +77,7 @@ static void one_small_case(const char *kind, uint64_t keys, double rate)
 	uint64_t questions = (uint64_t)(fmin(1000 / rate, 2e7 * fmax(test_scale(), 0.2)) / SEEDS + 2000) / BLM_BATCH * BLM_BATCH;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
-		struct blm_part part = make(kind, &(struct blm_params){ .capacity = keys, .rate = rate });
+		struct blm_part part = make(kind, &BLM_PARAMS(.capacity = keys, .rate = rate));
 		uint64_t random = mixed(seed) ^ keys;
 		double x;
 
@@ -111,7 +111,7 @@ static double rate_of_large(const char *kind, uint64_t keys, double promised, ui
 	uint64_t random = keys, filters = keys < enough ? enough / keys : 1, each = questions / filters / BLM_BATCH * BLM_BATCH, yes = 0;
 
 	for (uint64_t i = 0; i < filters; i++) {
-		struct blm_part part = make(kind, &(struct blm_params){ .capacity = keys, .rate = promised });
+		struct blm_part part = make(kind, &BLM_PARAMS(.capacity = keys, .rate = promised));
 
 		fill(&part, keys, &random);
 		yes += false_positives(&part, each, &random);
@@ -147,7 +147,7 @@ static void *measure_half(void *context)
 	uint64_t yes = 0, first = (uint64_t)(uintptr_t)context;
 
 	for (uint64_t i = first; i < FILTERS; i += THREADS) {
-		struct blm_part part = make("classic", &(struct blm_params){ .cells = 32000, .probes = 22, .capacity = 1000 });
+		struct blm_part part = make("classic", &BLM_PARAMS(.cells = 32000, .probes = 22, .capacity = 1000));
 		uint64_t random = mixed(i + 1000);
 
 		fill(&part, 1000, &random);
@@ -199,7 +199,7 @@ START_TEST(a_large_classic_filter_at_1_percent_takes_7_probes_and_9_593_bits_a_k
 {
 	struct blm_plan plan;
 
-	ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .capacity = 1000000000, .rate = 0.01 }), 0);
+	ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .capacity = 1000000000, .rate = 0.01)), 0);
 	ck_assert_double_ge(plan.bits_per_key, log2(100) / M_LN2);	/* 9.585, with probes that are no whole number */
 	ck_assert_double_ge(plan.bits_per_key, 9.5929);
 	ck_assert_double_le(plan.bits_per_key, 9.5930);
@@ -215,7 +215,7 @@ START_TEST(classic_is_never_smaller_than_the_exact_requirement_nor_much_larger)
 			struct blm_plan plan;
 			double k, asymptotic;
 
-			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .capacity = keys, .rate = rate }), 0);
+			ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .capacity = keys, .rate = rate)), 0);
 			k = plan.probes;
 			asymptotic = (double)keys * k / -log1p(-pow(rate, 1 / k));
 			ck_assert_double_ge((double)plan.cells, asymptotic);
@@ -234,7 +234,7 @@ START_TEST(blocked_keeps_its_promise_on_paper_and_one_block_fewer_would_not)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 36; keys = keys * 23 + 3) {
 			struct blm_plan plan;
 
-			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "blocked", .capacity = keys, .rate = rate }), 0);
+			ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "blocked", .capacity = keys, .rate = rate)), 0);
 			ck_assert_uint_eq(plan.cells % 512, 0);
 			ck_assert_double_le(plan.predicted_rate, rate);
 			if (plan.cells > 512)
@@ -274,7 +274,7 @@ START_TEST(split_block_keeps_its_promise_on_paper_and_one_block_fewer_would_not)
 	for (double rate = 0.3; rate > 1e-9; rate /= 5.3)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 33; keys = keys * 23 + 3) {
 			struct blm_plan plan;
-			int r = blm_plan(&plan, &(struct blm_params){ .kind = "split-block", .capacity = keys, .rate = rate });
+			int r = blm_plan(&plan, &BLM_PARAMS(.kind = "split-block", .capacity = keys, .rate = rate));
 
 			if (r == -EFBIG) {	/* that is so, of the most blocks that there can be */
 				ck_assert_double_gt(blm_split_rate((UINT64_C(1) << 31) - 1, keys), rate);
@@ -356,56 +356,56 @@ static const struct {
 	struct blm_params params;
 	int blocked, classic;
 } hostile[] = {
-	{ { .capacity = 1000, .rate = 1 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = 2 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = -1 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = -0.01 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = NAN }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = INFINITY }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = -INFINITY }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = 1e-301 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .rate = 5e-324 }, -EINVAL, -EINVAL },
-	{ { .capacity = UINT64_C(1) << 40, .rate = 1e-300 }, -EFBIG, -EFBIG },
-	{ { .capacity = 0 }, -EINVAL, -EINVAL },
-	{ { .capacity = 0, .rate = 0.01 }, -EINVAL, -EINVAL },
-	{ { .capacity = UINT64_MAX }, -EINVAL, -EINVAL },
-	{ { .capacity = UINT64_C(10000000000000000000) }, -EINVAL, -EINVAL },
-	{ { .capacity = (UINT64_C(1) << 47) + 1 }, -EINVAL, -EINVAL },
-	{ { .capacity = UINT64_C(1) << 47 }, -EFBIG, -EFBIG },
-	{ { .capacity = UINT64_C(1) << 44, .rate = 1e-4 }, -EFBIG, -EFBIG },
-	{ { .cells = UINT64_C(1) << 48 }, -EINVAL, -EINVAL },
-	{ { .cells = (UINT64_C(1) << 47) + 512 }, -EINVAL, -EINVAL },
-	{ { .cells = UINT64_MAX }, -EINVAL, -EINVAL },
-	{ { .cells = 511 }, -EINVAL, 0 },
-	{ { .cells = 1 }, -EINVAL, 0 },
-	{ { .capacity = 1000, .probes = 257 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .probes = UINT32_MAX }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .seed_count = 257 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 } }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .tweak = 5 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .mode = 04755 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .hash = "murmur3-bip37", .tweak = UINT64_C(1) << 32 }, -EOPNOTSUPP, -EINVAL },
-	{ { .cells = UINT64_C(1) << 33, .hash = "murmur3-bip37" }, -EOPNOTSUPP, -EINVAL },
-	{ { .cells = UINT64_C(1) << 32, .hash = "murmur3-bip37" }, -EOPNOTSUPP, 0 },
-	{ { .cells = (UINT64_C(1) << 32) + 512, .hash = "djb" }, -EOPNOTSUPP, -EINVAL },
-	{ { .cells = UINT64_C(1) << 32, .hash = "djb" }, -EOPNOTSUPP, 0 },
-	{ { .cells = UINT64_C(1) << 40, .hash = "mm3_64" }, -EOPNOTSUPP, 0 },
-	{ { .capacity = 1000, .hash = "mm3_64", .tweak = 1 }, -EOPNOTSUPP, -EINVAL },
-	{ { .capacity = 1000, .hash = "mm3_64", .seed_count = 257 }, -EINVAL, -EINVAL },
-	{ { .capacity = 1000, .hash = "mm3_64", .probes = 3, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 } }, -EOPNOTSUPP, -EINVAL },
-	{ { .capacity = 1000, .hash = "mm3_64", .probes = 1, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 } }, -EOPNOTSUPP, -EINVAL },
-	{ { .capacity = 1000, .hash = "mm3_64", .seed_count = 2, .seeds = (uint64_t[]){ 1, UINT64_C(1) << 32 } }, -EOPNOTSUPP, -EINVAL },
-	{ { .capacity = 1000, .hash = "md5", .seed_count = 2, .seeds = (uint64_t[]){ 1, UINT32_MAX } }, -EOPNOTSUPP, 0 },
-	{ { .cells = 999, .hash = "mm3-32", .seed_count = 1, .seeds = (uint64_t[]){ 0 } }, -EINVAL, 0 },
-	{ { .capacity = 1000, .hash = "md4" }, -ENOENT, -ENOENT },
+	{ BLM_PARAMS(.capacity = 1000, .rate = 1), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = 2), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = -1), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = -0.01), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = NAN), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = INFINITY), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = -INFINITY), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = 1e-301), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .rate = 5e-324), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = UINT64_C(1) << 40, .rate = 1e-300), -EFBIG, -EFBIG },
+	{ BLM_PARAMS(.capacity = 0), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 0, .rate = 0.01), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = UINT64_MAX), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = UINT64_C(10000000000000000000)), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = (UINT64_C(1) << 47) + 1), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = UINT64_C(1) << 47), -EFBIG, -EFBIG },
+	{ BLM_PARAMS(.capacity = UINT64_C(1) << 44, .rate = 1e-4), -EFBIG, -EFBIG },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 48), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.cells = (UINT64_C(1) << 47) + 512), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.cells = UINT64_MAX), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.cells = 511), -EINVAL, 0 },
+	{ BLM_PARAMS(.cells = 1), -EINVAL, 0 },
+	{ BLM_PARAMS(.capacity = 1000, .probes = 257), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .probes = UINT32_MAX), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .seed_count = 257), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 }), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .tweak = 5), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .mode = 04755), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "murmur3-bip37", .tweak = UINT64_C(1) << 32), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 33, .hash = "murmur3-bip37"), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 32, .hash = "murmur3-bip37"), -EOPNOTSUPP, 0 },
+	{ BLM_PARAMS(.cells = (UINT64_C(1) << 32) + 512, .hash = "djb"), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 32, .hash = "djb"), -EOPNOTSUPP, 0 },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 40, .hash = "mm3_64"), -EOPNOTSUPP, 0 },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "mm3_64", .tweak = 1), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "mm3_64", .seed_count = 257), -EINVAL, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "mm3_64", .probes = 3, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 }), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "mm3_64", .probes = 1, .seed_count = 2, .seeds = (uint64_t[]){ 1, 2 }), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "mm3_64", .seed_count = 2, .seeds = (uint64_t[]){ 1, UINT64_C(1) << 32 }), -EOPNOTSUPP, -EINVAL },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "md5", .seed_count = 2, .seeds = (uint64_t[]){ 1, UINT32_MAX }), -EOPNOTSUPP, 0 },
+	{ BLM_PARAMS(.cells = 999, .hash = "mm3-32", .seed_count = 1, .seeds = (uint64_t[]){ 0 }), -EINVAL, 0 },
+	{ BLM_PARAMS(.capacity = 1000, .hash = "md4"), -ENOENT, -ENOENT },
 	/* small, but sound */
-	{ { .capacity = 1, .rate = 0.99 }, 0, 0 },
-	{ { .capacity = 1, .rate = 0.5 }, 0, 0 },
-	{ { .capacity = 10, .rate = 0.9999999 }, 0, 0 },
-	{ { .capacity = 1000, .probes = 256 }, 0, 0 },
-	{ { .cells = 512, .probes = 256, .capacity = UINT64_C(1) << 47 }, 0, 0 },
-	{ { .cells = UINT64_C(1) << 47, .probes = 1, .capacity = 1 }, 0, 0 },
-	{ { .cells = UINT64_C(1) << 47 }, 0, 0 },
+	{ BLM_PARAMS(.capacity = 1, .rate = 0.99), 0, 0 },
+	{ BLM_PARAMS(.capacity = 1, .rate = 0.5), 0, 0 },
+	{ BLM_PARAMS(.capacity = 10, .rate = 0.9999999), 0, 0 },
+	{ BLM_PARAMS(.capacity = 1000, .probes = 256), 0, 0 },
+	{ BLM_PARAMS(.cells = 512, .probes = 256, .capacity = UINT64_C(1) << 47), 0, 0 },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 47, .probes = 1, .capacity = 1), 0, 0 },
+	{ BLM_PARAMS(.cells = UINT64_C(1) << 47), 0, 0 },
 };
 
 START_TEST(parameters_out_of_range_are_refused_with_words_and_all_others_have_a_sound_plan)
@@ -430,7 +430,7 @@ START_TEST(parameters_out_of_range_are_refused_with_words_and_all_others_have_a_
 			ck_assert(plan.cells >= 1 && plan.cells <= BLM_CELLS_MAX && plan.probes >= 1 && plan.probes <= 256);
 			ck_assert(plan.capacity >= 1 && plan.predicted_rate >= 0 && plan.predicted_rate <= 1);
 		}
-	ck_assert_int_eq(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "cubic", .capacity = 1 }), -ENOENT);
+	ck_assert_int_eq(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "cubic", .capacity = 1)), -ENOENT);
 }
 END_TEST
 
@@ -439,12 +439,12 @@ START_TEST(ten_billion_keys_and_2_to_the_40_bits_are_planned_without_overflow)
 	struct blm_plan plan;
 
 	for (int blocked = 0; blocked < 2; blocked++) {
-		struct blm_params params = { .kind = kinds[blocked], .capacity = UINT64_C(10000000000), .rate = 1e-9 };
+		struct blm_params params = BLM_PARAMS(.kind = kinds[blocked], .capacity = UINT64_C(10000000000), .rate = 1e-9);
 
 		ck_assert_int_eq(blm_plan(&plan, &params), 0);
 		ck_assert_double_ge(plan.bits_per_key, 43.13);
 		ck_assert_uint_gt(plan.data_bytes, UINT64_C(53900000000));
-		params = (struct blm_params){ .kind = kinds[blocked], .cells = UINT64_C(1) << 40, .probes = 7 };
+		params = BLM_PARAMS(.kind = kinds[blocked], .cells = UINT64_C(1) << 40, .probes = 7);
 		ck_assert_int_eq(blm_plan(&plan, &params), 0);
 		ck_assert_uint_eq(plan.cells, UINT64_C(1) << 40);
 		ck_assert_uint_eq(plan.data_bytes, UINT64_C(1) << 37);
@@ -461,7 +461,7 @@ START_TEST(given_bits_and_probes_are_taken_exactly_as_they_are)
 		for (uint32_t probes = 1; probes <= 256; probes += 51) {
 			struct blm_plan plan;
 
-			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "classic", .cells = cells[i], .probes = probes }), 0);
+			ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "classic", .cells = cells[i], .probes = probes)), 0);
 			ck_assert_uint_eq(plan.cells, cells[i]);
 			ck_assert_uint_eq(plan.probes, probes);
 		}
@@ -473,10 +473,10 @@ START_TEST(seeds_for_each_probe_give_k_and_the_rate_is_kept_with_it)
 	const uint64_t seeds[BLM_SEEDS_MAX] = { 5, 0, UINT32_MAX };
 
 	for (uint32_t k = 1; k <= BLM_SEEDS_MAX; k = k * 2 - (k > 1)) {
-		struct blm_params params = { .hash = "mm3_64", .capacity = 1000, .rate = 0.01, .seeds = seeds, .seed_count = k };
+		struct blm_params params = BLM_PARAMS(.hash = "mm3_64", .capacity = 1000, .rate = 0.01, .seeds = seeds, .seed_count = k);
 		struct blm_filter *f;
 		struct blm_plan plan;
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 
 		ck_assert_msg(blm_create(&f, NULL, a_path(), &params) == 0, "%s", blm_error_message());
 		ck_assert_int_eq(blm_info(f, &info), 0);
@@ -496,10 +496,10 @@ END_TEST
 START_TEST(random_seeds_for_each_probe_are_as_many_as_probes_and_have_32_bits)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint64_t all = 0;
 
-	ck_assert_int_eq(blm_create(&f, NULL, a_path(), &(struct blm_params){ .hash = "sha512", .cells = 1000, .probes = 256 }), 0);
+	ck_assert_int_eq(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.hash = "sha512", .cells = 1000, .probes = 256)), 0);
 	ck_assert_int_eq(blm_info(f, &info), 0);
 	ck_assert_uint_eq(info.seed_count, 256);
 	for (unsigned i = 0; i < 256; i++)
@@ -519,8 +519,8 @@ START_TEST(seeds_that_a_family_does_not_take_are_refused_and_why)
 	const uint64_t seeds[] = { 1, UINT64_C(1) << 32 };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct blm_params params = { .kind = "classic", .hash = cases[i].hash, .capacity = 100, .probes = cases[i].probes,
-					     .seeds = seeds, .seed_count = cases[i].count };
+		struct blm_params params = BLM_PARAMS(.kind = "classic", .hash = cases[i].hash, .capacity = 100, .probes = cases[i].probes,
+					     .seeds = seeds, .seed_count = cases[i].count);
 
 		ck_assert_int_eq(blm_plan(&(struct blm_plan){ 0 }, &params), -EINVAL);
 		ck_assert_str_eq(blm_error_message(), cases[i].why);
@@ -533,7 +533,7 @@ START_TEST(a_plan_takes_less_than_half_a_second_whatever_is_asked)
 	for (double rate = 0.99; rate >= 1e-300; rate = rate > 1e-12 ? rate / 10 : rate * (SANITIZED ? 1e-72 : 1e-36))
 		for (uint64_t keys = 1; keys && keys <= BLM_CAPACITY_MAX; keys <<= 23)
 			for (int blocked = 0; blocked < 2; blocked++) {
-				struct blm_params params = { .kind = kinds[blocked], .capacity = keys, .rate = rate };
+				struct blm_params params = BLM_PARAMS(.kind = kinds[blocked], .capacity = keys, .rate = rate);
 				double begun = seconds();
 				struct blm_plan plan;
 				int r = blm_plan(&plan, &params);

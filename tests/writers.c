@@ -239,7 +239,7 @@ static uint64_t acknowledged_keys(void)
 
 static uint64_t counted(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	ck_assert_int_eq(blm_info(f, &info), 0);
 	return info.keys;
@@ -267,8 +267,8 @@ static void create(const struct blm_kind *kind, uint64_t capacity, double rate)
 	if (blm_kind_can(kind) & BLM_GROWS)	/* six or seven times in a test */
 		capacity = capacity / 100 + 1;
 	/* with a seed of its own, since the rate of small stages differs much between seeds */
-	ck_assert_msg(blm_create(&f, NULL, team.path, &(struct blm_params){ .kind = kind->name, .capacity = capacity, .rate = rate,
-		      .seeds = (uint64_t[]){ 7 }, .seed_count = (blm_kind_can(kind) & BLM_GROWS) != 0 }) == 0, "%s", blm_error_message());
+	ck_assert_msg(blm_create(&f, NULL, team.path, &BLM_PARAMS(.kind = kind->name, .capacity = capacity, .rate = rate,
+		      .seeds = (uint64_t[]){ 7 }, .seed_count = (blm_kind_can(kind) & BLM_GROWS) != 0)) == 0, "%s", blm_error_message());
 	blm_close(f);
 }
 
@@ -522,7 +522,7 @@ static double done_of(bool killed, unsigned kills)
 
 static void replacement_under_load(const struct blm_kind *kind, bool in_store, bool killed)
 {
-	struct blm_params params = { .kind = kind->name, .cells = 1 << 23, .probes = 7 };
+	struct blm_params params = BLM_PARAMS(.kind = kind->name, .cells = 1 << 23, .probes = 7);
 	struct blm_store *store = NULL;
 	struct blm_filter *f, *ones, *reader;
 	pid_t pid[WORKERS], replacer;
@@ -602,12 +602,12 @@ START_TEST(a_reader_opened_before_follows_every_publication)
 	const char *dir = a_path();
 
 	ck_assert_int_eq(blm_store_open(&store, dir, BLM_STORE_CREATE), 0);
-	ck_assert_int_eq(blm_create(&f, store, "name", &(struct blm_params){ .capacity = 1000 }), 0);
+	ck_assert_int_eq(blm_create(&f, store, "name", &BLM_PARAMS(.capacity = 1000)), 0);
 	ck_assert_int_eq(blm_open(&reader, store, "name", 0), 0);
 	for (uint32_t i = 0; i < 50; i++) {
 		uint32_t gone = i - 1;
 
-		ck_assert_int_eq(blm_create(&source, NULL, a_path(), &(struct blm_params){ .capacity = 1000, .rate = 1e-9 }), 0);
+		ck_assert_int_eq(blm_create(&source, NULL, a_path(), &BLM_PARAMS(.capacity = 1000, .rate = 1e-9)), 0);
 		ck_assert_int_eq(blm_add(source, &i, sizeof(i)), 1);
 		ck_assert_msg(blm_store_publish(store, "name", source, 0, BLM_PUBLISH_WRITABLE) == 0, "%s", blm_error_message());
 		ck_assert(blm_contains(reader, &i, sizeof(i)));

@@ -33,7 +33,7 @@ static int64_t count_refused(struct job *job, const struct batch *batch)
 
 static bool is_exact(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	return blm_info(f, &info) == 0 && info.can & BLM_EXACT;
 }
@@ -97,7 +97,7 @@ static int add_and_count(struct batch *batch, void *context)
 
 static bool forgets(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	return blm_info(f, &info) == 0 && info.can & BLM_FORGETS;
 }

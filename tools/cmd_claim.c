@@ -155,7 +155,7 @@ static bool kind_claims(void)
 static int run(int count, char **operands)
 {
 	struct job job = { .name = operands[0] };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int code;
 
 	create |= same;

@@ -68,7 +68,7 @@ static int run_pair(int count, char **operands)
 
 static int run(int count, char **operands)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int code, r;
 
 	if (json && !estimate)

@@ -145,7 +145,7 @@ static void print_stats(const struct job *job)
 
 static int refuse_forgetful(const struct blm_filter *f, const char *name)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = blm_info(f, &info);
 
 	if (r == 0 && info.can & BLM_FORGETS)

@@ -16,7 +16,7 @@ static const struct opt own_options[] = {
 static int show(const struct blm_filter *f)
 {
 	struct blm_estimate estimate;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct description d = { .info = &info, .estimate = &estimate, .filter = f };
 	int r = blm_info(f, &info);
 

@@ -46,7 +46,7 @@ static int keep(struct batch *batch, void *context)
 
 static int read_small(struct job *job, char **name)
 {
-	int r = blm_build_begin(&job->building, NULL, NULL, &(struct blm_params){ .rate = rate },
+	int r = blm_build_begin(&job->building, NULL, NULL, &BLM_PARAMS(.rate = rate),
 				NULL), code;
 
 	if (r < 0)

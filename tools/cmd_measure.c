@@ -69,7 +69,7 @@ static int never_wrong(const struct blm_info *i)
 /* Up to its capacity, or until it is full. *ret: how many were given to it, if that is known. */
 static int fill(struct blm_filter *f, struct keys *keys, uint64_t *ret)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int64_t r = blm_info(f, &info);
 
 	if (r >= 0 && info.can & BLM_EXACT)
@@ -195,7 +195,7 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 {
 	struct blm_estimate estimate;
 	struct measured m;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = blm_info(f, &info), estimated;
 
 	if (r < 0)

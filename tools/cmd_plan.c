@@ -6,7 +6,7 @@ static struct range mn = { 2, 32 }, table_k = { 1, 24 };
 static bool table, bound;
 static struct range k;
 static struct list with;
-static struct blm_params p;
+static struct blm_params p = BLM_PARAMS();
 static struct plan_more more;
 static const struct opt own_options[] = {
 	{ 'n', "capacity", "KEYS", "how many keys", set_number, &p.capacity, 1, BLM_CAPACITY_MAX },

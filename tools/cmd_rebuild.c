@@ -85,7 +85,7 @@ static int fill(struct blm_filter *new, void *context)
 {
 	struct job *job = context;
 	struct work work = { .ahead = add, .in_turn = check, .context = job };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = blm_info(new, &info);
 
 	if (r < 0)

@@ -57,7 +57,7 @@ static int verify_bank(const char *path, int64_t *ret)
 static void say_what_is_not_seen(const struct place *place)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (quiet || blm_open(&f, place->store, place->name, 0) < 0)
 		return;

@@ -80,7 +80,7 @@ int print_difference(const struct blm_filter *a, const struct blm_filter *b)
 	struct blm_value keys;
 	struct blm_plan plan;
 	int r = blm_difference_estimate(a, b, &keys);
-	struct blm_params params = { .kind = "iblt" };
+	struct blm_params params = BLM_PARAMS(.kind = "iblt");
 
 	if (r == 0) {
 		params.capacity = (uint64_t)fmin(0x1p63,

@@ -46,7 +46,7 @@ static struct timespec later(struct timespec from, double seconds)
 
 static bool is_dirty(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	return blm_info(f, &info) < 0 || info.dirty;
 }
@@ -69,7 +69,7 @@ static int tell_if_lost(struct blm_filter *f)
  */
 static int sync_and_note(struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char why[sizeof(lost)];
 	int r = blm_sync(f);
 

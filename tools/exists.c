@@ -85,7 +85,7 @@ static void compare_options(struct differences *d, const struct blm_info *has)
 {
 	struct blm_params p = params;
 	struct blm_filter *f;
-	struct blm_info asked;
+	struct blm_info asked = BLM_INFO;
 	int r;
 
 	if (!params.options)
@@ -154,7 +154,7 @@ static void compare(struct differences *d, const struct blm_info *i)
 int compare_with_params(const struct blm_filter *f, const char *name, bool same)
 {
 	struct differences d = { 0 };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = blm_info(f, &info);
 
 	if (r < 0)

@@ -7,7 +7,7 @@ enum { KNOWN_MAX = 64 };
 
 static struct blm_key known[KNOWN_MAX];
 static struct seeds seeds;
-struct blm_exchange foreign = { .known = known, .seeds = seeds.seed, .strict = true };
+struct blm_exchange foreign = BLM_EXCHANGE(.known = known, .seeds = seeds.seed, .strict = true);
 
 static int take(const struct opt *opt, const char *text, const void *bytes, size_t count)
 {

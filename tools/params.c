@@ -4,7 +4,7 @@
 #include "terms.h"
 #include "values.h"
 
-struct blm_params params;
+struct blm_params params = BLM_PARAMS();
 
 static struct seeds seeds;
 static uint64_t probes;

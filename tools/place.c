@@ -226,7 +226,7 @@ int open_place(struct blm_filter **ret, const struct place *place, bool write,
 void warn_of_place(const struct blm_filter *f, const char *name)
 {
 	static bool warned;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (quiet || blm_info(f, &info) < 0)
 		return;

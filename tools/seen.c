@@ -31,7 +31,7 @@ static int sum_of_filter(const struct seen *s, uint64_t *ret)
 	enum { SOME = 64 << 10 };
 	XXH3_state_t *sum = XXH3_createState();
 	uint8_t *some = malloc(SOME);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = sum && some ? blm_info(s->f, &info) : -ENOMEM;
 
 	if (r == 0) {
@@ -81,8 +81,8 @@ static void close_filter(struct seen *s)
 static int make_filter(struct seen *s)
 {
 	uint64_t keys = 2 * (hashes_count(&s->hashes) + s->fresh_count);
-	const struct blm_params params = { .capacity = keys > CAPACITY_LEAST ? keys
-					   : CAPACITY_LEAST, .rate = 0.01 };
+	const struct blm_params params = BLM_PARAMS(.capacity = keys > CAPACITY_LEAST ? keys
+					   : CAPACITY_LEAST, .rate = 0.01);
 	struct blm_build *b;
 	int r, code;
 
@@ -145,7 +145,7 @@ static int open_by(struct seen *s, int fd)
 
 static int open_filter_of(struct seen *s)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint64_t sum;
 	int fd = open_file(s), r;
 

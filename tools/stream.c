@@ -357,7 +357,7 @@ void warn_beyond(const struct blm_filter *f, const char *name)
 	static uint64_t reached;
 	static bool warned;
 	struct blm_estimate estimate;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint64_t keys;
 
 	if (warned || quiet || (blm_count(f, &keys, NULL) == 0 && keys <= reached)

@@ -23,6 +23,12 @@ int blm_settle_family(struct blm_view *view, const struct blm_outline *outline,
 		      const struct blm_format *format,
 		      const struct blm_exchange *how, const char *display);
 
+/*
+ * What the caller gave, as sized.h says; NULL is all defaults. Return: 0; -EINVAL or -E2BIG, with
+ * words.
+ */
+int blm_exchange_take(struct blm_exchange *ret, const struct blm_exchange *given);
+
 /* Was something given that files of this format say themselves, or have no use for? */
 int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how,
 			   const char *display);

@@ -16,8 +16,6 @@
 
 enum { BLOCK = 256 << 10 };
 
-static const struct blm_exchange by_default;
-
 /* Where the bytes of a file go; `at` is how many came. */
 struct exporting {
 	const struct blm_filter *f;
@@ -340,12 +338,15 @@ BLM_API int blm_export(const struct blm_filter *f, const struct blm_exchange *ho
 		       int (*write)(void *context, const void *bytes, size_t count), void *context)
 {
 	BLM_INSIDE;
+	struct blm_exchange ours;
 	struct blm_writer *to;
 	int r = blm_must_have(write, "write");
 
 	if (r == 0)
+		r = blm_exchange_take(&ours, how);
+	if (r == 0)
 		r = blm_writer_calls(&to, write, context, "the output");
-	return r < 0 ? r : export_to(f, how ? how : &by_default, to);
+	return r < 0 ? r : export_to(f, &ours, to);
 }
 
 BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchange *how, void **ret,
@@ -353,11 +354,14 @@ BLM_API int blm_export_bytes(const struct blm_filter *f, const struct blm_exchan
 {
 	BLM_INSIDE;
 	struct blm_buffer into = { 0 };
+	struct blm_exchange ours;
 	struct blm_writer *to;
-	int r = blm_writer_memory(&to, &into);
+	int r = blm_exchange_take(&ours, how);
 
 	if (r == 0)
-		r = export_to(f, how ? how : &by_default, to);
+		r = blm_writer_memory(&to, &into);
+	if (r == 0)
+		r = export_to(f, &ours, to);
 	if (r < 0) {
 		free(into.bytes);
 		return r;
@@ -408,27 +412,29 @@ BLM_API int blm_export_file(const struct blm_filter *f, const struct blm_exchang
 	struct blm_new_file file;
 	struct blm_writer *to;
 	struct target target;
+	struct blm_exchange ours;
 	const char *last;
 	int folder, r = blm_must_have(path, "path");
 
+	if (r == 0)
+		r = blm_exchange_take(&ours, how);
 	if (r < 0)
 		return r;
-	how = how ? how : &by_default;
 	folder = blm_folder_of(path, &last);
 	if (folder < 0)
 		return folder;
-	if (!how->replace && is_filter(folder, last)) {
+	if (!ours.replace && is_filter(folder, last)) {
 		close(folder);
 		return blm_fail(-EEXIST, "%s: a filter, which is not written over unless that is "
 				"asked for (blm_exchange.replace)", path);
 	}
-	r = blm_new_file(&file, folder, path, how->mode);
+	r = blm_new_file(&file, folder, path, ours.mode);
 	if (r < 0)
 		return r;
 	target = (struct target){ .fd = file.fd, .path = path };
 	r = blm_writer_calls(&to, write_fd, &target, path);
 	if (r == 0)
-		r = export_to(f, how, to);
+		r = export_to(f, &ours, to);
 	if (r == 0)
 		/* zeros at the end were not written */
 		r = blm_new_file_size(&file, target.at, true, path);

@@ -1,4 +1,5 @@
 /* foreign.c - a file of another program, opened as it is; and which hash made it */
+#include "base/sized.h"
 #include "exchange/exchange.h"
 #include "file/os.h"
 
@@ -361,6 +362,14 @@ static int foreign_format(const struct blm_format **ret, const char *name, const
 	return 0;
 }
 
+int blm_exchange_take(struct blm_exchange *ret, const struct blm_exchange *given)
+{
+	*ret = BLM_EXCHANGE();
+	return given ? blm_sized_take(ret, sizeof(*ret),
+				      BLM_FIRST_SIZE(struct blm_exchange, redis_key), given,
+				      "blm_exchange") : 0;
+}
+
 int blm_format_check_given(const struct blm_format *format, const struct blm_exchange *how,
 			   const char *display)
 {
@@ -421,14 +430,17 @@ int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool 
 BLM_API int blm_open_foreign(struct blm_filter **ret, const char *path,
 			     const struct blm_exchange *how)
 {
+	struct blm_exchange ours;
 	struct blm_place place;
-	int r;
+	int r = blm_exchange_take(&ours, how);
 
+	if (r < 0)
+		return r;
 	if (!path)
 		return blm_fail(-EINVAL, "the path of a file is needed");
-	if (how && how->format && !blm_format_by_name(how->format))
+	if (ours.format && !blm_format_by_name(ours.format))
 		return blm_fail(-ENOENT, "there is no format \"%s\"; see blm_format_list()",
-				how->format);
+				ours.format);
 	r = blm_place_set(&place, NULL, path);
-	return r < 0 ? r : blm_open_any(ret, &place, false, NULL, how);
+	return r < 0 ? r : blm_open_any(ret, &place, false, NULL, &ours);
 }

@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct blm_exchange by_default;
-
 struct importing {
 	struct blm_import_source from;
 	struct blm_outline *outline;	/* what it says of itself */
@@ -281,8 +279,7 @@ static int import_from(struct blm_filter **ret, struct blm_store *store, const c
 {
 	struct importing in = { .outline = calloc(1, sizeof(*in.outline)),
 				.made = name ? name : "(memory)" };
-	int r = blm_import_source_open(&in.from, how ? how : &by_default, from, file, known,
-				       display);
+	int r = blm_import_source_open(&in.from, how, from, file, known, display);
 
 	if (r == 0 && !in.outline)
 		r = blm_fail(-ENOMEM, "%s: out of memory", display);
@@ -302,12 +299,15 @@ BLM_API int blm_import(struct blm_filter **ret, struct blm_store *store, const c
 		       const struct blm_exchange *how,
 		       int64_t (*read)(void *context, void *room, size_t bytes), void *context)
 {
+	struct blm_exchange ours;
 	struct blm_reader *from;
 	int r = blm_must_have(read, "read");
 
 	if (r == 0)
+		r = blm_exchange_take(&ours, how);
+	if (r == 0)
 		r = blm_reader_calls(&from, read, context, "the input");
-	return r < 0 ? r : import_from(ret, store, name, how, from, NULL, 0, "the input");
+	return r < 0 ? r : import_from(ret, store, name, &ours, from, NULL, 0, "the input");
 }
 
 BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, const char *name,
@@ -315,12 +315,15 @@ BLM_API int blm_import_bytes(struct blm_filter **ret, struct blm_store *store, c
 			     const void *bytes, size_t len)
 {
 	struct blm_bytes_at file = blm_bytes_of_memory(bytes, len);
+	struct blm_exchange ours;
 	struct blm_reader *from;
 	int r = blm_must_have(bytes || !len, "bytes");
 
 	if (r == 0)
+		r = blm_exchange_take(&ours, how);
+	if (r == 0)
 		r = blm_reader_memory(&from, bytes, len);
-	return r < 0 ? r : import_from(ret, store, name, how, from, &file, len, "the input");
+	return r < 0 ? r : import_from(ret, store, name, &ours, from, &file, len, "the input");
 }
 
 static int64_t read_fd(void *context, void *room, size_t bytes)
@@ -338,10 +341,13 @@ BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, co
 			    const char *path)
 {
 	int fd, r = blm_must_have(path, "path");
+	struct blm_exchange ours;
 	struct blm_bytes_at file;
 	struct blm_reader *from;
 	struct stat st;
 
+	if (r == 0)
+		r = blm_exchange_take(&ours, how);
 	if (r < 0)
 		return r;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -351,7 +357,7 @@ BLM_API int blm_import_file(struct blm_filter **ret, struct blm_store *store, co
 		: blm_reader_calls(&from, read_fd, &fd, path);
 	if (r == 0) {
 		file = blm_bytes_of_fd(fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0);
-		r = import_from(ret, store, name, how, from, S_ISREG(st.st_mode) ? &file : NULL,
+		r = import_from(ret, store, name, &ours, from, S_ISREG(st.st_mode) ? &file : NULL,
 				file.count, path);
 	}
 	close(fd);

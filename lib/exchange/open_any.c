@@ -40,7 +40,7 @@ static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool w
 int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,
 		 const uint8_t *secret, const struct blm_exchange *how)
 {
-	static const struct blm_exchange by_default;
+	const struct blm_exchange by_default = BLM_EXCHANGE();
 	int r = blm_filter_open(ret, place, write, secret);
 
 	if ((r == -EBADMSG || r == -ENODATA) && !place->store && !place->memory)

@@ -175,7 +175,8 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
 			    const struct blm_build_options *options)
 {
 	struct blm_build *b;
-	int r = blm_must_have(params, "params");
+	struct blm_params p;
+	int r = blm_params_take(&p, params);
 
 	if (r < 0)
 		return r;
@@ -189,12 +190,12 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
 		b->options = *options;
 	if (!b->options.threads)
 		b->options.threads = 1;
-	b->replace = params->replace;
+	b->replace = p.replace;
 	r = set_place(b, store, name);
 	if (r == 0 && b->replace)
 		r = blm_allowlist_carry_begin(&b->carry, &b->place);
 	if (r == 0)
-		r = choose(b, params);
+		r = choose(b, &p);
 	if (r == 0)
 		r = b->gathers ? gather(b) : make_file(b);
 	if (r < 0) {

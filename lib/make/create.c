@@ -1,4 +1,5 @@
 /* create.c - from parameters to a new, empty filter */
+#include "base/sized.h"
 #include "format/format.h"
 #include "make/new_filter.h"
 #include "hash/scheme.h"
@@ -217,10 +218,23 @@ static int plan(const struct blm_choice *choice, struct blm_shape *ret)
 	return r < 0 ? r : check_family(choice, ret);
 }
 
+int blm_params_take(struct blm_params *ret, const struct blm_params *given)
+{
+	int r = blm_must_have(given, "params");
+
+	return r < 0 ? r : blm_sized_take(ret, sizeof(*ret),
+					  BLM_FIRST_SIZE(struct blm_params, no_checkpoint), given,
+					  "blm_params");
+}
+
 static int plan_from(const struct blm_params *params, struct blm_choice *ret_choice,
 		     struct blm_shape *ret)
 {
-	int r = params ? choose(ret_choice, params) : blm_must_have(params, "params");
+	struct blm_params p;
+	int r = blm_params_take(&p, params);
+
+	if (r == 0)
+		r = choose(ret_choice, &p);
 
 	return r < 0 ? r : plan(ret_choice, ret);
 }
@@ -420,19 +434,20 @@ int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_params *params)
 {
+	struct blm_params p;
 	struct blm_spec spec;
 	uint8_t *secret;
-	int r = blm_must_have(params, "params");
+	int r = blm_params_take(&p, params);
 
 	if (r < 0)
 		return r;
 	secret = blm_hidden_new(BLM_SECRET_BYTES);
-	r = secret ? blm_spec_from(&spec, params, secret)
+	r = secret ? blm_spec_from(&spec, &p, secret)
 		: blm_fail(-ENOMEM, "no memory for a secret key");
 	if (r == 0)
 		r = blm_check_empty(spec.of, name ? name : "(memory)");
 	if (r == 0)
-		r = params->replace ? make_or_replace(ret, store, name, &spec)
+		r = p.replace ? make_or_replace(ret, store, name, &spec)
 			: blm_make(ret, store, name, &spec, NULL, NULL);
 	blm_hidden_free(secret);
 	return r;

@@ -35,6 +35,12 @@ struct blm_spec {
  * The making of an empty filter with these parameters, as blm_create() checks them; secret: room
  * for BLM_SECRET_BYTES, not dumped.
  */
+/*
+ * The caller's parameters, as sized.h says. Return: 0; -EINVAL or -E2BIG, with words, where there
+ * are none or their size is not set.
+ */
+int blm_params_take(struct blm_params *ret, const struct blm_params *given);
+
 int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret);
 /*
  * The same where the number of keys is not known yet: what was chosen is kept, sizes come again

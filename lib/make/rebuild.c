@@ -31,6 +31,7 @@ static int look_at(struct old *ret, struct blm_store *store, const char *name)
 				     "or blm_build_begin()");
 	if (r < 0)
 		return r;
+	ret->info = BLM_INFO;
 	r = blm_info(f, &ret->info);
 	view = current_view(f);
 	if (view->secret)
@@ -87,8 +88,8 @@ static uint64_t capacity_of(const struct blm_info *info)
 static double rate_of(const struct old *old)
 {
 	const struct blm_info *info = &old->info;
-	const struct blm_params same = { .kind = info->kind, .capacity = info->capacity,
-					 .options = old->options };
+	const struct blm_params same = BLM_PARAMS(.kind = info->kind, .capacity = info->capacity,
+						  .options = old->options);
 	struct blm_plan plan;
 
 	return info->can & BLM_CAN_LIST && blm_plan(&plan, &same) == 0
@@ -223,9 +224,10 @@ BLM_API int blm_rebuild(struct blm_store *store, const char *name, const struct 
 			int (*fill)(struct blm_filter *new, void *context), void *context)
 {
 	BLM_INSIDE;
-	int r = blm_must_have(params, "params");
+	struct blm_params p;
+	int r = blm_params_take(&p, params);
 
 	if (r == 0)
 		r = blm_must_have(fill, "fill");
-	return r < 0 ? r : rebuild(store, name, params, fill, context);
+	return r < 0 ? r : rebuild(store, name, &p, fill, context);
 }

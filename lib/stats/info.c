@@ -1,4 +1,5 @@
 /* info.c - what a filter is */
+#include "base/sized.h"
 #include "stats/info.h"
 #include "handle/handle.h"
 #include "stats/tally.h"
@@ -42,6 +43,22 @@ static void look_at_origin(struct blm_info *to, const struct blm_constant *c,
 	free(o);
 }
 
+int blm_info_begin(struct blm_info **ret, const struct blm_info *callers)
+{
+	int r = blm_sized_check(callers, BLM_FIRST_SIZE(struct blm_info, labels), "blm_info");
+
+	*ret = r < 0 ? NULL : calloc(1, sizeof(**ret));
+	return r == 0 && !*ret ? blm_fail(-ENOMEM, "out of memory") : r;
+}
+
+int blm_info_end(struct blm_info *ours, struct blm_info *callers, int r)
+{
+	if (r == 0)
+		blm_sized_give(callers, ours, sizeof(*ours));
+	free(ours);
+	return r;
+}
+
 int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_entry *entry)
 {
 	const struct blm_constant *c = &entry->constant;
@@ -68,6 +85,7 @@ int blm_info_of_entry(struct blm_info *ret, const char *name, const struct blm_e
 	for (int i = 0; i < BLM_KIND_ARGS; i++)
 		shape.args[i] = le64toh(t->args[i]);
 	*ret = (struct blm_info){
+		.size = sizeof(*ret),
 		.format = blm_format_at(0)->name, .origin = origin ? origin->name : NULL,
 		.kind = kind->name, .caveat = kind->caveat, .hash = family->name,
 		.scheme = scheme->name, .bit_order = blm_order_name(le32toh(t->bit_order)),
@@ -164,9 +182,8 @@ static struct words words_of(const struct blm_filter *f, struct blm_view *view)
 	return w;
 }
 
-BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
+static int fill(const struct blm_filter *f, struct blm_info *ret)
 {
-	BLM_INSIDE;
 	struct blm_view *view = current_view(f);
 	const struct blm_live *live = live_of(view);
 	const char *name = blm_place_name(&f->place);
@@ -217,6 +234,15 @@ BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
 	}
 	free(entry);
 	return r;
+}
+
+BLM_API int blm_info(const struct blm_filter *f, struct blm_info *ret)
+{
+	BLM_INSIDE;
+	struct blm_info *info;
+	int r = blm_info_begin(&info, ret);
+
+	return r < 0 ? r : blm_info_end(info, ret, fill(f, info));
 }
 
 BLM_API int blm_fact(const struct blm_filter *f, size_t i, struct blm_fact *ret)

@@ -1,4 +1,5 @@
 /* refresh.c - what a filter's header says now, where the catalog knows only of the last sync */
+#include "base/sized.h"
 #include "file/mapping.h"
 #include "file/os.h"
 #include "stats/info.h"
@@ -49,7 +50,7 @@ static bool is_as_synced(const struct blm_header *header, const struct blm_sync_
 	    && load_acquire(&header->live.boot.word) != blm_boot_number();
 }
 
-BLM_API int blm_store_refresh(struct blm_store *s, struct blm_info *info)
+static int refresh(struct blm_store *s, struct blm_info *info)
 {
 	struct {
 		struct blm_header header;
@@ -83,4 +84,17 @@ BLM_API int blm_store_refresh(struct blm_store *s, struct blm_info *info)
 	}
 	free(now);
 	return r;
+}
+
+BLM_API int blm_store_refresh(struct blm_store *s, struct blm_info *info)
+{
+	struct blm_info *ours;
+	int r = blm_info_begin(&ours, info);
+
+	if (r < 0)
+		return r;
+	r = blm_sized_take(ours, sizeof(*ours), 0, info, "blm_info");
+	if (r == 0)
+		r = refresh(s, ours);
+	return blm_info_end(ours, info, r);
 }

@@ -5,7 +5,7 @@
 
 #include <fnmatch.h>
 
-BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_info *ret)
+static int find(struct blm_store *s, const char *name, struct blm_info *ret)
 {
 	struct blm_entry *entry;
 	int r = blm_check_name(name);
@@ -23,6 +23,14 @@ BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_inf
 	}
 	free(entry);
 	return r;
+}
+
+BLM_API int blm_store_find(struct blm_store *s, const char *name, struct blm_info *ret)
+{
+	struct blm_info *info;
+	int r = blm_info_begin(&info, ret);
+
+	return r < 0 ? r : blm_info_end(info, ret, find(s, name, info));
 }
 
 BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
@@ -48,7 +56,7 @@ BLM_API int blm_store_list(struct blm_store *s, const char *pattern,
 		err = err == 1 ? -EUCLEAN : 0;
 		if (pattern && fnmatch(pattern, at->name, 0))
 			continue;
-		memset(&at->info, 0, sizeof(at->info));
+		at->info = BLM_INFO;
 		if (err == 0)
 			err = blm_info_of_entry(&at->info, at->name, &at->entry);
 		strcpy(at->info.name, at->name);

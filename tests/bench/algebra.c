@@ -158,6 +158,8 @@ static int empty_third(struct site *s)
 	if (r < 0)
 		return r;
 	info = malloc(sizeof(*info));
+	if (info)
+		*info = BLM_INFO;
 	r = info ? blm_info(it->third, info) : -ENOMEM;	/* goes over to the new file */
 	if (r == 0) {
 		pages.lines = mapping_find(it->third_path, info->bytes - info->data_bytes, info->bytes);
@@ -384,7 +386,7 @@ static void count_bits(struct it *it)
 
 static int make_filters(struct site *s, struct it *it)
 {
-	struct blm_params params = { .kind = "blocked", .cells = it->bytes * 8, .seed_count = 1, .seeds = &(uint64_t){ 1 } };
+	struct blm_params params = BLM_PARAMS(.kind = "blocked", .cells = it->bytes * 8, .seed_count = 1, .seeds = &(uint64_t){ 1 });
 	char *paths[2] = { NULL };
 	struct blm_filter **const ret[2] = { &it->a, &it->b };
 	int r = 0;

@@ -39,11 +39,11 @@ static struct blm_build *builder;
 /* A filter like this one. */
 static int64_t build(struct blm_filter *f, size_t count)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = builder ? 0 : blm_info(f, &info);
 
 	if (r == 0 && !builder)
-		r = blm_build_begin(&builder, NULL, NULL, &(struct blm_params){ .kind = info.kind, .capacity = info.capacity }, NULL);
+		r = blm_build_begin(&builder, NULL, NULL, &BLM_PARAMS(.kind = info.kind, .capacity = info.capacity), NULL);
 	return r < 0 ? r : blm_build_add_fixed(builder, keys, sizeof(*keys), count);
 }
 
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		way++;
 	if (count > ALL || way == sizeof(ways) / sizeof(ways[0]))
 		return 64;
-	if (blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = argv[3], .capacity = ALL }) < 0) {
+	if (blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = argv[3], .capacity = ALL)) < 0) {
 		fprintf(stderr, "ask: %s\n", blm_error_message());
 		return 2;
 	}

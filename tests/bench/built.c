@@ -5,6 +5,7 @@
  * All filters of a size are built and asked in turns. Of three builds the fastest counts (large ones are built once), of the questions the
  * median. The largest are built, asked and closed one after the other, so that not all are in memory together.
  */
+#include "../info.h"
 #include <bloomery.h>
 
 #include <math.h>
@@ -30,18 +31,18 @@ static const struct kind {
 	bool values;			/* of VALUE_BITS each */
 	double rate;			/* 0: the one that is asked for */
 } kinds[] = {
-	{ "blocked", { .kind = "blocked" } },
-	{ "classic", { .kind = "classic" } },
-	{ "golomb", { .kind = "golomb" } },
-	{ "golomb, 2^-10", { .kind = "golomb" }, .rate = 0x1p-10 },
-	{ "fuse", { .kind = "fuse" } },
-	{ "fuse, -k 4", { .kind = "fuse", .probes = 4 } },
-	{ "fuse, 2^-13", { .kind = "fuse" }, .rate = 0x1p-13 },
-	{ "fuse, 2^-16", { .kind = "fuse" }, .rate = 0x1p-16 },
-	{ "fuse, 2^-32", { .kind = "fuse" }, .rate = 0x1p-32 },
-	{ "ribbon", { .kind = "ribbon" } },
-	{ "ribbon, 0.01", { .kind = "ribbon" }, .rate = 0.01 },
-	{ "bloomier, 8 bits", { .kind = "bloomier", .options = "value-bits=8" }, .values = true },
+	{ "blocked", BLM_PARAMS(.kind = "blocked") },
+	{ "classic", BLM_PARAMS(.kind = "classic") },
+	{ "golomb", BLM_PARAMS(.kind = "golomb") },
+	{ "golomb, 2^-10", BLM_PARAMS(.kind = "golomb"), .rate = 0x1p-10 },
+	{ "fuse", BLM_PARAMS(.kind = "fuse") },
+	{ "fuse, -k 4", BLM_PARAMS(.kind = "fuse", .probes = 4) },
+	{ "fuse, 2^-13", BLM_PARAMS(.kind = "fuse"), .rate = 0x1p-13 },
+	{ "fuse, 2^-16", BLM_PARAMS(.kind = "fuse"), .rate = 0x1p-16 },
+	{ "fuse, 2^-32", BLM_PARAMS(.kind = "fuse"), .rate = 0x1p-32 },
+	{ "ribbon", BLM_PARAMS(.kind = "ribbon") },
+	{ "ribbon, 0.01", BLM_PARAMS(.kind = "ribbon"), .rate = 0.01 },
+	{ "bloomier, 8 bits", BLM_PARAMS(.kind = "bloomier", .options = "value-bits=8"), .values = true },
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -188,7 +189,7 @@ static double error_of(double share)
 
 static void print(struct measured *m, const struct kind *kind, uint64_t count)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	double each, least;
 
 	if (!info)

@@ -53,7 +53,7 @@ static int by_size(const void *a, const void *b)
 
 static struct blm_filter *make(uint64_t bytes, bool sparse)
 {
-	struct blm_params p = { .kind = "blocked", .cells = bytes * 8, .probes = 7, .capacity = bytes, .sparse = sparse, .replace = true };
+	struct blm_params p = BLM_PARAMS(.kind = "blocked", .cells = bytes * 8, .probes = 7, .capacity = bytes, .sparse = sparse, .replace = true);
 	struct blm_filter *f;
 
 	must(blm_create(&f, NULL, path, &p));

@@ -1,5 +1,6 @@
 /* ours.c - the library's filters, of every kind that takes keys one by one */
 #include "bench.h"
+#include "../info.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -78,7 +79,7 @@ static struct blm_filter *built;
 
 static int64_t build_begin(struct site *s, size_t count)
 {
-	struct blm_params params = { .kind = s->name, .capacity = count, .rate = s->rate };
+	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = count, .rate = s->rate);
 
 	return blm_build_begin(&builder, NULL, NULL, &params, NULL);
 }
@@ -133,7 +134,7 @@ static void *add_share(void *arg)
 
 static int64_t build_by(struct site *s, size_t count, unsigned threads)
 {
-	struct blm_params params = { .kind = s->name, .capacity = count, .rate = s->rate };
+	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = count, .rate = s->rate);
 	struct share share[2] = { { 0, count / threads, 0 }, { count / threads, count - count / threads, 0 } };
 	pthread_t second;
 	int r = blm_build_begin(&builder, NULL, NULL, &params, &(struct blm_build_options){ .threads = threads });
@@ -225,7 +226,7 @@ int noise_into(struct blm_filter *f, uint64_t bytes, unsigned seed)
 
 static int tell(struct site *s)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	int r = info ? blm_info(s->it, info) : -ENOMEM;
 
 	if (r == 0) {
@@ -250,7 +251,7 @@ static int tell(struct site *s)
 static int make(struct site *s)
 {
 	struct blm_filter *f;
-	struct blm_params params = { .kind = s->name, .capacity = s->keys, .rate = s->rate };
+	struct blm_params params = BLM_PARAMS(.kind = s->name, .capacity = s->keys, .rate = s->rate);
 	int r = blm_create(&f, NULL, s->path, &params);
 
 	if (r < 0)

@@ -41,7 +41,7 @@ static const struct work works[] = {
 /* The bits a key that our blocked filters take for the same rate, so that the two are alike in all but their makers. */
 static int make(struct site *s, bool ribbon)
 {
-	struct blm_params params = { .kind = "blocked", .capacity = s->keys, .rate = s->rate };
+	struct blm_params params = BLM_PARAMS(.kind = "blocked", .capacity = s->keys, .rate = s->rate);
 	struct blm_plan plan;
 	int r = blm_plan(&plan, &params);
 

@@ -3,6 +3,7 @@
  * families that we only read they do what the printed figures say
  */
 #include "suite.h"
+#include "../info.h"
 
 #include "handle/handle.h"
 #include "hash/murmur3_x64.h"
@@ -24,7 +25,7 @@ static uint64_t mixed(uint64_t x)
 /* A filter in memory; the secret of a keyed one, or else the seed, is the filter's own or the attacker's. */
 static struct blm_filter *filter(const char *kind, const char *hash, uint64_t capacity, double rate, const uint8_t *key)
 {
-	struct blm_params params = { .kind = kind, .hash = hash, .capacity = capacity, .rate = rate };
+	struct blm_params params = BLM_PARAMS(.kind = kind, .hash = hash, .capacity = capacity, .rate = rate);
 	struct blm_filter *f;
 	uint64_t seed;
 
@@ -41,7 +42,7 @@ static struct blm_filter *filter(const char *kind, const char *hash, uint64_t ca
 
 static double predicted(const struct blm_filter *f)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	double rate;
 
 	OK(blm_info(f, info));

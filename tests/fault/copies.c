@@ -37,8 +37,8 @@ static struct blm_filter *make_cuckoo(uint64_t capacity, double rate, bool spars
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a", &(struct blm_params){ .kind = "cuckoo", .capacity = capacity, .rate = rate, .sparse = sparse,
-							   .seeds = (uint64_t[]){ 7 }, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, "a", &BLM_PARAMS(.kind = "cuckoo", .capacity = capacity, .rate = rate, .sparse = sparse,
+							   .seeds = (uint64_t[]){ 7 }, .seed_count = 1)));
 	return f;
 }
 

@@ -175,7 +175,7 @@ static void cut_often(struct disk *disk, enum work work, unsigned long cuts, uin
 /* Said by who made it, read after the power went the moment it was told that it is made. */
 static bool says_that_it_is_named(struct disk *disk)
 {
-	static struct blm_info info;
+	static struct blm_info info = BLM_INFO;
 	struct blm_filter *from, *f;
 	struct blm_store *store;
 	char folder[400], path[500];
@@ -187,8 +187,8 @@ static bool says_that_it_is_named(struct disk *disk)
 	disk_folder(disk, folder, sizeof(folder));
 	snprintf(path, sizeof(path), "%s/store", folder);
 	done = blm_store_open(&store, path, BLM_STORE_CREATE) == 0
-		&& blm_create(&from, NULL, NULL, &(struct blm_params){ .capacity = 1000 }) == 0
-		&& blm_create(&f, store, "before", &(struct blm_params){ .capacity = 10 }) == 0;
+		&& blm_create(&from, NULL, NULL, &BLM_PARAMS(.capacity = 1000)) == 0
+		&& blm_create(&f, store, "before", &BLM_PARAMS(.capacity = 10)) == 0;
 	if (!done)
 		return false;
 	done = blm_close(f) == NULL && blm_add(from, "key", 3) == 1 && blm_store_publish(store, "a", from, 0, 0) == 0;

@@ -1,5 +1,6 @@
 /* files.c - files, sizes, names and rights that nobody should give a filter, and what it says to them */
 #include "suite.h"
+#include "../info.h"
 
 #include "file/mapping.h"
 #include "handle/handle.h"
@@ -48,8 +49,8 @@ START_TEST(the_header_of_one_filter_on_the_data_of_another_is_refused)
 	size_t bytes, other_bytes;
 	uint8_t *a, *b;
 
-	fill("a.blm", &(struct blm_params){ .capacity = KEYS, .rate = 0.01 });
-	fill("b.blm", &(struct blm_params){ .capacity = KEYS, .rate = 0.01 });
+	fill("a.blm", &BLM_PARAMS(.capacity = KEYS, .rate = 0.01));
+	fill("b.blm", &BLM_PARAMS(.capacity = KEYS, .rate = 0.01));
 	a = read_all("a.blm", &bytes);
 	b = read_all("b.blm", &other_bytes);
 	ck_assert_uint_eq(bytes, other_bytes);
@@ -67,7 +68,7 @@ START_TEST(a_header_in_the_other_order_of_bytes_is_refused)
 	size_t bytes;
 	uint8_t *a;
 
-	fill("a.blm", &(struct blm_params){ .capacity = KEYS, .rate = 0.01 });
+	fill("a.blm", &BLM_PARAMS(.capacity = KEYS, .rate = 0.01));
 	a = read_all("a.blm", &bytes);
 	memcpy(words, a, bytes < sizeof(words) ? bytes : sizeof(words));
 	for (size_t i = 1; i < BLM_PAGE / 8; i++)
@@ -139,7 +140,7 @@ START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
 	struct blm_filter *f;
 	struct stat st;
 
-	fill("a.blm", &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .probes = 7 });
+	fill("a.blm", &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .probes = 7));
 	OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_seal(f));
 	blm_close(f);
@@ -161,7 +162,7 @@ START_TEST(each_of_1000_bits_flipped_in_a_sealed_filter_is_found)
 			ck_assert(all_there(f));
 			blm_close(f);
 			unlink("a.blm");
-			fill("a.blm", &(struct blm_params){ .kind = "classic", .cells = 1 << 20, .probes = 7 });
+			fill("a.blm", &BLM_PARAMS(.kind = "classic", .cells = 1 << 20, .probes = 7));
 			OK(blm_open(&f, NULL, "a.blm", BLM_OPEN_WRITE));
 			OK(blm_seal(f));
 			blm_close(f);
@@ -192,7 +193,7 @@ START_TEST(a_sector_of_zeros_in_a_synced_filter_is_found_and_its_keys_are_kept)
 	struct blm_filter *f;
 	struct stat st;
 
-	fill("a.blm", &(struct blm_params){ .kind = "blocked", .cells = 1 << 14, .probes = 7 });
+	fill("a.blm", &BLM_PARAMS(.kind = "blocked", .cells = 1 << 14, .probes = 7));
 	ck_assert_int_eq(stat("a.blm", &st), 0);
 	if (_i)
 		swap_halves("a.blm", st.st_size - 1024);
@@ -214,7 +215,7 @@ START_TEST(every_small_number_of_cells_makes_a_filter_that_finds_its_keys)
 		for (uint32_t probes = 1; probes <= 256; probes += 51) {
 			struct blm_filter *f;
 
-			OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "classic", .cells = cells, .probes = probes }));
+			OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "classic", .cells = cells, .probes = probes)));
 			OK(blm_add(f, "key", 3));
 			ck_assert(blm_contains(f, "key", 3));
 			OK(blm_sync(f));
@@ -229,7 +230,7 @@ START_TEST(sizes_around_2_to_the_32_bits_and_above_keep_their_keys_and_combine)
 {
 	static const uint64_t cells[] = { (UINT64_C(1) << 32) - 64, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 64, UINT64_C(1) << 33,
 					  UINT64_C(1) << 35 };
-	struct blm_params params = { .kind = "classic", .cells = cells[_i], .probes = 3, .sparse = true, .seeds = &cells[0], .seed_count = 1 };
+	struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = cells[_i], .probes = 3, .sparse = true, .seeds = &cells[0], .seed_count = 1);
 	const uint64_t last = cells[_i] / 8 - 8, top = UINT64_C(1) << 63;
 	struct blm_filter *f, *g;
 	struct blm_estimate e;
@@ -260,11 +261,11 @@ START_TEST(a_rate_that_is_too_small_is_refused_when_the_filter_is_made)
 	static const double rates[] = { 1e-300, 1e-100, 5e-324, 1, 1.5, -0.1 };
 	struct blm_filter *f;
 	struct blm_plan plan;
-	int r = blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 1000, .rate = rates[_i] });
+	int r = blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 1000, .rate = rates[_i]));
 
 	ck_assert_msg(r == -EINVAL || r == -EFBIG, "%g: %d", rates[_i], r);
 	ck_assert_int_eq(access("a.blm", F_OK), -1);
-	OK(blm_plan(&plan, &(struct blm_params){ .capacity = 1000, .rate = 1e-15 }));
+	OK(blm_plan(&plan, &BLM_PARAMS(.capacity = 1000, .rate = 1e-15)));
 	ck_assert_double_le(plan.predicted_rate, 1e-15);
 	ck_assert_uint_le(plan.probes, BLM_PROBES_MAX);
 }
@@ -277,9 +278,9 @@ static int make_under_limit(int unused)
 	int r;
 
 	MUST(setrlimit(RLIMIT_AS, &limit) == 0);
-	r = blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "classic", .cells = UINT64_C(1) << 34, .probes = 3, .sparse = true });
+	r = blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "classic", .cells = UINT64_C(1) << 34, .probes = 3, .sparse = true));
 	MUST(r == -ENOMEM && access("a.blm", F_OK) < 0);
-	MUST(blm_create(&f, NULL, "b.blm", &(struct blm_params){ .capacity = 100 }) == 0 && blm_add(f, "key", 3) == 1);
+	MUST(blm_create(&f, NULL, "b.blm", &BLM_PARAMS(.capacity = 100)) == 0 && blm_add(f, "key", 3) == 1);
 	return 0;
 }
 
@@ -300,7 +301,7 @@ START_TEST(keys_may_have_any_length)
 	struct blm_filter *f;
 
 	ck_assert(zeros != MAP_FAILED);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = _i < 2 ? "blocked" : "classic", .hash = hashes[_i], .capacity = 100, .rate = 1e-6 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = _i < 2 ? "blocked" : "classic", .hash = hashes[_i], .capacity = 100, .rate = 1e-6)));
 	for (size_t i = 0; i < ARRAY_LEN(lengths) - (_i != 0); i++) {	/* the longest once: it takes a second */
 		ck_assert(!blm_contains(f, zeros, lengths[i]));
 		ck_assert_int_eq(blm_add(f, zeros, lengths[i]), 1);
@@ -324,7 +325,7 @@ START_TEST(what_is_no_plain_file_in_a_stores_folder_is_not_followed)
 	int fd;
 
 	make_with(store, "a", "key");
-	fill("outside.blm", &(struct blm_params){ .capacity = KEYS, .rate = 0.01 });
+	fill("outside.blm", &BLM_PARAMS(.capacity = KEYS, .rate = 0.01));
 	path_of(store, "a", path);
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(mkdir("folder", 0755), 0);
@@ -361,7 +362,7 @@ START_TEST(both_names_of_a_hard_linked_file_are_one_filter_until_one_is_replaced
 {
 	struct blm_filter *a, *b;
 
-	fill("a.blm", &(struct blm_params){ .capacity = KEYS, .rate = 0.01 });
+	fill("a.blm", &BLM_PARAMS(.capacity = KEYS, .rate = 0.01));
 	ck_assert_int_eq(link("a.blm", "b.blm"), 0);
 	OK(blm_open(&a, NULL, "a.blm", BLM_OPEN_WRITE));
 	OK(blm_open(&b, NULL, "b.blm", BLM_OPEN_WRITE));
@@ -391,7 +392,7 @@ START_TEST(a_path_may_be_as_long_as_the_system_takes_and_no_longer)
 	for (size_t len = 250; len <= 256; len++) {
 		name[len] = '\0';
 		snprintf(path, sizeof(path), "./%s", name);
-		r = blm_create(&f, NULL, path, &(struct blm_params){ .capacity = 10 });
+		r = blm_create(&f, NULL, path, &BLM_PARAMS(.capacity = 10));
 		ck_assert_msg(len <= 255 ? r == 0 : r == -ENAMETOOLONG, "%d bytes: %d, %s", (int)len, r, blm_error_message());
 		if (r == 0)
 			blm_close(f);
@@ -400,7 +401,7 @@ START_TEST(a_path_may_be_as_long_as_the_system_takes_and_no_longer)
 	strcpy(path, ".");
 	while (strlen(path) < BLM_PATH_MAX + 500)
 		strcat(path, "/.");
-	r = blm_create(&f, NULL, path, &(struct blm_params){ .capacity = 10 });
+	r = blm_create(&f, NULL, path, &BLM_PARAMS(.capacity = 10));
 	ck_assert_int_lt(r, 0);
 	ck_assert_int_lt(blm_open(&f, NULL, path, 0), 0);
 }
@@ -432,7 +433,7 @@ START_TEST(a_secret_that_cannot_be_read_is_an_error_and_no_other_key_serves)
 		SKIP("only root can be somebody else");
 	if (_i)
 		store = open_store(BLM_STORE_CREATE);
-	OK(blm_create(&f, store, _i ? "a" : "a.blm", &(struct blm_params){ .capacity = 10, .hash = "siphash" }));
+	OK(blm_create(&f, store, _i ? "a" : "a.blm", &BLM_PARAMS(.capacity = 10, .hash = "siphash")));
 	OK(blm_add(f, "key", 3));
 	blm_close(f);
 	blm_store_close(store);
@@ -465,10 +466,10 @@ static bool left_out_of_dumps(const void *at)
 START_TEST(a_secret_is_kept_out_of_core_dumps_and_messages)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "not to be shown!";
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f, *g;
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 10, .hash = "siphash", .secret = secret }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret)));
 	ck_assert_ptr_nonnull(current_view(f)->secret);
 	ck_assert_int_eq(memcmp(current_view(f)->secret, secret, BLM_SECRET_BYTES), 0);
 	ck_assert(left_out_of_dumps(current_view(f)->secret));
@@ -551,7 +552,7 @@ START_TEST(an_export_beside_writers_holds_every_key_that_was_acknowledged_before
 	pid_t writers[WRITERS];
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	fill("a.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.01 });
+	fill("a.blm", &BLM_PARAMS(.capacity = 1000000, .rate = 0.01));
 	OK(blm_open(&f, NULL, "a.blm", 0));
 	for (int w = 0; w < WRITERS; w++)
 		writers[w] = spawn(add_until_told, w);
@@ -563,8 +564,8 @@ START_TEST(an_export_beside_writers_holds_every_key_that_was_acknowledged_before
 		usleep(20000);
 		for (int w = 0; w < WRITERS; w++)
 			before[w] = shared->next[w];
-		OK(blm_export_bytes(f, &(struct blm_exchange){ .base64 = round % 2 }, &bytes, &len));
-		OK(blm_import_bytes(&copy, NULL, NULL, &(struct blm_exchange){ .base64 = round % 2 }, bytes, len));
+		OK(blm_export_bytes(f, &BLM_EXCHANGE(.base64 = round % 2), &bytes, &len));
+		OK(blm_import_bytes(&copy, NULL, NULL, &BLM_EXCHANGE(.base64 = round % 2), bytes, len));
 		for (int w = 0; w < WRITERS; w++)
 			for (int i = w; i <= before[w]; i += WRITERS)
 				missing += !blm_contains(copy, &i, sizeof(i));
@@ -610,7 +611,7 @@ START_TEST(readers_are_not_held_up_by_a_sync)
 	pid_t writer;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	fill("a.blm", &(struct blm_params){ .capacity = 1000000, .rate = 0.01 });
+	fill("a.blm", &BLM_PARAMS(.capacity = 1000000, .rate = 0.01));
 	OK(blm_open(&f, NULL, "a.blm", 0));
 	writer = spawn(add_and_sync_until_told, 0);
 	for (int i = 0; i < BATCHES; i++) {

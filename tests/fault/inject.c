@@ -229,7 +229,7 @@ static void check_names(const struct one_case *c, const struct world *w)
 
 static bool found_lost_blocks(const struct blm_filter *f)
 {
-	struct blm_info *info = __builtin_alloca(sizeof(*info));
+	struct blm_info *info = &BLM_INFO;
 
 	return blm_info(f, info) == 0 && info->lost_blocks;
 }
@@ -257,7 +257,7 @@ static void check_handle(const struct one_case *c, struct world *w, int r)
 /* The store's handle, too: a commit that failed must not be the last. */
 static void check_store_handle(const struct one_case *c, struct world *w)
 {
-	const struct blm_params params = { .kind = "classic", .cells = 4096, .probes = 7 };	/* nothing to be searched for */
+	const struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = 4096, .probes = 7);	/* nothing to be searched for */
 	int r;
 
 	if (!w->store || c->how & NO_STORE)

@@ -48,39 +48,39 @@ static int build_kind(struct world *w, const char *name, struct blm_params param
 
 static int build_golomb(struct world *w)
 {
-	return build_kind(w, new_name(w), (struct blm_params){ .kind = "golomb", .rate = 1e-6 }, COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "golomb", .rate = 1e-6), COMMON, 300, MORE, &w->made);
 }
 
 static int build_fuse(struct world *w)
 {
-	return build_kind(w, new_name(w), (struct blm_params){ .kind = "fuse", .rate = 1e-6 }, COMMON, 300, 0, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "fuse", .rate = 1e-6), COMMON, 300, 0, &w->made);
 }
 
 static int build_ribbon(struct world *w)
 {
-	return build_kind(w, new_name(w), (struct blm_params){ .kind = "ribbon", .rate = 1e-6 }, COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "ribbon", .rate = 1e-6), COMMON, 300, MORE, &w->made);
 }
 
 static int build_bloomier(struct world *w)
 {
-	return build_kind(w, new_name(w), (struct blm_params){ .kind = "bloomier", .rate = 1e-6, .options = "value-bits=4" }, COMMON, 300, MORE, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"), COMMON, 300, MORE, &w->made);
 }
 
 /* Of keys that are counted first; what it was goes. */
 static int build_counted_over(struct world *w)
 {
-	return build_kind(w, "a", (struct blm_params){ .kind = "cuckoo", .rate = 1e-6, .replace = true }, COMMON, 300, MORE, NULL);
+	return build_kind(w, "a", BLM_PARAMS(.kind = "cuckoo", .rate = 1e-6, .replace = true), COMMON, 300, MORE, NULL);
 }
 
 static int build_scalable(struct world *w)
 {
-	return build_kind(w, new_name(w), (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 }, COMMON, 300, 0, &w->made);
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6), COMMON, 300, 0, &w->made);
 }
 
 /* It grows while it is built, and each part wants the secret again. */
 static int build_scalable_keyed(struct world *w)
 {
-	struct blm_params params = { .kind = "scalable", .capacity = 70, .rate = 1e-6, .hash = keyed.hash, .secret = keyed.secret };
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6, .hash = keyed.hash, .secret = keyed.secret);
 	struct blm_build *b;
 	int r = blm_build_begin(&b, w->store, new_name(w), &params, NULL);
 
@@ -93,7 +93,7 @@ static int build_scalable_keyed(struct world *w)
 	return r;
 }
 
-static const struct blm_params counted_golomb = { .kind = "golomb", .capacity = 600, .rate = 1e-6, .options = "counted=1", .replace = true };
+static const struct blm_params counted_golomb = BLM_PARAMS(.kind = "golomb", .capacity = 600, .rate = 1e-6, .options = "counted=1", .replace = true);
 
 static void as_golomb(struct world *w)
 {

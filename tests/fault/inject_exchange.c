@@ -22,18 +22,18 @@ static int import_gzip(struct world *w)
 
 static int import_text(struct world *w)
 {
-	return blm_import_file(&w->made, w->store, new_name(w), &(struct blm_exchange){ .base64 = true, .allocate = true }, "text");
+	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.base64 = true, .allocate = true), "text");
 }
 
 static int import_foreign(struct world *w)
 {
-	return blm_import_file(&w->made, w->store, new_name(w), &(struct blm_exchange){ .hash = "mm3-64" }, "foreign");
+	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.hash = "mm3-64"), "foreign");
 }
 
 static int import_foreign_text(struct world *w)
 {
-	return blm_import_file(&w->made, w->store, new_name(w), &(struct blm_exchange){ .hash = "mm3-64", .base64 = true,
-		.format = "pybloomfiltermmap" }, "foreign.text");
+	return blm_import_file(&w->made, w->store, new_name(w), &BLM_EXCHANGE(.hash = "mm3-64", .base64 = true,
+		.format = "pybloomfiltermmap"), "foreign.text");
 }
 
 static int import_bytes(struct world *w)
@@ -79,7 +79,7 @@ int export_file(struct world *w)
 
 static int export_over(struct world *w)
 {
-	return blm_export_file(w->g, &(struct blm_exchange){ .replace = true, .mode = 0600 }, "a");
+	return blm_export_file(w->g, &BLM_EXCHANGE(.replace = true, .mode = 0600), "a");
 }
 
 int export_bytes(struct world *w)
@@ -89,12 +89,12 @@ int export_bytes(struct world *w)
 
 static int export_text(struct world *w)
 {
-	return blm_export_bytes(w->f, &(struct blm_exchange){ .base64 = true }, &w->bytes, &w->count);
+	return blm_export_bytes(w->f, &BLM_EXCHANGE(.base64 = true), &w->bytes, &w->count);
 }
 
 static int open_foreign(struct world *w)
 {
-	return blm_open_foreign(&w->made, "foreign", &(struct blm_exchange){ .hash = "mm3-64" });
+	return blm_open_foreign(&w->made, "foreign", &BLM_EXCHANGE(.hash = "mm3-64"));
 }
 
 /* As another program has written it, with the keys of "a". */
@@ -102,9 +102,9 @@ static void write_foreign(const char *format, const char *path)
 {
 	struct blm_filter *f;
 
-	FIXTURE(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = format, .capacity = 600, .rate = 0.0001 }));
+	FIXTURE(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = format, .capacity = 600, .rate = 0.0001)));
 	FIXTURE(add_keys(f, 0, KEYS));
-	FIXTURE(blm_export_file(f, &(struct blm_exchange){ .format = format }, path));
+	FIXTURE(blm_export_file(f, &BLM_EXCHANGE(.format = format), path));
 	blm_close(f);
 }
 
@@ -138,7 +138,7 @@ static int open_other(struct world *w)
 /* What it is, as far as the file that it came from tells. */
 static int import_and_tell(struct world *w)
 {
-	struct blm_info *info = __builtin_alloca(sizeof(*info));
+	struct blm_info *info = &BLM_INFO;
 	int r = import_other(w);
 
 	return r < 0 ? r : blm_info(w->made, info);

@@ -35,17 +35,17 @@ static void leave_line(struct world *w)
 
 static int create_with_new_secret(struct world *w)
 {
-	return blm_create(&w->made, w->store, new_name(w), &(struct blm_params){ .capacity = 600, .hash = "siphash", .mode = 0640 });
+	return blm_create(&w->made, w->store, new_name(w), &BLM_PARAMS(.capacity = 600, .hash = "siphash", .mode = 0640));
 }
 
 static int create_sparse(struct world *w)
 {
-	return blm_create(&w->made, w->store, new_name(w), &(struct blm_params){ .capacity = 600, .rate = 0.0001, .sparse = true });
+	return blm_create(&w->made, w->store, new_name(w), &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .sparse = true));
 }
 
 static int create_over(struct world *w)
 {
-	return blm_create(&w->made, w->store, "a", &(struct blm_params){ .capacity = 600, .rate = 0.0001, .replace = true });
+	return blm_create(&w->made, w->store, "a", &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .replace = true));
 }
 
 int open_to_read(struct world *w)
@@ -102,7 +102,7 @@ int sync_it(struct world *w)
 
 static int info(struct world *w)
 {
-	struct blm_info *info = __builtin_alloca(sizeof(*info));
+	struct blm_info *info = &BLM_INFO;
 
 	return blm_info(w->f, info);
 }
@@ -190,13 +190,13 @@ static int fill_with_second(struct blm_filter *new, void *context)
 
 int rebuild(struct world *w)
 {
-	return blm_rebuild(w->store, "a", &(struct blm_params){ .capacity = 800 }, fill_with_second, NULL);
+	return blm_rebuild(w->store, "a", &BLM_PARAMS(.capacity = 800), fill_with_second, NULL);
 }
 
 /* All keys of b. Cancelled where adding fails, as it must be. */
 static int build_at(struct world *w, const char *name, bool over, struct blm_filter **ret)
 {
-	const struct blm_params params = { .capacity = 600, .rate = 0.0001, .replace = over };
+	const struct blm_params params = BLM_PARAMS(.capacity = 600, .rate = 0.0001, .replace = over);
 	struct blm_build *b;
 	int r = blm_build_begin(&b, w->store, name, &params, NULL);
 
@@ -254,7 +254,7 @@ static void fork_and_replace(struct world *w)
 /* Another's, whom what takes its place is given to. Only root can; for others it stays their own. */
 static void give_away(struct world *w)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	FIXTURE(blm_info(w->f, &info));
 	if (geteuid() == 0)
@@ -273,7 +273,7 @@ static void list_rights(struct world *w)
 		{ htole16(1), htole16(6), UINT32_MAX }, { htole16(2), htole16(6), htole32(64001) }, { htole16(4), 0, UINT32_MAX },
 		{ htole16(16), htole16(6), UINT32_MAX }, { htole16(32), 0, UINT32_MAX },
 	} };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	FIXTURE(blm_info(w->f, &info));
 	if (setxattr(info.path, list_name, &list, sizeof(list), 0) < 0)
@@ -285,7 +285,7 @@ static int clear_with_list(struct world *w)
 {
 	int r = clear(w);
 	bool armed = fault.armed;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct stat st;
 
 	fault.armed = false;

@@ -116,7 +116,7 @@ static int build_of_all_forms(struct world *w)
 
 static void with_values(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3" });
+	become(w, BLM_PARAMS(.kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3"));
 }
 
 static int put_second(struct world *w)
@@ -163,7 +163,7 @@ static int facts(struct world *w)
 
 static int plan(struct world *w)
 {
-	const struct blm_params params = { .kind = "scalable", .capacity = 600, .rate = 0.01, .options = "growth=2" };
+	const struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 600, .rate = 0.01, .options = "growth=2");
 	struct blm_plan sizes;
 	struct blm_fact fact;
 	int r = blm_plan(&sizes, &params);

@@ -24,13 +24,13 @@ void become(struct world *w, struct blm_params params)
 /* With cells for few more keys than it will have if some are added once more, so that keys are moved. */
 static void as_cuckoo(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "cuckoo", .cells = 460, .rate = 1e-6 });
+	become(w, BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6));
 }
 
 /* Never synced: the second image is a hole, for which there may be no room. */
 static void as_sparse_cuckoo(struct world *w)
 {
-	struct blm_params params = { .kind = "cuckoo", .cells = 460, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .sparse = true, .replace = true };
+	struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .cells = 460, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .sparse = true, .replace = true);
 	struct blm_filter *f;
 
 	FIXTURE(blm_create(&f, w->store, "a", &params));
@@ -40,10 +40,10 @@ static void as_sparse_cuckoo(struct world *w)
 
 static void as_redis_cuckoo(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "redis-cuckoo", .capacity = 600, .rate = 0.01, .options = "bucket-size=2" });
+	become(w, BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 600, .rate = 0.01, .options = "bucket-size=2"));
 }
 
-static const struct blm_params iblt = { .kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24" };
+static const struct blm_params iblt = BLM_PARAMS(.kind = "iblt", .capacity = 300, .rate = 1e-4, .options = "key-bytes=24");
 
 static void as_iblt(struct world *w)
 {
@@ -67,13 +67,13 @@ static void as_two_iblt(struct world *w)
 
 void as_counting(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "counting", .capacity = 600, .rate = 1e-6 });
+	become(w, BLM_PARAMS(.kind = "counting", .capacity = 600, .rate = 1e-6));
 }
 
 /* "b", too. */
 static void as_two_counting(struct world *w)
 {
-	struct blm_params params = { .kind = "counting", .capacity = 600, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true };
+	struct blm_params params = BLM_PARAMS(.kind = "counting", .capacity = 600, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true);
 	struct blm_filter *f;
 
 	as_counting(w);
@@ -84,18 +84,18 @@ static void as_two_counting(struct world *w)
 
 static void as_d_left(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "d-left", .capacity = 600, .rate = 1e-6, .options = "spare=2" });
+	become(w, BLM_PARAMS(.kind = "d-left", .capacity = 600, .rate = 1e-6, .options = "spare=2"));
 }
 
 static void as_scalable(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "scalable", .capacity = 70, .rate = 1e-6 });
+	become(w, BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6));
 }
 
 /* "b", too, with more parts, as it has more keys, for which nobody asks. */
 static void as_two_scalable(struct world *w)
 {
-	struct blm_params params = { .kind = "scalable", .capacity = 70, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true };
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = true);
 	struct blm_filter *f;
 
 	as_scalable(w);
@@ -112,28 +112,28 @@ static void as_two_scalable(struct world *w)
 
 static void as_removable(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "removable", .capacity = 600, .rate = 1e-6 });
+	become(w, BLM_PARAMS(.kind = "removable", .capacity = 600, .rate = 1e-6));
 }
 
 static void as_window(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "window", .capacity = 600, .rate = 1e-6, .options = "slots=2" });
+	become(w, BLM_PARAMS(.kind = "window", .capacity = 600, .rate = 1e-6, .options = "slots=2"));
 }
 
 static void as_attenuated(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3" });
+	become(w, BLM_PARAMS(.kind = "attenuated", .capacity = 600, .rate = 1e-6, .options = "depth=3"));
 }
 
 static void as_split_block(struct world *w)
 {
-	become(w, (struct blm_params){ .kind = "split-block", .cells = 256 * 200 });
+	become(w, BLM_PARAMS(.kind = "split-block", .cells = 256 * 200));
 }
 
 /* The machine went down, and with it some of the pages, where some are to be lost. */
 static void lose_power(struct world *w, bool loses_pages)
 {
-	struct blm_info *what = __builtin_alloca(sizeof(*what));
+	struct blm_info *what = &BLM_INFO;
 	const uint64_t another_boot = 2;
 	struct blm_filter *f;
 	uint8_t zeros[64] = { 0 };

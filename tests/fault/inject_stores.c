@@ -29,7 +29,7 @@ int drop(struct world *w)
 /* "a" can no longer be opened. */
 static void cut_filter(struct world *w)
 {
-	struct blm_info *what = __builtin_alloca(sizeof(*what));
+	struct blm_info *what = &BLM_INFO;
 	struct blm_filter *f;
 
 	FIXTURE(blm_open(&f, w->store, "a", 0));
@@ -45,7 +45,7 @@ static int label(struct world *w)
 
 static int find(struct world *w)
 {
-	struct blm_info *info = __builtin_alloca(sizeof(*info));
+	struct blm_info *info = &BLM_INFO;
 	int r = blm_store_find(w->store, "a", info);
 
 	return r < 0 ? r : blm_store_refresh(w->store, info);
@@ -66,7 +66,7 @@ int verify(struct world *w)
 /* Damage the only block of "a", as a failing disk would. */
 static void damage(struct world *w)
 {
-	struct blm_info *what = __builtin_alloca(sizeof(*what));
+	struct blm_info *what = &BLM_INFO;
 	struct blm_store *store = NULL;
 	struct blm_filter *f;
 	uint8_t zeros[64] = { 0 };

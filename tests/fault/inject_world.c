@@ -67,11 +67,11 @@ const char *words_for(int what)
 	return text;
 }
 
-const struct blm_params small = { .capacity = 600, .rate = 0.0001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+const struct blm_params small = BLM_PARAMS(.capacity = 600, .rate = 0.0001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 
-const struct blm_params keyed = {
+const struct blm_params keyed = BLM_PARAMS(
 	.capacity = 600, .rate = 0.0001, .hash = "siphash", .seed_count = 0, .secret = (const uint8_t *)"sixteen bytes...",
-};
+);
 
 void make_filter(struct blm_store *store, const char *name, const struct blm_params *params, int from, int to)
 {
@@ -109,8 +109,8 @@ void pack_in_gzip(const char *from, const char *to)
 /* All that a case may find: filters at paths and in the store "s", another program's file, filters as text. */
 void make_fixture(void)
 {
-	static const struct blm_exchange foreign = { .format = "pybloomfiltermmap" }, text = { .base64 = true },
-		foreign_text = { .format = "pybloomfiltermmap", .base64 = true };
+	static const struct blm_exchange foreign = BLM_EXCHANGE(.format = "pybloomfiltermmap"), text = BLM_EXCHANGE(.base64 = true),
+		foreign_text = BLM_EXCHANGE(.format = "pybloomfiltermmap", .base64 = true);
 	struct blm_store *store;
 	struct blm_filter *f;
 
@@ -121,8 +121,8 @@ void make_fixture(void)
 		make_filter(i ? store : NULL, "keyed", &keyed, 0, KEYS);
 	}
 	FIXTURE(blm_store_label(store, "a", "of", "old"));
-	FIXTURE(blm_create(&f, NULL, "c", &(struct blm_params){ .capacity = 600, .rate = 0.0001, .hash = "mm3-64", .kind = "classic",
-		.seed_count = 0, .probes = 7 }));
+	FIXTURE(blm_create(&f, NULL, "c", &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .hash = "mm3-64", .kind = "classic",
+		.seed_count = 0, .probes = 7)));
 	FIXTURE(add_keys(f, 0, KEYS));
 	FIXTURE(blm_export_file(f, &foreign, "foreign"));
 	FIXTURE(blm_export_file(f, &foreign_text, "foreign.text"));

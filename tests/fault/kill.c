@@ -10,6 +10,7 @@
  * it. The common names are everybody's, to get in each other's way.
  */
 #include "processes.h"
+#include "../info.h"
 
 #include <math.h>
 
@@ -45,9 +46,9 @@ static const uint64_t seed = 7;
 
 static void make_fixed(struct blm_store *store, enum fixed which)
 {
-	const struct blm_params params = { .kind = fixed[which].kind, .cells = 1 << 21, .probes = 7, .seed_count = 1, .seeds = &seed };
+	const struct blm_params params = BLM_PARAMS(.kind = fixed[which].kind, .cells = 1 << 21, .probes = 7, .seed_count = 1, .seeds = &seed);
 	struct blm_filter *f, *ones;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	int r;
 
 	OK(blm_create(&f, place_of(which, store), fixed[which].name, &params));
@@ -165,7 +166,7 @@ static bool makes_sense(const struct slot *slots, enum step step, unsigned at, u
 
 /* ---- The steps ---- */
 
-static const struct blm_params small = { .capacity = 100, .rate = 1e-6 };
+static const struct blm_params small = BLM_PARAMS(.capacity = 100, .rate = 1e-6);
 
 static int add_value(struct blm_filter *f, void *value)
 {
@@ -382,7 +383,7 @@ static int worker_body(int worker)
 
 static struct slot slot_as_found(struct blm_store *store, unsigned worker, unsigned slot, const struct slot *before, const struct slot *after)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct slot found = { 0 };
 	struct blm_filter *f;
 	char name[32], *value;

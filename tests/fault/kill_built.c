@@ -9,6 +9,7 @@
  * filter has all of both. Repair finds nothing but files that somebody left who was at it.
  */
 #include "kinds.h"
+#include "../info.h"
 #include "processes.h"
 
 enum { WORKERS = 3, BATCH = 40, LIVE = 4, BUILT = 5000, FIXED = 300, ROUND = 25 };
@@ -18,9 +19,9 @@ static unsigned long cycles = 50;
 static const char *const kinds[] = { "golomb", "fuse", "ribbon", "bloomier", "blocked", "cuckoo", "d-left", "split-block" };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static const struct blm_params set_params = {
+static const struct blm_params set_params = BLM_PARAMS(
 	.kind = "golomb", .capacity = 3000, .rate = 1e-9, .options = "counted=1", .seed_count = 1, .seeds = (const uint64_t[]){ 5 }, .replace = true,
-};
+);
 
 struct log {
 	uint64_t update_begun, updates;		/* the i-th puts batch i into the set and takes batch i - LIVE out */
@@ -71,7 +72,7 @@ static void update(struct blm_store *store, struct log *log, unsigned worker)
 
 static struct blm_params params_of_build(uint64_t number)
 {
-	return (struct blm_params){ .kind = kinds[number % KINDS], .capacity = BUILT, .rate = 1e-6, .replace = true };
+	return BLM_PARAMS(.kind = kinds[number % KINDS], .capacity = BUILT, .rate = 1e-6, .replace = true);
 }
 
 static uint64_t value_of(uint64_t key)
@@ -168,7 +169,7 @@ static void check_values(const struct blm_filter *f, uint64_t first)
 static void check_built(struct blm_store *store, struct log *log, unsigned worker)
 {
 	struct blm_filter *f;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char name[32];
 	int r;
 

@@ -10,6 +10,7 @@
  * are found than by mistake; repair finds nothing but files that somebody left who grew a filter; and every filter goes on.
  */
 #include "processes.h"
+#include "../info.h"
 
 enum { WORKERS = 4, BATCH = 16, ROUND = 50, BATCHES = 1 << 13, LIVE = 24, SLOTS = 4, SLOT_KEYS = 1000 };
 
@@ -23,20 +24,20 @@ enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, D_LEFT, REMOVABLE, SCALABLE, 
  * the rate is so small that in all a run none is.
  */
 static const struct blm_params fixed[KINDS] = {
-	[COUNTING] = { .kind = "counting", .capacity = 6000, .rate = 0.001 },
-	[CUCKOO] = { .kind = "cuckoo", .capacity = 2500, .rate = 0.001 },
-	[REDIS_CUCKOO] = { .kind = "redis-cuckoo", .capacity = 2500, .rate = 0.02 },
-	[IBLT] = { .kind = "iblt", .capacity = 30000, .options = "key-bytes=8" },
-	[D_LEFT] = { .kind = "d-left", .capacity = 6000, .rate = 0.001, .options = "spare=2" },
-	[REMOVABLE] = { .kind = "removable", .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9 },
-	[SCALABLE] = { .kind = "scalable", .capacity = 100, .rate = 0.001 },
-	[WINDOW] = { .kind = "window", .capacity = SLOTS * SLOT_KEYS, .rate = 0.001, .options = "slots=4" },
-	[SPLIT_BLOCK] = { .kind = "split-block", .capacity = 100000, .rate = 0.001 },
-	[HASH_COMPACT] = { .kind = "hash-compact", .capacity = 100000, .rate = 0.001 },
-	[ATTENUATED] = { .kind = "attenuated", .capacity = 100000, .rate = 0.001 },
-	[APPROXIMATOR] = { .kind = "approximator", .capacity = 100000, .rate = 0.001 },
-	[BITMAP] = { .kind = "bitmap", .cells = (uint64_t)WORKERS * BATCHES * BATCH },
-	[STABLE] = { .kind = "stable", .cells = 100000, .probes = 3, .rate = 0.01, .options = "bits=2" },
+	[COUNTING] = BLM_PARAMS(.kind = "counting", .capacity = 6000, .rate = 0.001),
+	[CUCKOO] = BLM_PARAMS(.kind = "cuckoo", .capacity = 2500, .rate = 0.001),
+	[REDIS_CUCKOO] = BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 2500, .rate = 0.02),
+	[IBLT] = BLM_PARAMS(.kind = "iblt", .capacity = 30000, .options = "key-bytes=8"),
+	[D_LEFT] = BLM_PARAMS(.kind = "d-left", .capacity = 6000, .rate = 0.001, .options = "spare=2"),
+	[REMOVABLE] = BLM_PARAMS(.kind = "removable", .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9),
+	[SCALABLE] = BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.001),
+	[WINDOW] = BLM_PARAMS(.kind = "window", .capacity = SLOTS * SLOT_KEYS, .rate = 0.001, .options = "slots=4"),
+	[SPLIT_BLOCK] = BLM_PARAMS(.kind = "split-block", .capacity = 100000, .rate = 0.001),
+	[HASH_COMPACT] = BLM_PARAMS(.kind = "hash-compact", .capacity = 100000, .rate = 0.001),
+	[ATTENUATED] = BLM_PARAMS(.kind = "attenuated", .capacity = 100000, .rate = 0.001),
+	[APPROXIMATOR] = BLM_PARAMS(.kind = "approximator", .capacity = 100000, .rate = 0.001),
+	[BITMAP] = BLM_PARAMS(.kind = "bitmap", .cells = (uint64_t)WORKERS * BATCHES * BATCH),
+	[STABLE] = BLM_PARAMS(.kind = "stable", .cells = 100000, .probes = 3, .rate = 0.01, .options = "bits=2"),
 };
 
 enum state { NEW, ADDING, THERE, REMOVING, GONE };
@@ -273,7 +274,7 @@ static void check_gone(const struct blm_filter *f, enum which kind)
 /* Its next writer finds nothing that is in its way. */
 static void check_that_it_goes_on(struct blm_store *store, enum which kind)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 	int64_t r;
 

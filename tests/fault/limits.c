@@ -1,5 +1,6 @@
 /* limits.c - where the system gives no more: space, descriptors, addresses, size of files */
 #include "store/suite.h"
+#include "../info.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -10,11 +11,11 @@ enum { KEYS = 300 };
 
 /* Bits; a second image, which a sync writes; cells; parts that come when they are needed; what grows when it is told to. */
 static const struct blm_params kinds[] = {
-	{ .capacity = 1000, .rate = 0.001 },
-	{ .kind = "cuckoo", .capacity = 1000, .rate = 0.001 },
-	{ .kind = "counting", .capacity = 1000, .rate = 0.001 },
-	{ .kind = "scalable", .capacity = 100, .rate = 0.001 },
-	{ .kind = "d-left", .capacity = 1000, .rate = 0.001 },
+	BLM_PARAMS(.capacity = 1000, .rate = 0.001),
+	BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.001),
+	BLM_PARAMS(.kind = "counting", .capacity = 1000, .rate = 0.001),
+	BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.001),
+	BLM_PARAMS(.kind = "d-left", .capacity = 1000, .rate = 0.001),
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 static int kind;		/* of all filters of a test */
@@ -51,7 +52,7 @@ static void make_a(struct blm_store *store)
 	fill(f);
 	OK(blm_sync(f));
 	if (!store)
-		OK(blm_export_file(f, &(struct blm_exchange){ .base64 = true }, "text"));
+		OK(blm_export_file(f, &BLM_EXCHANGE(.base64 = true), "text"));
 	blm_close(f);
 }
 
@@ -122,7 +123,7 @@ static int make_new(enum way how, struct blm_store *store)
 	switch (how) {
 	case COPY: r = blm_copy(&f, store, "new", a, 0); break;
 	case UNITE: r = blm_combine(&f, store, "new", BLM_UNION, (const struct blm_filter *const[]){ a, a }, 2, 0, NULL); break;
-	case IMPORT: r = blm_import_file(&f, store, "new", &(struct blm_exchange){ .base64 = true }, "text"); break;
+	case IMPORT: r = blm_import_file(&f, store, "new", &BLM_EXCHANGE(.base64 = true), "text"); break;
 	case EXPORT: r = store ? 0 : blm_export_file(a, NULL, "new"); break;
 	case PUBLISH: r = store ? blm_store_publish(store, "new", a, 0, BLM_PUBLISH_WRITABLE) : 0; break;
 	case CREATE: r = blm_create(&f, store, "new", &kinds[kind]); break;
@@ -131,7 +132,7 @@ static int make_new(enum way how, struct blm_store *store)
 	case SYNC: r = blm_sync(a); break;
 	case LABEL: r = store ? blm_store_label(store, "a", "key", "value") : 0; break;
 	case CLEAR: r = blm_clear(a); break;
-	case REBUILD: r = blm_rebuild(store, "a", &(struct blm_params){ 0 }, fill_fresh, NULL); break;
+	case REBUILD: r = blm_rebuild(store, "a", &BLM_PARAMS(), fill_fresh, NULL); break;
 	case DROP: r = store ? blm_store_drop(store, "a") : 0; break;
 	case GROW: r = blm_grow(a, BLM_GROW_FORCE); break;
 	case ADD: r = add_more(a); break;
@@ -275,7 +276,7 @@ END_TEST
 static int drop_damaged(int kib)
 {
 	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY }, limit = { (rlim_t)kib << 10, RLIM_INFINITY };
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_store *store;
 	int r;
 
@@ -357,7 +358,7 @@ static int with_few_addresses(int unused)
 	struct blm_filter *f;
 
 	MUST(setrlimit(RLIMIT_AS, &limit) == 0);
-	MUST(blm_create(&f, NULL, "large", &(struct blm_params){ .cells = UINT64_C(1) << 34, .probes = 5, .sparse = true }) == -ENOMEM);
+	MUST(blm_create(&f, NULL, "large", &BLM_PARAMS(.cells = UINT64_C(1) << 34, .probes = 5, .sparse = true)) == -ENOMEM);
 	MUST(*blm_error_message());
 	MUST(access("large", F_OK) < 0 && errno == ENOENT);
 	MUST(blm_open(&f, NULL, "there", 0) == -ENOMEM);
@@ -371,7 +372,7 @@ START_TEST(a_filter_larger_than_the_address_space_is_not_made_and_not_opened)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "there", &(struct blm_params){ .cells = UINT64_C(1) << 34, .probes = 5, .sparse = true }));
+	OK(blm_create(&f, NULL, "there", &BLM_PARAMS(.cells = UINT64_C(1) << 34, .probes = 5, .sparse = true)));
 	blm_close(f);
 	ck_assert_int_eq(run_apart(with_few_addresses, 0), 0);
 }
@@ -475,9 +476,9 @@ END_TEST
 /* ---- A sync has what it needs ---- */
 
 static const struct blm_params with_image[] = {
-	{ .kind = "cuckoo", .capacity = 200000, .rate = 0.001 },
-	{ .kind = "redis-cuckoo", .capacity = 200000 },
-	{ .kind = "iblt", .capacity = 20000 },
+	BLM_PARAMS(.kind = "cuckoo", .capacity = 200000, .rate = 0.001),
+	BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 200000),
+	BLM_PARAMS(.kind = "iblt", .capacity = 20000),
 };
 
 static int sync_on_a_full_disk(int which)
@@ -519,7 +520,7 @@ static uint64_t bytes_on_disk(const char *path, uint64_t *ret_size)
 START_TEST(a_new_file_that_is_not_sparse_has_all_of_its_space)
 {
 	struct blm_kind_info info;
-	struct blm_params params = { .capacity = 20000 };
+	struct blm_params params = BLM_PARAMS(.capacity = 20000);
 	struct blm_filter *f;
 	uint64_t size;
 	int r;

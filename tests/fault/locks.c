@@ -6,6 +6,7 @@
  * holder holds nothing.
  */
 #include "processes.h"
+#include "../info.h"
 
 #include "catalog/flock.h"
 #include "file/ofd_lock.h"
@@ -100,7 +101,7 @@ static int hold_and_stop(int which)
 static bool answers(const struct blm_filter *f)
 {
 	const struct blm_key keys[] = { { "key", 3 }, { "no key", 6 } };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint64_t bits = 0;
 
 	return has(f, "key") && !has(f, "no key") && blm_contains_many(f, keys, 2, &bits) == 1 && bits == 1 && blm_info(f, &info) == 0
@@ -132,7 +133,7 @@ static void make_a_of(const char *kind, bool in_store)
 	struct blm_filter *f;
 
 	the_store = in_store ? open_store(BLM_STORE_CREATE) : NULL;
-	OK(blm_create(&f, the_store, "a", &(struct blm_params){ .kind = kind, .capacity = 1000, .rate = 1e-6 }));
+	OK(blm_create(&f, the_store, "a", &BLM_PARAMS(.kind = kind, .capacity = 1000, .rate = 1e-6)));
 	OK(blm_add(f, "key", 3));
 	OK(blm_sync(f));
 	blm_close(f);
@@ -211,7 +212,7 @@ static int hold_catalog_and_stop(int exclusive)
 /* Whatever lock the holder has: look-ups go on without it, a change waits and names it. */
 START_TEST(a_stopped_holder_of_the_catalog_stops_changes_only)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *other;
 	char pid_text[16];
 	pid_t holder;
@@ -394,7 +395,7 @@ START_TEST(a_child_that_inherits_a_handle_adds_again_what_it_added_to_a_file_tha
 	pid_t replacer;
 
 	the_store = NULL;
-	OK(blm_create(&the_filter, NULL, "a", &(struct blm_params){ .capacity = AT_ONCE, .rate = 0.001 }));
+	OK(blm_create(&the_filter, NULL, "a", &BLM_PARAMS(.capacity = AT_ONCE, .rate = 0.001)));
 	replacer = spawn(replace_for_ever, 0);
 	for (int i = 0; i < 10; i++) {
 		ck_assert(!has(the_filter, "no key"));	/* so the child begins with the file that is current */
@@ -602,7 +603,7 @@ static int in_overlay_as_nobody(int dirty)
 	    || mount("tmpfs", "layers", "tmpfs", 0, NULL) < 0)
 		return SKIPPED;
 	MUST(mkdir("layers/lower", 0755) == 0 && mkdir("layers/upper", 0755) == 0 && mkdir("layers/work", 0755) == 0);
-	MUST(blm_create(&f, NULL, "layers/lower/a.blm", &(struct blm_params){ .capacity = 100, .rate = 0.001 }) == 0 && blm_add(f, "key", 3) == 1);
+	MUST(blm_create(&f, NULL, "layers/lower/a.blm", &BLM_PARAMS(.capacity = 100, .rate = 0.001)) == 0 && blm_add(f, "key", 3) == 1);
 	MUST(dirty || blm_sync(f) == 0);
 	blm_close(f);
 	if (mount("overlay", "merged", "overlay", 0, "lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work") < 0)
@@ -676,7 +677,7 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 
 	take_all_descriptors();
 	acknowledged = shared_memory(sizeof(*acknowledged));
-	OK(blm_create(&the_filter, NULL, "a", &(struct blm_params){ .kind = "classic", .cells = 1 << 21, .probes = 7 }));
+	OK(blm_create(&the_filter, NULL, "a", &BLM_PARAMS(.kind = "classic", .cells = 1 << 21, .probes = 7)));
 	pid[0] = spawn(add_for_ever, 0);
 	pid[1] = spawn(replace_for_ever, 0);
 	for (int i = 0; i < 200; i++) {
@@ -718,20 +719,20 @@ static const struct {
 	struct blm_params params;
 	double may_lack;	/* a copy by bytes may lack what was moved meanwhile: its caveat says so; stable forgets that share of the oldest */
 } copied[] = {
-	{ { .kind = "blocked", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "split-block", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "hash-compact", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "counting", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "removable", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "attenuated", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "scalable", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "window", .capacity = 40000, .rate = 0.001, .options = "slots=3" }, 0 },
-	{ { .kind = "stable", .capacity = 40000, .rate = 0.001 }, 0.01 },
-	{ { .kind = "approximator", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "d-left", .capacity = 40000, .rate = 0.001 }, 0 },
-	{ { .kind = "iblt", .capacity = 4000, .options = "key-bytes=8" }, 0 },
-	{ { .kind = "cuckoo", .capacity = 40000, .rate = 1e-6 }, 0.001 },
-	{ { .kind = "redis-cuckoo", .capacity = 40000, .rate = 0.02 }, 0.001 },
+	{ BLM_PARAMS(.kind = "blocked", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "split-block", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "hash-compact", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "counting", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "removable", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "attenuated", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "scalable", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "window", .capacity = 40000, .rate = 0.001, .options = "slots=3"), 0 },
+	{ BLM_PARAMS(.kind = "stable", .capacity = 40000, .rate = 0.001), 0.01 },
+	{ BLM_PARAMS(.kind = "approximator", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "d-left", .capacity = 40000, .rate = 0.001), 0 },
+	{ BLM_PARAMS(.kind = "iblt", .capacity = 4000, .options = "key-bytes=8"), 0 },
+	{ BLM_PARAMS(.kind = "cuckoo", .capacity = 40000, .rate = 1e-6), 0.001 },
+	{ BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 40000, .rate = 0.02), 0.001 },
 };
 
 static int add_or_put(struct blm_filter *f, uint64_t key)

@@ -8,6 +8,7 @@
  * must be done with that. OPENS is of each of 16 processes.
  */
 #include "processes.h"
+#include "../info.h"
 
 #include <sched.h>
 #include <sys/statvfs.h>
@@ -72,7 +73,7 @@ static int ask_a_part(int part)
 
 static struct blm_params with_room_for(uint64_t count)
 {
-	return (struct blm_params){ .capacity = count, .rate = 0.01, .sparse = true };
+	return BLM_PARAMS(.capacity = count, .rate = 0.01, .sparse = true);
 }
 
 static uint64_t bytes_for(uint64_t count)
@@ -177,7 +178,7 @@ static int add_to_all(int which)
 
 START_TEST(of_keys_that_meet_in_every_word_none_is_lost)
 {
-	struct blm_params params = { .kind = kinds[_i], .cells = 4096, .probes = 7 };
+	struct blm_params params = BLM_PARAMS(.kind = kinds[_i], .cells = 4096, .probes = 7);
 	pid_t pid[ADDERS];
 
 	shared = shared_memory(sizeof(*shared));
@@ -224,7 +225,7 @@ START_TEST(sixty_four_processes_on_one_filter_lose_no_key_and_claim_each_once)
 	unsigned nobodys = 0;
 
 	shared = shared_memory(sizeof(*shared));
-	OK(blm_create(&f, NULL, "crowd", &(struct blm_params){ .capacity = CROWD * OWN + COMMON, .rate = 1e-5 }));
+	OK(blm_create(&f, NULL, "crowd", &BLM_PARAMS(.capacity = CROWD * OWN + COMMON, .rate = 1e-5)));
 	for (int i = 0; i < CROWD; i++)
 		pid[i] = spawn(work_in_the_crowd, i);
 	all_end_well(pid, CROWD);
@@ -283,7 +284,7 @@ static int open_often(int which)
 static void check_opened(void)
 {
 	struct blm_store *store = open_store(0);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 	char label[32];
 

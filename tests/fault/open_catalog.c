@@ -1,5 +1,6 @@
 /* open_catalog.c - what befalls a catalog while it is open: forks, cuts, no more addresses, a lock that is not to be had, rights */
 #include "suite.h"
+#include "../info.h"
 
 #include "catalog/env.h"
 #include "place/store_dir.h"
@@ -23,7 +24,7 @@ static struct blm_store *store_with(const char *name)
 
 static int find(struct blm_store *store, const char *name)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	int r = blm_store_find(store, name, info);
 
 	free(info);
@@ -264,7 +265,7 @@ static int grow_it(int unused)
 		struct blm_filter *f;
 
 		snprintf(name, sizeof(name), "g%d", i);
-		MUST(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10 }) == 0);
+		MUST(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10)) == 0);
 		blm_close(f);
 	}
 	return 0;

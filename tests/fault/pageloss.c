@@ -9,6 +9,7 @@
  * again, and cut again.
  */
 #include "bloomery.h"
+#include "../info.h"
 #include "fault.h"
 #include "handle/handle.h"
 
@@ -340,31 +341,31 @@ struct life {
 static const struct life *living;	/* which one it is */
 
 static const struct life lives[] = {
-	{ "blocked, one block", { .kind = "blocked", .capacity = 5000, .rate = 0.001 }, 8, 150 },
-	{ "classic, one block", { .kind = "classic", .cells = 100003, .probes = 7 }, 8, 150 },
-	{ "blocked, several blocks", { .kind = "blocked", .capacity = 150000, .rate = 0.001 }, 8, 1500 },
-	{ "classic, several blocks", { .kind = "classic", .cells = 2000003, .probes = 5 }, 8, 1500 },
-	{ "sparse, above 2 MiB", { .kind = "classic", .cells = 18000000, .probes = 3, .sparse = true }, 5, 40 },
-	{ "hash-compact", { .kind = "hash-compact", .capacity = 20000, .rate = 0.0001 }, 8, 300 },
-	{ "split-block", { .kind = "split-block", .capacity = 100000, .rate = 0.001 }, 6, 1000 },
-	{ "union in place", { .kind = "blocked", .capacity = 20000, .rate = 0.001 }, 7, 200, .unite = true },
-	{ "counting", { .kind = "counting", .capacity = 30000, .rate = 0.01 }, 8, 300, .announces = true },
-	{ "counting, down again", { .kind = "counting", .capacity = 30000, .rate = 0.01 }, 8, 300, .announces = true, .remove = true },
-	{ "cuckoo, one block", { .kind = "cuckoo", .capacity = 4000, .rate = 1e-8 }, 8, 1000, .remove = true, .goes_back = true },
-	{ "cuckoo, several blocks", { .kind = "cuckoo", .capacity = 40000, .rate = 1e-8 }, 8, 8000, .remove = true, .goes_back = true },
-	{ "cuckoo, sparse", { .kind = "cuckoo", .capacity = 300000, .rate = 1e-8, .sparse = true }, 5, 200, .remove = true, .goes_back = true },
-	{ "redis-cuckoo", { .kind = "redis-cuckoo", .capacity = 60000, .rate = 0.02 }, 8, 3000, .remove = true, .goes_back = true },
-	{ "iblt, one block", { .kind = "iblt", .capacity = 600, .options = "key-bytes=8" }, 8, 150, .remove = true, .goes_back = true },
-	{ "iblt, several blocks", { .kind = "iblt", .capacity = 12000, .options = "key-bytes=8" }, 8, 1500, .remove = true, .goes_back = true },
-	{ "d-left, several blocks", { .kind = "d-left", .capacity = 40000, .rate = 1e-6 }, 8, 8000, .remove = true },
-	{ "removable", { .kind = "removable", .capacity = 100000, .rate = 0.001 }, 8, 1000 },
-	{ "attenuated", { .kind = "attenuated", .capacity = 50000, .rate = 0.001 }, 8, 600 },
-	{ "scalable, growing", { .kind = "scalable", .capacity = 400, .rate = 0.001 }, 8, 1200 },
-	{ "window, turning", { .kind = "window", .capacity = 8000, .rate = 0.001, .options = "slots=4" }, 8, 4000, .slots = 4 },
-	{ "bitmap", { .kind = "bitmap", .cells = 4000000 }, 8, 3000, .numbers = true },
-	{ "approximator", { .kind = "approximator", .capacity = 20000, .rate = 0.001 }, 8, 600, .values = true },
-	{ "stable", { .kind = "stable", .capacity = 3000, .rate = 0.01, .options = "bits=2" }, 8, 600, .forgets = true },
-	{ "cleared again and again", { .kind = "classic", .capacity = 8000, .rate = 0.001 }, 8, 150, .clear = true },
+	{ "blocked, one block", BLM_PARAMS(.kind = "blocked", .capacity = 5000, .rate = 0.001), 8, 150 },
+	{ "classic, one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7), 8, 150 },
+	{ "blocked, several blocks", BLM_PARAMS(.kind = "blocked", .capacity = 150000, .rate = 0.001), 8, 1500 },
+	{ "classic, several blocks", BLM_PARAMS(.kind = "classic", .cells = 2000003, .probes = 5), 8, 1500 },
+	{ "sparse, above 2 MiB", BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true), 5, 40 },
+	{ "hash-compact", BLM_PARAMS(.kind = "hash-compact", .capacity = 20000, .rate = 0.0001), 8, 300 },
+	{ "split-block", BLM_PARAMS(.kind = "split-block", .capacity = 100000, .rate = 0.001), 6, 1000 },
+	{ "union in place", BLM_PARAMS(.kind = "blocked", .capacity = 20000, .rate = 0.001), 7, 200, .unite = true },
+	{ "counting", BLM_PARAMS(.kind = "counting", .capacity = 30000, .rate = 0.01), 8, 300, .announces = true },
+	{ "counting, down again", BLM_PARAMS(.kind = "counting", .capacity = 30000, .rate = 0.01), 8, 300, .announces = true, .remove = true },
+	{ "cuckoo, one block", BLM_PARAMS(.kind = "cuckoo", .capacity = 4000, .rate = 1e-8), 8, 1000, .remove = true, .goes_back = true },
+	{ "cuckoo, several blocks", BLM_PARAMS(.kind = "cuckoo", .capacity = 40000, .rate = 1e-8), 8, 8000, .remove = true, .goes_back = true },
+	{ "cuckoo, sparse", BLM_PARAMS(.kind = "cuckoo", .capacity = 300000, .rate = 1e-8, .sparse = true), 5, 200, .remove = true, .goes_back = true },
+	{ "redis-cuckoo", BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 60000, .rate = 0.02), 8, 3000, .remove = true, .goes_back = true },
+	{ "iblt, one block", BLM_PARAMS(.kind = "iblt", .capacity = 600, .options = "key-bytes=8"), 8, 150, .remove = true, .goes_back = true },
+	{ "iblt, several blocks", BLM_PARAMS(.kind = "iblt", .capacity = 12000, .options = "key-bytes=8"), 8, 1500, .remove = true, .goes_back = true },
+	{ "d-left, several blocks", BLM_PARAMS(.kind = "d-left", .capacity = 40000, .rate = 1e-6), 8, 8000, .remove = true },
+	{ "removable", BLM_PARAMS(.kind = "removable", .capacity = 100000, .rate = 0.001), 8, 1000 },
+	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .capacity = 50000, .rate = 0.001), 8, 600 },
+	{ "scalable, growing", BLM_PARAMS(.kind = "scalable", .capacity = 400, .rate = 0.001), 8, 1200 },
+	{ "window, turning", BLM_PARAMS(.kind = "window", .capacity = 8000, .rate = 0.001, .options = "slots=4"), 8, 4000, .slots = 4 },
+	{ "bitmap", BLM_PARAMS(.kind = "bitmap", .cells = 4000000), 8, 3000, .numbers = true },
+	{ "approximator", BLM_PARAMS(.kind = "approximator", .capacity = 20000, .rate = 0.001), 8, 600, .values = true },
+	{ "stable", BLM_PARAMS(.kind = "stable", .capacity = 3000, .rate = 0.01, .options = "bits=2"), 8, 600, .forgets = true },
+	{ "cleared again and again", BLM_PARAMS(.kind = "classic", .capacity = 8000, .rate = 0.001), 8, 150, .clear = true },
 };
 enum { LIVES = sizeof(lives) / sizeof(lives[0]) };
 
@@ -830,7 +831,7 @@ static void check_claims(const char *path, const struct blm_filter *f, const str
 /* Of kinds that mind cuts: one that looks clean is exactly the filter of the keys that its sync record tells of. */
 static void check_clean(const struct blm_filter *f, const struct cut *cut, struct tally *t, const struct life *life)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *twin;
 	uint8_t *a, *b;
 
@@ -925,7 +926,7 @@ static int add_new_key(struct blm_filter *f, uint64_t *key)
  */
 static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut *cut)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 
 	must(info && blm_info(f, info) == 0, "asking");
 	for (uint64_t key = cut->promised.to; info->dirty && key < cut->added; key++)
@@ -937,7 +938,7 @@ static void take_out_what_was_not_synced(struct blm_filter *f, const struct cut 
 static uint64_t make_room(struct blm_filter *f, const struct cut *cut, const struct life *life)
 {
 	uint64_t key = cut->promised.from, most = life->remove ? key + 100 : key;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 
 	must(info && blm_info(f, info) == 0, "asking");
 	for (; key < most && key < cut->promised.to; key++) {

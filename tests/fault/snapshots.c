@@ -3,6 +3,7 @@
  * systems that became read-only; and how long writers wait for each other
  */
 #include "processes.h"
+#include "../info.h"
 
 #include "catalog/env.h"
 #include "place/store_dir.h"
@@ -130,7 +131,7 @@ static int write_and_stop(int stage)
 	stop_at = NOWHERE;
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	stop_at = (enum stage)stage;
-	MUST(blm_create(&f, store, "new", &(struct blm_params){ .capacity = 100 }) == 0);
+	MUST(blm_create(&f, store, "new", &BLM_PARAMS(.capacity = 100)) == 0);
 	blm_close(f);
 	blm_store_close(store);
 	return 0;
@@ -148,7 +149,7 @@ static double *took;			/* of each look-up of each reader */
 
 static int read_all_ways(int reader)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 
 	never_give_up();
 	for (int i = 0; i < LOOKS; i++) {
@@ -230,7 +231,7 @@ static void grow_much(void)
 
 START_TEST(a_reader_follows_a_catalog_that_grows_as_it_begins)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 
 	make_with(store, "a", "key");

@@ -1,5 +1,6 @@
 /* stores.c - catalogs and folders as others leave them: unreadable, foreign, copied, open to anyone, large, read by many at once */
 #include "kinds.h"
+#include "../info.h"
 
 #include "catalog/catalog.h"
 #include "file/mapping.h"
@@ -26,7 +27,7 @@ static void some_filters(int count)
 	char name[16];
 
 	for (int i = 0; i < count; i++) {
-		struct blm_params params = { .kind = kind_number((size_t)i % how_many_kinds()).name, .capacity = 100, .rate = 0.001 };
+		struct blm_params params = BLM_PARAMS(.kind = kind_number((size_t)i % how_many_kinds()).name, .capacity = 100, .rate = 0.001);
 		struct blm_key key = { name + 1, 0 };
 
 		key.len = (size_t)snprintf(name, sizeof(name), "f%d", i) - 1;
@@ -192,7 +193,7 @@ static int create_for_ever(int unused)
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	for (int i = 0;; i++) {
 		snprintf(name, sizeof(name), "new-%d", i);
-		MUST(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10 }) == 0);
+		MUST(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10)) == 0);
 		MUST(blm_add(f, name, strlen(name)) == 1 && blm_sync(f) == 0);
 		blm_close(f);
 		if (i >= 20) {
@@ -265,7 +266,7 @@ END_TEST
 static int find_for_ever(int unused)
 {
 	struct blm_store *store;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char c = 'r';
 
 	(void)unused;
@@ -321,7 +322,7 @@ START_TEST(a_store_of_very_many_filters_opens_and_finds_in_a_fifth_of_a_second)
 	int many = scale && !strcmp(scale, "full") ? 1000000 : 50000, listed = 0;
 	struct blm_new_entry *entries;
 	struct blm_store *store;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	double begin, opened, found;
 
 	some_filters(1);

@@ -1,5 +1,6 @@
 /* work.c - what programs do with filters while their machine fails, and what must be true afterwards */
 #include "work.h"
+#include "../info.h"
 #include "bloomery.h"
 #include "fault.h"
 
@@ -15,25 +16,25 @@
 enum { NAMES = 6, WRITERS = 4, BATCH = 120 };
 
 static const struct blm_params shapes[] = {
-	{ .kind = "blocked", .capacity = 300, .rate = 0.0001 },
-	{ .kind = "classic", .cells = 30011, .probes = 7 },
-	{ .kind = "blocked", .capacity = 60000, .rate = 0.001 },
-	{ .kind = "classic", .cells = 18000000, .probes = 3, .sparse = true },
-	{ .kind = "cuckoo", .capacity = 20000, .rate = 0.001 },
-	{ .kind = "counting", .capacity = 2000, .rate = 0.001 },
-	{ .kind = "scalable", .capacity = 60, .rate = 0.001 },
+	BLM_PARAMS(.kind = "blocked", .capacity = 300, .rate = 0.0001),
+	BLM_PARAMS(.kind = "classic", .cells = 30011, .probes = 7),
+	BLM_PARAMS(.kind = "blocked", .capacity = 60000, .rate = 0.001),
+	BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true),
+	BLM_PARAMS(.kind = "cuckoo", .capacity = 20000, .rate = 0.001),
+	BLM_PARAMS(.kind = "counting", .capacity = 2000, .rate = 0.001),
+	BLM_PARAMS(.kind = "scalable", .capacity = 60, .rate = 0.001),
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 /* For many keys: a full filter loses none. */
 static const struct blm_params large[] = {
-	{ .kind = "blocked", .capacity = 60000, .rate = 0.001 },
-	{ .kind = "classic", .cells = 600011, .probes = 7 },
-	{ .kind = "blocked", .capacity = 200000, .rate = 0.001 },
-	{ .kind = "classic", .cells = 18000000, .probes = 3, .sparse = true },
-	{ .kind = "cuckoo", .capacity = 200000, .rate = 0.001 },
-	{ .kind = "counting", .capacity = 60000, .rate = 0.001 },
-	{ .kind = "scalable", .capacity = 200, .rate = 0.001 },
+	BLM_PARAMS(.kind = "blocked", .capacity = 60000, .rate = 0.001),
+	BLM_PARAMS(.kind = "classic", .cells = 600011, .probes = 7),
+	BLM_PARAMS(.kind = "blocked", .capacity = 200000, .rate = 0.001),
+	BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true),
+	BLM_PARAMS(.kind = "cuckoo", .capacity = 200000, .rate = 0.001),
+	BLM_PARAMS(.kind = "counting", .capacity = 60000, .rate = 0.001),
+	BLM_PARAMS(.kind = "scalable", .capacity = 200, .rate = 0.001),
 };
 static_assert(sizeof(large) == sizeof(shapes), "as many");
 
@@ -344,7 +345,7 @@ static void add_and_sync(struct blm_filter *f, uint32_t who, uint64_t seed, unsi
 static void replace_it(struct blm_filter *f, unsigned steps, int fd)
 {
 	struct blm_filter *ones;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	uint8_t all[4096];
 	int e = blm_info(f, info);
 
@@ -510,7 +511,7 @@ static bool gives_none_up(struct looking *l, struct blm_store *store, const char
 
 static bool is_so(struct looking *l, struct blm_store *store, const char *name, const struct slot *s)
 {
-	struct blm_info *in_catalog = malloc(sizeof(*in_catalog)), *in_file = malloc(sizeof(*in_file));
+	struct blm_info *in_catalog = info_room(), *in_file = info_room();
 	char label[32] = "";
 	struct blm_filter *f = NULL;
 	bool good = false;
@@ -595,7 +596,7 @@ static bool names_are_so(struct looking *l, struct blm_store *store, const struc
 
 static bool writers_are_so(struct looking *l, struct blm_store *store, const uint32_t keys[3])
 {
-	struct blm_info *in_catalog = malloc(sizeof(*in_catalog)), *in_file = malloc(sizeof(*in_file));
+	struct blm_info *in_catalog = info_room(), *in_file = info_room();
 	struct blm_filter *f = NULL;
 	uint64_t lost = 0;
 	bool good = false;

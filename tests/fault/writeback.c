@@ -10,6 +10,7 @@
  * is denied a key.
  */
 #include "bloomery.h"
+#include "../info.h"
 #include "fault.h"
 #include "handle/handle.h"
 #include "logdisk.h"
@@ -30,10 +31,10 @@ static const struct {
 	const char *name;
 	struct blm_params params;
 } shapes[] = {
-	{ "one block, from the middle of a page on", { .kind = "blocked", .cells = 32768, .probes = 2 } },
-	{ "one block", { .kind = "classic", .cells = 100003, .probes = 7 } },
-	{ "several blocks", { .kind = "blocked", .capacity = 150000, .rate = 0.001 } },
-	{ "sparse", { .kind = "classic", .cells = 18000000, .probes = 3, .sparse = true } },
+	{ "one block, from the middle of a page on", BLM_PARAMS(.kind = "blocked", .cells = 32768, .probes = 2) },
+	{ "one block", BLM_PARAMS(.kind = "classic", .cells = 100003, .probes = 7) },
+	{ "several blocks", BLM_PARAMS(.kind = "blocked", .capacity = 150000, .rate = 0.001) },
+	{ "sparse", BLM_PARAMS(.kind = "classic", .cells = 18000000, .probes = 3, .sparse = true) },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -90,7 +91,7 @@ static void break_blocks_of(const char *path, uint64_t first, struct faults *fau
 
 static bool is_suspect(const struct blm_filter *f)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	bool suspect;
 
 	must(info && blm_info(f, info) == 0, "asking what it is");

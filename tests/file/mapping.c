@@ -194,7 +194,7 @@ START_TEST(a_file_that_has_grown_since_it_was_mapped_is_mapped_to_its_new_end)
 	struct blm_image image;
 	uint64_t before;
 
-	OK(blm_create(&f, NULL, "f", &(struct blm_params){ .kind = "scalable", .capacity = 100, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, "f", &BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.01)));
 	OK(blm_image_map(&image, open("f", O_RDONLY | O_CLOEXEC), "f", false));
 	OK(blm_image_check(&image, "f", contents));
 	ck_assert_uint_eq(contents->parts, 1);

@@ -209,7 +209,7 @@ static void make_with(const char *path, const struct blm_params *params)
 
 static void make_elsewhere(const char *path, const char *kind)
 {
-	const struct blm_params params = { .kind = kind, .capacity = 100, .rate = 0.01 };
+	const struct blm_params params = BLM_PARAMS(.kind = kind, .capacity = 100, .rate = 0.01);
 
 	make_with(path, &params);
 }
@@ -217,7 +217,7 @@ static void make_elsewhere(const char *path, const char *kind)
 START_TEST(a_lack_of_descriptors_is_not_taken_for_a_system_that_tells_no_boot)
 {
 	const char *path = a_path(), *new = a_path();
-	const struct blm_params params = { .kind = "classic", .capacity = 100, .rate = 0.01 };
+	const struct blm_params params = BLM_PARAMS(.kind = "classic", .capacity = 100, .rate = 0.01);
 	struct blm_filter *f;
 
 	make_elsewhere(path, "cuckoo");
@@ -247,7 +247,7 @@ static const char *const noticing[] = { "cuckoo", "redis-cuckoo", "iblt", "count
 
 START_TEST(without_a_boot_number_kinds_that_must_notice_power_cuts_are_made_in_memory_or_sealed_and_else_not_changed)
 {
-	const struct blm_params params = { .kind = noticing[_i], .capacity = 100, .rate = 0.01, .mode = 0600 };
+	const struct blm_params params = BLM_PARAMS(.kind = noticing[_i], .capacity = 100, .rate = 0.01, .mode = 0600);
 	const struct blm_build_options sealed = { .sealed = true };
 	const char *path = a_path(), *new = a_path(), *whole = a_path();
 	struct blm_build *b;
@@ -301,7 +301,7 @@ END_TEST
 /* Its data are good, but for what a power cut may have done. */
 START_TEST(without_a_boot_number_one_without_a_second_image_is_not_said_to_be_lost)
 {
-	const struct blm_params params = { .kind = "cuckoo", .capacity = 100, .no_checkpoint = true };
+	const struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .no_checkpoint = true);
 	const char *path = a_path();
 	struct blm_filter *f;
 
@@ -315,7 +315,7 @@ END_TEST
 
 START_TEST(without_a_boot_number_a_filter_is_dropped_all_the_same)
 {
-	const struct blm_params params = { .kind = "cuckoo", .capacity = 100 };
+	const struct blm_params params = BLM_PARAMS(.kind = "cuckoo", .capacity = 100);
 	const char *folder = a_path();
 	struct blm_store *store;
 	struct blm_filter *f;

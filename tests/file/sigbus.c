@@ -15,7 +15,7 @@ static struct blm_filter *open_full(const char *path)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "classic", .cells = 1 << 22, .probes = 7 }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "classic", .cells = 1 << 22, .probes = 7)));
 	for (int i = 0; i < KEYS; i++)
 		OK(blm_add(f, &i, sizeof(i)));
 	return f;
@@ -128,7 +128,7 @@ static void race(void *(*work)(void *))
 {
 	pthread_t threads[THREADS];
 
-	MUST(blm_create(&raced, NULL, "raced", &(struct blm_params){ .kind = "classic", .cells = 1 << 15, .probes = 3 }) == 0);
+	MUST(blm_create(&raced, NULL, "raced", &BLM_PARAMS(.kind = "classic", .cells = 1 << 15, .probes = 3)) == 0);
 	for (int i = 0; i < QUESTIONS; i++)
 		MUST(blm_add(raced, &i, sizeof(i)) >= 0);
 	MUST(truncate("raced", BLM_HEADER_BYTES) == 0);
@@ -214,7 +214,7 @@ static int build_in_what_is_cut(int unused)
 	struct blm_build *b;
 
 	MUST(blm_survive_truncation() == 0);
-	MUST(blm_build_begin(&b, NULL, "built", &(struct blm_params){ .kind = "classic", .cells = 1 << 22, .probes = 7 }, NULL) == 0);
+	MUST(blm_build_begin(&b, NULL, "built", &BLM_PARAMS(.kind = "classic", .cells = 1 << 22, .probes = 7), NULL) == 0);
 	MUST(cut_open_files(65536) == 1);
 	for (int i = 0; i < KEYS; i++)
 		MUST(blm_build_add_fixed(b, &i, sizeof(i), 1) == 0);
@@ -327,8 +327,8 @@ static int strangers_in(const struct blm_filter *f)
 
 static int make_of_what_is_cut(int i)
 {
-	struct blm_params params = { .kind = uses[i / 2].kind, .capacity = 100000, .rate = 1e-6, .sparse = i % 2, .seed_count = 1,
-				     .seeds = (const uint64_t[]){ 7 } };
+	struct blm_params params = BLM_PARAMS(.kind = uses[i / 2].kind, .capacity = 100000, .rate = 1e-6, .sparse = i % 2, .seed_count = 1,
+				     .seeds = (const uint64_t[]){ 7 });
 	struct blm_filter *cut, *whole;
 	int r;
 

@@ -22,12 +22,12 @@ static int import(struct blm_filter **ret, const uint8_t key[16], const void *by
 	uint64_t seeds[2];
 
 	seeds_of(key, seeds);
-	return blm_import_bytes(ret, NULL, NULL, &(struct blm_exchange){ .format = "bip158", .seeds = seeds, .seed_count = 2 }, bytes, count);
+	return blm_import_bytes(ret, NULL, NULL, &BLM_EXCHANGE(.format = "bip158", .seeds = seeds, .seed_count = 2), bytes, count);
 }
 
 static struct blm_build *begin(const uint8_t key[16])
 {
-	struct blm_params p = { .kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2 };
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2);
 	struct blm_build *b;
 	uint64_t seeds[2];
 
@@ -42,7 +42,7 @@ static void goes_out_as(const struct blm_filter *f, const void *expected, size_t
 	size_t len;
 	void *bytes;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len));
 	ck_assert_uint_eq(len, count);
 	ck_assert(!memcmp(bytes, expected, count));
 	blm_free(bytes);
@@ -69,11 +69,11 @@ START_TEST(what_goes_out_comes_in_with_the_same_answers_and_goes_out_again)
 
 	for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
 		struct blm_filter *f = built(counts[c]), *back;
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 		void *bytes;
 		size_t len;
 
-		OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len));
+		OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len));
 		if (!counts[c])
 			ck_assert(len == 1 && !*(uint8_t *)bytes);
 		OK(import(&back, some_key, bytes, len));
@@ -108,7 +108,7 @@ START_TEST(what_is_no_such_file_is_refused)
 
 		ck_assert_msg(r == bad[i].err, "%s: %d (%s)", bad[i].hex, r, r < 0 ? blm_error_message() : "taken");
 	}
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip158" }, "\1\x44\x68\xb0", 4), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "bip158"), "\1\x44\x68\xb0", 4), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "block"));
 }
 END_TEST
@@ -121,7 +121,7 @@ START_TEST(bytes_that_were_changed_are_refused_or_are_another_filter)
 	uint8_t *bytes;
 	size_t len;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, (void **)&bytes, &len));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), (void **)&bytes, &len));
 	for (int i = 0; i < 3000; i++) {
 		size_t count = i % 3 ? len : next_random(&state) % len + 1, at = next_random(&state) % count;
 		uint8_t was = bytes[at];
@@ -140,7 +140,7 @@ END_TEST
 
 START_TEST(a_filter_of_another_range_has_no_such_file)
 {
-	struct blm_params p = { .kind = "golomb", .hash = "siphash64" };
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash64");
 	struct blm_filter *f;
 	struct blm_build *b;
 	size_t len;
@@ -148,12 +148,12 @@ START_TEST(a_filter_of_another_range_has_no_such_file)
 
 	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
 	OK(blm_build_finish(b, &f));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EOPNOTSUPP);
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len), -EOPNOTSUPP);
 	blm_close(f);
 	p.hash = "xxh3";
 	OK(blm_build_begin(&b, NULL, NULL, &p, NULL));
 	OK(blm_build_finish(b, &f));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EOPNOTSUPP);
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "siphash64"));
 	blm_close(f);
 }
@@ -170,7 +170,7 @@ START_TEST(a_filter_whose_data_do_not_add_up_has_no_such_file)
 		void *bytes;
 
 		memcpy(current_view(f)->whole.bytes + damage[i].at, &(uint64_t){ htole64(damage[i].word) }, 8);
-		FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &len), -EUCLEAN);
+		FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &len), -EUCLEAN);
 		blm_close(f);
 	}
 }
@@ -253,7 +253,7 @@ START_TEST(what_does_not_have_the_numbers_that_it_says_is_not_begun)
 	struct blm_part *part = &current_view(f)->whole, more = *part;
 	struct watched w = { .works = INT_MAX };
 
-	OK(blm_create(&classic, NULL, NULL, &(struct blm_params){ .kind = "classic", .capacity = 100 }));
+	OK(blm_create(&classic, NULL, NULL, &BLM_PARAMS(.kind = "classic", .capacity = 100)));
 	FAILS(write_to(&w, &current_view(classic)->whole), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a filter: BIP 158 has only golomb filters"));
 	memcpy(part->bytes, &(uint64_t){ htole64(51) }, 8);

@@ -5,13 +5,13 @@
 #include <errno.h>
 
 static const struct blm_params stock[] = {
-	{ .kind = "bitmap", .cells = 9000 },
-	{ .kind = "classic", .capacity = 1000, .rate = 0.001 },
-	{ .kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "mm3-64", .probes = 7 },
-	{ .kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "md5" },
-	{ .kind = "split-block", .capacity = 1000, .rate = 0.001, .hash = "xxh64" },
-	{ .kind = "blocked", .capacity = 1000, .rate = 0.001 },
-	{ .kind = "counting", .capacity = 1000, .rate = 0.001 },
+	BLM_PARAMS(.kind = "bitmap", .cells = 9000),
+	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001),
+	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "mm3-64", .probes = 7),
+	BLM_PARAMS(.kind = "classic", .capacity = 1000, .rate = 0.001, .hash = "md5"),
+	BLM_PARAMS(.kind = "split-block", .capacity = 1000, .rate = 0.001, .hash = "xxh64"),
+	BLM_PARAMS(.kind = "blocked", .capacity = 1000, .rate = 0.001),
+	BLM_PARAMS(.kind = "counting", .capacity = 1000, .rate = 0.001),
 };
 
 /* Of kinds that are made from all their keys. */
@@ -31,7 +31,7 @@ static struct blm_filter *built(const struct blm_params *params)
 /* The i-th filter to try with this format; NULL: it is none that can be made. false: there are no more. */
 static bool filter_for(struct blm_filter **ret, const struct blm_format_info *format, unsigned i)
 {
-	struct blm_params own = { .capacity = 1000, .rate = 0.001, .format = format->name };
+	struct blm_params own = BLM_PARAMS(.capacity = 1000, .rate = 0.001, .format = format->name);
 
 	*ret = NULL;
 	if (i > ARRAY_LEN(stock))
@@ -111,7 +111,7 @@ static void try_import(const struct blm_filter *f, const struct blm_exchange *ho
 	struct blm_exchange back = *how;
 	struct end all = { 0 }, whole;
 	struct blm_filter *g;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (blm_export(f, how, take, &all) < 0)
 		return;
@@ -139,9 +139,9 @@ static void each_filter(int i, void (*try)(const struct blm_filter *, const stru
 	OK(blm_format_list((size_t)i, &format));
 	for (unsigned n = 0; filter_for(&f, &format, n); n++) {
 		for (int text = 0; f && text < 2; text++)
-			try(f, &(struct blm_exchange){ .format = format.name, .base64 = text });
+			try(f, &BLM_EXCHANGE(.format = format.name, .base64 = text));
 		if (f && !strcmp(format.name, "redisbloom"))
-			try_export(f, &(struct blm_exchange){ .format = format.name, .redis_key = "key" });
+			try_export(f, &BLM_EXCHANGE(.format = format.name, .redis_key = "key"));
 		blm_close(f);
 	}
 }

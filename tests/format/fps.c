@@ -16,7 +16,7 @@ static char *read_set(const char *folder, const char *file)
 
 static struct blm_filter *take(const char *text, const char *id)
 {
-	struct blm_exchange how = { .format = "fps", .record = id };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "fps", .record = id);
 	struct blm_filter *f;
 
 	OK(blm_import_bytes(&f, NULL, NULL, &how, text, strlen(text)));
@@ -25,7 +25,7 @@ static struct blm_filter *take(const char *text, const char *id)
 
 static void refuses(const char *text, const char *id, int error, const char *says)
 {
-	struct blm_exchange how = { .format = "fps", .record = id };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "fps", .record = id);
 	struct blm_filter *f;
 
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, text, strlen(text)), error);
@@ -37,7 +37,7 @@ static void goes_out_as(const struct blm_filter *f, const char *want)
 	void *out;
 	size_t bytes;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &out, &bytes));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "fps"), &out, &bytes));
 	ck_assert_msg(bytes == strlen(want) && !memcmp(out, want, bytes), "%.*s", (int)bytes, (char *)out);
 	blm_free(out);
 }
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(lines_of_either_end_headers_or_none_and_more_behind_the_id_stay_as_they_were)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	f = take("#FPS1\r\n#num_bits=9\r\n#type=x\r\nff01\ta b\tmore\tand more\r\n0000\tc\r\n", "a b");
 	goes_out_as(f, "#FPS1\r\n#num_bits=9\r\n#type=x\r\nff01\ta b\tmore\tand more\r\n");
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(a_bitmap_of_our_own_goes_out_under_its_name)
 {
-	struct blm_params p = { .kind = "bitmap", .cells = 11 };
+	struct blm_params p = BLM_PARAMS(.kind = "bitmap", .cells = 11);
 	const char *path = a_path();
 	struct blm_filter *f;
 	char want[200];
@@ -194,8 +194,8 @@ START_TEST(what_is_no_such_file_is_refused_in_words)
 	refuses("ff\n", NULL, -EBADMSG, "not digits, a tab and an id");
 	refuses("ff\t", NULL, -EBADMSG, "not digits, a tab and an id");
 	refuses("ff\ta\n#x\tb\n", NULL, -EBADMSG, "fingerprint 2");
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 100 }));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 100)));
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "fps"), &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
 	blm_close(f);
 }
 END_TEST
@@ -237,10 +237,10 @@ static int fail_at(void *context, const void *bytes, size_t count)
 START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
 {
 	static const char text[] = "#FPS1\n#num_bits=8\nff\ta\n";
-	const struct blm_exchange how = { .format = "fps" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = "fps");
 	struct blm_filter *f[] = { take(text, NULL), NULL };
 
-	OK(blm_create(&f[1], NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = 4000 }));
+	OK(blm_create(&f[1], NULL, NULL, &BLM_PARAMS(.kind = "bitmap", .cells = 4000)));
 	for (size_t i = 0; i < ARRAY_LEN(f); i++) {
 		int calls = 0, r = -EIO;
 
@@ -260,7 +260,7 @@ START_TEST(a_fingerprint_has_2_to_the_20_bits_at_most)
 {
 	struct blm_filter *f;
 	char *text = malloc(MOST_BITS / 4 + 8);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	memset(text, '0', MOST_BITS / 4 + 8);
 	strcpy(text + MOST_BITS / 4, "\ta\n");
@@ -271,8 +271,8 @@ START_TEST(a_fingerprint_has_2_to_the_20_bits_at_most)
 	strcpy(text + MOST_BITS / 4, "00\ta\n");
 	refuses(text, NULL, -EFBIG, "more than 1048576 bits");
 	free(text);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "bitmap", .cells = MOST_BITS + 1 }));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "fps" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "bitmap", .cells = MOST_BITS + 1)));
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "fps"), &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(), "m is 1048577; a fingerprint is one of up to 1048576 bits") != NULL, "%s", blm_error_message());
 	blm_close(f);
 }
@@ -286,9 +286,9 @@ START_TEST(a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_
 	uint64_t words[8] = { 0 };
 	struct blm_part part = { .shape = { .cells = 8, .bytes = sizeof(words) }, .bytes = (uint8_t *)words };
 
-	FAILS(fps->fill(&part, (const uint8_t *)other, strlen(other), &(struct blm_exchange){ .record = "c" }, "file"), -ENOENT);
+	FAILS(fps->fill(&part, (const uint8_t *)other, strlen(other), &BLM_EXCHANGE(.record = "c"), "file"), -ENOENT);
 	ck_assert_uint_eq(words[0], 0);
-	OK(fps->fill(&part, (const uint8_t *)other, strlen(other), &(struct blm_exchange){ .record = "b" }, "file"));
+	OK(fps->fill(&part, (const uint8_t *)other, strlen(other), &BLM_EXCHANGE(.record = "b"), "file"));
 	ck_assert_uint_eq(words[0], htole64(0x0f));
 }
 END_TEST

@@ -8,15 +8,15 @@ static struct blm_exchange of_format(const char *format)
 {
 	bool says = strcmp(format, "libbloom1") && strcmp(format, "redis-bitmap");
 
-	return (struct blm_exchange){ .format = format, .cells = says ? 0 : 4096, .probes = says ? 0 : 3,
-				      .hash = strcmp(format, "pybloom-live") ? NULL : "xxh3" };
+	return BLM_EXCHANGE(.format = format, .cells = says ? 0 : 4096, .probes = says ? 0 : 3,
+				      .hash = strcmp(format, "pybloom-live") ? NULL : "xxh3");
 }
 
 /* A small file of the format, with 20 keys. */
 static size_t small_file(const char *format, uint8_t *ret)
 {
 	bool squid = !strcmp(format, "squid-digest"), ethereum = !strcmp(format, "ethereum");
-	struct blm_params p = { .format = format, .capacity = 512, .cells = ethereum ? 2048 : 4096, .probes = squid ? 4 : 3 };
+	struct blm_params p = BLM_PARAMS(.format = format, .capacity = 512, .cells = ethereum ? 2048 : 4096, .probes = squid ? 4 : 3);
 	struct blm_filter *f;
 	size_t bytes;
 	void *out;
@@ -25,7 +25,7 @@ static size_t small_file(const char *format, uint8_t *ret)
 		p.cells = 4098;
 	OK(blm_create(&f, NULL, NULL, &p));
 	add_numbers(f, 0, 20);
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = format }, &out, &bytes));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = format), &out, &bytes));
 	ck_assert_uint_le(bytes, FILE_MOST);
 	memcpy(ret, out, bytes);
 	blm_free(out);
@@ -101,15 +101,15 @@ START_TEST(what_the_file_does_not_say_is_asked_for)
 	static uint8_t file[FILE_MOST];
 	struct blm_filter *f;
 
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "libbloom1" }, file, 512), -EINVAL);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "libbloom1", .cells = 4096 }, file, 512), -EINVAL);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redis-bitmap", .cells = 4 }, file, 1), -EINVAL);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redis-bitmap", .cells = 4095 }, file, 512), -EINVAL);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip37" }, file, 0), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip37" }, "\xfd\1", 2), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "squid-digest" }, file, 127), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb" }, file, 1), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb" }, file, FILE_MOST), -EFBIG);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "libbloom1"), file, 512), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "libbloom1", .cells = 4096), file, 512), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "redis-bitmap", .cells = 4), file, 1), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "redis-bitmap", .cells = 4095), file, 512), -EINVAL);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "bip37"), file, 0), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "bip37"), "\xfd\1", 2), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "squid-digest"), file, 127), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb"), file, 1), -ENODATA);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb"), file, FILE_MOST), -EFBIG);
 }
 END_TEST
 
@@ -120,9 +120,9 @@ START_TEST(of_hashes_that_the_file_does_not_say_known_keys_leave_the_right_one)
 	size_t bytes = small_file("pybloom-live", file);
 	uint32_t in[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }, strangers[] = { 77, 78, 79, 80 };
 	struct blm_key known[10], unknown[4];
-	struct blm_exchange how = { .format = "pybloom-live" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live");
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	for (size_t i = 0; i < 10; i++)
 		known[i] = (struct blm_key){ &in[i], 4 };
@@ -165,16 +165,16 @@ START_TEST(a_file_that_is_larger_than_it_may_be_or_shorter_than_it_says_is_refus
 		size_t bytes = small_file(formats[i], file);
 		FILE *out = fopen(path, "we");
 
-		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = formats[i], .max_bytes = 100 }, file, bytes), -EFBIG);
+		FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = formats[i], .max_bytes = 100), file, bytes), -EFBIG);
 		ck_assert_uint_eq(fwrite(file, 1, bytes - 10, out), bytes - 10);
 		fclose(out);
 		if (strcmp(formats[i], "leveldb"))
-			FAILS(blm_open_foreign(&f, path, &(struct blm_exchange){ .format = formats[i] }), -ENODATA);
+			FAILS(blm_open_foreign(&f, path, &BLM_EXCHANGE(.format = formats[i])), -ENODATA);
 	}
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "bip158", .max_bytes = 100, .seeds = (uint64_t[]){ 1, 2 },
-		.seed_count = 2 }, file, 200), -EFBIG);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "bip158", .max_bytes = 100, .seeds = (uint64_t[]){ 1, 2 },
+		.seed_count = 2), file, 200), -EFBIG);
 	for (size_t i = 0; i < ARRAY_LEN(no_gzip); i++)
-		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "dcso" }, no_gzip[i], strlen(no_gzip[i])), -EPROTONOSUPPORT);
+		FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "dcso"), no_gzip[i], strlen(no_gzip[i])), -EPROTONOSUPPORT);
 }
 END_TEST
 
@@ -196,7 +196,7 @@ static const struct { const char *text; int err; const char *words; } json[] = {
 
 START_TEST(json_of_bits_and_blooms_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 {
-	const struct blm_exchange how = { .format = "bits-and-blooms-json" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = "bits-and-blooms-json");
 	struct blm_filter *f = NULL;
 	int r = blm_import_bytes(&f, NULL, NULL, &how, json[_i].text, strlen(json[_i].text));
 
@@ -220,10 +220,10 @@ START_TEST(json_that_is_another_when_its_bits_are_read_is_refused_and_nothing_is
 	uint64_t words[8] = { 0 };
 	struct blm_part part = { .shape = { .cells = 128, .bytes = sizeof(words), .probes = 3 }, .bytes = (uint8_t *)words };
 
-	FAILS(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text) - 1, &(struct blm_exchange){ 0 }, "file"), -ENODATA);
+	FAILS(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text) - 1, &BLM_EXCHANGE(), "file"), -ENODATA);
 	ck_assert_msg(strstr(blm_error_message(), "file: not an object of m, k and b") != NULL, "%s", blm_error_message());
 	ck_assert_uint_eq(words[0] | words[1], 0);
-	OK(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text), &(struct blm_exchange){ 0 }, "file"));
+	OK(format->fill(&part, (const uint8_t *)json[0].text, strlen(json[0].text), &BLM_EXCHANGE(), "file"));
 	ck_assert(words[0] == htobe64(1) && words[1] == htobe64(2));
 }
 END_TEST
@@ -233,12 +233,12 @@ START_TEST(a_file_of_dcso_is_known_by_its_numbers)
 {
 	static const char *const others[] = { "0000000000000000", "000000000000f03f", "000000000000f8bf", "000000000000f87f", "9a9999999999b93f" };
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t bytes;
 	void *out;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "dcso", .capacity = 1000, .rate = 0.01 }));
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "dcso" }, &out, &bytes));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "dcso", .capacity = 1000, .rate = 0.01)));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "dcso"), &out, &bytes));
 	blm_close(f);
 	OK(blm_import_bytes(&f, NULL, NULL, NULL, out, bytes));
 	OK(blm_info(f, &info));
@@ -258,7 +258,7 @@ START_TEST(in_gzip_a_file_of_dcso_is_known_too_and_what_is_damaged_is_not)
 	char *file = file_of(DATA "/dcso/p3.bloom.gz", &bytes);
 	const char *path = a_path();
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_open_foreign(&f, DATA "/dcso/p3.bloom.gz", NULL));
 	OK(blm_info(f, &info));
@@ -313,7 +313,7 @@ START_TEST(what_a_user_has_behind_the_bits_is_kept_as_far_as_there_is_room)
 {
 	enum { MOST = 1776 };		/* with its header: format-spec.md */
 	static uint8_t file[FILE_MOST];
-	const struct blm_exchange how = { .format = "dcso" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = "dcso");
 	size_t bytes = small_file("dcso", file), rest = MOST - blm_format_by_name("dcso")->head_bytes, out_bytes;
 	struct blm_filter *f;
 	void *out;
@@ -333,7 +333,7 @@ END_TEST
 START_TEST(a_beginning_that_is_shorter_than_the_formats_is_made_anew)
 {
 	static uint8_t file[FILE_MOST];
-	const struct blm_exchange how = { .format = "dcso" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = "dcso");
 	size_t bytes = small_file("dcso", file), out_bytes;
 	const char *path = a_path();
 	struct blm_constant c;
@@ -387,10 +387,10 @@ START_TEST(a_file_that_tells_its_count_goes_out_as_it_is_open)
 
 		ck_assert_uint_eq(fwrite(file, 1, bytes, to), bytes);
 		fclose(to);
-		FAILS(blm_open_foreign(&f, path, &(struct blm_exchange){ .format = formats[i], .column = "id" }), -EINVAL);
-		FAILS(blm_open_foreign(&f, path, &(struct blm_exchange){ .format = formats[i], .row_group = 1 }), -EINVAL);
+		FAILS(blm_open_foreign(&f, path, &BLM_EXCHANGE(.format = formats[i], .column = "id")), -EINVAL);
+		FAILS(blm_open_foreign(&f, path, &BLM_EXCHANGE(.format = formats[i], .row_group = 1)), -EINVAL);
 		OK(blm_open_foreign(&f, path, &how));
-		OK(blm_export_bytes(f, &(struct blm_exchange){ .format = formats[i] }, &out, &out_bytes));
+		OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = formats[i]), &out, &out_bytes));
 		ck_assert_msg(out_bytes == bytes && !memcmp(out, file, bytes), "%s", formats[i]);
 		blm_free(out);
 		blm_close(f);
@@ -403,39 +403,39 @@ END_TEST
 
 /* Filters that are like those of a format, and yet none of its. */
 static const struct { const char *format, *words; struct blm_params like; } no_file[] = {
-	{ "bip37", "multiple of 8", { .format = "bip37", .cells = 100, .probes = 3 } },
-	{ "bip37", "up to 288000", { .format = "bip37", .cells = 288008, .probes = 3 } },
-	{ "bip37", "1 to 50", { .format = "bip37", .cells = 800, .probes = 51 } },
-	{ "neo", "multiple of 8", { .format = "neo", .cells = 100, .probes = 3 } },
-	{ "guava", "whole words", { .format = "guava", .cells = 100, .probes = 3 } },
-	{ "guava", "k up to 255", { .format = "guava", .cells = 6400, .probes = 256 } },
-	{ "guava", "2^31 - 1", { .format = "guava", .cells = UINT64_C(1) << 37, .probes = 3, .sparse = true } },
-	{ "guava", "scheme", { .hash = "murmur3-x64-128", .kind = "classic", .cells = 6400, .probes = 3 } },
-	{ "libbloom1", "scheme is double-64", { .hash = "murmur2", .scheme = "double-64", .cells = 6400, .probes = 3 } },
-	{ "libbloom2", "255", { .format = "libbloom2", .cells = 6400, .probes = 256 } },
-	{ "libbloom2", "2^32 - 1", { .format = "libbloom2", .cells = 6400, .probes = 3, .capacity = UINT64_C(1) << 32 } },
-	{ "leveldb", "whole bytes", { .format = "leveldb", .cells = 100, .probes = 3 } },
-	{ "leveldb", "up to 30", { .format = "leveldb", .cells = 800, .probes = 31 } },
-	{ "leveldb", "at most", { .format = "leveldb", .cells = 8 << 20, .probes = 3 } },
-	{ "redis-bitmap", "power of 2", { .format = "redis-bitmap", .cells = 100, .probes = 3 } },
-	{ "redis-bitmap", "power of 2", { .format = "redis-bitmap", .cells = 4, .probes = 3 } },
-	{ "redis-bitmap", "up to 2^32", { .format = "redis-bitmap", .cells = UINT64_C(1) << 33, .probes = 3, .sparse = true } },
-	{ "rust-bloomfilter", "multiple of 8", { .format = "rust-bloomfilter", .cells = 100, .probes = 3 } },
-	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 100, .probes = 4, .capacity = 10 } },
-	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 800, .probes = 3, .capacity = 100 } },
-	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 808, .probes = 4, .capacity = 100 } },
-	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 80, .probes = 4, .capacity = 100 } },
-	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = 2048, .probes = 4, .capacity = 8 } },
-	{ "squid-digest", "whole bits", { .format = "squid-digest", .cells = UINT64_C(1) << 32, .probes = 4, .capacity = UINT64_C(1) << 32, .sparse = true } },
-	{ "ethereum", "2048", { .format = "ethereum", .cells = 4096, .probes = 3 } },
-	{ "ethereum", "2048", { .format = "ethereum", .cells = 2048, .probes = 2 } },
-	{ "pybloom-live", "sha1-digest", { .hash = "sha512-digest", .scheme = "pybloom", .cells = 1000, .probes = 10 } },
-	{ "pybloom-live", "md5-digest", { .hash = "sha512-digest", .scheme = "pybloom", .cells = 1000, .probes = 4 } },
-	{ "bip37", "murmur3-bip37", { .kind = "classic", .cells = 800, .probes = 3 } },
-	{ "guava", "has a seed", { .hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 3, .seeds = &(uint64_t){ 5 }, .seed_count = 1 } },
-	{ "guava", "bits lie", { .hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 3, .seeds = &(uint64_t){ 0 }, .seed_count = 1 } },
-	{ "guava", "only classic", { .kind = "blocked", .hash = "murmur3-x64-128", .capacity = 100 } },
-	{ "bip158", "only golomb", { .kind = "classic", .hash = "siphash64", .cells = 6400, .probes = 3 } },
+	{ "bip37", "multiple of 8", BLM_PARAMS(.format = "bip37", .cells = 100, .probes = 3) },
+	{ "bip37", "up to 288000", BLM_PARAMS(.format = "bip37", .cells = 288008, .probes = 3) },
+	{ "bip37", "1 to 50", BLM_PARAMS(.format = "bip37", .cells = 800, .probes = 51) },
+	{ "neo", "multiple of 8", BLM_PARAMS(.format = "neo", .cells = 100, .probes = 3) },
+	{ "guava", "whole words", BLM_PARAMS(.format = "guava", .cells = 100, .probes = 3) },
+	{ "guava", "k up to 255", BLM_PARAMS(.format = "guava", .cells = 6400, .probes = 256) },
+	{ "guava", "2^31 - 1", BLM_PARAMS(.format = "guava", .cells = UINT64_C(1) << 37, .probes = 3, .sparse = true) },
+	{ "guava", "scheme", BLM_PARAMS(.hash = "murmur3-x64-128", .kind = "classic", .cells = 6400, .probes = 3) },
+	{ "libbloom1", "scheme is double-64", BLM_PARAMS(.hash = "murmur2", .scheme = "double-64", .cells = 6400, .probes = 3) },
+	{ "libbloom2", "255", BLM_PARAMS(.format = "libbloom2", .cells = 6400, .probes = 256) },
+	{ "libbloom2", "2^32 - 1", BLM_PARAMS(.format = "libbloom2", .cells = 6400, .probes = 3, .capacity = UINT64_C(1) << 32) },
+	{ "leveldb", "whole bytes", BLM_PARAMS(.format = "leveldb", .cells = 100, .probes = 3) },
+	{ "leveldb", "up to 30", BLM_PARAMS(.format = "leveldb", .cells = 800, .probes = 31) },
+	{ "leveldb", "at most", BLM_PARAMS(.format = "leveldb", .cells = 8 << 20, .probes = 3) },
+	{ "redis-bitmap", "power of 2", BLM_PARAMS(.format = "redis-bitmap", .cells = 100, .probes = 3) },
+	{ "redis-bitmap", "power of 2", BLM_PARAMS(.format = "redis-bitmap", .cells = 4, .probes = 3) },
+	{ "redis-bitmap", "up to 2^32", BLM_PARAMS(.format = "redis-bitmap", .cells = UINT64_C(1) << 33, .probes = 3, .sparse = true) },
+	{ "rust-bloomfilter", "multiple of 8", BLM_PARAMS(.format = "rust-bloomfilter", .cells = 100, .probes = 3) },
+	{ "squid-digest", "whole bits", BLM_PARAMS(.format = "squid-digest", .cells = 100, .probes = 4, .capacity = 10) },
+	{ "squid-digest", "whole bits", BLM_PARAMS(.format = "squid-digest", .cells = 800, .probes = 3, .capacity = 100) },
+	{ "squid-digest", "whole bits", BLM_PARAMS(.format = "squid-digest", .cells = 808, .probes = 4, .capacity = 100) },
+	{ "squid-digest", "whole bits", BLM_PARAMS(.format = "squid-digest", .cells = 80, .probes = 4, .capacity = 100) },
+	{ "squid-digest", "whole bits", BLM_PARAMS(.format = "squid-digest", .cells = 2048, .probes = 4, .capacity = 8) },
+	{ "squid-digest", "whole bits", BLM_PARAMS(.format = "squid-digest", .cells = UINT64_C(1) << 32, .probes = 4, .capacity = UINT64_C(1) << 32, .sparse = true) },
+	{ "ethereum", "2048", BLM_PARAMS(.format = "ethereum", .cells = 4096, .probes = 3) },
+	{ "ethereum", "2048", BLM_PARAMS(.format = "ethereum", .cells = 2048, .probes = 2) },
+	{ "pybloom-live", "sha1-digest", BLM_PARAMS(.hash = "sha512-digest", .scheme = "pybloom", .cells = 1000, .probes = 10) },
+	{ "pybloom-live", "md5-digest", BLM_PARAMS(.hash = "sha512-digest", .scheme = "pybloom", .cells = 1000, .probes = 4) },
+	{ "bip37", "murmur3-bip37", BLM_PARAMS(.kind = "classic", .cells = 800, .probes = 3) },
+	{ "guava", "has a seed", BLM_PARAMS(.hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 3, .seeds = &(uint64_t){ 5 }, .seed_count = 1) },
+	{ "guava", "bits lie", BLM_PARAMS(.hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 3, .seeds = &(uint64_t){ 0 }, .seed_count = 1) },
+	{ "guava", "only classic", BLM_PARAMS(.kind = "blocked", .hash = "murmur3-x64-128", .capacity = 100) },
+	{ "bip158", "only golomb", BLM_PARAMS(.kind = "classic", .hash = "siphash64", .cells = 6400, .probes = 3) },
 };
 
 START_TEST(a_filter_that_another_program_cannot_have_is_not_given_to_it)
@@ -445,7 +445,7 @@ START_TEST(a_filter_that_another_program_cannot_have_is_not_given_to_it)
 	void *out;
 
 	OK(blm_create(&f, NULL, NULL, &no_file[_i].like));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = no_file[_i].format }, &out, &bytes), -EOPNOTSUPP);
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = no_file[_i].format), &out, &bytes), -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(), no_file[_i].words) != NULL, "%s, not \"%s\"", blm_error_message(), no_file[_i].words);
 	blm_close(f);
 }
@@ -454,18 +454,18 @@ END_TEST
 /* ---- Planned for a format ---- */
 
 static const struct blm_params said[] = {
-	{ .capacity = 100 }, { .capacity = 100, .rate = 1e-6 }, { .capacity = 100, .probes = 3 }, { .capacity = 512, .cells = 4096 },
-	{ .capacity = 256, .cells = 2048 }, { .capacity = 512, .cells = 4096, .probes = 4 }, { .cells = 4096, .probes = 3 },
-	{ .cells = 2048, .probes = 3 }, { .cells = 4096 }, { .capacity = 1, .rate = 0.9 }, { .capacity = 1000000, .rate = 0.5 },
-	{ .capacity = 3000, .rate = 1e-30 },
+	BLM_PARAMS(.capacity = 100), BLM_PARAMS(.capacity = 100, .rate = 1e-6), BLM_PARAMS(.capacity = 100, .probes = 3), BLM_PARAMS(.capacity = 512, .cells = 4096),
+	BLM_PARAMS(.capacity = 256, .cells = 2048), BLM_PARAMS(.capacity = 512, .cells = 4096, .probes = 4), BLM_PARAMS(.cells = 4096, .probes = 3),
+	BLM_PARAMS(.cells = 2048, .probes = 3), BLM_PARAMS(.cells = 4096), BLM_PARAMS(.capacity = 1, .rate = 0.9), BLM_PARAMS(.capacity = 1000000, .rate = 0.5),
+	BLM_PARAMS(.capacity = 3000, .rate = 1e-30),
 };
 
 /* Where it is too large for this test to hold it goes nowhere. */
 static unsigned goes_out_and_comes_back(const struct blm_filter *f, const struct blm_format *format)
 {
-	struct blm_exchange how = { .format = format->name };
+	struct blm_exchange how = BLM_EXCHANGE(.format = format->name);
 	struct blm_filter *back;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t bytes;
 	void *out;
 	int r;
@@ -500,7 +500,7 @@ START_TEST(however_its_size_is_said_a_filter_for_a_format_goes_out_and_comes_bac
 		for (size_t s = 0; format->plan && s < ARRAY_LEN(said); s++) {
 			struct blm_params p = said[s];
 			struct blm_filter *f;
-			struct blm_info info;
+			struct blm_info info = BLM_INFO;
 			int r;
 
 			p.format = format->name;
@@ -525,28 +525,28 @@ END_TEST
 START_TEST(what_a_format_cannot_be_made_so_small_or_large_is_refused_or_made_as_large_as_it_can_be)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	static const uint64_t seed = 1;
 	static const struct blm_params none[] = {
-		{ .format = "guava", .capacity = 10, .kind = "classic" }, { .format = "guava", .capacity = 10, .scheme = "guava-64" },
-		{ .format = "guava", .capacity = 10, .hash = "xxh3" }, { .format = "guava", .capacity = 10, .seeds = &seed, .seed_count = 1 },
-		{ .format = "guava", .capacity = 10, .rate = 2 }, { .format = "guava" }, { .format = "guava", .cells = UINT64_MAX },
-		{ .format = "guava", .cells = 640, .probes = 257 }, { .format = "bip37", .capacity = 10, .tweak = UINT64_C(1) << 32 },
+		BLM_PARAMS(.format = "guava", .capacity = 10, .kind = "classic"), BLM_PARAMS(.format = "guava", .capacity = 10, .scheme = "guava-64"),
+		BLM_PARAMS(.format = "guava", .capacity = 10, .hash = "xxh3"), BLM_PARAMS(.format = "guava", .capacity = 10, .seeds = &seed, .seed_count = 1),
+		BLM_PARAMS(.format = "guava", .capacity = 10, .rate = 2), BLM_PARAMS(.format = "guava"), BLM_PARAMS(.format = "guava", .cells = UINT64_MAX),
+		BLM_PARAMS(.format = "guava", .cells = 640, .probes = 257), BLM_PARAMS(.format = "bip37", .capacity = 10, .tweak = UINT64_C(1) << 32),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		FAILS(blm_create(&f, NULL, NULL, &none[i]), -EINVAL);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "nonsense", .capacity = 10 }), -ENOENT);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "md5-digest", .scheme = "pybloom", .cells = 1000, .probes = 4 }));
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "nonsense", .capacity = 10)), -ENOENT);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = "md5-digest", .scheme = "pybloom", .cells = 1000, .probes = 4)));
 	add_numbers(f, 0, 50);
 	ck_assert_uint_eq(goes_out_and_comes_back(f, blm_format_by_name("pybloom-live")), 1);	/* as versions 2 and 3 have it */
 	blm_close(f);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "bloomery", .capacity = 10 }));	/* which has every filter */
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "bloomery", .capacity = 10)));	/* which has every filter */
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "bip37", .capacity = 1, .rate = 0.9 }), -EINVAL);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "bip37", .capacity = 1000000, .rate = 0.5 }), -EINVAL);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "redis-bitmap", .capacity = 1000000000, .rate = 1e-6, .sparse = true }));
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "bip37", .capacity = 1, .rate = 0.9)), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "bip37", .capacity = 1000000, .rate = 0.5)), -EINVAL);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "redis-bitmap", .capacity = 1000000000, .rate = 1e-6, .sparse = true)));
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, UINT64_C(1) << 32);
 	blm_close(f);

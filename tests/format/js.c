@@ -9,7 +9,7 @@ static struct blm_filter *take(const char *text)
 	struct blm_filter *f;
 
 	/* known by how it begins, as it goes out */
-	OK(blm_import_bytes(&f, NULL, NULL, *text == '{' ? NULL : &(struct blm_exchange){ .format = "js" }, text, strlen(text)));
+	OK(blm_import_bytes(&f, NULL, NULL, *text == '{' ? NULL : &BLM_EXCHANGE(.format = "js"), text, strlen(text)));
 	return f;
 }
 
@@ -18,7 +18,7 @@ static void goes_out_as(const struct blm_filter *f, const char *want)
 	void *out;
 	size_t bytes;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &out, &bytes));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "js"), &out, &bytes));
 	ck_assert_msg(bytes == strlen(want) && !memcmp(out, want, bytes), "%.*s", (int)bytes, (char *)out);
 	blm_free(out);
 }
@@ -62,7 +62,7 @@ START_TEST(a_filter_of_a_browser_answers_as_there_and_goes_out_again)
 {
 	static const char text[] = "{\"size\":64,\"seeds\":[32,33],\"bits\":{\"0\":536870944,\"1\":524320}}";
 	struct blm_filter *f = take(text);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	ck_assert_str_eq(info.hash, "js");
@@ -77,7 +77,7 @@ START_TEST(words_of_negative_indices_are_kept_and_what_is_in_them_is_found)
 {
 	struct blm_filter *f = take(" {\"bits\" : {\"0\":8, \"1\":2097152,\"2\":21037056, \"-2\":274432,\"-1\":8,\"-3\":-2147483584},\n"
 				    "\"seeds\": [ 32, 33,63 ], \"size\":101 }\n"), *mine;
-	struct blm_params p = { .format = "js", .cells = 201, .probes = 3, .seeds = (const uint64_t[]){ 32, 33, 63 }, .seed_count = 3 };
+	struct blm_params p = BLM_PARAMS(.format = "js", .cells = 201, .probes = 3, .seeds = (const uint64_t[]){ 32, 33, 63 }, .seed_count = 3);
 	static const char *const keys[] = { "apple", "orange", "cabbage", "http://example.com/" };
 	static const char out[] = "{\"size\":101,\"seeds\":[32,33,63],\"bits\":{\"0\":8,\"1\":2097152,\"2\":21037056,\"-1\":8,\"-2\":274432,\"-3\":-2147483584}}";
 
@@ -121,14 +121,14 @@ START_TEST(a_filter_made_for_it_has_the_size_that_the_article_takes_for_best)
 		{ 1000, 0.01, 9585, 7 }, { 1000000, 0.01, 9585058, 7 }, { 100000, 0.001, 1437759, 10 }, { 100, 0.1, 479, 3 },
 	};
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char begin[64];
 	size_t bytes;
 	void *out;
 
 	for (size_t i = 0; i < ARRAY_LEN(best); i++) {
-		OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "js", .capacity = best[i].capacity, .rate = best[i].rate }));
-		OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &out, &bytes));
+		OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "js", .capacity = best[i].capacity, .rate = best[i].rate)));
+		OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "js"), &out, &bytes));
 		snprintf(begin, sizeof(begin), "{\"size\":%u,\"seeds\":[33,35,37%s", best[i].size, best[i].probes == 3 ? "]" : ",");
 		ck_assert_msg(!strncmp(out, begin, strlen(begin)), "%.64s", (char *)out);
 		blm_free(out);
@@ -165,14 +165,14 @@ START_TEST(what_is_no_such_filter_is_refused_in_words)
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "js" }, refused[i].text, strlen(refused[i].text)),
+		FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "js"), refused[i].text, strlen(refused[i].text)),
 		      refused[i].err);
 		ck_assert_msg(strstr(blm_error_message(), refused[i].words) != NULL, "%s: %s", refused[i].text, blm_error_message());
 	}
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "js", .cells = 128, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1 }));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "js", .cells = 128, .probes = 1, .seeds = &(uint64_t){ 33 }, .seed_count = 1)));
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "js"), &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "js", .cells = 127, .probes = 1, .seeds = &(uint64_t){ 1 << 21 }, .seed_count = 1 }), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = "js", .cells = 127, .probes = 1, .seeds = &(uint64_t){ 1 << 21 }, .seed_count = 1)), -EINVAL);
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(of_256_seeds_all_are_taken_and_of_257_none)
 {
 	char text[8192];
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t at = (size_t)snprintf(text, sizeof(text), "{\"size\":64,\"seeds\":[32"), behind;
 
 	for (int i = 1; i < 256; i++)
@@ -208,7 +208,7 @@ START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
 	struct blm_filter *f;
 	int calls = 0, r = -EIO;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "js", .capacity = 5000, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "js", .capacity = 5000, .rate = 0.01)));
 	for (int i = 0; i < 5000; i++) {
 		char key[16];
 
@@ -217,7 +217,7 @@ START_TEST(a_receiver_that_fails_ends_it_with_its_error_at_every_step)
 	for (int n = 1; r < 0; n++, calls++) {
 		int left = n;
 
-		r = blm_export(f, &(struct blm_exchange){ .format = "js" }, fail_at, &left);
+		r = blm_export(f, &BLM_EXCHANGE(.format = "js"), fail_at, &left);
 		ck_assert_int_eq(r, r < 0 ? -EIO : 0);
 	}
 	ck_assert_int_gt(calls, 3);
@@ -227,13 +227,13 @@ END_TEST
 
 START_TEST(a_size_above_2_to_the_27_goes_nowhere)
 {
-	struct blm_params p = { .kind = "classic", .hash = "js", .cells = (UINT64_C(1) << 28) + 1, .probes = 1, .sparse = true,
-				.seeds = &(uint64_t){ 33 }, .seed_count = 1 };
+	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "js", .cells = (UINT64_C(1) << 28) + 1, .probes = 1, .sparse = true,
+				.seeds = &(uint64_t){ 33 }, .seed_count = 1);
 	const char *path = a_path();
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, path, &p));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "js" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "js"), &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(), "m is 268435457; there it is 2 size - 1, with a size up to 2^27") != NULL, "%s", blm_error_message());
 	blm_close(f);
 	unlink(path);
@@ -249,11 +249,11 @@ START_TEST(a_file_that_is_another_when_its_bits_are_read_is_refused_and_nothing_
 	uint64_t words[8] = { 0 };
 	struct blm_part part = { .shape = { .cells = 127, .bytes = sizeof(words), .probes = 1 }, .bytes = (uint8_t *)words };
 
-	FAILS(js->fill(&part, (const uint8_t *)cut, strlen(cut), &(struct blm_exchange){ 0 }, "file"), -ENODATA);
-	FAILS(js->fill(&part, (const uint8_t *)larger, strlen(larger), &(struct blm_exchange){ 0 }, "file"), -EBADMSG);
+	FAILS(js->fill(&part, (const uint8_t *)cut, strlen(cut), &BLM_EXCHANGE(), "file"), -ENODATA);
+	FAILS(js->fill(&part, (const uint8_t *)larger, strlen(larger), &BLM_EXCHANGE(), "file"), -EBADMSG);
 	ck_assert_msg(strstr(blm_error_message(), "file: its size is 65 by now") != NULL, "%s", blm_error_message());
 	ck_assert_uint_eq(words[0] | words[1], 0);
-	OK(js->fill(&part, (const uint8_t *)same, strlen(same), &(struct blm_exchange){ 0 }, "file"));
+	OK(js->fill(&part, (const uint8_t *)same, strlen(same), &BLM_EXCHANGE(), "file"));
 	ck_assert_uint_eq(words[0], htole64(UINT64_C(1) << 63));
 }
 END_TEST

@@ -146,7 +146,7 @@ static const char policy[] = "leveldb.BuiltinBloomFilter2";
 
 static void is_filter(const uint8_t *from, size_t count, const char *record, unsigned which)
 {
-	struct blm_exchange how = { .format = "leveldb", .record = record };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = record);
 	struct blm_filter *f;
 	size_t out_bytes;
 	void *out;
@@ -161,7 +161,7 @@ static void is_filter(const uint8_t *from, size_t count, const char *record, uns
 
 static void refuses(const uint8_t *from, size_t count, const char *record, int error, const char *words)
 {
-	struct blm_exchange how = { .format = "leveldb", .record = record };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = record);
 	struct blm_filter *f;
 
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, from, count), error);
@@ -199,10 +199,10 @@ END_TEST
 
 START_TEST(a_table_is_asked_where_it_lies)
 {
-	struct blm_exchange how = { .format = "leveldb", .record = "1" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = "1");
 	const char *path = a_path();
 	struct blm_filter *f, *alone;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	FILE *to = fopen(path, "we");
 
 	load();
@@ -212,7 +212,7 @@ START_TEST(a_table_is_asked_where_it_lies)
 	OK(blm_open_foreign(&f, path, &how));
 	OK(blm_info(f, &info));
 	ck_assert_str_eq(info.format, "leveldb");
-	OK(blm_import_bytes(&alone, NULL, NULL, &(struct blm_exchange){ .format = "leveldb" }, filter[1].bytes, filter[1].count));
+	OK(blm_import_bytes(&alone, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb"), filter[1].bytes, filter[1].count));
 	OK(blm_same_template(f, alone));
 	for (uint32_t i = 0; i < 1000; i++)
 		ck_assert(blm_contains(f, &i, 4) == blm_contains(alone, &i, 4));
@@ -248,7 +248,7 @@ static int64_t read_some(void *context, void *room, size_t count)
 
 START_TEST(out_of_a_pipe_or_of_base64_comes_only_a_filter_by_itself)
 {
-	struct blm_exchange how = { .format = "leveldb", .record = "1" }, text = { .format = "leveldb", .record = "1", .base64 = true };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "leveldb", .record = "1"), text = BLM_EXCHANGE(.format = "leveldb", .record = "1", .base64 = true);
 	struct blm_filter *f;
 	size_t at = 0;
 
@@ -345,7 +345,7 @@ START_TEST(no_damage_leads_out_of_the_file)
 			file[at] ^= (uint8_t)(1 << bit);
 			seal_blocks();
 			for (int r = 0; r < 2; r++) {
-				if (blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "leveldb", .record = r ? "1" : NULL }, file, bytes) < 0)
+				if (blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb", .record = r ? "1" : NULL), file, bytes) < 0)
 					ck_assert(*blm_error_message());
 				else
 					f = blm_close(f);
@@ -354,7 +354,7 @@ START_TEST(no_damage_leads_out_of_the_file)
 			at += at < bytes - 250 ? 13 : 0;	/* of the filters themselves some */
 		}
 	for (size_t cut = 0; cut < bytes; cut += 97)
-		ck_assert_int_lt(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, &(struct blm_exchange){ .format = "leveldb", .record = "1" },
+		ck_assert_int_lt(blm_import_bytes(&(struct blm_filter *){ NULL }, NULL, NULL, &BLM_EXCHANGE(.format = "leveldb", .record = "1"),
 						  file, cut), 0);
 }
 END_TEST
@@ -363,10 +363,10 @@ START_TEST(a_table_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 {
 	load();
 	put_table(0, NUMBERED, policy);
-	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &(struct blm_exchange){ .record = "1" }), 7);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &BLM_EXCHANGE(.record = "1")), 7);
 	put_table(3, 3, policy);
-	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &(struct blm_exchange){ .format = "leveldb" }), 7);
-	ck_assert_int_eq(each_read_may_fail(blm_leveldb_locate, file + block_at, block_bytes, &(struct blm_exchange){ .record = "3" }), 3);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &BLM_EXCHANGE(.format = "leveldb")), 7);
+	ck_assert_int_eq(each_read_may_fail(blm_leveldb_locate, file + block_at, block_bytes, &BLM_EXCHANGE(.record = "3")), 3);
 }
 END_TEST
 
@@ -484,7 +484,7 @@ START_TEST(a_large_filter_block_of_a_table_is_checked_to_its_end)
 		refuses(file, bytes, NULL, -EBADMSG, "filter block is damaged");
 		file[at] ^= 1;
 	}
-	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &(struct blm_exchange){ .format = "leveldb" }), 12);
+	ck_assert_int_gt(each_read_may_fail(blm_leveldb_locate, file, bytes, &BLM_EXCHANGE(.format = "leveldb")), 12);
 }
 END_TEST
 

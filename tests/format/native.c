@@ -16,7 +16,7 @@ static bool make_sort(int sort, const char *path, struct blm_filter **ret)
 	struct blm_hash_info hash;
 	struct blm_kind_info kind;
 	int hashes = 0;
-	struct blm_params p = { .capacity = N, .rate = 0.001 };
+	struct blm_params p = BLM_PARAMS(.capacity = N, .rate = 0.001);
 
 	while (blm_hash_list((size_t)hashes, &hash) == 0)
 		hashes++;
@@ -68,7 +68,7 @@ static void add(struct blm_filter *f, uint32_t from, uint32_t to)
 
 static uint8_t *data_of(const struct blm_filter *f, size_t *ret_bytes)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint8_t *data;
 
 	OK(blm_info(f, &info));
@@ -79,7 +79,7 @@ static uint8_t *data_of(const struct blm_filter *f, size_t *ret_bytes)
 
 static void equal(const struct blm_filter *a, const struct blm_filter *b)
 {
-	struct blm_info x, y;
+	struct blm_info x = BLM_INFO, y = BLM_INFO;
 	size_t x_bytes, y_bytes;
 	uint8_t *x_data = data_of(a, &x_bytes), *y_data = data_of(b, &y_bytes);
 
@@ -98,11 +98,11 @@ static void equal(const struct blm_filter *a, const struct blm_filter *b)
 
 static void there_and_back(const struct blm_filter *f, bool base64, const char *to)
 {
-	struct blm_exchange how = { .format = "bloomery", .base64 = base64, .max_bytes = 1 << 30 };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery", .base64 = base64, .max_bytes = 1 << 30);
 	struct blm_filter *g = NULL;
 	void *text = NULL, *again = NULL;
 	size_t bytes = 0, bytes_again = 0;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_export_bytes(f, &how, &text, &bytes));
 	OK(blm_export_bytes(f, &how, &again, &bytes_again));
@@ -130,7 +130,7 @@ static void there_and_back(const struct blm_filter *f, bool base64, const char *
 START_TEST(every_kind_with_every_hash_goes_out_and_comes_in_again_as_the_same_filter)
 {
 	struct blm_filter *f, *both = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (is_left_out(_i))
 		return;
@@ -155,16 +155,16 @@ END_TEST
 
 START_TEST(large_and_sparse_filters_go_out_and_come_in_again)
 {
-	struct blm_params p = { .kind = _i & 1 ? "classic" : "blocked", .hash = "xxh3", .probes = 5, .cells = _i & 2 ? UINT64_C(1) << 30 : 40 << 20,
-				.sparse = _i & 2 };
+	struct blm_params p = BLM_PARAMS(.kind = _i & 1 ? "classic" : "blocked", .hash = "xxh3", .probes = 5, .cells = _i & 2 ? UINT64_C(1) << 30 : 40 << 20,
+				.sparse = _i & 2);
 	struct blm_filter *f = NULL, *g = NULL;
 	const char *text = a_path(), *to = a_path();
 	struct stat st;
 
 	OK(blm_create(&f, NULL, a_path(), &p));
 	add(f, 0, _i & 2 ? 20 : (uint32_t)(2000000 * test_scale()));
-	OK(blm_export_file(f, &(struct blm_exchange){ .base64 = true }, text));
-	OK(blm_import_file(&g, NULL, to, &(struct blm_exchange){ .base64 = true }, text));
+	OK(blm_export_file(f, &BLM_EXCHANGE(.base64 = true), text));
+	OK(blm_import_file(&g, NULL, to, &BLM_EXCHANGE(.base64 = true), text));
 	equal(f, g);
 	ck_assert_int_eq(stat(to, &st), 0);
 	if (_i & 2)
@@ -177,13 +177,13 @@ START_TEST(a_plain_file_that_was_exported_is_a_filter_to_open)
 {
 	struct blm_filter *f = NULL, *g = NULL;
 	const char *path = a_path();
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = N }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = N)));
 	add(f, 0, N);
-	OK(blm_export_file(f, &(struct blm_exchange){ .mode = 0600 }, path));
+	OK(blm_export_file(f, &BLM_EXCHANGE(.mode = 0600), path));
 	FAILS(blm_export_file(f, NULL, path), -EEXIST);
-	OK(blm_export_file(f, &(struct blm_exchange){ .replace = true }, path));
+	OK(blm_export_file(f, &BLM_EXCHANGE(.replace = true), path));
 	OK(blm_open(&g, NULL, path, BLM_OPEN_WRITE));
 	equal(f, g);
 	OK(blm_info(g, &info));
@@ -229,7 +229,7 @@ START_TEST(behind_a_file_nothing_may_follow_but_the_space_for_a_part_that_did_no
 		size_t bytes;
 		uint8_t *file;
 
-		OK(blm_create(&f, NULL, raw ? path : NULL, &(struct blm_params){ .kind = kinds[i], .capacity = N }));
+		OK(blm_create(&f, NULL, raw ? path : NULL, &BLM_PARAMS(.kind = kinds[i], .capacity = N)));
 		add(f, 0, 100);
 		if (raw) {
 			OK(blm_sync(f));
@@ -276,11 +276,11 @@ START_TEST(a_filter_from_a_store_is_sent_without_its_name_and_labels)
 	struct blm_filter *f = NULL, *g = NULL;
 	struct blm_store *store = NULL;
 	void *bytes = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t count = 0;
 
 	OK(blm_store_open(&store, a_path(), BLM_STORE_CREATE));
-	OK(blm_create(&f, store, "confidential", &(struct blm_params){ .capacity = N }));
+	OK(blm_create(&f, store, "confidential", &BLM_PARAMS(.capacity = N)));
 	OK(blm_store_label(store, "confidential", "customer", "Somebody"));
 	OK(blm_export_bytes(f, NULL, &bytes, &count));
 	ck_assert_ptr_null(memmem(bytes, count, "confidential", 12));
@@ -301,7 +301,7 @@ END_TEST
 static void must_not_crash(const void *bytes, size_t count, unsigned *ret_taken)
 {
 	struct blm_filter *f = NULL;
-	int r = blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .max_bytes = 1 << 24, .secret = secret }, bytes, count);
+	int r = blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.max_bytes = 1 << 24, .secret = secret), bytes, count);
 
 	if (r < 0)
 		ck_assert_msg(*blm_error_message() != '\0', "%d", r);
@@ -423,7 +423,7 @@ END_TEST
 
 START_TEST(text_is_known_by_its_look_and_what_it_holds_by_its_beginning)
 {
-	struct blm_exchange text = { .base64 = true };
+	struct blm_exchange text = BLM_EXCHANGE(.base64 = true);
 	struct blm_filter *f, *g = NULL;
 	char *bytes, *broken;
 	size_t count;
@@ -450,17 +450,17 @@ END_TEST
 
 START_TEST(a_foreign_file_is_opened_by_the_format_that_is_named)
 {
-	struct blm_exchange as = { .format = "pybloomfiltermmap", .hash = "mm3-64" };
+	struct blm_exchange as = BLM_EXCHANGE(.format = "pybloomfiltermmap", .hash = "mm3-64");
 	struct blm_filter *f, *g = NULL;
 	const char *path = a_path();
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 600, .rate = 0.001, .hash = "mm3-64", .kind = "classic" }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 600, .rate = 0.001, .hash = "mm3-64", .kind = "classic")));
 	add_numbers(f, 0, 100);
 	OK(blm_export_file(f, &as, path));
 	OK(blm_open_foreign(&g, path, &as));
 	ck_assert_uint_eq(numbers_found(g, 0, 100), 100);
 	blm_close(g);
-	FAILS(blm_open_foreign(&g, path, &(struct blm_exchange){ .format = "none" }), -ENOENT);
+	FAILS(blm_open_foreign(&g, path, &BLM_EXCHANGE(.format = "none")), -ENOENT);
 	FAILS(blm_open_foreign(&g, NULL, &as), -EINVAL);
 	FAILS(blm_open(&g, NULL, path, BLM_OPEN_WRITE), -EOPNOTSUPP);
 	ck_assert_int_eq(truncate(path, 100), 0);
@@ -471,7 +471,7 @@ END_TEST
 
 START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
 {
-	struct blm_exchange native = { .format = "bloomery" };
+	struct blm_exchange native = BLM_EXCHANGE(.format = "bloomery");
 	struct blm_header *h;
 	struct blm_filter *f, *g = NULL;
 	size_t count = 0;
@@ -500,9 +500,9 @@ START_TEST(text_that_is_cut_or_damaged_is_refused)
 
 	ck_assert(make_sort(0, NULL, &f));
 	add(f, 0, N);
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .base64 = true }, (void **)&text, &count));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.base64 = true), (void **)&text, &count));
 	for (size_t i = 0; i < count; i += 1 + count / 300) {
-		struct blm_exchange how = { .base64 = true };
+		struct blm_exchange how = BLM_EXCHANGE(.base64 = true);
 		struct blm_filter *g = NULL;
 		char was = text[i];
 
@@ -564,7 +564,7 @@ static int fill_nothing(struct blm_filter *fresh, void *context)
 
 static void try_file(const char *path, struct blm_filter *like, int what)
 {
-	struct blm_params more = { .capacity = 100, .rate = 0.1 };
+	struct blm_params more = BLM_PARAMS(.capacity = 100, .rate = 0.1);
 	struct blm_filter *f = NULL;
 	struct blm_bank *bank;
 	bool found = false;
@@ -584,10 +584,10 @@ static void try_file(const char *path, struct blm_filter *like, int what)
 /* In a store, under a name that the catalog knows, and without the catalog. */
 static void try_store(const void *bytes, size_t count, int what)
 {
-	struct blm_params params = { .capacity = 100, .rate = 0.1 };
+	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 0.1);
 	struct blm_store *store;
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	bool found = false;
 	char path[80];
 

@@ -75,7 +75,7 @@ static void goes_out_as(const struct blm_filter *f, const void *file, size_t byt
 	void *out;
 	size_t out_bytes;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "parquet" }, &out, &out_bytes));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "parquet"), &out, &out_bytes));
 	ck_assert_uint_eq(out_bytes, bytes);
 	ck_assert_mem_eq(out, file, bytes);
 	blm_free(out);
@@ -86,7 +86,7 @@ static void is_made_here(const struct blm_filter *theirs, const void *file, size
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "parquet", .cells = cells }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "parquet", .cells = cells)));
 	OK(blm_same_template(f, theirs));
 	OK(blm_add_many(f, in.key, in.count, NULL));
 	goes_out_as(f, file, bytes);
@@ -130,7 +130,7 @@ START_TEST(the_filters_of_duckdb_answer_as_there_go_out_as_they_came_and_are_mad
 		uint8_t *file;
 		size_t bytes;
 		struct blm_filter *f;
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 
 		snprintf(path, sizeof(path), DATA "/parquet/%s.sbbf.bin", name);
 		file = (uint8_t *)file_of(path, &bytes);
@@ -173,7 +173,7 @@ START_TEST(a_header_that_does_not_say_how_many_bits_it_has_is_damaged_and_says_w
 	uint8_t file[4096] = { 0 };
 	struct blm_filter *f;
 	size_t header = put_header(file, 64);
-	const struct blm_exchange how = { .format = "parquet" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = "parquet");
 
 	file[1] = 1;		/* -1 */
 	memmove(file + 2, file + 3, sizeof(file) - 3);
@@ -255,7 +255,7 @@ START_TEST(the_filter_of_a_column_and_row_group_is_taken_out_of_a_parquet_file)
 	unsigned cases = 0;
 
 	for (; (from = next_case(&at, name)); cases++) {
-		struct blm_exchange how = { .column = "url", .row_group = 1 + number(from, at, "row_group") };
+		struct blm_exchange how = BLM_EXCHANGE(.column = "url", .row_group = 1 + number(from, at, "row_group"));
 		const char *answers = field(from, at, "probe_answers_lsb_first_hex");
 		uint64_t first = number(from, at, "first");
 		struct blm_filter *f, *again;
@@ -307,11 +307,11 @@ START_TEST(the_only_filter_of_a_file_needs_no_name_and_of_several_one_must_be_na
 	blm_close(f);
 	FAILS(blm_open(&f, NULL, TWO, 0), -ENOTUNIQ);
 	ck_assert_msg(strstr(blm_error_message(), "8 Bloom filters, of the columns: url, id, page.name, page.n; of the row groups up to 1"), "%s", blm_error_message());
-	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .column = "id" }), -ENOTUNIQ);
-	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .row_group = 2 }), -ENOTUNIQ);
-	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .column = "page", .row_group = 1 }), -ENOENT);
-	FAILS(blm_open_foreign(&f, TWO, &(struct blm_exchange){ .column = "url", .row_group = 3 }), -ENOENT);
-	FAILS(blm_open_foreign(&f, DATA "/parquet/d1.sbbf.bin", &(struct blm_exchange){ .column = "url" }), -EINVAL);
+	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.column = "id")), -ENOTUNIQ);
+	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.row_group = 2)), -ENOTUNIQ);
+	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.column = "page", .row_group = 1)), -ENOENT);
+	FAILS(blm_open_foreign(&f, TWO, &BLM_EXCHANGE(.column = "url", .row_group = 3)), -ENOENT);
+	FAILS(blm_open_foreign(&f, DATA "/parquet/d1.sbbf.bin", &BLM_EXCHANGE(.column = "url")), -EINVAL);
 }
 END_TEST
 
@@ -345,9 +345,9 @@ START_TEST(a_folded_filter_is_the_smaller_one_of_the_same_keys)
 	load_case("d1");
 	OK(blm_import_file(&f, NULL, NULL, NULL, DATA "/parquet/d1.sbbf.bin"));
 	OK(blm_fold(&folded, NULL, NULL, f, 4, 0));
-	OK(blm_create(&small, NULL, NULL, &(struct blm_params){ .format = "parquet", .cells = 16 * 256 }));
+	OK(blm_create(&small, NULL, NULL, &BLM_PARAMS(.format = "parquet", .cells = 16 * 256)));
 	OK(blm_add_many(small, in.key, in.count, NULL));
-	OK(blm_export_bytes(small, &(struct blm_exchange){ .format = "parquet" }, &out, &bytes));
+	OK(blm_export_bytes(small, &BLM_EXCHANGE(.format = "parquet"), &out, &bytes));
 	ck_assert_uint_eq(bytes, 16 * 32 + HEADER);
 	goes_out_as(folded, out, bytes);
 	blm_free(out);
@@ -358,7 +358,7 @@ END_TEST
 START_TEST(a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rate)
 {
 	for (uint64_t n = 1; n < 1 << 20; n = n * 3 + 1) {
-		struct blm_params p = { .format = "parquet", .capacity = n, .rate = 0.01 };
+		struct blm_params p = BLM_PARAMS(.format = "parquet", .capacity = n, .rate = 0.01);
 		struct blm_plan plan;
 
 		OK(blm_plan(&plan, &p));
@@ -366,25 +366,25 @@ START_TEST(a_filter_that_is_made_for_it_has_a_power_of_two_of_blocks_and_the_rat
 		ck_assert_uint_eq(plan.cells & (plan.cells - 1), 0);
 		ck_assert(plan.predicted_rate <= 0.01);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .format = "parquet", .capacity = 1 << 30 }), -EFBIG);
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.format = "parquet", .capacity = 1 << 30)), -EFBIG);
 }
 END_TEST
 
 START_TEST(what_some_readers_do_not_take_is_refused_when_that_is_asked)
 {
-	struct blm_exchange how = { .format = "parquet", .power_of_two = true };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "parquet", .power_of_two = true);
 	struct blm_filter *f, *folded;
 	size_t bytes;
 	void *out;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "split-block", .cells = 24 * 256 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "split-block", .cells = 24 * 256)));
 	FAILS(blm_export_bytes(f, &how, &out, &bytes), -EOPNOTSUPP);
 	ck_assert_msg(strstr(blm_error_message(), "where 3 divides"), "%s", blm_error_message());
 	OK(blm_fold(&folded, NULL, NULL, f, 3, 0));
 	OK(blm_export_bytes(folded, &how, &out, &bytes));
 	blm_free(out);
 	blm_close(f), blm_close(folded);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 1000 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 1000)));
 	FAILS(blm_export_bytes(f, &how, &out, &bytes), -EOPNOTSUPP);
 	blm_close(f);
 }
@@ -395,7 +395,7 @@ END_TEST
 static int taken(const void *bytes, size_t count)
 {
 	struct blm_filter *f;
-	int r = blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet" }, bytes, count);
+	int r = blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet"), bytes, count);
 
 	if (r == 0)
 		blm_close(f);
@@ -425,7 +425,7 @@ START_TEST(a_header_may_have_fields_that_are_not_known_and_goes_out_as_it_came)
 
 		memcpy(file, heads[i].bytes, heads[i].count);
 		memset(file + heads[i].count, 0x5a, 32);
-		ck_assert_msg(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet" }, file, heads[i].count + 32) == 0, "%zu: %s", i, blm_error_message());
+		ck_assert_msg(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet"), file, heads[i].count + 32) == 0, "%zu: %s", i, blm_error_message());
 		goes_out_as(f, file, heads[i].count + 32);
 		blm_close(f);
 		ck_assert_int_eq(taken(file, heads[i].count + 31), -ENODATA);
@@ -592,7 +592,7 @@ static void made_is_refused(const char *column, int error, const char *words)
 {
 	struct blm_filter *f;
 
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet", .column = column }, made, made_bytes), error);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet", .column = column), made, made_bytes), error);
 	ck_assert_msg(strstr(blm_error_message(), words) != NULL, "%s: not in: %s", words, blm_error_message());
 }
 
@@ -600,7 +600,7 @@ static void made_is_taken(const char *column)
 {
 	struct blm_filter *f;
 
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "parquet", .column = column }, made, made_bytes));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "parquet", .column = column), made, made_bytes));
 	goes_out_as(f, made + 4, 15 + 32);
 	blm_close(f);
 }
@@ -770,7 +770,7 @@ START_TEST(a_file_that_cannot_be_read_or_is_cut_meanwhile_is_told_as_that)
 	meta("\0\0", 2);
 	end_file("PAR1", footer);
 	made_is_taken(name);
-	ck_assert_int_eq(each_read_may_fail(blm_parquet_locate, made, made_bytes, &(struct blm_exchange){ .column = name }), 4);
+	ck_assert_int_eq(each_read_may_fail(blm_parquet_locate, made, made_bytes, &BLM_EXCHANGE(.column = name)), 4);
 }
 END_TEST
 

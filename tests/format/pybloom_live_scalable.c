@@ -65,7 +65,7 @@ static void goes_out_as_it_came(const struct blm_filter *f)
 	size_t count;
 	void *out;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = "pybloom-live-scalable" }, &out, &count));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = "pybloom-live-scalable"), &out, &count));
 	ck_assert_uint_eq(count, bytes);
 	ck_assert_mem_eq(out, file, bytes);
 	blm_free(out);
@@ -73,9 +73,9 @@ static void goes_out_as_it_came(const struct blm_filter *f)
 
 START_TEST(the_scalable_filters_of_pybloom_live_answer_as_there_and_go_out_as_they_came)
 {
-	struct blm_exchange how = { .hash = made_by[_i].hash }, text = { .format = "pybloom-live-scalable", .hash = made_by[_i].hash, .base64 = true };
+	struct blm_exchange how = BLM_EXCHANGE(.hash = made_by[_i].hash), text = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = made_by[_i].hash, .base64 = true);
 	struct blm_filter *f, *copy, *again;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t count;
 	void *out;
 
@@ -111,9 +111,9 @@ END_TEST
 
 START_TEST(which_version_made_it_is_asked_for_or_told_by_keys_that_are_in_it)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable");
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	load(_i);
 	FAILS(blm_import_bytes(&f, NULL, NULL, &how, file, bytes), -ENOTUNIQ);
@@ -148,9 +148,9 @@ static void would_be_loaded(const uint8_t *from, size_t count, uint64_t keys)
 
 START_TEST(it_goes_on_growing_here_and_comes_back_as_the_same)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = made_by[_i].hash };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = made_by[_i].hash);
 	struct blm_filter *f, *again;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t count;
 	void *out;
 
@@ -183,13 +183,13 @@ START_TEST(a_stage_has_the_digest_that_is_wide_enough_for_it)
 {
 	static uint8_t got[1 << 17], want[1 << 17];
 	struct blm_filter *f, *alone;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "pybloom-live-scalable", .capacity = digests[_i].capacity,
-							    .rate = digests[_i].rate }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "pybloom-live-scalable", .capacity = digests[_i].capacity,
+							    .rate = digests[_i].rate)));
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.probes, digests[_i].probes);
-	OK(blm_create(&alone, NULL, NULL, &(struct blm_params){ .format = "pybloom-live", .cells = info.cells, .probes = info.probes }));
+	OK(blm_create(&alone, NULL, NULL, &BLM_PARAMS(.format = "pybloom-live", .cells = info.cells, .probes = info.probes)));
 	add_numbers(f, 0, 60);
 	add_numbers(alone, 0, 60);
 	OK(blm_info(alone, &info));
@@ -208,16 +208,16 @@ START_TEST(its_scheme_does_for_any_m_and_k_and_what_the_other_program_cannot_hav
 	size_t count;
 	void *out;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = "xxh3", .scheme = "pybloom-chain", .cells = 3, .probes = 7 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = "xxh3", .scheme = "pybloom-chain", .cells = 3, .probes = 7)));
 	ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	ck_assert(blm_contains(f, "key", 3));
 	blm_close(f);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .hash = "md5-digest", .scheme = "pybloom-chain", .cells = 1001,
-							    .probes = 4 }));
-	FAILS(blm_export_bytes(f, &(struct blm_exchange){ .format = "pybloom-live-scalable" }, &out, &count), -EOPNOTSUPP);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .hash = "md5-digest", .scheme = "pybloom-chain", .cells = 1001,
+							    .probes = 4)));
+	FAILS(blm_export_bytes(f, &BLM_EXCHANGE(.format = "pybloom-live-scalable"), &out, &count), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "multiple of k"));
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .hash = "md5-digest", .scheme = "pybloom", .capacity = 100 }), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .hash = "md5-digest", .scheme = "pybloom", .capacity = 100)), -EINVAL);
 }
 END_TEST
 
@@ -226,12 +226,12 @@ START_TEST(keys_are_claimed_and_counted_over_its_stages_like_in_any_scalable_fil
 	enum { N = 1000 };
 	uint32_t keys[N];
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int64_t claimed;
 
 	for (uint32_t i = 0; i < N; i++)
 		keys[i] = i * 2654435761u;
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "pybloom-live-scalable", .capacity = 100, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "pybloom-live-scalable", .capacity = 100, .rate = 0.01)));
 	claimed = blm_claim_fixed(f, keys, 4, N, NULL);
 	ck_assert_int_ge(claimed, N - N / 50);
 	ck_assert_int_eq(blm_claim_fixed(f, keys, 4, N, NULL), 0);
@@ -257,7 +257,7 @@ static const struct { size_t at; uint64_t to; int err; const char *words; } chan
 
 START_TEST(a_header_that_cannot_be_is_refused_in_words_that_say_what_it_is)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
 	int r;
 
@@ -282,7 +282,7 @@ END_TEST
 
 START_TEST(cut_anywhere_or_with_a_byte_too_many_it_is_refused)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
 
 	load(1);
@@ -294,12 +294,12 @@ END_TEST
 
 START_TEST(a_growth_that_our_kind_has_not_is_kept_for_the_other_program)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	static const struct { uint32_t growth; const char *options; } growths[] = { { 1, "growth=2" }, { 4, "growth=4" }, { 17, "growth=16" }, };
 
 	for (size_t i = 0; i < ARRAY_LEN(growths); i++) {
 		struct blm_filter *f;
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 
 		load(1);
 		memcpy(file, &(uint32_t){ htole32(growths[i].growth) }, 4);
@@ -322,7 +322,7 @@ START_TEST(a_file_with_a_number_that_none_has_is_not_told_by_its_beginning)
 		{ 20, 0, 8 }, { 20, 0x4059000000000000, 8 }, { 20, 0x7ff8000000000000, 8 },		/* error: 0, 100, no number */
 		{ 28, 0, 4 }, { 28, 65, 4 },								/* filters */
 	};
-	struct blm_exchange how = { .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.hash = "xxh3");
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
@@ -358,9 +358,9 @@ static void make_file(uint32_t stages, uint64_t capacity)
 START_TEST(it_comes_in_and_goes_out_with_as_many_filters_as_there_can_be)
 {
 	enum { MOST = 44 };
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	for (uint32_t stages = 43; stages <= MOST + 1; stages++) {
 		make_file(stages, 1);
@@ -385,9 +385,9 @@ END_TEST
 /* By its growth the next one would be for 2^43 keys. */
 START_TEST(whatever_its_header_says_the_next_filter_is_in_proportion_to_those_that_are_there)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	make_file(43, 1);
 	OK(blm_import_bytes(&f, NULL, NULL, &how, file, bytes));
@@ -402,9 +402,9 @@ END_TEST
 /* Two of three say that they are for a million million keys, and have three times as many: else it would grow until it is for them all. */
 START_TEST(whatever_its_filters_say_they_are_for_and_have_it_grows_by_one_that_is_in_proportion)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	make_file(3, 1);
 	for (uint32_t i = 1; i < 3; i++)
@@ -422,7 +422,7 @@ END_TEST
 
 START_TEST(a_first_filter_for_more_keys_than_its_bits_can_have_is_refused)
 {
-	struct blm_exchange how = { .format = "pybloom-live-scalable", .hash = "xxh3" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloom-live-scalable", .hash = "xxh3");
 	struct blm_filter *f;
 
 	make_file(1, 64 * 8 + 63);
@@ -453,7 +453,7 @@ START_TEST(slices_of_2_to_the_31_bits_and_more_take_wider_words)
 		memcpy(all + 28, &(uint32_t){ htole32(1) }, 4);
 		put(all + HEAD, size);
 		put(all + HEAD + 8 + 8, wide[i].probes), put(all + HEAD + 8 + 16, wide[i].range), put(all + HEAD + 8 + 24, 100);
-		OK(format->outline(o, all, count, &(struct blm_exchange){ .format = NULL }, "a file"));
+		OK(format->outline(o, all, count, &BLM_EXCHANGE(.format = NULL), "a file"));
 		ck_assert_uint_eq(o->candidates, wide[i].candidates);
 		ck_assert_uint_eq(o->end, count);
 		munmap(all, count);

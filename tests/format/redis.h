@@ -47,7 +47,7 @@ static inline void goes_out_to(const struct blm_filter *f, const char *format, c
 	void *out;
 	size_t out_bytes;
 
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = format }, &out, &out_bytes));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = format), &out, &out_bytes));
 	ck_assert_uint_eq(out_bytes, bytes);
 	ck_assert_mem_eq(out, file, bytes);
 	blm_free(out);
@@ -56,7 +56,7 @@ static inline void goes_out_to(const struct blm_filter *f, const char *format, c
 /* The commands that load it: each has one chunk, and the number that the server gave with it. */
 static inline void goes_out_as_commands(const struct blm_filter *f, const char *format, const char *command, const struct one *c)
 {
-	const struct blm_exchange how = { .format = format, .redis_key = "a key" };
+	const struct blm_exchange how = BLM_EXCHANGE(.format = format, .redis_key = "a key");
 	uint64_t iters[16] = { 1 };
 	uint32_t chunks = numbers_of(c->json, c->end, "chunk_iters", iters + 1, 15) + 1;
 	size_t bytes, done = 0;

@@ -10,7 +10,7 @@ enum { HEAD = 20, LINK = 53 };
 
 static char *json;
 static const char *const names[] = { "p1", "p2", "p3", "p4", "p5" };
-static const struct blm_exchange plain = { .format = "redisbloom" };
+static const struct blm_exchange plain = BLM_EXCHANGE(.format = "redisbloom");
 
 static void load(struct one *c, const char *name)
 {
@@ -32,7 +32,7 @@ static void goes_out_as(const struct blm_filter *f, const void *file, size_t byt
 START_TEST(the_filters_of_redisbloom_answer_as_there_and_go_out_as_they_came)
 {
 	struct blm_filter *f, *copy;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct one c;
 	uint32_t links;
 
@@ -70,7 +70,7 @@ START_TEST(a_filter_that_is_made_for_it_is_the_one_that_it_makes)
 		struct one c;
 
 		load(&c, made[i].name);
-		OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .format = "redisbloom", .capacity = made[i].capacity, .rate = made[i].rate }));
+		OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.format = "redisbloom", .capacity = made[i].capacity, .rate = made[i].rate)));
 		OK(blm_add_many(f, in.key, in.count, NULL));
 		goes_out_as(f, c.file, c.bytes);
 		blm_close(f);
@@ -108,7 +108,7 @@ static void would_be_loaded(const uint8_t *file, size_t bytes, uint64_t keys)
 START_TEST(a_chain_goes_on_growing_here_and_comes_back_as_the_same)
 {
 	struct blm_filter *f, *again;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct one c;
 	size_t bytes;
 	void *out;
@@ -139,7 +139,7 @@ START_TEST(a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow)
 	size_t bytes;
 	void *out;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "murmur64a", .cells = 1000, .probes = 40 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "murmur64a", .cells = 1000, .probes = 40)));
 	ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	OK(blm_export_bytes(f, &plain, &out, &bytes));
 	would_be_loaded(out, bytes, 1);
@@ -149,10 +149,10 @@ START_TEST(a_classic_filter_of_its_scheme_goes_out_as_one_that_does_not_grow)
 	ck_assert(blm_contains(again, "key", 3) && !blm_contains(again, "other", 5));
 	blm_free(out);
 	blm_close(f), blm_close(again);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "classic", .hash = "murmur64a", .cells = 1001, .probes = 4 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "murmur64a", .cells = 1001, .probes = 4)));
 	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
 	blm_close(f);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .capacity = 1000 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .capacity = 1000)));
 	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
 	blm_close(f);
 }
@@ -225,7 +225,7 @@ START_TEST(a_dump_that_redis_packed_comes_out)
 
 	load_lines(&in, "keys/insert.txt", 20);
 	OK(blm_import_file(&f, NULL, NULL, NULL, DATA "/redisbloom/packed.dump"));
-	OK(blm_create(&made, NULL, NULL, &(struct blm_params){ .format = "redisbloom", .capacity = 5000, .rate = 0.0001 }));
+	OK(blm_create(&made, NULL, NULL, &BLM_PARAMS(.format = "redisbloom", .capacity = 5000, .rate = 0.0001)));
 	OK(blm_add_many(made, in.key, in.count, NULL));
 	OK(blm_export_bytes(made, &plain, &out, &bytes));
 	goes_out_as(f, out, bytes);
@@ -358,7 +358,7 @@ END_TEST
 /* 8000 bytes of it come out of 95: a zero, and runs of what is one back. */
 START_TEST(a_dump_and_what_it_unpacks_to_are_as_large_as_is_allowed)
 {
-	struct blm_exchange how = { .format = "redisbloom" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom");
 	uint8_t dump[FILE_MOST], string[200] = { 0xc3, 0, 0x40 | 8000 >> 8, 8000 & 0xff, 0, 0 };
 	size_t at = 6, bytes;
 	struct blm_filter *f;
@@ -397,7 +397,7 @@ START_TEST(a_dump_that_cannot_be_read_or_is_larger_than_allowed_is_told_as_that)
 	struct blm_piece piece = { 0 };
 
 	ck_assert_int_eq(each_read_may_fail(blm_redis_dump_unpack, dump, bytes, &plain), 1);
-	FAILS(blm_redis_dump_unpack(&piece, &file, &(struct blm_exchange){ .max_bytes = bytes - 1 }, "a file"), -EFBIG);
+	FAILS(blm_redis_dump_unpack(&piece, &file, &BLM_EXCHANGE(.max_bytes = bytes - 1), "a file"), -EFBIG);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "a file: a dump of Redis of"));
 	ck_assert_ptr_null(piece.unpacked);
 }
@@ -497,7 +497,7 @@ START_TEST(a_chain_of_more_links_than_are_kept_goes_out_as_it_came_but_for_what_
 	uint8_t dump[FILE_MOST], *out;
 	size_t bytes = HEAD;
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	memset(dump, 0, HEAD);
 	dump[0] = LINKS, dump[8] = LINKS, dump[12] = 5, dump[16] = 2;
@@ -653,7 +653,7 @@ START_TEST(sizes_are_refused_before_anything_is_taken)
 	memcpy(c.file + HEAD, &bytes, 8);
 	memcpy(c.file + HEAD + 8, &bits, 8);
 	ck_assert_int_eq(taken(c.file, c.bytes), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redisbloom", .max_bytes = 1 << 20 }, c.file, c.bytes), -EFBIG);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "redisbloom", .max_bytes = 1 << 20), c.file, c.bytes), -EFBIG);
 }
 END_TEST
 

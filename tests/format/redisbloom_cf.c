@@ -9,7 +9,7 @@
 enum { HEAD = 38 };
 
 static char *json;
-static const struct blm_exchange plain = { .format = "redisbloom-cf" };
+static const struct blm_exchange plain = BLM_EXCHANGE(.format = "redisbloom-cf");
 static const char *const names[] = { "c1", "c2", "c3", "c4" };
 
 static void load(struct one *c, const char *name)
@@ -61,7 +61,7 @@ static double fact(const struct blm_filter *f, const char *name)
 START_TEST(the_cuckoo_filters_of_redisbloom_answer_as_there_count_as_there_and_go_out_as_they_came)
 {
 	struct blm_filter *f, *copy;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct one c;
 
 	load(&c, names[_i]);
@@ -95,7 +95,7 @@ static uint64_t told(const struct one *c, const char *what)
 START_TEST(what_is_told_of_one_is_what_the_server_told)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char options[200];
 	struct one c;
 
@@ -122,7 +122,7 @@ START_TEST(a_filter_that_is_made_here_of_the_same_keys_is_the_servers_byte_for_b
 	struct one c;
 
 	load(&c, "c1");
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .format = "redisbloom-cf", .cells = 1024 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.format = "redisbloom-cf", .cells = 1024)));
 	ck_assert_int_eq(blm_add_many(f, in.key, in.count, NULL), 200);
 	goes_out_as(f, c.file, c.bytes);
 	blm_close(f);
@@ -138,8 +138,8 @@ START_TEST(one_that_is_nearly_full_and_had_keys_taken_out_has_the_servers_number
 	size_t bytes;
 
 	load(&c, "c2");
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .format = "redisbloom-cf", .cells = 1024, .capacity = 920,
-								 .options = "bucket-size=4,expansion=2,iterations=50" }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.format = "redisbloom-cf", .cells = 1024, .capacity = 920,
+								 .options = "bucket-size=4,expansion=2,iterations=50")));
 	ck_assert_int_eq(blm_add_many(f, in.key, 900, NULL), 900);
 	ck_assert_int_eq(blm_add_many(f, in.key, 30, NULL), 30);
 	ck_assert_int_eq(blm_remove_many(f, in.key, 10, NULL), 10);
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(a_chain_takes_keys_where_there_is_room_and_out_goes_the_newest_copy)
 {
 	struct blm_filter *f;
-	struct blm_info before, after;
+	struct blm_info before = BLM_INFO, after = BLM_INFO;
 	uint64_t value;
 	struct one c;
 
@@ -221,7 +221,7 @@ static int add_all(struct blm_filter *new, void *context)
 START_TEST(one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_server_goes_by)
 {
 	const char *path = a_path();
-	struct blm_info before, after;
+	struct blm_info before = BLM_INFO, after = BLM_INFO;
 	struct blm_filter *f;
 	struct one c;
 
@@ -229,7 +229,7 @@ START_TEST(one_that_is_made_anew_from_its_keys_keeps_its_buckets_and_what_the_se
 	OK(blm_import_bytes(&f, NULL, path, NULL, c.file, c.bytes));
 	OK(blm_info(f, &before));
 	blm_close(f);
-	OK(blm_rebuild(NULL, path, &(struct blm_params){ .kind = NULL }, add_all, NULL));
+	OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = NULL), add_all, NULL));
 	OK(blm_open(&f, NULL, path, 0));
 	OK(blm_info(f, &after));
 	ck_assert_str_eq(after.options, before.options);
@@ -245,13 +245,13 @@ START_TEST(a_filter_of_another_hash_or_kind_is_not_exported)
 	void *out;
 	size_t bytes;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .hash = "xxh3", .capacity = 10 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .hash = "xxh3", .capacity = 10)));
 	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
 	blm_close(f);
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "cuckoo", .capacity = 10 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "cuckoo", .capacity = 10)));
 	FAILS(blm_export_bytes(f, &plain, &out, &bytes), -EOPNOTSUPP);
 	blm_close(f);
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .capacity = 10 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10)));
 	OK(blm_export_bytes(f, &plain, &out, &bytes));	/* by itself it has the right one */
 	blm_free(out);
 	blm_close(f);
@@ -371,7 +371,7 @@ START_TEST(what_is_packed_in_a_dump_does_not_unpack_to_more_than_is_allowed)
 {
 	static const uint8_t begin[] = { 7, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0x82, 0x14, 4 };
 	const uint64_t cells = 1 << 21, packed = cells / 80, head[] = { 1, cells / 2, 0, 0, 2, 20, 1, cells / 2 };
-	struct blm_exchange how = { .format = "redisbloom-cf", .max_bytes = cells };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom-cf", .max_bytes = cells);
 	uint8_t *dump = malloc(packed + 200);
 	struct blm_filter *f;
 	size_t at = sizeof(begin);
@@ -540,7 +540,7 @@ START_TEST(sizes_are_refused_before_anything_is_taken)
 	memcpy(c.file + 8, &buckets, 8);
 	memcpy(c.file + 24, &tables, 8);
 	ck_assert_int_eq(taken(c.file, c.bytes), -ENODATA);
-	FAILS(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "redisbloom-cf", .max_bytes = 1 << 20 }, c.file, c.bytes), -EFBIG);
+	FAILS(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "redisbloom-cf", .max_bytes = 1 << 20), c.file, c.bytes), -EFBIG);
 }
 END_TEST
 

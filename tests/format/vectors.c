@@ -238,7 +238,7 @@ static void answers_are(const struct blm_filter *f, const struct one *c)
 
 static struct blm_exchange how_of(const struct one *c)
 {
-	struct blm_exchange how = { .format = c->list->format, .hash = c->list->hash };
+	struct blm_exchange how = BLM_EXCHANGE(.format = c->list->format, .hash = c->list->hash);
 
 	if (c->list->told && !strcmp(c->list->cells, "bit"))
 		how.cells = UINT64_C(1) << number(c->json, c->end, "bit");
@@ -251,7 +251,7 @@ static void prove_import(const struct one *c)
 {
 	struct blm_exchange how = how_of(c);
 	struct blm_filter *f, *copy;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t bytes;
 	void *out;
 
@@ -289,7 +289,7 @@ static void prove_as_it_is(const struct one *c)
 	static uint64_t bits[KEYS_MOST / 64 + 1];
 	struct blm_exchange how = how_of(c);
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	const char *path = a_path();
 	FILE *file = fopen(path, "we");
 
@@ -312,12 +312,12 @@ static void prove_as_it_is(const struct one *c)
 static void prove_making(const struct one *c)
 {
 	const struct list *l = c->list;
-	struct blm_params p = { .format = l->format };
+	struct blm_params p = BLM_PARAMS(.format = l->format);
 	struct blm_exchange how = how_of(c);
 	uint8_t seed_bytes[32];
 	uint64_t seeds[4];
 	struct blm_filter *f, *theirs;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint8_t *a, *b;
 	size_t bytes;
 	void *out;
@@ -360,7 +360,7 @@ static void prove_making(const struct one *c)
 	OK(blm_data_read(f, 0, a, info.data_bytes));
 	OK(blm_data_read(theirs, 0, b, info.data_bytes));
 	ck_assert_msg(!memcmp(a, b, info.data_bytes), "%s %s: made with other bits", l->format, c->name);
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .format = l->format }, &out, &bytes));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.format = l->format), &out, &bytes));
 	if (!l->other && bytes == c->bytes)
 		ck_assert_msg(!memcmp(out, c->file, bytes), "%s %s: made otherwise", l->format, c->name);
 	else
@@ -426,11 +426,11 @@ START_TEST(a_cache_digest_that_squid_made_has_every_url_that_it_fetched)
 	char *json = file_of(DATA "/squid-digest/squid.json", NULL), *file = file_of(DATA "/squid-digest/store_digest.bin", &bytes);
 	const char *at = field(json, json + strlen(json), "present_urls");
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	void *out;
 	size_t out_bytes;
 
-	OK(blm_import_bytes(&f, NULL, NULL, &(struct blm_exchange){ .format = "squid-digest" }, file, bytes));
+	OK(blm_import_bytes(&f, NULL, NULL, &BLM_EXCHANGE(.format = "squid-digest"), file, bytes));
 	for (; *at != ']'; at += strspn(at, "\", \n"), count++) {
 		size_t len = strcspn(at, "\"");
 

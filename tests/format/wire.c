@@ -3,12 +3,12 @@
 
 #include <errno.h>
 
-static const struct blm_exchange bip37 = { .format = "bip37" }, neo = { .format = "neo" };
-static const struct blm_exchange bip37_all = { .format = "bip37", .everything = true }, neo_all = { .format = "neo", .everything = true };
+static const struct blm_exchange bip37 = BLM_EXCHANGE(.format = "bip37"), neo = BLM_EXCHANGE(.format = "neo");
+static const struct blm_exchange bip37_all = BLM_EXCHANGE(.format = "bip37", .everything = true), neo_all = BLM_EXCHANGE(.format = "neo", .everything = true);
 
 static struct blm_filter *make(uint64_t cells, uint32_t probes)
 {
-	struct blm_params p = { .kind = "classic", .hash = "murmur3-bip37", .cells = cells, .probes = probes };
+	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = cells, .probes = probes);
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, NULL, &p));
@@ -67,7 +67,7 @@ static void holds_everything(const struct blm_exchange *how, const char *hex, co
 {
 	uint8_t bytes[64];
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint8_t *out;
 	size_t count;
 
@@ -151,8 +151,8 @@ START_TEST(what_bitcoin_core_tests_comes_in_answers_and_is_made_here_as_the_same
 
 	while (json && (from = next_case(&at, name))) {
 		const char *hex = field(from, at, "filterload_hex");
-		struct blm_params p = { .format = "bip37", .capacity = number(from, at, "nElements"),
-					.rate = strtod(field(from, at, "nFPRate"), NULL), .tweak = number(from, at, "nTweak") };
+		struct blm_params p = BLM_PARAMS(.format = "bip37", .capacity = number(from, at, "nElements"),
+					.rate = strtod(field(from, at, "nFPRate"), NULL), .tweak = number(from, at, "nTweak"));
 		struct blm_filter *theirs, *ours;
 		uint8_t bytes[64];
 		size_t count = from_hex(hex, bytes, sizeof(bytes)), len;
@@ -180,7 +180,7 @@ END_TEST
 
 START_TEST(neos_own_unit_case_has_its_bits)
 {
-	struct blm_params p = { .kind = "classic", .hash = "murmur3-bip37", .cells = 7, .probes = 10, .tweak = 123456 };
+	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 7, .probes = 10, .tweak = 123456);
 	struct blm_filter *f;
 	uint8_t byte;
 
@@ -203,8 +203,8 @@ START_TEST(neos_filters_of_any_number_of_bits_are_made_here_with_the_same_bits)
 	unsigned odd = 0;
 
 	while ((from = next_case(&at, name))) {
-		struct blm_params p = { .kind = "classic", .hash = "murmur3-bip37", .cells = number(from, at, "m_bits"),
-					.probes = (uint32_t)number(from, at, "k"), .tweak = number(from, at, "tweak") };
+		struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = number(from, at, "m_bits"),
+					.probes = (uint32_t)number(from, at, "k"), .tweak = number(from, at, "tweak"));
 		struct blm_filter *f;
 		char *line = keys;
 

@@ -49,7 +49,7 @@ static void make_base(unsigned which, const char *path, const char *kind, const 
 	struct blm_filter *f;
 	char id[8];
 
-	must(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = kind, .hash = hash, .cells = 512, .probes = 5 }) == 0);
+	must(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = kind, .hash = hash, .cells = 512, .probes = 5)) == 0);
 	for (int i = 0; i < 5; i++) {
 		snprintf(id, sizeof(id), "f%d", i);
 		must(blm_add(f, id, strlen(id)) >= 0);

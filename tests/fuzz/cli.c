@@ -112,7 +112,7 @@ static int remember_one(const char *path, const struct stat *st, int type, struc
 
 static void make_first(void)
 {
-	struct blm_params params = { .capacity = 100, .rate = 0.01 };
+	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 0.01);
 	struct blm_store *store;
 	struct blm_filter *f;
 

@@ -43,7 +43,7 @@ static void ask(const struct blm_filter *f)
 {
 	const struct blm_key keys[] = { { "key", 3 }, { NULL, 0 }, { "another key", 11 } };
 	struct blm_estimate estimate;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint64_t bits = 0, count = 0;
 	bool estimated;
 
@@ -70,11 +70,11 @@ static void same_data(const struct blm_filter *f, const struct blm_filter *g, si
 /* Out, in and out again: the same data and, but for our own files, which have an id each, the same bytes. */
 static void there_and_back(const struct blm_filter *f, const struct blm_exchange *came, unsigned choices)
 {
-	struct blm_exchange how = { .cells = came->cells, .probes = came->probes, .seeds = came->seeds, .seed_count = came->seed_count,
-				    .base64 = choices & OUT_AS_TEXT, .max_bytes = 2 * BYTES_MAX, .fresh = choices & FRESH, .secret = secret };
+	struct blm_exchange how = BLM_EXCHANGE(.cells = came->cells, .probes = came->probes, .seeds = came->seeds, .seed_count = came->seed_count,
+				    .base64 = choices & OUT_AS_TEXT, .max_bytes = 2 * BYTES_MAX, .fresh = choices & FRESH, .secret = secret);
 	void *out = NULL, *again = NULL;
 	struct blm_filter *g = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	size_t bytes = 0, bytes_again = 0;
 
 	must(blm_info(f, &info) == 0);
@@ -95,7 +95,7 @@ static void there_and_back(const struct blm_filter *f, const struct blm_exchange
 static void in_place(const uint8_t *data, size_t size, const struct blm_exchange *how, unsigned choices)
 {
 	struct blm_filter *f = NULL, *copy = NULL;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r;
 
 	size = size < BYTES_MAX ? size : BYTES_MAX;
@@ -139,7 +139,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void add(struct blm_filter *f)
 {
 	int r = blm_add(f, "added", 5);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	must(blm_info(f, &info) == 0);
 	if (r < 0)
@@ -151,7 +151,7 @@ static void add(struct blm_filter *f)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct blm_key known = { "key", 3 };
-	struct blm_exchange how = { .max_bytes = BYTES_MAX, .secret = secret };
+	struct blm_exchange how = BLM_EXCHANGE(.max_bytes = BYTES_MAX, .secret = secret);
 	struct blm_format_info format;
 	struct blm_filter *f = NULL;
 	unsigned choices, bits;

@@ -41,30 +41,30 @@ enum {
 };
 
 static const struct blm_params bases[] = {
-	{ .kind = "blocked", .capacity = 100, .rate = 0.01 },
-	{ .kind = "classic", .hash = "mm3_64", .cells = 1001, .probes = 7 },
-	{ .kind = "classic", .hash = "murmur3-bip37", .cells = 999, .probes = 11, .tweak = 5 },
-	{ .kind = "blocked", .hash = "siphash", .capacity = 50, .rate = 0.001 },
-	{ .kind = "split-block", .capacity = 50, .rate = 0.01 },
-	{ .kind = "bitmap", .cells = 2000 },
-	{ .kind = "hash-compact", .capacity = 50, .options = "signature-bits=12" },
-	{ .kind = "counting", .capacity = 50, .rate = 0.01 },
-	{ .kind = "counting", .cells = 1001, .probes = 5, .options = "bits=3" },
-	{ .kind = "approximator", .capacity = 50, .rate = 0.05 },
-	{ .kind = "approximator", .cells = 100, .probes = 3, .options = "bits=21,lattice=min" },
-	{ .kind = "cuckoo", .cells = 200, .rate = 0.01 },
-	{ .kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true },
-	{ .kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1" },
-	{ .kind = "iblt", .capacity = 10, .options = "key-bytes=40" },
-	{ .kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_checkpoint = true },
-	{ .kind = "stable", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2" },
-	{ .kind = "scalable", .capacity = 10, .rate = 0.05 },
-	{ .kind = "removable", .capacity = 50, .rate = 0.05 },
-	{ .kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=3" },
-	{ .kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=2,span=60" },
-	{ .kind = "attenuated", .capacity = 50, .rate = 0.1, .options = "depth=3" },
-	{ .kind = "redis-cuckoo", .cells = 96, .options = "bucket-size=3,expansion=2" },
-	{ .kind = "redis-cuckoo", .capacity = 100, .rate = 0.05, .no_checkpoint = true },
+	BLM_PARAMS(.kind = "blocked", .capacity = 100, .rate = 0.01),
+	BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 1001, .probes = 7),
+	BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 999, .probes = 11, .tweak = 5),
+	BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 50, .rate = 0.001),
+	BLM_PARAMS(.kind = "split-block", .capacity = 50, .rate = 0.01),
+	BLM_PARAMS(.kind = "bitmap", .cells = 2000),
+	BLM_PARAMS(.kind = "hash-compact", .capacity = 50, .options = "signature-bits=12"),
+	BLM_PARAMS(.kind = "counting", .capacity = 50, .rate = 0.01),
+	BLM_PARAMS(.kind = "counting", .cells = 1001, .probes = 5, .options = "bits=3"),
+	BLM_PARAMS(.kind = "approximator", .capacity = 50, .rate = 0.05),
+	BLM_PARAMS(.kind = "approximator", .cells = 100, .probes = 3, .options = "bits=21,lattice=min"),
+	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01),
+	BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true),
+	BLM_PARAMS(.kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1"),
+	BLM_PARAMS(.kind = "iblt", .capacity = 10, .options = "key-bytes=40"),
+	BLM_PARAMS(.kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_checkpoint = true),
+	BLM_PARAMS(.kind = "stable", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2"),
+	BLM_PARAMS(.kind = "scalable", .capacity = 10, .rate = 0.05),
+	BLM_PARAMS(.kind = "removable", .capacity = 50, .rate = 0.05),
+	BLM_PARAMS(.kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=3"),
+	BLM_PARAMS(.kind = "window", .capacity = 60, .rate = 0.05, .options = "slots=2,span=60"),
+	BLM_PARAMS(.kind = "attenuated", .capacity = 50, .rate = 0.1, .options = "depth=3"),
+	BLM_PARAMS(.kind = "redis-cuckoo", .cells = 96, .options = "bucket-size=3,expansion=2"),
+	BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 100, .rate = 0.05, .no_checkpoint = true),
 };
 static const uint8_t secret[BLM_SECRET_BYTES] = "a fuzzer's own";
 static uint8_t *base[BASES_MAX];
@@ -116,7 +116,7 @@ static void make_base(const char *path, struct blm_params params)
 static void build_base(const char *path, const struct blm_kind_info *kind)
 {
 	enum { KEYS = 200 };
-	struct blm_params params = { .kind = kind->name, .rate = 0.01 };
+	struct blm_params params = BLM_PARAMS(.kind = kind->name, .rate = 0.01);
 	uint64_t numbers[KEYS];
 	struct blm_key keys[KEYS + 1] = { [KEYS] = { "key", 3 } };
 	struct blm_build *b;
@@ -248,7 +248,7 @@ static const struct blm_key asked[KEYS] = { { "key", 3 }, { NULL, 0 }, { "anothe
 
 static unsigned can(const struct blm_filter *f)
 {
-	static struct blm_info info;
+	static struct blm_info info = BLM_INFO;
 
 	must(blm_info(f, &info) == 0);
 	must(strnlen(info.labels, sizeof(info.labels)) < sizeof(info.labels));
@@ -371,7 +371,7 @@ static void make_of(const struct blm_filter *f)
 		ask(other);
 		blm_close(other);
 	}
-	if (blm_export_bytes(f, &(struct blm_exchange){ .format = "bip158" }, &bytes, &count) == 0)
+	if (blm_export_bytes(f, &BLM_EXCHANGE(.format = "bip158"), &bytes, &count) == 0)
 		blm_free(bytes);
 }
 

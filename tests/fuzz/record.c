@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t again[BLM_RECORD_BYTES_MAX], *bytes;
 	struct blm_entry entry;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (!size)
 		return 0;

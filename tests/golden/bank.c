@@ -19,7 +19,7 @@ static void must(int64_t r)
 /* Key number i is in the rows by whose number and one i can be divided; of row 5 another has the same number of ones, it is a copy. */
 static void make(const char *path)
 {
-	const struct blm_params params = { .kind = "classic", .cells = 400, .probes = 5, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params params = BLM_PARAMS(.kind = "classic", .cells = 400, .probes = 5, .seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 	struct blm_bank_build *b;
 
 	unlink(path);

@@ -27,66 +27,66 @@ struct golden {
 };
 
 static const struct golden goldens[] = {
-	{ "classic-xxh3", { .kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.01 }, .seed = 0x0123456789abcdef },
-	{ "classic-odd", { .kind = "classic", .hash = "xxh3", .cells = 1001, .probes = 7 }, .seed = 0, .synced = true },
-	{ "classic-one-bit", { .kind = "classic", .hash = "xxh3", .cells = 1, .probes = 1, .capacity = 1 }, .seed = 1 },
-	{ "classic-256-probes", { .kind = "classic", .hash = "xxh3", .cells = 9000, .probes = 256 }, .seed = UINT64_MAX },
-	{ "classic-full", { .kind = "classic", .hash = "xxh3", .cells = 65, .probes = 3 }, .seed = 42, .more = 1000 },
-	{ "classic-siphash", { .kind = "classic", .hash = "siphash", .capacity = 200, .rate = 0.1, .secret = secret },
+	{ "classic-xxh3", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 0x0123456789abcdef },
+	{ "classic-odd", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 1001, .probes = 7), .seed = 0, .synced = true },
+	{ "classic-one-bit", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 1, .probes = 1, .capacity = 1), .seed = 1 },
+	{ "classic-256-probes", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 9000, .probes = 256), .seed = UINT64_MAX },
+	{ "classic-full", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .cells = 65, .probes = 3), .seed = 42, .more = 1000 },
+	{ "classic-siphash", BLM_PARAMS(.kind = "classic", .hash = "siphash", .capacity = 200, .rate = 0.1, .secret = secret),
 	  .more = 300 },
-	{ "classic-bip37", { .kind = "classic", .hash = "murmur3-bip37", .cells = 600, .probes = 5, .tweak = 2147483649 } },
-	{ "classic-mm3-64", { .kind = "classic", .hash = "mm3_64", .cells = 480, .seed_count = 3,
-	  .seeds = (const uint64_t[]){ 1, 0, UINT32_MAX } } },
-	{ "blocked-xxh3", { .kind = "blocked", .hash = "xxh3", .capacity = 500, .rate = 0.02 }, .seed = 7, .more = 500 },
-	{ "blocked-20-probes", { .kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20, .sparse = true },
+	{ "classic-bip37", BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = 600, .probes = 5, .tweak = 2147483649) },
+	{ "classic-mm3-64", BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 480, .seed_count = 3,
+	  .seeds = (const uint64_t[]){ 1, 0, UINT32_MAX }) },
+	{ "blocked-xxh3", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 500, .rate = 0.02), .seed = 7, .more = 500 },
+	{ "blocked-20-probes", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .cells = 3584, .probes = 20, .sparse = true),
 	  .seed = 1 << 20, .more = 80 },
-	{ "blocked-siphash", { .kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.05, .secret = secret },
+	{ "blocked-siphash", BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.05, .secret = secret),
 	  .synced = true },
-	{ "blocked-in-a-store", { .kind = "blocked", .hash = "xxh3", .capacity = 60, .rate = 0.1 },
+	{ "blocked-in-a-store", BLM_PARAMS(.kind = "blocked", .hash = "xxh3", .capacity = 60, .rate = 0.1),
 	  .seed = 3, .synced = true, .in_store = true },
-	{ "classic-sealed", { .kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.001 }, .seed = 11, .sealed = true },
-	{ "counting-xxh3", { .kind = "counting", .hash = "xxh3", .capacity = 100, .rate = 0.01 }, .seed = 13, .synced = true },
-	{ "counting-3-bits", { .kind = "counting", .hash = "xxh3", .options = "bits=3", .cells = 1001, .probes = 5 }, .seed = 14, .more = 700 },
-	{ "counting-mm3-64", { .kind = "counting", .hash = "mm3_64", .cells = 640, .seed_count = 3,
-	  .seeds = (const uint64_t[]){ 9, 8, 7 } }, .sealed = true },
-	{ "approximator-xxh3", { .kind = "approximator", .hash = "xxh3", .capacity = 100, .rate = 0.01 }, .seed = 15, .synced = true },
-	{ "approximator-min-21-bits", { .kind = "approximator", .hash = "xxh3", .options = "bits=21,lattice=min", .cells = 400, .probes = 3 },
+	{ "classic-sealed", BLM_PARAMS(.kind = "classic", .hash = "xxh3", .capacity = 100, .rate = 0.001), .seed = 11, .sealed = true },
+	{ "counting-xxh3", BLM_PARAMS(.kind = "counting", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 13, .synced = true },
+	{ "counting-3-bits", BLM_PARAMS(.kind = "counting", .hash = "xxh3", .options = "bits=3", .cells = 1001, .probes = 5), .seed = 14, .more = 700 },
+	{ "counting-mm3-64", BLM_PARAMS(.kind = "counting", .hash = "mm3_64", .cells = 640, .seed_count = 3,
+	  .seeds = (const uint64_t[]){ 9, 8, 7 }), .sealed = true },
+	{ "approximator-xxh3", BLM_PARAMS(.kind = "approximator", .hash = "xxh3", .capacity = 100, .rate = 0.01), .seed = 15, .synced = true },
+	{ "approximator-min-21-bits", BLM_PARAMS(.kind = "approximator", .hash = "xxh3", .options = "bits=21,lattice=min", .cells = 400, .probes = 3),
 	  .seed = 16, .more = 20 },
-	{ "approximator-or-40-bits", { .kind = "approximator", .hash = "siphash", .options = "bits=40,lattice=or", .cells = 300, .probes = 4,
-	  .secret = secret }, .sealed = true },
-	{ "cuckoo-xxh3", { .kind = "cuckoo", .hash = "xxh3", .cells = 200, .capacity = 150, .rate = 0.002 }, .seed = 17, .more = 90, .synced = true },
-	{ "cuckoo-sealed", { .kind = "cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret }, .more = 40, .sealed = true },
-	{ "redis-cuckoo", { .kind = "redis-cuckoo", .hash = "murmur64a-64", .cells = 128, .capacity = 100 }, .more = 50, .synced = true },
-	{ "redis-cuckoo-sealed", { .kind = "redis-cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret,
-	  .options = "bucket-size=3,expansion=4,iterations=500" }, .more = 40, .sealed = true },
-	{ "d-left-xxh3", { .kind = "d-left", .hash = "xxh3", .capacity = 100, .rate = 0.05, .options = "spare=1" }, .seed = 18, .more = 40 },
-	{ "d-left-sealed", { .kind = "d-left", .hash = "xxh3", .capacity = 200, .rate = 1e-7 }, .seed = 19, .more = 1, .sealed = true },
-	{ "stable-xxh3", { .kind = "stable", .hash = "xxh3", .cells = 9000, .rate = 0.01 }, .seed = 20, .more = 1 },
-	{ "stable-2-bits", { .kind = "stable", .hash = "xxh3", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2" }, .seed = 21, .more = 9 },
-	{ "classic-imported", { .kind = "classic", .hash = "mm3_64", .cells = 500, .seed_count = 4,
-	  .seeds = (const uint64_t[]){ 5, 6, 7, 8 } }, .imported = true },
-	{ "split-block-xxh64", { .kind = "split-block", .hash = "xxh64", .cells = 1280, .capacity = 50 }, .synced = true },
-	{ "bitmap", { .kind = "bitmap", .hash = "integer", .cells = 2000 }, .numbers = true },
-	{ "hash-compact-12-bits", { .kind = "hash-compact", .hash = "xxh3", .capacity = 50, .options = "signature-bits=12" }, .seed = 13 },
-	{ "scalable", { .kind = "scalable", .hash = "xxh3", .capacity = 20, .rate = 0.05, .options = "growth=2,tightening=0.9" },
+	{ "approximator-or-40-bits", BLM_PARAMS(.kind = "approximator", .hash = "siphash", .options = "bits=40,lattice=or", .cells = 300, .probes = 4,
+	  .secret = secret), .sealed = true },
+	{ "cuckoo-xxh3", BLM_PARAMS(.kind = "cuckoo", .hash = "xxh3", .cells = 200, .capacity = 150, .rate = 0.002), .seed = 17, .more = 90, .synced = true },
+	{ "cuckoo-sealed", BLM_PARAMS(.kind = "cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret), .more = 40, .sealed = true },
+	{ "redis-cuckoo", BLM_PARAMS(.kind = "redis-cuckoo", .hash = "murmur64a-64", .cells = 128, .capacity = 100), .more = 50, .synced = true },
+	{ "redis-cuckoo-sealed", BLM_PARAMS(.kind = "redis-cuckoo", .hash = "siphash", .capacity = 100, .rate = 0.03, .secret = secret,
+	  .options = "bucket-size=3,expansion=4,iterations=500"), .more = 40, .sealed = true },
+	{ "d-left-xxh3", BLM_PARAMS(.kind = "d-left", .hash = "xxh3", .capacity = 100, .rate = 0.05, .options = "spare=1"), .seed = 18, .more = 40 },
+	{ "d-left-sealed", BLM_PARAMS(.kind = "d-left", .hash = "xxh3", .capacity = 200, .rate = 1e-7), .seed = 19, .more = 1, .sealed = true },
+	{ "stable-xxh3", BLM_PARAMS(.kind = "stable", .hash = "xxh3", .cells = 9000, .rate = 0.01), .seed = 20, .more = 1 },
+	{ "stable-2-bits", BLM_PARAMS(.kind = "stable", .hash = "xxh3", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2"), .seed = 21, .more = 9 },
+	{ "classic-imported", BLM_PARAMS(.kind = "classic", .hash = "mm3_64", .cells = 500, .seed_count = 4,
+	  .seeds = (const uint64_t[]){ 5, 6, 7, 8 }), .imported = true },
+	{ "split-block-xxh64", BLM_PARAMS(.kind = "split-block", .hash = "xxh64", .cells = 1280, .capacity = 50), .synced = true },
+	{ "bitmap", BLM_PARAMS(.kind = "bitmap", .hash = "integer", .cells = 2000), .numbers = true },
+	{ "hash-compact-12-bits", BLM_PARAMS(.kind = "hash-compact", .hash = "xxh3", .capacity = 50, .options = "signature-bits=12"), .seed = 13 },
+	{ "scalable", BLM_PARAMS(.kind = "scalable", .hash = "xxh3", .capacity = 20, .rate = 0.05, .options = "growth=2,tightening=0.9"),
 	  .seed = 4, .more = 200 },
-	{ "removable", { .kind = "removable", .hash = "xxh3", .capacity = 100, .rate = 0.05 }, .seed = 5, .more = 60, .removed = 40 },
-	{ "window", { .kind = "window", .hash = "xxh3", .capacity = 400, .rate = 0.05, .options = "slots=4" }, .seed = 6, .more = 200, .rotations = 1 },
-	{ "golomb-xxh3", { .kind = "golomb", .hash = "xxh3", .rate = 0.05 }, .seed = 22, .more = 200 },
-	{ "golomb-of-few", { .kind = "golomb", .hash = "siphash", .rate = 0.4, .secret = secret }, .more = 1 },
-	{ "golomb-siphash64", { .kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2,
-	  .seeds = (const uint64_t[]){ 1, UINT64_MAX } }, .more = 100 },
-	{ "ribbon-xxh3", { .kind = "ribbon", .hash = "xxh3", .rate = 0.01 }, .seed = 22, .more = 18000 },
-	{ "ribbon-of-quints", { .kind = "ribbon", .hash = "xxh3", .rate = 0.18 }, .seed = 23, .more = 18000 },
-	{ "ribbon-siphash", { .kind = "ribbon", .hash = "siphash", .rate = 0.125, .secret = secret }, .more = 955 },
-	{ "fuse-xxh3", { .kind = "fuse", .hash = "xxh3", .rate = 0.01 }, .seed = 73, .more = 700 },	/* by the seed 1 of its shard */
-	{ "fuse-4-cells", { .kind = "fuse", .hash = "xxh3", .probes = 4, .options = "fingerprint-bits=16" }, .seed = 24, .more = 355 },
-	{ "fuse-siphash", { .kind = "fuse", .hash = "siphash", .rate = 0.05, .secret = secret }, .more = 40 },
-	{ "bloomier-xxh3", { .kind = "bloomier", .hash = "xxh3" }, .seed = 25, .more = 300 },
-	{ "bloomier-wide", { .kind = "bloomier", .hash = "xxh3", .probes = 4, .options = "check-bits=5,value-bits=64" }, .seed = 41, .more = 1 },	/* by the seed 2 */
-	{ "iblt-xxh3", { .kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_checkpoint = true }, .seed = 26, .longest = 33, .synced = true },
-	{ "iblt-siphash", { .kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65" }, .longest = 65, .more = 1, .sealed = true },
-	{ "attenuated", { .kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4" },
+	{ "removable", BLM_PARAMS(.kind = "removable", .hash = "xxh3", .capacity = 100, .rate = 0.05), .seed = 5, .more = 60, .removed = 40 },
+	{ "window", BLM_PARAMS(.kind = "window", .hash = "xxh3", .capacity = 400, .rate = 0.05, .options = "slots=4"), .seed = 6, .more = 200, .rotations = 1 },
+	{ "golomb-xxh3", BLM_PARAMS(.kind = "golomb", .hash = "xxh3", .rate = 0.05), .seed = 22, .more = 200 },
+	{ "golomb-of-few", BLM_PARAMS(.kind = "golomb", .hash = "siphash", .rate = 0.4, .secret = secret), .more = 1 },
+	{ "golomb-siphash64", BLM_PARAMS(.kind = "golomb", .hash = "siphash64", .options = "modulus=784931", .seed_count = 2,
+	  .seeds = (const uint64_t[]){ 1, UINT64_MAX }), .more = 100 },
+	{ "ribbon-xxh3", BLM_PARAMS(.kind = "ribbon", .hash = "xxh3", .rate = 0.01), .seed = 22, .more = 18000 },
+	{ "ribbon-of-quints", BLM_PARAMS(.kind = "ribbon", .hash = "xxh3", .rate = 0.18), .seed = 23, .more = 18000 },
+	{ "ribbon-siphash", BLM_PARAMS(.kind = "ribbon", .hash = "siphash", .rate = 0.125, .secret = secret), .more = 955 },
+	{ "fuse-xxh3", BLM_PARAMS(.kind = "fuse", .hash = "xxh3", .rate = 0.01), .seed = 73, .more = 700 },	/* by the seed 1 of its shard */
+	{ "fuse-4-cells", BLM_PARAMS(.kind = "fuse", .hash = "xxh3", .probes = 4, .options = "fingerprint-bits=16"), .seed = 24, .more = 355 },
+	{ "fuse-siphash", BLM_PARAMS(.kind = "fuse", .hash = "siphash", .rate = 0.05, .secret = secret), .more = 40 },
+	{ "bloomier-xxh3", BLM_PARAMS(.kind = "bloomier", .hash = "xxh3"), .seed = 25, .more = 300 },
+	{ "bloomier-wide", BLM_PARAMS(.kind = "bloomier", .hash = "xxh3", .probes = 4, .options = "check-bits=5,value-bits=64"), .seed = 41, .more = 1 },	/* by the seed 2 */
+	{ "iblt-xxh3", BLM_PARAMS(.kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_checkpoint = true), .seed = 26, .longest = 33, .synced = true },
+	{ "iblt-siphash", BLM_PARAMS(.kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65"), .longest = 65, .more = 1, .sealed = true },
+	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4"),
 	  .more = 90, .levels = 4 },
 };
 
@@ -214,7 +214,7 @@ static uint32_t id_of_hash(const char *name)
 
 static void tell_fields(FILE *to, const struct blm_filter *f, const struct golden *g)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	must(blm_info(f, &info), g->name);
 	fprintf(to, "# %s.blm: its fields, and the answers to some keys; made by make.c\n", g->name);
@@ -295,7 +295,7 @@ static void move_out_of_store(const char *store, const char *path)
 /* The filter f leaves, and comes back from its form of another program. */
 static void send_round(struct blm_filter **f, const char *path, const struct golden *g)
 {
-	struct blm_exchange form = { .format = "pybloomfiltermmap", .hash = g->params.hash, .allocate = true };
+	struct blm_exchange form = BLM_EXCHANGE(.format = "pybloomfiltermmap", .hash = g->params.hash, .allocate = true);
 	void *bytes;
 	size_t len;
 

@@ -85,8 +85,8 @@ static struct blm_filter *make(const char *hash, const char *scheme, uint64_t m,
 	const struct blm_family *family = blm_family_by_name(hash);
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .hash = hash, .scheme = scheme, .cells = m, .probes = k, .seeds = seeds,
-							    .seed_count = family->seeds }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.hash = hash, .scheme = scheme, .cells = m, .probes = k, .seeds = seeds,
+							    .seed_count = family->seeds)));
 	return f;
 }
 
@@ -132,8 +132,8 @@ START_TEST(with_every_scheme_all_ways_set_and_find_the_same_bits)
 		keys[i] = i * 2654435761u;
 	for (size_t i = 0; blm_scheme_list(i, &s) == 0; i++) {
 		const char *hash = hash_for(&s, &k);
-		struct blm_params p = { .hash = hash, .scheme = s.name, .cells = k * 9001, .probes = k };
-		struct blm_info info;
+		struct blm_params p = BLM_PARAMS(.hash = hash, .scheme = s.name, .cells = k * 9001, .probes = k);
+		struct blm_info info = BLM_INFO;
 
 		f = make(hash, s.name, p.cells, k);
 		OK(blm_info(f, &info));
@@ -196,33 +196,33 @@ START_TEST(filters_of_other_schemes_do_not_combine_and_are_told_which_field_it_i
 
 	FAILS(blm_same_template(a, b), -EMEDIUMTYPE);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "index rule: double and enhanced"));
-	OK(blm_create(&guava, NULL, NULL, &(struct blm_params){ .format = "guava", .cells = 6400, .probes = 7 }));
-	OK(blm_create(&same, NULL, NULL, &(struct blm_params){ .hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 7,
-							       .seeds = &(uint64_t){ 0 }, .seed_count = 1 }));
+	OK(blm_create(&guava, NULL, NULL, &BLM_PARAMS(.format = "guava", .cells = 6400, .probes = 7)));
+	OK(blm_create(&same, NULL, NULL, &BLM_PARAMS(.hash = "murmur3-x64-128", .scheme = "guava-64", .cells = 6400, .probes = 7,
+							       .seeds = &(uint64_t){ 0 }, .seed_count = 1)));
 	FAILS(blm_same_template(guava, same), -EMEDIUMTYPE);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "bit order: big-endian words and low bit first"));
-	FAILS(blm_export_bytes(same, &(struct blm_exchange){ .format = "guava" }, &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
+	FAILS(blm_export_bytes(same, &BLM_EXCHANGE(.format = "guava"), &(void *){ NULL }, &(size_t){ 0 }), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "blm_params.format"));
 	blm_close(a), blm_close(b), blm_close(guava), blm_close(same);
 }
 END_TEST
 
 static const struct { struct blm_params params; int error; const char *words; } misfits[] = {
-	{ { .scheme = "doubled", .cells = 100 }, -ENOENT, "no scheme \"doubled\"" },
-	{ { .scheme = "double", .kind = "blocked", .capacity = 100 }, -EOPNOTSUPP, "blocked" },
-	{ { .scheme = "double", .hash = "xxh64", .cells = 100 }, -EINVAL, "too few bits" },
-	{ { .scheme = "own", .hash = "murmur2", .cells = 100 }, -EINVAL, "too few bits" },
-	{ { .scheme = "double", .hash = "mm3_64", .cells = 100, .probes = 3 }, -EINVAL, "rule of its own" },
-	{ { .scheme = "slices", .hash = "md5-digest", .cells = 100, .probes = 5 }, -EINVAL, "slices" },
-	{ { .scheme = "slices-16", .hash = "md5-digest", .cells = 65537, .probes = 3 }, -EINVAL, "does not reach" },
-	{ { .scheme = "salted", .hash = "fnv1", .cells = 100, .probes = 3 }, -EINVAL, "digest" },
-	{ { .scheme = "partitioned", .cells = 100, .probes = 3 }, -EINVAL, "multiple" },
-	{ { .kind = "blocked", .hash = "leveldb", .capacity = 100 }, -EOPNOTSUPP, "classic" },
-	{ { .format = "guava", .hash = "xxh3", .capacity = 100 }, -EINVAL, "says itself" },
-	{ { .format = "pybloomfiltermmap", .capacity = 100 }, -EOPNOTSUPP, "blm_export()" },
-	{ { .format = "gvava", .capacity = 100 }, -ENOENT, "no format" },
-	{ { .format = "bip37", .capacity = 1, .rate = 0.99 }, -EINVAL, "BIP 37" },
-	{ { .format = "bip37", .cells = 12, .probes = 3, .hash = "xxh3" }, -EINVAL, "says itself" },
+	{ BLM_PARAMS(.scheme = "doubled", .cells = 100), -ENOENT, "no scheme \"doubled\"" },
+	{ BLM_PARAMS(.scheme = "double", .kind = "blocked", .capacity = 100), -EOPNOTSUPP, "blocked" },
+	{ BLM_PARAMS(.scheme = "double", .hash = "xxh64", .cells = 100), -EINVAL, "too few bits" },
+	{ BLM_PARAMS(.scheme = "own", .hash = "murmur2", .cells = 100), -EINVAL, "too few bits" },
+	{ BLM_PARAMS(.scheme = "double", .hash = "mm3_64", .cells = 100, .probes = 3), -EINVAL, "rule of its own" },
+	{ BLM_PARAMS(.scheme = "slices", .hash = "md5-digest", .cells = 100, .probes = 5), -EINVAL, "slices" },
+	{ BLM_PARAMS(.scheme = "slices-16", .hash = "md5-digest", .cells = 65537, .probes = 3), -EINVAL, "does not reach" },
+	{ BLM_PARAMS(.scheme = "salted", .hash = "fnv1", .cells = 100, .probes = 3), -EINVAL, "digest" },
+	{ BLM_PARAMS(.scheme = "partitioned", .cells = 100, .probes = 3), -EINVAL, "multiple" },
+	{ BLM_PARAMS(.kind = "blocked", .hash = "leveldb", .capacity = 100), -EOPNOTSUPP, "classic" },
+	{ BLM_PARAMS(.format = "guava", .hash = "xxh3", .capacity = 100), -EINVAL, "says itself" },
+	{ BLM_PARAMS(.format = "pybloomfiltermmap", .capacity = 100), -EOPNOTSUPP, "blm_export()" },
+	{ BLM_PARAMS(.format = "gvava", .capacity = 100), -ENOENT, "no format" },
+	{ BLM_PARAMS(.format = "bip37", .capacity = 1, .rate = 0.99), -EINVAL, "BIP 37" },
+	{ BLM_PARAMS(.format = "bip37", .cells = 12, .probes = 3, .hash = "xxh3"), -EINVAL, "says itself" },
 };
 
 START_TEST(what_does_not_go_together_is_refused_and_why)
@@ -238,7 +238,7 @@ START_TEST(a_filter_in_ranges_is_rounded_up_to_a_multiple_of_its_probes)
 {
 	struct blm_plan plan;
 
-	OK(blm_plan(&plan, &(struct blm_params){ .scheme = "partitioned", .capacity = 1000, .rate = 0.01 }));
+	OK(blm_plan(&plan, &BLM_PARAMS(.scheme = "partitioned", .capacity = 1000, .rate = 0.01)));
 	ck_assert_uint_eq(plan.cells % plan.probes, 0);
 	ck_assert_double_le(plan.predicted_rate, 0.01);
 }

@@ -375,7 +375,7 @@ END_TEST
 
 static struct blm_filter *make(uint64_t cells, uint32_t probes, uint32_t tweak)
 {
-	struct blm_params p = { .kind = "classic", .hash = "murmur3-bip37", .cells = cells, .probes = probes, .tweak = tweak };
+	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .cells = cells, .probes = probes, .tweak = tweak);
 	struct blm_filter *f;
 
 	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_error_message());
@@ -430,7 +430,7 @@ END_TEST
 START_TEST(a_filter_of_pybloomfiltermmap3_comes_out_byte_for_byte)
 {
 	static const char *const fruit[] = { "apple", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut" };
-	struct blm_params p = { .hash = "mm3-64", .cells = 480, .seeds = (uint64_t[]){ 1, 2, 3 }, .seed_count = 3 };
+	struct blm_params p = BLM_PARAMS(.hash = "mm3-64", .cells = 480, .seeds = (uint64_t[]){ 1, 2, 3 }, .seed_count = 3);
 	struct blm_filter *f;
 
 	ck_assert_msg(blm_create(&f, NULL, a_path(), &p) == 0, "%s", blm_error_message());
@@ -591,7 +591,7 @@ static void same_bits(const struct blm_filter *to, const struct blm_filter *from
 static struct blm_filter *make_case(const char *from, const char *end, const char *hash)
 {
 	uint64_t seeds[BLM_SEEDS_MAX];
-	struct blm_params p = { .hash = hash, .cells = number(from, end, "num_bits"), .seeds = seeds };
+	struct blm_params p = BLM_PARAMS(.hash = hash, .cells = number(from, end, "num_bits"), .seeds = seeds);
 	struct blm_filter *f;
 
 	p.seed_count = numbers_of(from, end, field(from, end, "hash_seeds") ? "hash_seeds" : "seeds", seeds, BLM_SEEDS_MAX);

@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	struct blm_params params = {};
+	struct blm_params params = BLM_PARAMS();
 	struct blm_filter *f = NULL;
 	int r;
 

@@ -12,8 +12,8 @@ static struct blm_filter *make(const char *kind, const char *options, uint64_t c
 	const uint64_t seed = 7;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = kind, .options = options, .cells = cells, .probes = probes,
-		.seeds = &seed, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = kind, .options = options, .cells = cells, .probes = probes,
+		.seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
@@ -47,7 +47,7 @@ START_TEST(as_many_values_are_exact_as_predicted_and_none_is_below_the_truth)
 	static const struct { uint32_t probes; double exact, absent; } known[] = { { 2, .989, .0329 }, { 4, .9973, .0118 }, { 6, .9984, .0084 } };
 	enum { KEYS = 200000 };
 	uint64_t values[KEYS], got = 0, exact = 0, absent = 0;
-	struct blm_params params = { .kind = "approximator", .cells = 10 * KEYS, .probes = known[_i].probes, .capacity = KEYS };
+	struct blm_params params = BLM_PARAMS(.kind = "approximator", .cells = 10 * KEYS, .probes = known[_i].probes, .capacity = KEYS);
 	struct blm_fact foretold;
 	struct blm_filter *f;
 
@@ -74,7 +74,7 @@ END_TEST
 START_TEST(what_is_foretold_says_on_which_side_of_its_value_a_key_is_told_another)
 {
 	static const struct { const char *options, *word; } sides[] = { { "lattice=max", "more" }, { "lattice=min", "less" } };
-	struct blm_params p = { .kind = "approximator", .cells = 1000, .probes = 4, .capacity = 100 };
+	struct blm_params p = BLM_PARAMS(.kind = "approximator", .cells = 1000, .probes = 4, .capacity = 100);
 	struct blm_fact fact;
 
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
@@ -176,7 +176,7 @@ START_TEST(what_is_no_value_is_refused_and_nothing_changes)
 	ck_assert_uint_eq(got, 0);
 	ck_assert_int_eq(blm_put(min, "x", 1, 3), 0);	/* below what it is */
 	FAILS(blm_add(max, "y", 1), -EOPNOTSUPP);
-	FAILS(blm_create(&max, NULL, a_path(), &(struct blm_params){ .kind = "approximator", .capacity = 9, .options = "lattice=best" }), -EINVAL);
+	FAILS(blm_create(&max, NULL, a_path(), &BLM_PARAMS(.kind = "approximator", .capacity = 9, .options = "lattice=best")), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "max, min, or"));
 	blm_close(max), blm_close(min);
 }

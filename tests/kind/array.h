@@ -63,7 +63,7 @@ static inline void built_fill(struct built *b, uint64_t first)
 /* Plan and fit; then the part is there, all zeros. */
 static inline void built_plan(struct built *b, const char *kind, unsigned probes, const uint64_t args[2])
 {
-	struct blm_params params = { .kind = kind, .capacity = b->sorted.count ? b->sorted.count : 1, .rate = b->rate, .probes = probes };
+	struct blm_params params = BLM_PARAMS(.kind = kind, .capacity = b->sorted.count ? b->sorted.count : 1, .rate = b->rate, .probes = probes);
 	struct blm_part *part = &b->part;
 
 	*part = (struct blm_part){ .kind = blm_kind_by_name(kind), .simd = blm_simd_best(), .alone = true };

@@ -6,7 +6,7 @@ static struct blm_filter *make(uint64_t universe)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "bitmap", .cells = universe }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "bitmap", .cells = universe)));
 	return f;
 }
 
@@ -42,7 +42,7 @@ static uint64_t exactly(const struct blm_filter *f)
 START_TEST(of_65536_numbers_each_has_a_bit_in_8192_bytes_and_is_found_if_and_only_if_it_was_added)
 {
 	struct blm_filter *f = make(65536);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	for (uint64_t i = 0; i < 65536; i += 1 + mixed(i) % 5)
 		ck_assert_int_eq(add(f, digits(i)), 1);
@@ -158,15 +158,15 @@ START_TEST(it_takes_no_hash_but_its_own_and_no_other_kind_takes_that)
 	struct blm_plan plan;
 
 	for (size_t i = 0; blm_family_at(i); i++)
-		ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = "bitmap", .cells = 100, .hash = blm_family_at(i)->name }),
+		ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .hash = blm_family_at(i)->name)),
 				 strcmp(blm_family_at(i)->name, "integer") ? -EOPNOTSUPP : 0);
 	for (size_t i = 0; blm_kind_at(i); i++)
 		if (!blm_kind_at(i)->exact)
-			ck_assert_int_eq(blm_plan(&plan, &(struct blm_params){ .kind = blm_kind_at(i)->name, .capacity = 100, .hash = "integer" }), -EOPNOTSUPP);
-	OK(blm_plan(&plan, &(struct blm_params){ .capacity = 100, .hash = "integer" }));
+			ck_assert_int_eq(blm_plan(&plan, &BLM_PARAMS(.kind = blm_kind_at(i)->name, .capacity = 100, .hash = "integer")), -EOPNOTSUPP);
+	OK(blm_plan(&plan, &BLM_PARAMS(.capacity = 100, .hash = "integer")));
 	ck_assert_str_eq(plan.kind, "bitmap");
-	FAILS(blm_plan(&plan, &(struct blm_params){ .kind = "bitmap", .cells = 100, .probes = 2 }), -EINVAL);
-	FAILS(blm_plan(&plan, &(struct blm_params){ .kind = "bitmap", .cells = 100, .capacity = 101 }), -EINVAL);
+	FAILS(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .probes = 2)), -EINVAL);
+	FAILS(blm_plan(&plan, &BLM_PARAMS(.kind = "bitmap", .cells = 100, .capacity = 101)), -EINVAL);
 }
 END_TEST
 

@@ -149,9 +149,9 @@ END_TEST
 START_TEST(what_it_cannot_be_is_refused)
 {
 	static const struct { struct blm_params params; int err; } none[] = {
-		{ { .options = "value-bits=0" }, -EINVAL }, { { .options = "value-bits=65" }, -EINVAL }, { { .options = "check-bits=65" }, -EINVAL },
-		{ { .probes = 2 }, -EINVAL }, { { .cells = 1000 }, -EINVAL }, { { .rate = 1e-20 }, -EFBIG },
-		{ { .options = "check-bits=8", .rate = 0.001 }, -EFBIG }, { { .hash = "xxh64" }, -EOPNOTSUPP },
+		{ BLM_PARAMS(.options = "value-bits=0"), -EINVAL }, { BLM_PARAMS(.options = "value-bits=65"), -EINVAL }, { BLM_PARAMS(.options = "check-bits=65"), -EINVAL },
+		{ BLM_PARAMS(.probes = 2), -EINVAL }, { BLM_PARAMS(.cells = 1000), -EINVAL }, { BLM_PARAMS(.rate = 1e-20), -EFBIG },
+		{ BLM_PARAMS(.options = "check-bits=8", .rate = 0.001), -EFBIG }, { BLM_PARAMS(.hash = "xxh64"), -EOPNOTSUPP },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -167,7 +167,7 @@ END_TEST
 START_TEST(a_file_gives_the_values_to_one_question_and_to_many)
 {
 	enum { N = 5000 };
-	const struct blm_params params = { .kind = "bloomier", .options = "value-bits=30,check-bits=12" };
+	const struct blm_params params = BLM_PARAMS(.kind = "bloomier", .options = "value-bits=30,check-bits=12");
 	struct blm_key keys[2 * N];
 	uint32_t numbers[2 * N];
 	uint64_t values[2 * N], got[2 * N], bits[(2 * N + 63) / 64], one;

@@ -87,7 +87,7 @@ static void add_together(struct blm_build *b, const struct blm_kind *kind, const
 
 static struct blm_params params_of(const struct blm_kind *kind, const struct built *how)
 {
-	struct blm_params p = { .kind = kind->name, .rate = how->rate, .hash = how->hash };
+	struct blm_params p = BLM_PARAMS(.kind = kind->name, .rate = how->rate, .hash = how->hash);
 	static uint64_t seeds[BLM_SEEDS_MAX];
 
 	for (int i = 0; i < BLM_SEEDS_MAX; i++)
@@ -139,7 +139,7 @@ static void same_data(const struct blm_filter *a, const struct blm_filter *b)
 
 static struct blm_info info(const struct blm_filter *f)
 {
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	OK(blm_info(f, &i));
 	return i;
@@ -214,7 +214,7 @@ START_TEST(every_hash_family_that_it_takes_serves_it)
 	unsigned served = 0;
 
 	for (size_t i = 0; blm_family_at(i); i++) {
-		struct blm_params p = { .kind = kind_of(_i)->name, .hash = blm_family_at(i)->name };
+		struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name, .hash = blm_family_at(i)->name);
 		struct blm_filter *f;
 		struct blm_build *b;
 
@@ -261,8 +261,8 @@ START_TEST(copies_and_what_was_sent_away_and_came_back_have_the_same_data_and_do
 	size_t len;
 
 	OK(blm_copy(&copy, NULL, a_path(), f, 0));
-	OK(blm_export_bytes(f, &(struct blm_exchange){ .base64 = true }, &bytes, &len));
-	OK(blm_import_bytes(&back, NULL, a_path(), &(struct blm_exchange){ .base64 = true }, bytes, len));
+	OK(blm_export_bytes(f, &BLM_EXCHANGE(.base64 = true), &bytes, &len));
+	OK(blm_import_bytes(&back, NULL, a_path(), &BLM_EXCHANGE(.base64 = true), bytes, len));
 	blm_free(bytes);
 	same_data(f, copy);
 	same_data(f, back);
@@ -281,7 +281,7 @@ START_TEST(it_takes_no_keys_later_and_says_which_kinds_do)
 {
 	struct blm_filter *f = build(kind_of(_i), (struct built){ .to = 10, .seed = 11 }), *none;
 	const struct blm_filter *other = f;
-	struct blm_params p = { .kind = kind_of(_i)->name, .capacity = 10 };
+	struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name, .capacity = 10);
 
 	FAILS(blm_add(f, "a", 1), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), BLM_DEFAULT_KIND));

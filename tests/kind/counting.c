@@ -24,7 +24,7 @@ static struct blm_filter *make(const char *kind, const char *options, uint64_t c
 {
 	const uint64_t seed = 7;
 
-	return create((struct blm_params){ .kind = kind, .options = options, .cells = cells, .probes = probes, .seeds = &seed, .seed_count = 1 });
+	return create(BLM_PARAMS(.kind = kind, .options = options, .cells = cells, .probes = probes, .seeds = &seed, .seed_count = 1));
 }
 
 static void same_data(const struct blm_filter *a, const struct blm_filter *b)
@@ -55,7 +55,7 @@ static double fact(const struct blm_filter *f, const char *name)
 
 START_TEST(a_key_added_and_removed_twenty_times_is_still_there_and_no_other_is_lost)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .options = widths[_i], .capacity = N });
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
 	uint64_t held;
 
 	add_numbers(f, 0, N);
@@ -104,7 +104,7 @@ END_TEST
 
 START_TEST(a_key_counts_as_often_as_it_was_added)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .options = widths[_i], .capacity = N });
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .options = widths[_i], .capacity = N));
 	uint64_t held = 99;
 
 	ck_assert_int_eq(blm_get(f, "x", 1, &held), 0);
@@ -144,7 +144,7 @@ START_TEST(counters_overflow_as_seldom_as_the_literature_says)
 	static const struct { const char *options; double least, most; } known[] = { { "bits=4", 7.06e-17, 7.08e-17 }, { "bits=3", 7.15e-7, 7.25e-7 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		struct blm_params params = { .kind = "counting", .options = known[i].options, .cells = 14426950, .probes = 10, .capacity = 1000000 };
+		struct blm_params params = BLM_PARAMS(.kind = "counting", .options = known[i].options, .cells = 14426950, .probes = 10, .capacity = 1000000);
 		struct blm_fact overflow;
 
 		OK(blm_plan_fact(&params, 0, &overflow));
@@ -232,7 +232,7 @@ START_TEST(converted_it_is_the_classic_filter_of_the_keys_that_are_left_bit_for_
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
 		struct blm_filter *f = make("counting", widths[_i], sizes[s], 5), *classic = make("classic", NULL, sizes[s], 5), *made;
 		uint32_t keys = sizes[s] > 1000 ? 3000 : 2;	/* nothing is to be full */
-		struct blm_info x, y;
+		struct blm_info x = BLM_INFO, y = BLM_INFO;
 
 		add_numbers(f, 0, keys);
 		take_numbers(f, 0, keys / 2);
@@ -409,7 +409,7 @@ static int keep_two(struct blm_filter *fresh, void *context)
 
 START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_is_rebuilt)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N }), *copy, *both, *twin;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *copy, *both, *twin;
 
 	OK(blm_add(f, "a", 1));
 	OK(blm_sync(f));
@@ -434,7 +434,7 @@ START_TEST(after_a_power_cut_it_answers_and_adds_and_takes_nothing_out_until_it_
 	FAILS(blm_remove(both, "b", 1), -EUCLEAN);
 	OK(blm_combine_into(twin, BLM_UNION, (const struct blm_filter *[]){ f }, 1, 0, NULL));
 	FAILS(blm_remove(twin, "b", 1), -EUCLEAN);
-	OK(blm_rebuild(NULL, f->place.display, &(struct blm_params){ 0 }, keep_two, NULL));
+	OK(blm_rebuild(NULL, f->place.display, &BLM_PARAMS(), keep_two, NULL));
 	ck_assert_int_eq(blm_remove(f, "b", 1), 1);
 	ck_assert_double_eq(fact(f, "removal"), -1);
 	blm_close(f), blm_close(copy), blm_close(both), blm_close(twin);
@@ -443,8 +443,8 @@ END_TEST
 
 START_TEST(that_it_was_cut_goes_with_it_to_another_program)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N }), *back;
-	struct blm_exchange how = { .format = "bloomery", .base64 = true };
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *back;
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery", .base64 = true);
 	void *bytes;
 	size_t len;
 
@@ -461,7 +461,7 @@ END_TEST
 
 START_TEST(before_a_change_can_be_on_the_disk_it_is_known_there)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N });
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
 	const struct blm_live *live = live_of(current_view(f));
 
 	for (int i = 0; i < 3; i++) {
@@ -486,7 +486,7 @@ static void refuses_to_remove(struct blm_filter *made)
 /* In every way in which a filter can be made of it. */
 static void all_made_of_it_refuse_to_remove(const struct blm_filter *f)
 {
-	struct blm_exchange how = { .format = "bloomery" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
 	struct blm_filter *made;
 	void *bytes;
 	size_t len;
@@ -508,7 +508,7 @@ static void all_made_of_it_refuse_to_remove(const struct blm_filter *f)
 
 START_TEST(who_only_reads_it_after_a_power_cut_knows_of_that_too)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N });
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
 	char *path = strdup(f->place.display);
 
 	OK(blm_add(f, "a", 1));
@@ -525,7 +525,7 @@ END_TEST
 /* _i: 0 by the handle that is read, 1 by another */
 START_TEST(what_is_made_of_it_while_it_is_changed_gives_no_key_up)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N }), *other, *copy;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *other, *copy;
 	struct blm_view *view;
 
 	OK(blm_add(f, "a", 1));
@@ -549,17 +549,17 @@ static int change_meanwhile(void *context, const void *bytes, size_t count)
 
 START_TEST(who_takes_its_bytes_can_change_it_meanwhile)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = _i ? "cuckoo" : "counting", .capacity = N }), *other;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = _i ? "cuckoo" : "counting", .capacity = N)), *other;
 
 	OK(blm_open(&other, NULL, f->place.display, BLM_OPEN_WRITE));
-	OK(blm_export(f, &(struct blm_exchange){ .format = "bloomery" }, change_meanwhile, other));
+	OK(blm_export(f, &BLM_EXCHANGE(.format = "bloomery"), change_meanwhile, other));
 	blm_close(f), blm_close(other);
 }
 END_TEST
 
 START_TEST(a_union_that_is_refused_changes_nothing)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N }), *other;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *other;
 	double rate;
 
 	OK(blm_template(&other, NULL, a_path(), f, 0));
@@ -573,7 +573,7 @@ END_TEST
 
 static bool is_dirty(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info.dirty;
@@ -590,7 +590,7 @@ static int sync_it(void *context)
 /* Pages that it has written back change again; then the power goes. _i: the sync is of 0: the same handle, 1: another process. */
 START_TEST(a_sync_during_a_change_does_not_make_the_file_look_clean)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N });
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N));
 	char *path = strdup(f->place.display);
 	struct blm_view *view;
 
@@ -627,7 +627,7 @@ static void *begin_a_change(void *context)
 /* It waits, for a replacement say, and a sync comes first. */
 START_TEST(a_change_is_announced_in_the_epoch_in_which_it_is_made)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = "counting", .capacity = N }), *other;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = "counting", .capacity = N)), *other;
 	struct blm_view *view;
 	pthread_t thread;
 

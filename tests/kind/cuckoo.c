@@ -16,13 +16,13 @@ static struct blm_filter *make(uint64_t capacity, double rate, uint64_t seed)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "cuckoo", .capacity = capacity, .rate = rate, .seeds = &seed, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "cuckoo", .capacity = capacity, .rate = rate, .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
 static struct blm_info info(const struct blm_filter *f)
 {
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	OK(blm_info(f, &i));
 	return i;
@@ -139,7 +139,7 @@ START_TEST(a_large_one_in_memory_tells_its_load_and_is_synced)
 	struct blm_filter *f;
 	struct blm_fact load;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "cuckoo", .capacity = 10000000, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "cuckoo", .capacity = 10000000, .rate = 0.01)));
 	ck_assert_uint_gt(current_view(f)->whole.shape.cells, 8 << 20);
 	OK(blm_fact(f, 0, &load));
 	ck_assert_double_eq(load.value, 0);
@@ -310,7 +310,7 @@ static void settle(struct blm_filter *f)
 START_TEST(what_is_copied_or_written_out_while_others_move_keys_has_them_all)
 {
 	struct blm_filter *f = make(100000, 1e-8, 6), *made;
-	struct blm_exchange how = { .format = "bloomery" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
 	pid_t pid;
 	void *bytes;
 	size_t len;
@@ -701,7 +701,7 @@ START_TEST(what_is_made_of_the_image_has_all_its_keys_whatever_was_under_way_in_
 {
 	struct blm_filter *f = make(500, 1e-6, 7), *reader, *made;
 	const char *path = f->place.display;
-	struct blm_exchange how = { .format = "bloomery" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
 	uint64_t cell = 0;
 	void *bytes;
 	size_t len;
@@ -1199,7 +1199,7 @@ START_TEST(without_a_second_image_it_is_half_as_large_and_refused_after_a_power_
 	struct blm_filter *f, *again, *with = make(50000, 1e-6, 9);
 	const char *path = a_path();
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "cuckoo", .capacity = 50000, .rate = 1e-6, .no_checkpoint = true }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "cuckoo", .capacity = 50000, .rate = 1e-6, .no_checkpoint = true)));
 	ck_assert_uint_eq(info(f).shadow_bytes, 0);
 	ck_assert_uint_eq(info(with).shadow_bytes, info(with).data_bytes);
 	ck_assert_uint_gt(info(with).bytes, info(f).bytes + info(f).data_bytes);

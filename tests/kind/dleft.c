@@ -10,14 +10,14 @@ static struct blm_filter *make(uint64_t capacity, double rate, const char *optio
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "d-left", .capacity = capacity, .rate = rate, .options = options,
-								 .seeds = (const uint64_t[]){ 42 }, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "d-left", .capacity = capacity, .rate = rate, .options = options,
+								 .seeds = (const uint64_t[]){ 42 }, .seed_count = 1)));
 	return f;
 }
 
 static struct blm_info info(const struct blm_filter *f)
 {
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	OK(blm_info(f, &i));
 	return i;
@@ -64,7 +64,7 @@ START_TEST(with_remainders_of_14_bits_it_takes_21_3_bits_a_key_and_its_rate_is_0
 	ck_assert_uint_eq(found(f, 0, keys), keys);
 	rate_is(f, keys, 24 / 16384.0);
 	/* counting has four bits where classic has one */
-	OK(blm_plan(&counting, &(struct blm_params){ .kind = "classic", .capacity = keys, .rate = 24 / 16384.0 }));
+	OK(blm_plan(&counting, &BLM_PARAMS(.kind = "classic", .capacity = keys, .rate = 24 / 16384.0)));
 	ck_assert_double_le(21.33, 4 * counting.bits_per_key / 2);
 	blm_close(f);
 }
@@ -184,7 +184,7 @@ START_TEST(a_file_that_says_it_is_for_the_most_keys_of_all_does_not_double)
 	struct blm_header *header;
 	struct blm_part_entry *part;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "d-left", .capacity = 100, .rate = 0.01, .options = "spare=2" }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "d-left", .capacity = 100, .rate = 0.01, .options = "spare=2")));
 	header = current_view(f)->image.header;
 	part = &header->part[0];
 	part->capacity = htole64(BLM_CAPACITY_MAX);
@@ -203,7 +203,7 @@ END_TEST
 /* A key's remainder has 28 bits at this rate, and up to 32. */
 START_TEST(more_spare_bits_than_there_is_room_for_are_refused)
 {
-	struct blm_params p = { .kind = "d-left", .capacity = 1000, .rate = 1e-7, .options = "spare=4" };
+	struct blm_params p = BLM_PARAMS(.kind = "d-left", .capacity = 1000, .rate = 1e-7, .options = "spare=4");
 
 	OK(blm_plan(&(struct blm_plan){ 0 }, &p));
 	p.options = "spare=5";
@@ -216,7 +216,7 @@ START_TEST(other_kinds_do_not_grow)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "classic", .capacity = 100 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "classic", .capacity = 100)));
 	FAILS(blm_grow(f, 0), -EOPNOTSUPP);
 	FAILS(blm_grow(f, 64), -EINVAL);
 	blm_close(f);

@@ -49,7 +49,7 @@ START_TEST(a_million_keys_and_more_take_1_14_times_the_least_space_and_with_4_ce
 			unsigned probes = 3 + each % 2;
 			struct blm_shape s = { .args = { 4 + each / 2 } };	/* of 4 to 32 bits */
 
-			OK(blm_kind_by_name("fuse")->plan(&s, &(struct blm_params){ .capacity = keys, .probes = probes }));
+			OK(blm_kind_by_name("fuse")->plan(&s, &BLM_PARAMS(.capacity = keys, .probes = probes)));
 			ck_assert_double_le(times_the_bound(&s, keys), probes == 3 ? 1.14 : 1.08);
 			ck_assert_double_ge((double)s.cells, (double)keys * (probes == 3 ? 1.125 : 1.075) * 0.9999);
 		}
@@ -75,7 +75,7 @@ START_TEST(the_rate_asked_for_is_kept_by_whole_bits_and_info_says_which_results)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(some); i++) {
-		const struct blm_params params = { .kind = "fuse", .capacity = 100000, .rate = some[i].rate };
+		const struct blm_params params = BLM_PARAMS(.kind = "fuse", .capacity = 100000, .rate = some[i].rate);
 		struct blm_plan plan;
 		struct blm_fact fact;
 
@@ -91,9 +91,9 @@ END_TEST
 START_TEST(what_it_cannot_be_is_refused)
 {
 	static const struct { struct blm_params params; int err; } none[] = {
-		{ { .options = "fingerprint-bits=3" }, -EINVAL }, { { .options = "fingerprint-bits=33" }, -EINVAL }, { { .probes = 2 }, -EINVAL },
-		{ { .probes = 5 }, -EINVAL }, { { .cells = 1000 }, -EINVAL }, { { .rate = 1e-10 }, -EFBIG },
-		{ { .options = "fingerprint-bits=8", .rate = 0.001 }, -EFBIG }, { { .hash = "xxh64" }, -EOPNOTSUPP }, { { .hash = "mm3_64" }, -EOPNOTSUPP },
+		{ BLM_PARAMS(.options = "fingerprint-bits=3"), -EINVAL }, { BLM_PARAMS(.options = "fingerprint-bits=33"), -EINVAL }, { BLM_PARAMS(.probes = 2), -EINVAL },
+		{ BLM_PARAMS(.probes = 5), -EINVAL }, { BLM_PARAMS(.cells = 1000), -EINVAL }, { BLM_PARAMS(.rate = 1e-10), -EFBIG },
+		{ BLM_PARAMS(.options = "fingerprint-bits=8", .rate = 0.001), -EFBIG }, { BLM_PARAMS(.hash = "xxh64"), -EOPNOTSUPP }, { BLM_PARAMS(.hash = "mm3_64"), -EOPNOTSUPP },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -342,7 +342,7 @@ START_TEST(shapes_that_no_plan_makes_are_none)
 	struct blm_shape good = { .args = { 8 } };
 	const struct blm_kind *fuse = blm_kind_by_name("fuse");
 
-	OK(fuse->plan(&good, &(struct blm_params){ .capacity = 5000000 }));
+	OK(fuse->plan(&good, &BLM_PARAMS(.capacity = 5000000)));
 	ck_assert(fuse->valid(&good));
 #define IS_NONE(change) do { struct blm_shape s = good; change; ck_assert_msg(!fuse->valid(&s), "%s", #change); } while (0)
 	IS_NONE(s.bytes = 64);

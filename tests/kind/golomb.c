@@ -8,7 +8,7 @@
 
 static struct blm_filter *build(uint64_t count, double rate, const char *options, uint64_t capacity)
 {
-	struct blm_params p = { .kind = "golomb", .rate = rate, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .rate = rate, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1);
 	struct blm_filter *f;
 	struct blm_build *b;
 
@@ -64,7 +64,7 @@ START_TEST(a_plan_foretells_the_bits_a_key_that_a_build_takes)
 		double built = (double)part_of(f)->shape.bytes * 8 / count;
 		struct blm_plan plan;
 
-		OK(blm_plan(&plan, &(struct blm_params){ .kind = "golomb", .capacity = count, .rate = rates[i] }));
+		OK(blm_plan(&plan, &BLM_PARAMS(.kind = "golomb", .capacity = count, .rate = rates[i])));
 		ck_assert_double_eq_tol((double)plan.data_bytes * 8 / count, built, 0.05);
 		blm_close(f);
 	}
@@ -169,7 +169,7 @@ END_TEST
 START_TEST(the_range_is_the_capacity_over_the_rate_and_with_a_modulus_exactly_so_many_times_it)
 {
 	struct blm_filter *f = build(1000, 0.001, NULL, 0);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	ck_assert_uint_eq(info.cells, 1000000);
@@ -191,10 +191,10 @@ START_TEST(what_cannot_be_a_golomb_filter_is_refused)
 {
 	struct blm_build *b;
 
-	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .cells = 100 }, NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .probes = 2 }, NULL), -EINVAL);
-	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .rate = 1e-30 }, NULL), -EFBIG);
-	FAILS(blm_build_begin(&b, NULL, NULL, &(struct blm_params){ .kind = "golomb", .options = "modulus=1" }, NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .cells = 100), NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .probes = 2), NULL), -EINVAL);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .rate = 1e-30), NULL), -EFBIG);
+	FAILS(blm_build_begin(&b, NULL, NULL, &BLM_PARAMS(.kind = "golomb", .options = "modulus=1"), NULL), -EINVAL);
 }
 END_TEST
 
@@ -257,7 +257,7 @@ END_TEST
 
 static struct blm_filter *built(uint64_t from, uint64_t to, const char *options, uint64_t capacity, int twice)
 {
-	struct blm_params p = { .kind = "golomb", .rate = 0.01, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1 };
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .rate = 0.01, .options = options, .capacity = capacity, .seeds = &(uint64_t){ 5 }, .seed_count = 1);
 	struct blm_filter *f;
 	struct blm_build *b;
 
@@ -285,7 +285,7 @@ START_TEST(what_is_merged_answers_as_what_is_built_of_all_keys)
 		struct blm_filter *all = built(0, 5000, options, 8000, 0), *merged;
 		const struct blm_filter *from[] = { a, b, c }, *with_rest[] = { all, c };
 		struct blm_filter *whole;
-		struct blm_info info;
+		struct blm_info info = BLM_INFO;
 
 		OK(blm_merge(&merged, NULL, NULL, from, 3, 0));
 		OK(blm_merge(&whole, NULL, NULL, with_rest, 2, 0));
@@ -309,7 +309,7 @@ START_TEST(what_is_of_another_range_or_kind_is_not_merged)
 
 	FAILS(blm_merge(&made, NULL, NULL, two, 2, 0), -EMEDIUMTYPE);
 	FAILS(blm_merge(&made, NULL, NULL, two, 0, 0), -EINVAL);
-	OK(blm_create(&c, NULL, NULL, &(struct blm_params){ .capacity = 100 }));
+	OK(blm_create(&c, NULL, NULL, &BLM_PARAMS(.capacity = 100)));
 	two[1] = c;
 	FAILS(blm_merge(&made, NULL, NULL, two, 2, 0), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "golomb"));
@@ -333,7 +333,7 @@ START_TEST(keys_come_into_one_and_go_out_of_one_that_counts_them)
 {
 	struct blm_filter *plain = built(0, 9000, NULL, 20000, 1), *counted = built(0, 9000, "counted=1", 20000, 1), *expected;
 	struct blm_update *u;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	update(plain, 8000, 12000, 0, 0);
 	expected = built(0, 12000, NULL, 20000, 0);
@@ -355,8 +355,8 @@ END_TEST
 
 /* A seed of its own; the old one, and counts. */
 static const struct blm_params others_by_now[] = {
-	{ .kind = "golomb", .replace = true },
-	{ .kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true, .seeds = &(uint64_t){ 5 }, .seed_count = 1 },
+	BLM_PARAMS(.kind = "golomb", .replace = true),
+	BLM_PARAMS(.kind = "golomb", .rate = 0.01, .options = "counted=1", .replace = true, .seeds = &(uint64_t){ 5 }, .seed_count = 1),
 };
 
 START_TEST(an_update_of_what_has_another_hash_or_counts_its_keys_by_now_is_refused)
@@ -574,7 +574,7 @@ START_TEST(it_is_built_though_nobody_is_told_how_far_it_came)
 	struct blm_part part = { .kind = blm_kind_by_name("golomb") };
 	struct even_keys keys = even_keys();
 
-	OK(part.kind->plan(&part.shape, &(struct blm_params){ .capacity = KEYS, .rate = 0.01 }));
+	OK(part.kind->plan(&part.shape, &BLM_PARAMS(.capacity = KEYS, .rate = 0.01)));
 	OK(part.kind->fit(&part.shape, &keys.sorted));
 	part.bytes = calloc(1, part.shape.bytes);
 	OK(part.kind->build(&part, &keys.sorted));
@@ -648,7 +648,7 @@ END_TEST
 START_TEST(an_update_of_what_is_no_golomb_filter_any_more_or_never_was_is_refused)
 {
 	struct blm_filter *f = built(0, 100, NULL, 0, 0), *other;
-	const struct blm_params p = { .capacity = 100, .replace = true };
+	const struct blm_params p = BLM_PARAMS(.capacity = 100, .replace = true);
 	struct blm_update *u;
 
 	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
@@ -664,7 +664,7 @@ END_TEST
 
 START_TEST(a_keyed_filter_keeps_its_key_when_it_is_updated)
 {
-	struct blm_params p = { .kind = "golomb", .hash = "siphash", .rate = 1e-6, .capacity = 2000 };
+	struct blm_params p = BLM_PARAMS(.kind = "golomb", .hash = "siphash", .rate = 1e-6, .capacity = 2000);
 	const char *path = a_path();
 	struct blm_key keys[600];
 	uint64_t number[600];

@@ -18,7 +18,7 @@ static struct blm_filter *make(struct blm_params p)
 
 static struct blm_info info(const struct blm_filter *f)
 {
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	OK(blm_info(f, &i));
 	return i;
@@ -32,7 +32,7 @@ START_TEST(it_keeps_every_rate_on_paper_at_a_load_of_at_most_nine_tenths)
 		for (uint64_t keys = 1; keys < UINT64_C(1) << 36; keys = keys * 23 + 3) {
 			struct blm_plan plan;
 
-			OK(blm_plan(&plan, &(struct blm_params){ .kind = "hash-compact", .capacity = keys, .rate = rate }));
+			OK(blm_plan(&plan, &BLM_PARAMS(.kind = "hash-compact", .capacity = keys, .rate = rate)));
 			ck_assert_double_le(plan.predicted_rate, rate);
 			ck_assert_uint_ge(plan.cells * 9, keys * 10);
 		}
@@ -49,7 +49,7 @@ START_TEST(a_signature_of_any_width_keeps_its_rate_in_practice)
 		double wrong, expected;
 
 		snprintf(options, sizeof(options), "signature-bits=%u,load=%g", bits, bits % 2 ? 0.9 : 0.7);
-		f = make((struct blm_params){ .capacity = keys, .options = options });
+		f = make(BLM_PARAMS(.capacity = keys, .options = options));
 		ck_assert_uint_eq(info(f).cell_bits, bits);
 		add_numbers(f, 0, keys);
 		ck_assert_uint_eq(numbers_found(f, 0, keys), keys);
@@ -67,8 +67,8 @@ END_TEST
 START_TEST(options_that_are_none_are_refused)
 {
 	static const struct blm_params none[] = {
-		{ .capacity = 100, .options = "signature-bits=7" }, { .capacity = 100, .options = "signature-bits=65" },
-		{ .capacity = 100, .options = "load=0.99" }, { .capacity = 100, .options = "load=0" }, { .cells = 100, .capacity = 101 }, { .capacity = 100, .probes = 2 },
+		BLM_PARAMS(.capacity = 100, .options = "signature-bits=7"), BLM_PARAMS(.capacity = 100, .options = "signature-bits=65"),
+		BLM_PARAMS(.capacity = 100, .options = "load=0.99"), BLM_PARAMS(.capacity = 100, .options = "load=0"), BLM_PARAMS(.cells = 100, .capacity = 101), BLM_PARAMS(.capacity = 100, .probes = 2),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -77,8 +77,8 @@ START_TEST(options_that_are_none_are_refused)
 		p.kind = "hash-compact";
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EINVAL);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "hash-compact", .hash = "xxh64", .capacity = 100 }), -EOPNOTSUPP);
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "hash-compact", .capacity = BLM_CAPACITY_MAX }), -EFBIG);
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "hash-compact", .hash = "xxh64", .capacity = 100)), -EOPNOTSUPP);
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "hash-compact", .capacity = BLM_CAPACITY_MAX)), -EFBIG);
 }
 END_TEST
 
@@ -92,7 +92,7 @@ START_TEST(a_full_table_refuses_keys_and_has_all_that_were_taken)
 	};
 
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
-		struct blm_filter *f = make((struct blm_params){ .cells = sizes[s].cells, .options = sizes[s].options });
+		struct blm_filter *f = make(BLM_PARAMS(.cells = sizes[s].cells, .options = sizes[s].options));
 		uint32_t taken = 0, tried;
 		uint64_t before;
 		int r = 0;
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(a_call_that_fills_the_table_counts_the_keys_that_it_took)
 {
-	struct blm_filter *f = make((struct blm_params){ .cells = 700, .options = "signature-bits=32" });
+	struct blm_filter *f = make(BLM_PARAMS(.cells = 700, .options = "signature-bits=32"));
 	uint64_t bits[20], keys;
 	uint32_t number[1000];
 	unsigned told = 0;
@@ -136,7 +136,7 @@ END_TEST
 
 START_TEST(facts_tell_the_load_and_the_rate_that_goes_with_it)
 {
-	struct blm_filter *f = make((struct blm_params){ .cells = 10000, .options = "signature-bits=16" });
+	struct blm_filter *f = make(BLM_PARAMS(.cells = 10000, .options = "signature-bits=16"));
 	struct blm_fact load, rate;
 
 	for (uint32_t n = 0; n < 9000; n += 3000) {
@@ -184,7 +184,7 @@ START_TEST(of_all_who_claim_a_key_at_once_one_is_told_that_it_is_new_also_where_
 	static const char *const widths[] = { "signature-bits=8", "signature-bits=12", "signature-bits=32", "signature-bits=64" };
 
 	for (size_t w = 0; w < ARRAY_LEN(widths); w++) {
-		struct blm_filter *f = make((struct blm_params){ .capacity = RACED, .options = widths[w] });
+		struct blm_filter *f = make(BLM_PARAMS(.capacity = RACED, .options = widths[w]));
 		struct racer racer[THREADS];
 		pthread_t thread[THREADS];
 		struct blm_fact load;

@@ -15,7 +15,7 @@ static struct blm_filter *make(uint64_t capacity, uint64_t seed)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "iblt", .capacity = capacity, .seeds = &seed, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .capacity = capacity, .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
@@ -274,13 +274,13 @@ START_TEST(tables_of_other_templates_and_other_kinds_list_nothing)
 	struct blm_value keys;
 	struct listed l = { 0 };
 
-	OK(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "classic", .capacity = 20 }));
+	OK(blm_create(&c, NULL, NULL, &BLM_PARAMS(.kind = "classic", .capacity = 20)));
 	FAILS(blm_difference_list(a, b, note, &l), -EMEDIUMTYPE);
 	FAILS(blm_difference_estimate(a, b, &keys), -EMEDIUMTYPE);
 	FAILS(blm_difference_list(c, c, note, &l), -EOPNOTSUPP);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "iblt"));
-	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 22 }), -EINVAL);
-	FAILS(blm_create(&c, NULL, NULL, &(struct blm_params){ .kind = "iblt", .cells = 20, .probes = 3 }), -EINVAL);
+	FAILS(blm_create(&c, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .cells = 22)), -EINVAL);
+	FAILS(blm_create(&c, NULL, NULL, &BLM_PARAMS(.kind = "iblt", .cells = 20, .probes = 3)), -EINVAL);
 	blm_close(a), blm_close(b), blm_close(c);
 }
 END_TEST
@@ -345,7 +345,7 @@ END_TEST
 
 START_TEST(a_table_has_two_cells_for_each_of_a_keys_at_least)
 {
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "iblt", .cells = IBLT_PROBES }), -EINVAL);
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "iblt", .cells = IBLT_PROBES)), -EINVAL);
 	ck_assert_msg(strstr(blm_error_message(), "from 8 on") != NULL, "%s", blm_error_message());
 }
 END_TEST
@@ -595,7 +595,7 @@ START_TEST(after_any_kill_it_has_the_keys_of_all_calls_that_returned_and_after_a
 	uint64_t random = 1;
 	bool was_cut;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "iblt", .capacity = 4 * THERE }));	/* no chance that it cannot be listed */
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "iblt", .capacity = 4 * THERE)));	/* no chance that it cannot be listed */
 	empty = twin(f);
 	sync_and_tell(f, told);
 	blm_close(f);

@@ -47,7 +47,7 @@ enum { NUMBERS = 1 << 20 };
 
 static struct blm_filter *make_for(const struct blm_kind *kind, uint64_t keys, uint64_t seed, double rate)
 {
-	struct blm_params params = { .kind = kind->name, .hash = family_of(kind)->name, .capacity = kind->exact ? NUMBERS : keys, .rate = rate };
+	struct blm_params params = BLM_PARAMS(.kind = kind->name, .hash = family_of(kind)->name, .capacity = kind->exact ? NUMBERS : keys, .rate = rate);
 	uint64_t seeds[BLM_SEEDS_MAX] = { seed };
 	struct blm_plan plan;
 
@@ -153,7 +153,7 @@ static void same_data(const struct blm_filter *a, const struct blm_filter *b)
 
 static struct blm_info info(const struct blm_filter *f)
 {
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	ck_assert_int_eq(blm_info(f, &i), 0);
 	return i;
@@ -246,8 +246,8 @@ START_TEST(every_hash_family_that_a_kind_takes_serves_it)
 	unsigned served = 0;
 
 	for (size_t i = 0; blm_family_at(i); i++) {
-		struct blm_params params = { .kind = kind->name, .hash = blm_family_at(i)->name, .rate = 0.01,
-					     .capacity = kind->exact ? NUMBERS : N };
+		struct blm_params params = BLM_PARAMS(.kind = kind->name, .hash = blm_family_at(i)->name, .rate = 0.01,
+					     .capacity = kind->exact ? NUMBERS : N);
 		struct blm_filter *f;
 
 		if (!kind_takes(kind, blm_family_at(i))) {
@@ -701,7 +701,7 @@ END_TEST
 
 START_TEST(a_family_that_hashes_for_each_probe_has_no_hashes_to_give)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = kind_of(_i)->name, .hash = "murmur3-bip37", .capacity = N });
+	struct blm_filter *f = create(BLM_PARAMS(.kind = kind_of(_i)->name, .hash = "murmur3-bip37", .capacity = N));
 	struct blm_hash hash = { 1, 2 };
 
 	ck_assert_int_eq(blm_hash_many(f, &(struct blm_key){ "x", 1 }, 1, &hash), -EOPNOTSUPP);
@@ -718,7 +718,7 @@ END_TEST
 START_TEST(a_template_is_empty_and_combines)
 {
 	struct blm_filter *a = make(kind_of(_i)), *b;
-	struct blm_info x, y;
+	struct blm_info x = BLM_INFO, y = BLM_INFO;
 
 	fill(a, 0, N);
 	b = twin(a);
@@ -744,7 +744,7 @@ END_TEST
 START_TEST(a_copy_answers_the_same_under_another_uuid)
 {
 	struct blm_filter *a = make_for(kind_of(_i), 2 * N, 7, 0.01), *b;
-	struct blm_info x, y;
+	struct blm_info x = BLM_INFO, y = BLM_INFO;
 
 	fill(a, 0, N);
 	ck_assert_int_eq(blm_copy(&b, NULL, a_path(), a, 0), 0);
@@ -880,8 +880,8 @@ static bool can_be(const struct blm_kind *kind, const struct blm_params *p)
 static bool shape(const struct blm_kind *kind, const struct difference *d, struct blm_params *ret)
 {
 	bool seeded = family_of(kind)->seeds;
-	struct blm_params p = { .kind = kind->name, .hash = family_of(kind)->name, .cells = d->cells ? d->cells : 4096,
-				.probes = d->probes ? d->probes : 5, .seeds = d->seed ? &d->seed : &seed_77, .seed_count = d->hash ? 0 : seeded };
+	struct blm_params p = BLM_PARAMS(.kind = kind->name, .hash = family_of(kind)->name, .cells = d->cells ? d->cells : 4096,
+				.probes = d->probes ? d->probes : 5, .seeds = d->seed ? &d->seed : &seed_77, .seed_count = d->hash ? 0 : seeded);
 
 	if (d->hash)
 		p.hash = d->hash;
@@ -893,7 +893,7 @@ static bool shape(const struct blm_kind *kind, const struct difference *d, struc
 
 static struct blm_filter *make_shaped(const struct blm_kind *kind, const struct difference *d)
 {
-	struct blm_params p;
+	struct blm_params p = BLM_PARAMS();
 
 	ck_assert(shape(kind, d, &p));
 	return create(p);
@@ -915,7 +915,7 @@ START_TEST(filters_that_differ_do_not_combine_and_the_field_and_both_values_are_
 		const struct blm_filter *both[2];
 		struct blm_filter *a, *b, *result;
 
-		if (!shape(kind_of(_i), d, &(struct blm_params){ 0 }))
+		if (!shape(kind_of(_i), d, &BLM_PARAMS()))
 			continue;
 		both[0] = a = make_shaped(kind_of(_i), &(struct difference){ 0 });
 		both[1] = b = make_shaped(kind_of(_i), d);
@@ -944,7 +944,7 @@ END_TEST
 
 START_TEST(filters_of_different_tweaks_do_not_combine_and_both_are_named)
 {
-	struct blm_params p = { .kind = kind_of(_i)->name, .hash = "murmur3-bip37", .cells = 4096, .probes = 5, .tweak = 1234 };
+	struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name, .hash = "murmur3-bip37", .cells = 4096, .probes = 5, .tweak = 1234);
 	struct blm_filter *a = create(p), *b;
 
 	p.tweak = 4321;
@@ -1095,7 +1095,7 @@ END_TEST
 START_TEST(a_reopened_filter_answers_the_same)
 {
 	struct blm_filter *a = make(kind_of(_i)), *b;
-	struct blm_info x, y;
+	struct blm_info x = BLM_INFO, y = BLM_INFO;
 	uint64_t yes;
 	char path[600];
 
@@ -1244,8 +1244,8 @@ START_TEST(a_folded_filter_is_the_one_that_was_made_small_of_the_same_keys)
 
 	for (uint64_t many = 1; many <= 1000; many *= 1000)	/* 1000: of several pieces, the last of them small */
 		for (size_t i = 0; i < ARRAY_LEN(factors); i++) {
-			struct blm_params p = { .kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 120 * many, .hash = "xxh3", .seeds = &(uint64_t){ 7 },
-						.seed_count = 1, .capacity = N, .rate = 0.01, .sparse = i % 2 };
+			struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 120 * many, .hash = "xxh3", .seeds = &(uint64_t){ 7 },
+						.seed_count = 1, .capacity = N, .rate = 0.01, .sparse = i % 2);
 			struct blm_filter *large = create(p), *folded, *small;
 
 			p.cells /= factors[i];
@@ -1266,8 +1266,8 @@ END_TEST
 /* Where there are only holes nothing is read. */
 START_TEST(a_folded_filter_of_few_keys_is_the_small_one_of_them)
 {
-	struct blm_params p = { .kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 240000, .hash = "xxh3", .seeds = &(uint64_t){ 7 },
-				.seed_count = 1, .capacity = N, .rate = 0.01, .sparse = true };
+	struct blm_params p = BLM_PARAMS(.kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 240000, .hash = "xxh3", .seeds = &(uint64_t){ 7 },
+				.seed_count = 1, .capacity = N, .rate = 0.01, .sparse = true);
 	struct blm_filter *large = create(p), *folded, *small;
 
 	p.cells /= 2;
@@ -1282,7 +1282,7 @@ END_TEST
 
 START_TEST(what_does_not_divide_the_blocks_cannot_be_folded_by)
 {
-	struct blm_filter *f = create((struct blm_params){ .kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 12, .capacity = 5 }), *folded = NULL;
+	struct blm_filter *f = create(BLM_PARAMS(.kind = kind_of(_i)->name, .cells = kind_of(_i)->fold_bits * 12, .capacity = 5)), *folded = NULL;
 	static const uint64_t none[] = { 0, 5, 7, 24, 1 << 20, UINT64_MAX };
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
@@ -1305,8 +1305,8 @@ START_TEST(a_built_filter_is_the_one_that_keys_were_added_to)
 	struct blm_filter *added = make_for(kind_of(_i), 2 * N, 7, 0.01), *built;
 	struct blm_key *keys = keys_from(added, 0, 2 * N);
 	struct blm_info i = info(added);
-	struct blm_params params = { .kind = i.kind, .hash = i.hash, .cells = i.cells, .probes = i.probes, .capacity = i.capacity,
-				     .rate = i.rate, .seeds = i.seeds, .seed_count = i.seed_count, .options = i.options };
+	struct blm_params params = BLM_PARAMS(.kind = i.kind, .hash = i.hash, .cells = i.cells, .probes = i.probes, .capacity = i.capacity,
+				     .rate = i.rate, .seeds = i.seeds, .seed_count = i.seed_count, .options = i.options);
 	struct blm_build *b;
 
 	fill(added, 0, 2 * N);

@@ -82,7 +82,7 @@ START_TEST(fingerprints_of_every_width)
 
 	for (double rate = 0.4; rate > 1e-8; rate /= SANITIZED ? 9 : 3)
 		for (uint64_t cells = 32; cells <= 2048; cells *= 8) {
-			struct blm_params p = { .kind = kinds[_i], .cells = cells, .rate = rate };
+			struct blm_params p = BLM_PARAMS(.kind = kinds[_i], .cells = cells, .rate = rate);
 			struct blm_filter *f = make(p);
 
 			fill_and_ask(f, cells, blm_add);
@@ -111,7 +111,7 @@ START_TEST(signatures_of_every_width_in_tables_up_to_full)
 			char options[40];
 
 			snprintf(options, sizeof(options), "signature-bits=%u", bits);
-			f = make((struct blm_params){ .kind = "hash-compact", .cells = cells, .options = options });
+			f = make(BLM_PARAMS(.kind = "hash-compact", .cells = cells, .options = options));
 			fill_and_ask(f, cells + 3, blm_add);
 			adding_finds_what_asking_finds(f);
 			blm_close(f);
@@ -130,7 +130,7 @@ START_TEST(counters_and_fading_cells_of_every_width)
 				char options[40];
 
 				snprintf(options, sizeof(options), "bits=%u", bits);
-				f = make((struct blm_params){ .kind = kinds[k].kind, .capacity = keys, .rate = 0.1, .probes = 3, .options = options });
+				f = make(BLM_PARAMS(.kind = kinds[k].kind, .capacity = keys, .rate = 0.1, .probes = 3, .options = options));
 				fill_and_ask(f, keys, blm_add);
 				blm_close(f);
 			}
@@ -154,7 +154,7 @@ START_TEST(values_of_every_width_on_every_lattice)
 		char options[40];
 
 		snprintf(options, sizeof(options), "bits=%u,lattice=%s", bits, lattices[_i]);
-		f = make((struct blm_params){ .kind = "approximator", .cells = 5000, .probes = 4, .options = options });
+		f = make(BLM_PARAMS(.kind = "approximator", .cells = 5000, .probes = 4, .options = options));
 		fill_and_ask(f, 1500, put);
 		blm_close(f);
 	}
@@ -167,7 +167,7 @@ START_TEST(filters_of_several_parts)
 		{ "scalable", NULL }, { "scalable", "growth=4" }, { "removable", NULL }, { "window", "slots=3" }, { "window", "slots=20" },
 		{ "attenuated", NULL },
 	};
-	struct blm_filter *f = make((struct blm_params){ .kind = kinds[_i].kind, .options = kinds[_i].options, .capacity = 300, .rate = 0.05 });
+	struct blm_filter *f = make(BLM_PARAMS(.kind = kinds[_i].kind, .options = kinds[_i].options, .capacity = 300, .rate = 0.05));
 
 	fill_and_ask(f, 2000, blm_add);
 	blm_close(f);
@@ -203,7 +203,7 @@ START_TEST(the_places_that_a_question_looks_at_lie_in_the_data_and_one_that_lack
 	};
 
 	for (size_t k = 0; k < ARRAY_LEN(some); k++) {
-		struct blm_params p = { .kind = some[k].kind, .hash = some[k].hash, .scheme = some[k].scheme, .cells = 4096, .probes = some[k].probes };
+		struct blm_params p = BLM_PARAMS(.kind = some[k].kind, .hash = some[k].hash, .scheme = some[k].scheme, .cells = 4096, .probes = some[k].probes);
 		const struct blm_part *part;
 		const struct blm_hasher *by;
 		struct blm_filter *f;

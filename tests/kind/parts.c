@@ -26,7 +26,7 @@ static struct blm_filter *create(const char *path, struct blm_params params)
 
 static struct blm_filter *scalable(const char *path, uint64_t capacity)
 {
-	return create(path, (struct blm_params){ .kind = "scalable", .capacity = capacity, .rate = 0.01 });
+	return create(path, BLM_PARAMS(.kind = "scalable", .capacity = capacity, .rate = 0.01));
 }
 
 static struct blm_filter *reopen(const struct blm_filter *f, bool write)
@@ -39,7 +39,7 @@ static struct blm_filter *reopen(const struct blm_filter *f, bool write)
 
 static unsigned stages(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info.parts;
@@ -83,7 +83,7 @@ START_TEST(the_rate_holds_at_every_size)
 
 	if (is_too_alike(_i, 3))
 		return;
-	f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10000, .rate = 0.001, .options = how[_i].options });
+	f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10000, .rate = 0.001, .options = how[_i].options));
 	for (uint64_t size = 10000; size <= most; size = size * 3 / 2) {
 		double rate, error = sqrt(0.001 / (double)asked);
 
@@ -277,7 +277,7 @@ int fdatasync(int fd)
 
 START_TEST(the_length_of_the_file_is_on_the_disk_before_a_part_counts_that_needs_it)
 {
-	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 100, .sparse = _i });
+	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 100, .sparse = _i));
 
 	for (uint64_t i = 0; i < 2000; i++) {
 		OK(blm_add(f, &i, 8));
@@ -317,8 +317,8 @@ START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 {
 	static const uint8_t secret[BLM_SECRET_BYTES] = "secret";
 	static const uint64_t seed = 7;		/* the same in each run: so is the rate */
-	struct blm_params params = { .kind = "scalable", .capacity = 1000, .rate = 0.01, .hash = _i ? "siphash" : NULL, .secret = _i ? secret : NULL,
-				     .seeds = &seed, .seed_count = !_i };
+	struct blm_params params = BLM_PARAMS(.kind = "scalable", .capacity = 1000, .rate = 0.01, .hash = _i ? "siphash" : NULL, .secret = _i ? secret : NULL,
+				     .seeds = &seed, .seed_count = !_i);
 	uint64_t many = 20000, *keys = malloc(many * 8);
 	struct blm_build *b;
 	struct blm_filter *f;
@@ -332,7 +332,7 @@ START_TEST(it_grows_while_it_is_built_and_while_it_is_rebuilt)
 	has_grown_for(f, many);
 	OK(blm_clear(f));
 	ck_assert_uint_eq(stages(f), 1);
-	OK(blm_rebuild(NULL, f->place.display, &(struct blm_params){ .seeds = &seed, .seed_count = !_i }, add_many, &many));
+	OK(blm_rebuild(NULL, f->place.display, &BLM_PARAMS(.seeds = &seed, .seed_count = !_i), add_many, &many));
 	has_grown_for(f, many);
 	OK(blm_build_begin(&b, NULL, a_path(), &params, NULL));
 	OK(blm_build_add_fixed(b, keys, 8, many));
@@ -411,7 +411,7 @@ START_TEST(a_count_far_too_large_that_the_bits_bear_out_makes_it_grow)
 	struct blm_filter *f;
 	struct blm_part *first;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .cells = 1 << 24, .probes = 1, .capacity = 10 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .cells = 1 << 24, .probes = 1, .capacity = 10)));
 	first = &current_view(f)->part[0];
 	for (uint64_t i = 0; i < first->shape.bytes; i += 2)
 		first->bytes[i] = 1;
@@ -437,8 +437,8 @@ START_TEST(one_key_more_takes_no_more_than_in_proportion_to_what_is_there_whatev
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
-		struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01,
-									     .options = lies[i].options });
+		struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01,
+									     .options = lies[i].options));
 		const char *path = strdup(f->place.display);
 		struct blm_header *header = current_view(f)->image.header;
 		struct stat st;
@@ -466,7 +466,7 @@ END_TEST
 
 START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_refused)
 {
-	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01 }), *again;
+	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "scalable", .capacity = 10, .cells = 512, .rate = 0.01)), *again;
 	struct blm_header *header = current_view(f)->image.header;
 
 	header->constant.capacity = htole64(UINT64_C(1) << 40);
@@ -474,7 +474,7 @@ START_TEST(a_file_whose_first_stage_is_for_more_keys_than_its_cells_can_have_is_
 	FAILS(blm_open(&again, NULL, f->place.display, BLM_OPEN_WRITE), -EBADMSG);
 	ck_assert_msg(strstr(blm_error_message(), "for 1099511627776 keys has m=512") != NULL, "%s", blm_error_message());
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01 }), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "scalable", .capacity = 1 << 20, .cells = 512, .rate = 0.01)), -EINVAL);
 	ck_assert_msg(strstr(blm_error_message(), "1048576 keys in 512 cells") != NULL, "%s", blm_error_message());
 }
 END_TEST
@@ -745,7 +745,7 @@ START_TEST(removed_keys_are_gone_for_good_and_few_others_with_them)
 	double denied = 0, expected, trials = SANITIZED ? 1 : 4;
 
 	for (uint64_t seed = 1; seed <= trials; seed++) {
-		struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = KEYS, .rate = rate, .seeds = &seed, .seed_count = 1 });
+		struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = KEYS, .rate = rate, .seeds = &seed, .seed_count = 1));
 		struct blm_fact fact;
 
 		add_range(f, 0, 2 * KEYS);	/* twice what it is for, so that as many as it is for can be removed */
@@ -770,7 +770,7 @@ END_TEST
 
 START_TEST(a_key_that_is_denied_is_not_removed)
 {
-	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 1000, .rate = 1e-6 });
+	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000, .rate = 1e-6));
 	uint64_t absent = 5000, there = 1;
 
 	add_range(f, 0, 1000);
@@ -784,7 +784,7 @@ END_TEST
 
 START_TEST(of_many_keys_those_that_were_not_removed_are_added_all_the_same)
 {
-	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 10000, .rate = 1e-6 });
+	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-6));
 	uint64_t keys[1000], bits[16];
 
 	add_range(f, 0, 1000);
@@ -803,7 +803,7 @@ END_TEST
 
 START_TEST(what_was_removed_in_one_is_removed_in_the_union)
 {
-	struct blm_filter *a = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 1000, .rate = 1e-6 }), *b, *both;
+	struct blm_filter *a = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 1000, .rate = 1e-6)), *b, *both;
 	uint64_t key = 3;
 
 	OK(blm_template(&b, NULL, a_path(), a, 0));
@@ -819,7 +819,7 @@ END_TEST
 
 START_TEST(repair_denies_no_key_by_filling_the_filter_of_removed_ones)
 {
-	struct blm_filter *f = create(a_path(), (struct blm_params){ .kind = "removable", .capacity = 10000, .rate = 1e-4 });
+	struct blm_filter *f = create(a_path(), BLM_PARAMS(.kind = "removable", .capacity = 10000, .rate = 1e-4));
 	const char *path = strdup(f->place.display);
 
 	add_range(f, 0, 10000);
@@ -840,7 +840,7 @@ END_TEST
 
 static struct blm_filter *attenuated(void)
 {
-	return create(a_path(), (struct blm_params){ .kind = "attenuated", .capacity = 1000, .rate = 1e-6, .options = "depth=4" });
+	return create(a_path(), BLM_PARAMS(.kind = "attenuated", .capacity = 1000, .rate = 1e-6, .options = "depth=4"));
 }
 
 START_TEST(the_nearest_level_of_a_key_is_its_value)
@@ -865,7 +865,7 @@ END_TEST
 
 START_TEST(advancing_puts_the_neighbours_levels_one_farther_and_keeps_its_own)
 {
-	struct blm_filter *f = attenuated(), *a, *b, *stranger = create(a_path(), (struct blm_params){ .kind = "attenuated", .capacity = 1000, .rate = 1e-6 });
+	struct blm_filter *f = attenuated(), *a, *b, *stranger = create(a_path(), BLM_PARAMS(.kind = "attenuated", .capacity = 1000, .rate = 1e-6));
 	uint64_t value;
 
 	OK(blm_template(&a, NULL, a_path(), f, 0));

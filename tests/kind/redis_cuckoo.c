@@ -13,14 +13,14 @@ static struct blm_filter *make(uint64_t capacity, double rate, unsigned bucket, 
 	char options[40];
 
 	snprintf(options, sizeof(options), "bucket-size=%u", bucket);
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .hash = "xxh3", .capacity = capacity, .rate = rate,
-								 .options = options, .seeds = &seed, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .hash = "xxh3", .capacity = capacity, .rate = rate,
+								 .options = options, .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
 static struct blm_info info(const struct blm_filter *f)
 {
-	struct blm_info i;
+	struct blm_info i = BLM_INFO;
 
 	OK(blm_info(f, &i));
 	return i;
@@ -91,7 +91,7 @@ START_TEST(a_key_of_one_bucket_counts_twice)
 	struct blm_filter *f;
 	uint64_t value;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .cells = 2 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 2)));
 	ck_assert_int_eq(blm_add(f, "key", 3), 1);
 	OK(blm_get(f, "key", 3, &value));
 	ck_assert_uint_eq(value, 2);
@@ -131,17 +131,17 @@ END_TEST
 START_TEST(sizes_that_are_no_power_of_2_of_buckets_are_refused)
 {
 	static const struct blm_params bad[] = {
-		{ .kind = "redis-cuckoo", .cells = 1023 }, { .kind = "redis-cuckoo", .cells = 1024, .options = "bucket-size=3" },
-		{ .kind = "redis-cuckoo", .cells = 6 }, { .kind = "redis-cuckoo", .cells = 1024, .probes = 4 },
-		{ .kind = "redis-cuckoo", .cells = UINT64_C(1) << 33 }, { .kind = "redis-cuckoo", .capacity = 10, .options = "bucket-size=256" },
-		{ .kind = "redis-cuckoo", .capacity = 10, .options = "iterations=0" }, { .kind = "redis-cuckoo", .cells = 1024, .capacity = 1000, .rate = 1e-3 },
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1023), BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .options = "bucket-size=3"),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = 6), BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .probes = 4),
+		BLM_PARAMS(.kind = "redis-cuckoo", .cells = UINT64_C(1) << 33), BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10, .options = "bucket-size=256"),
+		BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 10, .options = "iterations=0"), BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .capacity = 1000, .rate = 1e-3),
 	};
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		FAILS(blm_create(&f, NULL, a_path(), &bad[i]), -EINVAL);
-	FAILS(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .capacity = 1000000, .rate = 1e-6 }), -EFBIG);
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .cells = 1024, .options = "expansion=5" }));
+	FAILS(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 1000000, .rate = 1e-6)), -EFBIG);
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024, .options = "expansion=5")));
 	ck_assert_str_eq(info(f).options, "bucket-size=2,expansion=8,iterations=20");
 	blm_close(f);
 }
@@ -153,7 +153,7 @@ START_TEST(a_large_one_tells_its_load)
 	struct blm_filter *f;
 	struct blm_fact load;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "redis-cuckoo", .cells = 1 << 24 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1 << 24)));
 	OK(blm_fact(f, 3, &load));
 	ck_assert_str_eq(load.name, "load");
 	ck_assert_double_eq(load.value, 0);
@@ -214,7 +214,7 @@ static struct blm_filter *make_of_bloom(void)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .kind = "redis-cuckoo", .cells = 1024 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.kind = "redis-cuckoo", .cells = 1024)));
 	OK(blm_add(f, "bloom", 5));
 	ck_assert_uint_eq(current_view(f)->whole.bytes[BLOOM_HERE], BLOOM);
 	return f;
@@ -231,7 +231,7 @@ static uint64_t copies_of_bloom(const struct blm_filter *f)
 
 START_TEST(who_died_in_the_middle_of_a_move_leaves_a_key_that_is_there_once_and_one_fingerprint_in_what_is_made_of_it)
 {
-	static const struct blm_exchange how = { .format = "redisbloom-cf" };
+	static const struct blm_exchange how = BLM_EXCHANGE(.format = "redisbloom-cf");
 	struct blm_filter *f = make_of_bloom(), *copy;
 	struct blm_part *part = &current_view(f)->whole;
 	uint8_t *out;

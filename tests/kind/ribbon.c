@@ -33,7 +33,7 @@ static struct blm_shape planned(uint64_t keys, double rate)
 {
 	struct blm_shape shape = { 0 };
 
-	OK(blm_kind_by_name("ribbon")->plan(&shape, &(struct blm_params){ .capacity = keys, .rate = rate }));
+	OK(blm_kind_by_name("ribbon")->plan(&shape, &BLM_PARAMS(.capacity = keys, .rate = rate)));
 	ck_assert(blm_kind_by_name("ribbon")->valid(&shape));
 	return shape;
 }
@@ -219,8 +219,8 @@ END_TEST
 START_TEST(what_a_ribbon_cannot_be_is_refused)
 {
 	static const struct { struct blm_params p; int err; } none[] = {
-		{ { .capacity = 10, .cells = 1000 }, -EINVAL }, { { .capacity = 10, .probes = 3 }, -EINVAL },
-		{ { .capacity = 10, .rate = 2e-10 }, -EFBIG }, { { .capacity = BLM_CAPACITY_MAX, .rate = 1e-9 }, -EFBIG },
+		{ BLM_PARAMS(.capacity = 10, .cells = 1000), -EINVAL }, { BLM_PARAMS(.capacity = 10, .probes = 3), -EINVAL },
+		{ BLM_PARAMS(.capacity = 10, .rate = 2e-10), -EFBIG }, { BLM_PARAMS(.capacity = BLM_CAPACITY_MAX, .rate = 1e-9), -EFBIG },
 	};
 	struct blm_shape shape = { 0 };
 

@@ -54,12 +54,12 @@ static unsigned each_shape(const struct blm_kind *kind, void (*ask)(const struct
 
 	for (int o = 0; options_at(kind, o, s.args); o++)
 		for (unsigned i = 0; i < ARRAY_LEN(cells) * ARRAY_LEN(probes) * ARRAY_LEN(rates) * ARRAY_LEN(capacities); i += step) {
-			struct blm_params p = {
+			struct blm_params p = BLM_PARAMS(
 				.cells = cells[i % ARRAY_LEN(cells)],
 				.probes = probes[i / ARRAY_LEN(cells) % ARRAY_LEN(probes)],
 				.rate = rates[i / ARRAY_LEN(cells) / ARRAY_LEN(probes) % ARRAY_LEN(rates)],
 				.capacity = capacities[i / ARRAY_LEN(cells) / ARRAY_LEN(probes) / ARRAY_LEN(rates)],
-			};
+			);
 			struct blm_shape made = s;
 			int r;
 
@@ -178,7 +178,7 @@ START_TEST(numbers_that_no_plan_makes_are_not_taken_from_a_file)
 	struct blm_shape good = { 0 };
 
 	OK(blm_options_parse(kind, NULL, good.args));
-	OK(kind->plan(&good, &(struct blm_params){ .capacity = 10000, .rate = 0.01 }));
+	OK(kind->plan(&good, &BLM_PARAMS(.capacity = 10000, .rate = 0.01)));
 	ck_assert(kind->valid(&good));
 #define IS_NONE(change) do { struct blm_shape s = good; change; ck_assert_msg(!kind->valid(&s), "%s: %s", kind->name, #change); } while (0)
 	IS_NONE(s.cells = 0);
@@ -234,7 +234,7 @@ START_TEST(whichever_numbers_are_taken_from_a_file_they_have_a_rate)
 		struct blm_shape made = s;
 		uint64_t number;
 
-		if (kind->plan(&made, &(struct blm_params){ .capacity = 10000, .rate = 0.01 }) < 0)
+		if (kind->plan(&made, &BLM_PARAMS(.capacity = 10000, .rate = 0.01)) < 0)
 			continue;
 		try_as_if_from_a_file(kind, &made);
 		with_another(kind, &made, &made.cells);
@@ -263,7 +263,7 @@ START_TEST(options_outside_of_their_range_are_not_taken_from_a_file)
 		struct blm_shape s = { 0 };
 
 		OK(blm_options_parse(kind, NULL, s.args));
-		OK(kind->plan(&s, &(struct blm_params){ .capacity = 10000, .rate = 0.01 }));
+		OK(kind->plan(&s, &BLM_PARAMS(.capacity = 10000, .rate = 0.01)));
 		s.args[i] = UINT64_MAX;
 		ck_assert_msg(!blm_options_valid(kind, s.args), "%s: %s", kind->name, kind->options[i].name);
 	}
@@ -274,7 +274,7 @@ END_TEST
 
 static struct blm_filter *filter_of(const struct blm_kind *kind, uint32_t count)
 {
-	const struct blm_params params = { .kind = kind->name, .capacity = kind->exact ? 4000 : count, .rate = 0.01 };
+	const struct blm_params params = BLM_PARAMS(.kind = kind->name, .capacity = kind->exact ? 4000 : count, .rate = 0.01);
 	struct blm_build *b;
 	struct blm_filter *f;
 

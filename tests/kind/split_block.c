@@ -9,7 +9,7 @@
 
 static struct blm_filter *make(uint64_t blocks)
 {
-	struct blm_params p = { .kind = "split-block", .cells = blocks * 256, .capacity = 1000, .rate = 0.01 };
+	struct blm_params p = BLM_PARAMS(.kind = "split-block", .cells = blocks * 256, .capacity = 1000, .rate = 0.01);
 	struct blm_filter *f;
 
 	OK(blm_create(&f, NULL, a_path(), &p));
@@ -181,7 +181,7 @@ END_TEST
 START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_worse)
 {
 	for (uint64_t keys = 1; keys < 100000000; keys = keys * 7 + 1) {
-		struct blm_params p = { .kind = "split-block", .capacity = keys, .rate = 0.001 };
+		struct blm_params p = BLM_PARAMS(.kind = "split-block", .capacity = keys, .rate = 0.001);
 		struct blm_plan any, power;
 
 		OK(blm_plan(&any, &p));
@@ -191,16 +191,16 @@ START_TEST(a_power_of_two_is_asked_for_by_option_and_never_makes_it_smaller_or_w
 		ck_assert(power.cells >= any.cells && power.cells < 2 * any.cells);
 		ck_assert_double_le(power.predicted_rate, any.predicted_rate);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .cells = 768, .options = "power-of-two=1" }), -EINVAL);
-	OK(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .cells = 1024, .options = "power-of-two=1" }));
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = 768, .options = "power-of-two=1")), -EINVAL);
+	OK(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = 1024, .options = "power-of-two=1")));
 }
 END_TEST
 
 START_TEST(sizes_that_are_none_are_refused)
 {
 	static const struct blm_params none[] = {
-		{ .cells = 255 }, { .cells = 257 }, { .cells = 512, .probes = 7 }, { .cells = UINT64_C(1) << 39 },
-		{ .cells = 512, .options = "power=1" }, { .cells = 512, .options = "power-of-two=2" },
+		BLM_PARAMS(.cells = 255), BLM_PARAMS(.cells = 257), BLM_PARAMS(.cells = 512, .probes = 7), BLM_PARAMS(.cells = UINT64_C(1) << 39),
+		BLM_PARAMS(.cells = 512, .options = "power=1"), BLM_PARAMS(.cells = 512, .options = "power-of-two=2"),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
@@ -209,9 +209,9 @@ START_TEST(sizes_that_are_none_are_refused)
 		p.kind = "split-block";
 		FAILS(blm_plan(&(struct blm_plan){ 0 }, &p), -EINVAL);
 	}
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .capacity = BLM_CAPACITY_MAX }), -EFBIG);
-	FAILS(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .hash = "mm3_64", .cells = 512 }), -EOPNOTSUPP);
-	OK(blm_plan(&(struct blm_plan){ 0 }, &(struct blm_params){ .kind = "split-block", .cells = (UINT64_C(1) << 39) - 256 }));
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .capacity = BLM_CAPACITY_MAX)), -EFBIG);
+	FAILS(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .hash = "mm3_64", .cells = 512)), -EOPNOTSUPP);
+	OK(blm_plan(&(struct blm_plan){ 0 }, &BLM_PARAMS(.kind = "split-block", .cells = (UINT64_C(1) << 39) - 256)));
 }
 END_TEST
 

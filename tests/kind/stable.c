@@ -12,8 +12,8 @@ static struct blm_filter *make(unsigned bits)
 	char options[20];
 
 	snprintf(options, sizeof(options), "bits=%u", bits);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .cells = CELLS, .probes = 3, .rate = 0.01, .options = options,
-							    .seeds = (const uint64_t[]){ 5 }, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = CELLS, .probes = 3, .rate = 0.01, .options = options,
+							    .seeds = (const uint64_t[]){ 5 }, .seed_count = 1)));
 	return f;
 }
 
@@ -107,7 +107,7 @@ START_TEST(of_the_keys_that_came_its_capacity_ago_at_most_1_percent_is_forgotten
 	struct blm_filter *f;
 	uint64_t keys = 200000;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .capacity = 10000, .rate = 0.01, .seeds = (const uint64_t[]){ 6 }, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .capacity = 10000, .rate = 0.01, .seeds = (const uint64_t[]){ 6 }, .seed_count = 1)));
 	add(f, 0, keys);
 	ck_assert_double_ge(share_found(f, keys - 10000, keys), 0.99);
 	ck_assert_double_le(share_found(f, 0, 100000), 0.012);	/* no more than what was never there */
@@ -124,7 +124,7 @@ START_TEST(the_rate_when_it_is_stable_is_at_most_what_was_asked_for)
 		for (size_t r = 0; r < ARRAY_LEN(rates); r++)
 			for (unsigned bits = 1; bits <= 5; bits++) {
 				char options[20];
-				struct blm_params params = { .kind = "stable", .capacity = capacity, .rate = rates[r], .options = options };
+				struct blm_params params = BLM_PARAMS(.kind = "stable", .capacity = capacity, .rate = rates[r], .options = options);
 				struct blm_fact stable;
 
 				snprintf(options, sizeof(options), "bits=%u", bits);
@@ -139,11 +139,11 @@ END_TEST
 START_TEST(a_fade_that_does_not_keep_the_rate_is_refused_and_without_a_rate_it_gives_one)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .capacity = 1000, .rate = 0.0001, .options = "fade=10" }), -EINVAL);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .cells = 50, .rate = 0.0001 }), -EINVAL);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .capacity = 1000, .options = "fade=10" }));
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .capacity = 1000, .rate = 0.0001, .options = "fade=10")), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = 50, .rate = 0.0001)), -EINVAL);
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .capacity = 1000, .options = "fade=10")));
 	OK(blm_info(f, &info));
 	ck_assert_double_eq_tol(info.rate, 0.594, 0.001);
 	blm_close(f);
@@ -154,9 +154,9 @@ START_TEST(with_each_key_all_cells_can_fade_and_no_more)
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .cells = 64, .options = "fade=64" }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = 64, .options = "fade=64")));
 	blm_close(f);
-	FAILS(blm_create(&f, NULL, NULL, &(struct blm_params){ .kind = "stable", .cells = 64, .options = "fade=65" }), -EINVAL);
+	FAILS(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "stable", .cells = 64, .options = "fade=65")), -EINVAL);
 }
 END_TEST
 

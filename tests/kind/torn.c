@@ -72,7 +72,7 @@ static pid_t stopped_in_a_union(void)
 /* Filters of one template with the keys 0 to N/2, and N/2 to N. */
 static void make_two(struct blm_filter **ret_into, struct blm_filter **ret_from)
 {
-	OK(blm_create(ret_into, NULL, a_path(), &(struct blm_params){ .kind = "counting", .capacity = N }));
+	OK(blm_create(ret_into, NULL, a_path(), &BLM_PARAMS(.kind = "counting", .capacity = N)));
 	OK(blm_template(ret_from, NULL, a_path(), *ret_into, 0));
 	add_numbers(*ret_into, 0, N / 2);
 	add_numbers(*ret_from, N / 2, N);

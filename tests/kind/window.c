@@ -39,8 +39,8 @@ static struct blm_filter *create(const char *path, const char *options, uint64_t
 	uint64_t seed = 7;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, path, &(struct blm_params){ .kind = "window", .options = options, .capacity = capacity, .rate = 1e-6,
-							     .seeds = &seed, .seed_count = 1 }));
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = "window", .options = options, .capacity = capacity, .rate = 1e-6,
+							     .seeds = &seed, .seed_count = 1)));
 	return f;
 }
 
@@ -210,7 +210,7 @@ START_TEST(it_turns_while_it_is_built_and_each_slot_has_its_keys_and_no_more)
 {
 	enum { KEYS = 30000, WINDOW = 10000 };
 	uint64_t *keys = malloc(KEYS * sizeof(*keys)), false_positives;
-	struct blm_params params = { .kind = "window", .capacity = WINDOW, .rate = 0.01 };
+	struct blm_params params = BLM_PARAMS(.kind = "window", .capacity = WINDOW, .rate = 0.01);
 	struct blm_build *b;
 	struct blm_filter *f;
 
@@ -247,7 +247,7 @@ START_TEST(kinds_without_slots_refuse_to_rotate_and_windows_to_combine)
 {
 	struct blm_filter *f, *w = create(a_path(), NULL, 100);
 
-	OK(blm_create(&f, NULL, a_path(), &(struct blm_params){ .capacity = 100 }));
+	OK(blm_create(&f, NULL, a_path(), &BLM_PARAMS(.capacity = 100)));
 	FAILS(blm_rotate(f), -EOPNOTSUPP);
 	FAILS(blm_combine(NULL, NULL, a_path(), BLM_UNION, (const struct blm_filter *[]){ w, w }, 2, 0, NULL), -EOPNOTSUPP);
 	FAILS(blm_advance(w, (const struct blm_filter *[]){ w }, 1), -EOPNOTSUPP);
@@ -487,7 +487,7 @@ END_TEST
 
 START_TEST(a_slot_lasts_a_millisecond_at_least)
 {
-	struct blm_params p = { .kind = "window", .options = "slots=4,span=0.003", .capacity = 100 };
+	struct blm_params p = BLM_PARAMS(.kind = "window", .options = "slots=4,span=0.003", .capacity = 100);
 	struct blm_filter *f;
 
 	FAILS(blm_create(&f, NULL, NULL, &p), -EINVAL);

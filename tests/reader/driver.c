@@ -188,12 +188,12 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc == 11 && !strcmp(argv[1], "make")) {
-		struct blm_params params = {
+		struct blm_params params = BLM_PARAMS(
 			.kind = argv[3], .hash = argv[4], .cells = strtoull(argv[5], NULL, 10),
 			.probes = (uint32_t)strtoul(argv[6], NULL, 10), .tweak = strtoull(argv[8], NULL, 10),
 			.seeds = seeds, .seed_count = read_seeds(argv[7], seeds),
 			.scheme = strcmp(argv[10], "-") ? argv[10] : NULL,
-		};
+		);
 
 		params.secret = unhex(argv[9], secret) == BLM_SECRET_BYTES ? secret : NULL;
 		must(blm_create(&f, NULL, argv[2], &params));

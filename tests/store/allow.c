@@ -38,8 +38,8 @@ static struct blacklist *begin_with(const struct blm_params *p)
 
 static struct blacklist *begin(const char *kind)
 {
-	return begin_with(&(struct blm_params){ .kind = kind, .capacity = 400, .rate = 0.3,
-						.seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0, .seeds = (const uint64_t[]){ 7 } });
+	return begin_with(&BLM_PARAMS(.kind = kind, .capacity = 400, .rate = 0.3,
+						.seed_count = strcmp(kind, "redis-cuckoo") ? 1 : 0, .seeds = (const uint64_t[]){ 7 }));
 }
 
 static void end(struct blacklist *b)
@@ -216,7 +216,7 @@ END_TEST
 
 START_TEST(a_listed_key_is_claimed_once_by_hashes_that_need_the_key_for_each_cell)
 {
-	struct blacklist *b = begin_with(&(struct blm_params){ .kind = "classic", .hash = "murmur3-bip37", .capacity = 400, .rate = 0.3 });
+	struct blacklist *b = begin_with(&BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .capacity = 400, .rate = 0.3));
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_claim_many(b->f, b->wrong, LISTED, NULL), LISTED);
@@ -252,7 +252,7 @@ START_TEST(a_listed_key_that_is_claimed_can_be_taken_out_and_nothing_else_goes)
 	struct blacklist *b = begin(removing[_i]);
 	struct blm_key keys[CLAIMED + 2];
 	uint64_t bits[2];
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	keys[0] = keys[1] = b->wrong[0];
@@ -275,7 +275,7 @@ START_TEST(a_listed_key_is_not_taken_out)
 	const int own = 7;
 	struct blm_key keys[LISTED + 1];
 	uint64_t bits[(LISTED + 64) / 64];
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	ck_assert_int_eq(blm_remove(b->f, b->wrong[0].bytes, b->wrong[0].len), 0);
@@ -400,7 +400,7 @@ START_TEST(who_lists_keys_under_a_name_that_another_filter_has_by_now_is_told)
 	struct blm_filter *other;
 
 	OK(blm_store_rename(b->store, "list", "renamed"));
-	OK(blm_create(&other, b->store, "list", &(struct blm_params){ .capacity = 400 }));
+	OK(blm_create(&other, b->store, "list", &BLM_PARAMS(.capacity = 400)));
 	FAILS(blm_allowlist_add(b->f, b->wrong, LISTED), -ESTALE);
 	ck_assert_int_eq(listed(other), 0);
 	blm_close(other);
@@ -472,7 +472,7 @@ static int fill_again(struct blm_filter *new, void *context)
 START_TEST(a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params same_seed = { .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED - 1), LISTED - 1);
 	OK(blm_rebuild(b->store, "list", &same_seed, fill_again, b));
@@ -516,7 +516,7 @@ static int fill_with_numbers(struct blm_filter *new, void *context)
 START_TEST(keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params same_seed = { .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 	uint32_t wrong[2], count = 0;
 	const struct blm_key keys[] = { { &wrong[0], 4 }, { &wrong[1], 4 } };
 
@@ -561,7 +561,7 @@ START_TEST(a_filter_rebuilt_from_what_has_no_names_hides_none_of_it)
 	struct blacklist *b = begin("classic");
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
-	OK(blm_rebuild(b->store, "list", &(struct blm_params){ .capacity = 400 }, unnamed[_i], b));
+	OK(blm_rebuild(b->store, "list", &BLM_PARAMS(.capacity = 400), unnamed[_i], b));
 	ck_assert_int_eq(found_of(b->f, b->wrong, 50), 50);
 	/* of the others it says yes to some by mistake, and nobody knows that of them */
 	ck_assert_int_eq(found_of(b->f, b->wrong + 50, LISTED - 50) + listed(b->f), LISTED - 50);
@@ -578,8 +578,8 @@ START_TEST(a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list
 	struct blacklist *b = begin("classic");
 	struct blm_filter *more;
 
-	OK(blm_create(&more, NULL, NULL, &(struct blm_params){ .kind = published[_i].kind, .hash = published[_i].hash, .capacity = 400,
-							       .rate = 0.3 }));
+	OK(blm_create(&more, NULL, NULL, &BLM_PARAMS(.kind = published[_i].kind, .hash = published[_i].hash, .capacity = 400,
+							       .rate = 0.3)));
 	OK(blm_add_many(more, b->wrong, 50, NULL));
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_store_publish(b->store, "list", more, 0, BLM_PUBLISH_WRITABLE));
@@ -598,7 +598,7 @@ static const char *const built[] = { "fuse", "ribbon", "golomb", "classic" };
 START_TEST(a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params params = { .kind = built[_i], .capacity = 400, .rate = 0.3, .replace = true };
+	const struct blm_params params = BLM_PARAMS(.kind = built[_i], .capacity = 400, .rate = 0.3, .replace = true);
 	struct blm_build *build;
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
@@ -615,7 +615,7 @@ END_TEST
 START_TEST(an_updated_filter_keeps_on_its_list_what_it_was_not_given)
 {
 	struct blacklist *b = begin("classic");
-	const struct blm_params params = { .kind = "golomb", .rate = 0.3, .seed_count = 1, .seeds = (const uint64_t[]){ 7 }, .replace = true };
+	const struct blm_params params = BLM_PARAMS(.kind = "golomb", .rate = 0.3, .seed_count = 1, .seeds = (const uint64_t[]){ 7 }, .replace = true);
 	struct blm_build *build;
 	struct blm_update *update;
 	int64_t wrong;
@@ -814,9 +814,9 @@ static int fill_as_before(struct blm_filter *new, void *context)
 START_TEST(a_record_that_no_key_has_is_passed_over_or_told_and_taken_off)
 {
 	static uint8_t value[BLM_ALLOW_KEY_MAX + 1];
-	const struct blm_params same_seed = { .seed_count = 1, .seeds = (const uint64_t[]){ 7 } };
+	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
 	struct blacklist *b = begin("classic");
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	uint8_t name[64];
 	int count = 0;
 
@@ -851,7 +851,7 @@ START_TEST(a_listed_key_that_lost_its_end_is_not_listed)
 {
 	struct blacklist *b = begin("classic");
 	uint8_t name[16 + 32];
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	ck_assert_int_eq(blm_allowlist_add(b->f, b->wrong, LISTED), LISTED);
 	OK(blm_info(b->f, &info));

@@ -1,5 +1,6 @@
 /* files.c - files that are damaged, cut, copied, or left by a process that was killed */
 #include "suite.h"
+#include "../info.h"
 
 #include "file/mapping.h"
 #include "file/ofd_lock.h"
@@ -114,7 +115,7 @@ static void spoil(const char *path, size_t at)
 
 START_TEST(one_damaged_sync_slot_is_made_up_for_by_the_other_and_two_are_told_of)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 
 	fill("a.blm");

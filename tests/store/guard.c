@@ -1,5 +1,6 @@
 /* guard.c - damaged blocks are found, what is only newer is not; syncs that fail, and syncs that come by themselves */
 #include "suite.h"
+#include "../info.h"
 
 #include "handle/handle.h"
 
@@ -89,7 +90,7 @@ static struct blm_params params_of(const struct shape *s)
 {
 	static const uint64_t seed = 7;
 
-	return (struct blm_params){ .kind = s->kind, .cells = s->cells, .probes = 6, .sparse = s->sparse, .seed_count = 1, .seeds = &seed };
+	return BLM_PARAMS(.kind = s->kind, .cells = s->cells, .probes = 6, .sparse = s->sparse, .seed_count = 1, .seeds = &seed);
 }
 
 static void add_range(struct blm_filter *f, unsigned from, unsigned to)
@@ -290,7 +291,7 @@ END_TEST
 START_TEST(a_sync_tells_of_a_block_that_lost_bits_until_it_is_repaired)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	struct image i;
 	char where[80];
 	unsigned n = 1000000;
@@ -871,7 +872,7 @@ static void copy_slowly(const char *from, const char *to)
 
 START_TEST(copies_made_while_others_add_and_sync_are_good_and_hold_what_was_acknowledged)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 	pid_t pid[2];
 	int round = 0;
@@ -912,7 +913,7 @@ END_TEST
 
 static struct blm_info info_of(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info;
@@ -923,7 +924,7 @@ START_TEST(a_sync_that_fails_says_so_and_the_next_one_mends_it)
 {
 	struct blm_params params = params_of(&shapes[2]);
 	struct blm_filter *f, *other;
-	struct blm_info before, after;
+	struct blm_info before = BLM_INFO, after = BLM_INFO;
 	struct image i;
 
 	OK(blm_create(&f, NULL, "a.blm", &params));
@@ -1029,7 +1030,7 @@ START_TEST(a_process_killed_while_it_syncs_leaves_the_filter_suspect_until_the_n
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = _i < 3 ? "blocked" : "cuckoo", .capacity = 1000, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = _i < 3 ? "blocked" : "cuckoo", .capacity = 1000, .rate = 0.01)));
 	add_range(f, 0, 100);
 	ck_assert_int_eq(run_apart(sync_and_die, _i % 3 + 1), SIGNALLED + SIGKILL);
 	ck_assert(info_of(f).suspect);
@@ -1044,7 +1045,7 @@ START_TEST(a_second_image_that_cannot_be_written_makes_the_filter_suspect)
 {
 	struct blm_filter *f, *other;
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = "cuckoo", .capacity = 1000, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = "cuckoo", .capacity = 1000, .rate = 0.01)));
 	OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 	add_range(f, 0, 100);
 	failing = 3;
@@ -1077,7 +1078,7 @@ START_TEST(a_sync_of_whose_failure_who_announces_a_change_was_told_writes_all_ag
 	struct blm_filter *f;
 	int calls = _i ? 3 : 2, before;		/* data, sync record, second image */
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = announcing[_i], .capacity = 1000, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
 	OK(blm_add(f, "key", 3));
 	others = f;
 	meanwhile = add_in_vain;
@@ -1096,7 +1097,7 @@ START_TEST(a_failure_that_who_announces_a_change_is_told_of_is_known_whoever_els
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
 
-	OK(blm_create(&f, store, "a", &(struct blm_params){ .kind = announcing[_i], .capacity = 1000, .rate = 0.01 }));
+	OK(blm_create(&f, store, "a", &BLM_PARAMS(.kind = announcing[_i], .capacity = 1000, .rate = 0.01)));
 	OK(blm_sync(f));
 	others = f;
 	meanwhile = add_in_vain;
@@ -1117,7 +1118,7 @@ static int looks;
 static int find_no_suspicion(int unused)
 {
 	struct blm_filter *mine;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	MUST(blm_info(others, &info) == 0 && !info.suspect && info.suspect_epoch == 0);
 	MUST(blm_open(&mine, NULL, "a.blm", 0) == 0);
@@ -1129,7 +1130,7 @@ static int find_no_suspicion(int unused)
 /* It cannot know who has a lock. */
 static int find_suspicion_where_the_file_is_away(int unused)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	MUST(rename("a.blm", "away") == 0);
 	MUST(blm_info(others, &info) == 0 && info.suspect);
@@ -1151,7 +1152,7 @@ START_TEST(a_filter_is_not_suspect_while_it_is_written_back_and_is_when_that_has
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = _i ? announcing[_i - 1] : "blocked", .capacity = 1000, .rate = 0.01 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = _i ? announcing[_i - 1] : "blocked", .capacity = 1000, .rate = 0.01)));
 	others = f;
 	meanwhile = look_on;
 	OK(blm_add(f, "key", 3));
@@ -1213,7 +1214,7 @@ START_TEST(a_change_that_could_not_be_announced_makes_the_filter_suspect_whoever
 	for (size_t kind = 0; kind < ARRAY_LEN(announcing); kind++) {
 		struct blm_filter *f, *other;
 
-		OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .kind = announcing[kind], .capacity = 1000, .rate = 0.01, .replace = kind > 0 }));
+		OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.kind = announcing[kind], .capacity = 1000, .rate = 0.01, .replace = kind > 0)));
 		OK(blm_open(&other, NULL, "a.blm", BLM_OPEN_WRITE));
 		others = f;
 		if (_i)
@@ -1286,7 +1287,7 @@ END_TEST
 /* _i: by one who makes the filter; who replaces it */
 static int name_and_die(int replaces)
 {
-	struct blm_params params = { .capacity = 1000, .rate = 0.01, .replace = replaces };
+	struct blm_params params = BLM_PARAMS(.capacity = 1000, .rate = 0.01, .replace = replaces);
 	struct blm_filter *f;
 
 	folder_failing = -1;
@@ -1415,11 +1416,11 @@ START_TEST(a_filter_is_synced_also_where_pages_are_larger)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	page_bytes = _i % 2 ? 65536 : 16384;
 	OK(blm_store_open(&store, "store", BLM_STORE_CREATE));
-	OK(blm_create(&f, store, "a", &(struct blm_params){ .kind = _i < 2 ? "blocked" : announcing[_i / 2 - 1], .capacity = 300000, .rate = 0.01 }));
+	OK(blm_create(&f, store, "a", &BLM_PARAMS(.kind = _i < 2 ? "blocked" : announcing[_i / 2 - 1], .capacity = 300000, .rate = 0.01)));
 	OK(blm_info(f, &info));
 	ck_assert(!info.suspect);
 	add_range(f, 0, 1000);

@@ -1,5 +1,6 @@
 /* leftovers.c - what lies in a store and is nobody's, or not what its name says: verify tells of it, repair and drop deal with it */
 #include "suite.h"
+#include "../info.h"
 
 #include "catalog/catalog.h"
 #include "file/mapping.h"
@@ -198,7 +199,7 @@ static int make_b_too_late(int signal)
 	at_link = SIGSTOP;
 	at_rename = signal;
 	MUST(blm_store_open(&store, "s", 0) == 0);
-	MUST(blm_create(NULL, store, "b", &(struct blm_params){ .capacity = 100, .rate = 0.001 }) == -EEXIST);
+	MUST(blm_create(NULL, store, "b", &BLM_PARAMS(.capacity = 100, .rate = 0.001)) == -EEXIST);
 	blm_store_close(store);
 	return 0;
 }
@@ -483,10 +484,10 @@ END_TEST
 START_TEST(a_bit_behind_the_last_cell_is_told_of)
 {
 	struct blm_filter *f;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	uint8_t bit = 0x80;
 
-	OK(blm_create(&f, NULL, "b", &(struct blm_params){ .kind = "classic", .cells = 100, .probes = 3 }));
+	OK(blm_create(&f, NULL, "b", &BLM_PARAMS(.kind = "classic", .cells = 100, .probes = 3)));
 	OK(blm_info(f, info));
 	blm_close(f);
 	says(NULL, "b", 0, "");
@@ -500,10 +501,10 @@ END_TEST
 START_TEST(a_bit_behind_the_last_cell_is_told_of_in_each_order_of_bits)
 {
 	struct blm_filter *f;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	uint8_t bits = 0xf0;
 
-	OK(blm_create(&f, NULL, "b", &(struct blm_params){ .format = "redis-bitmap", .cells = 100, .probes = 3 }));
+	OK(blm_create(&f, NULL, "b", &BLM_PARAMS(.format = "redis-bitmap", .cells = 100, .probes = 3)));
 	OK(blm_info(f, info));
 	blm_close(f);
 	write_at("b", info->bytes - info->data_bytes + 12, &bits, 1);
@@ -519,12 +520,12 @@ END_TEST
 START_TEST(a_bit_that_cells_leave_of_a_word_is_told_of)
 {
 	static const struct { struct blm_params params; const char *said; } sorts[] = {
-		{ { .kind = "counting", .options = "bits=3", .cells = 1000, .probes = 3 }, "bit 63 is set, which is no cell's" },
-		{ { .kind = "approximator", .options = "bits=33", .cells = 1000, .probes = 3 }, "bit 56 is set, which is no cell's" },
-		{ { .kind = "hash-compact", .options = "signature-bits=24", .cells = 1000 }, "bit 56 is set, which is no cell's" },
-		{ { .kind = "stable", .options = "bits=6", .cells = 1000 }, "bit 63 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "counting", .options = "bits=3", .cells = 1000, .probes = 3), "bit 63 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "approximator", .options = "bits=33", .cells = 1000, .probes = 3), "bit 56 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "hash-compact", .options = "signature-bits=24", .cells = 1000), "bit 56 is set, which is no cell's" },
+		{ BLM_PARAMS(.kind = "stable", .options = "bits=6", .cells = 1000), "bit 63 is set, which is no cell's" },
 	};
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 
 	for (size_t i = 0; i < ARRAY_LEN(sorts); i++) {
@@ -593,7 +594,7 @@ START_TEST(a_filter_that_does_not_open_can_be_dropped)
 		header->constant.check = blm_check_constant(&header->constant);
 	write_at(path, 0, header, sizeof(header->constant));
 	FAILS(blm_open(&f, store, "a", BLM_OPEN_WRITE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
-	OK(blm_create(&f, NULL, NULL, &(struct blm_params){ .capacity = 10 }));
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 10)));
 	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), _i == 0 ? -EPROTONOSUPPORT : -EBADMSG);
 	blm_close(f);
 	OK(blm_store_drop(store, "a"));
@@ -614,7 +615,7 @@ static int fill_nothing(struct blm_filter *fresh, void *context)
 
 START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 {
-	const struct blm_params keyed = { .capacity = 100, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes..." };
+	const struct blm_params keyed = BLM_PARAMS(.capacity = 100, .hash = "siphash", .secret = (const uint8_t *)"sixteen bytes...");
 	char path[512], key[512];
 	struct blm_store *store = store_with_a(path);
 	struct blm_filter *f;
@@ -623,7 +624,7 @@ START_TEST(what_does_not_open_is_not_published_over_nor_rebuilt)
 	OK(truncate(path, 20480));
 	FAILS(blm_store_publish(store, "a", f, 0, BLM_PUBLISH_WRITABLE), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it"));
-	FAILS(blm_rebuild(store, "a", &(struct blm_params){ .capacity = 100 }, fill_nothing, NULL), -ENODATA);
+	FAILS(blm_rebuild(store, "a", &BLM_PARAMS(.capacity = 100), fill_nothing, NULL), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "drop it, or remove the file, and make it anew"));
 	OK(blm_create(NULL, store, "keyed", &keyed));
 	ck_assert_int_eq(files_in("s/keys", key), 1);
@@ -664,7 +665,7 @@ START_TEST(labels_whose_last_line_has_no_end_are_read_all_the_same)
 	char path[512];
 	struct blm_store *store = store_with_a(path);
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 
 	OK(blm_catalog_get(store->catalog, "a", entry));
 	strcpy(entry->labels, "k=v\nlast=x");

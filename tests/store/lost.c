@@ -12,7 +12,7 @@ static struct blm_store *a_store(bool wanted)
 /* The path of the filter's file. */
 static const char *file_of(const struct blm_filter *f)
 {
-	static struct blm_info info;
+	static struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info.path;
@@ -52,7 +52,7 @@ static void close_two(struct blm_filter *f[2], struct blm_store *store)
 static uint64_t synced_epoch(int fd)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -390,7 +390,7 @@ START_TEST(a_forked_childs_change_of_a_displaced_file_is_stale)
 {
 	struct blm_store *store = a_store(_i);
 
-	OK(blm_create(&parents, store, "a", &(struct blm_params){ .kind = "cuckoo", .capacity = 100 }));
+	OK(blm_create(&parents, store, "a", &BLM_PARAMS(.kind = "cuckoo", .capacity = 100)));
 	put_copy_over(file_of(parents));
 	ck_assert_int_eq(run_apart(add_to_displaced_in_child, 0), ESTALE);
 	blm_close(parents);

@@ -20,7 +20,7 @@ static void change_to(uid_t user, gid_t group, bool is_in_group)
 
 static const char *file_of(const struct blm_filter *f)
 {
-	static struct blm_info info;
+	static struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info.path;
@@ -57,7 +57,7 @@ static int add_one(struct blm_filter *new, void *context)
 /* All that replaces a filter; 0: done. */
 static int replace_it(struct blm_filter *f, int how)
 {
-	const struct blm_params like = { .capacity = 100, .rate = 0.001, .replace = true };
+	const struct blm_params like = BLM_PARAMS(.capacity = 100, .rate = 0.001, .replace = true);
 	struct blm_filter *other;
 	int r;
 
@@ -124,7 +124,7 @@ static int close_to_others(struct blm_filter *new, void *context)
 
 START_TEST(a_mode_that_it_is_given_while_it_is_rebuilt_stays)
 {
-	const struct blm_params like = { .capacity = 100, .rate = 0.001 };
+	const struct blm_params like = BLM_PARAMS(.capacity = 100, .rate = 0.001);
 	struct blm_filter *f;
 	struct stat st;
 

@@ -35,7 +35,7 @@ static const uint8_t one[BLM_SECRET_BYTES] = "the first secret", two[BLM_SECRET_
 
 static struct blm_params keyed_with(const uint8_t *secret)
 {
-	return (struct blm_params){ .capacity = 100, .rate = 0.001, .hash = "siphash", .secret = secret };
+	return BLM_PARAMS(.capacity = 100, .rate = 0.001, .hash = "siphash", .secret = secret);
 }
 
 /* ---- Relative paths ---- */
@@ -174,7 +174,7 @@ static int add_x(struct blm_filter *new, void *context)
 
 START_TEST(a_keyed_filter_is_rebuilt_with_another_secret_or_with_its_own)
 {
-	struct blm_params params = keyed_with(one), none = { .capacity = 0 };
+	struct blm_params params = keyed_with(one), none = BLM_PARAMS(.capacity = 0);
 	size_t bytes;
 
 	OK(blm_create(NULL, NULL, "a", &params));
@@ -315,7 +315,7 @@ END_TEST
 
 START_TEST(a_filter_of_a_store_that_everybody_may_write_is_refused_unless_that_is_meant)
 {
-	struct blm_params params = { .capacity = 100, .mode = 0602 };
+	struct blm_params params = BLM_PARAMS(.capacity = 100, .mode = 0602);
 	struct blm_store *store;
 	struct blm_filter *f;
 	glob_t found;

@@ -54,8 +54,8 @@ static void make_three(bool alike, char ret_paths[THREE][512])
 	struct blm_filter *f;
 
 	for (int i = 0; i < THREE; i++) {
-		OK(blm_create(&f, store, names[i], &(struct blm_params){ .capacity = alike ? 100 : 100u << i, .rate = 0.001, .seed_count = 1,
-									 .seeds = (const uint64_t[]){ 7 } }));
+		OK(blm_create(&f, store, names[i], &BLM_PARAMS(.capacity = alike ? 100 : 100u << i, .rate = 0.001, .seed_count = 1,
+									 .seeds = (const uint64_t[]){ 7 })));
 		OK(blm_add(f, names[i], 1));
 		OK(blm_sync(f));
 		blm_close(f);
@@ -261,7 +261,7 @@ static struct blm_info info_of(const char *name, bool write)
 {
 	struct blm_store *store = open_store(write ? 0 : BLM_STORE_READ);
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_open(&f, store, name, write ? BLM_OPEN_WRITE : 0));
 	OK(blm_info(f, &info));
@@ -274,7 +274,7 @@ static struct blm_info info_of(const char *name, bool write)
 static uint64_t listed_keys(const char *name)
 {
 	struct blm_store *store = open_store(BLM_STORE_READ);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_store_find(store, name, &info));
 	blm_store_close(store);
@@ -334,7 +334,7 @@ START_TEST(an_older_copy_is_taken_as_it_is_once_it_is_synced)
 {
 	struct blm_store *store;
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	put_older_back(false);
 	store = open_store(0);
@@ -484,7 +484,7 @@ static int rename_and_stop(int arg)
 static pid_t stop_a_rename(void)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int status;
 	pid_t pid;
 
@@ -607,7 +607,7 @@ static int set_labels(struct blm_entry *entry, void *labels)
 static void catalog_is_lost_and_labels_are(const char *expected)
 {
 	struct blm_store *store;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(unlink("s/catalog/data.mdb"));
 	OK(verify(true));

@@ -1,5 +1,6 @@
 /* repair.c - damaged, lost and disagreeing catalogs and files: what verify says, and what repair makes of them */
 #include "suite.h"
+#include "../info.h"
 
 #include "catalog/catalog.h"
 #include "catalog/record.h"
@@ -381,7 +382,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 {
 	uint8_t bytes[BLM_RECORD_BYTES_MAX + 8] = { 0 };
 	struct blm_entry *entry = malloc(sizeof(*entry));
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct list *before, *after;
 	struct blm_store *store;
 	struct blm_filter *f;
@@ -407,7 +408,7 @@ START_TEST(a_damaged_record_is_damaged_alone_and_made_again)
 	FAILS(blm_store_find(store, "filter-05", info), -EUCLEAN);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "filter-05"));
 	FAILS(blm_open(&f, store, "filter-05", 0), -EUCLEAN);
-	FAILS(blm_create(&f, store, "filter-05", &(struct blm_params){ .capacity = 10 }), -EEXIST);
+	FAILS(blm_create(&f, store, "filter-05", &BLM_PARAMS(.capacity = 10)), -EEXIST);
 	ck_assert(holds(store, "filter-04", "filter-04"));
 	after = list_of(store);
 	ck_assert_int_eq(after->count, FILTERS);
@@ -584,7 +585,7 @@ START_TEST(a_drop_whose_commit_fails_leaves_name_and_file)
 	free(read_all(path, &bytes));
 	ck_assert_uint_ge(bytes, PAGE);
 	if (_i)
-		OK(blm_store_find(store, "filter-05", &(struct blm_info){ 0 }));
+		OK(blm_store_find(store, "filter-05", &BLM_INFO));
 	else
 		ck_assert(holds(store, "filter-05", "filter-05"));
 	OK(blm_store_drop(store, "filter-05"));
@@ -763,7 +764,7 @@ static int work(int who)
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	for (int i = 0; i < ROUNDS; i++) {
 		name_work(name, who, i);
-		MUST(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10 }) == 0);
+		MUST(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10)) == 0);
 		MUST(blm_add(f, name, strlen(name)) == 1);
 		blm_close(f);
 		if (i % 3 == 0)
@@ -778,7 +779,7 @@ static int work(int who)
 START_TEST(a_repair_beside_processes_at_work_loses_nothing)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	pid_t pid[WORKERS];
 	char name[32];
 	int alive = WORKERS, repairs = 0, status;

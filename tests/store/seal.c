@@ -9,7 +9,7 @@
 
 static struct blm_info info_of(const struct blm_filter *f)
 {
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	OK(blm_info(f, &info));
 	return info;
@@ -83,15 +83,15 @@ END_TEST
 START_TEST(a_sealed_filter_keeps_its_name_its_labels_its_count_and_its_origin)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info before, after;
+	struct blm_info before = BLM_INFO, after = BLM_INFO;
 	struct blm_filter *f, *from;
 	void *bytes;
 	size_t len;
 
-	OK(blm_create(&from, NULL, NULL, &(struct blm_params){ .capacity = 100, .hash = "mm3_64" }));
+	OK(blm_create(&from, NULL, NULL, &BLM_PARAMS(.capacity = 100, .hash = "mm3_64")));
 	OK(blm_add(from, "old", 3));
-	OK(blm_export_bytes(from, &(struct blm_exchange){ .format = "pybloomfiltermmap" }, &bytes, &len));
-	OK(blm_import_bytes(&f, store, "x", &(struct blm_exchange){ .hash = "mm3_64" }, bytes, len));
+	OK(blm_export_bytes(from, &BLM_EXCHANGE(.format = "pybloomfiltermmap"), &bytes, &len));
+	OK(blm_import_bytes(&f, store, "x", &BLM_EXCHANGE(.hash = "mm3_64"), bytes, len));
 	OK(blm_store_label(store, "x", "a", "b"));
 	before = info_of(f);
 	OK(blm_seal(f));
@@ -175,7 +175,7 @@ static int add_until_refused(int who)
 START_TEST(writers_that_race_with_sealing_lose_no_key_that_they_were_told_of)
 {
 	enum { WRITERS = 4 };
-	struct blm_params params = { .kind = _i % 2 ? "classic" : "blocked", .capacity = 1000000, .rate = 0.01 };
+	struct blm_params params = BLM_PARAMS(.kind = _i % 2 ? "classic" : "blocked", .capacity = 1000000, .rate = 0.01);
 	struct blm_filter *f;
 	pid_t pid[WRITERS];
 
@@ -254,7 +254,7 @@ START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
 	struct blm_store *store = _i ? open_store(BLM_STORE_CREATE) : NULL;
 	const char *name = _i ? "x" : "./x";
 	struct blm_filter *f, *reader;
-	struct blm_info before, after;
+	struct blm_info before = BLM_INFO, after = BLM_INFO;
 
 	make(&f, store, name);
 	OK(blm_add(f, "old", 3));
@@ -262,7 +262,7 @@ START_TEST(a_rebuilt_filter_takes_the_place_of_the_old_one_in_one_step)
 		OK(blm_store_label(store, name, "a", "b"));
 	OK(blm_open(&reader, store, name, 0));
 	before = info_of(f);
-	OK(blm_rebuild(store, name, &(struct blm_params){ .capacity = 5000 }, fill, &(struct keys){ .key = fresh, .other = f }));
+	OK(blm_rebuild(store, name, &BLM_PARAMS(.capacity = 5000), fill, &(struct keys){ .key = fresh, .other = f }));
 	ck_assert(has(reader, "one") && has(reader, "three") && !has(reader, "old") && !has(reader, "meanwhile"));
 	after = info_of(f);
 	ck_assert(after.capacity == 5000 && after.rate == before.rate && after.kind == before.kind && after.hash == before.hash);
@@ -291,7 +291,7 @@ START_TEST(what_a_link_in_another_folder_leads_to_is_rebuilt_and_the_link_stays)
 	make(&f, NULL, "./x");
 	ck_assert_int_eq(mkdir("elsewhere", 0700), 0);
 	ck_assert_int_eq(symlink("../x", "elsewhere/link"), 0);
-	OK(blm_rebuild(NULL, "elsewhere/link", &(struct blm_params){ 0 }, fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "elsewhere/link", &BLM_PARAMS(), fill, &(struct keys){ .key = fresh }));
 	ck_assert(has(f, "one"));
 	ck_assert(lstat("elsewhere/link", &st) == 0 && S_ISLNK(st.st_mode));
 	ck_assert_int_eq(access("elsewhere/x", F_OK), -1);
@@ -308,14 +308,14 @@ START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
 
 	make(&f, store, name);
 	OK(blm_add(f, "old", 3));
-	ck_assert_int_eq(blm_rebuild(store, name, &(struct blm_params){ 0 }, fill, &(struct keys){ .key = fresh, .answer = -ECANCELED }),
+	ck_assert_int_eq(blm_rebuild(store, name, &BLM_PARAMS(), fill, &(struct keys){ .key = fresh, .answer = -ECANCELED }),
 			 -ECANCELED);
 	ck_assert(has(f, "old") && !has(f, "one"));
-	FAILS(blm_rebuild(store, name, &(struct blm_params){ .capacity = UINT64_MAX }, fill, &(struct keys){ .key = fresh }), -EINVAL);
-	FAILS(blm_rebuild(store, _i ? "none" : "./none", &(struct blm_params){ 0 }, fill, &(struct keys){ .key = fresh }), -ENOENT);
+	FAILS(blm_rebuild(store, name, &BLM_PARAMS(.capacity = UINT64_MAX), fill, &(struct keys){ .key = fresh }), -EINVAL);
+	FAILS(blm_rebuild(store, _i ? "none" : "./none", &BLM_PARAMS(), fill, &(struct keys){ .key = fresh }), -ENOENT);
 	pid = fork();
 	if (pid == 0) {
-		blm_rebuild(store, name, &(struct blm_params){ 0 }, fill, &(struct keys){ .key = fresh, .kill = getpid() });
+		blm_rebuild(store, name, &BLM_PARAMS(), fill, &(struct keys){ .key = fresh, .kill = getpid() });
 		_exit(0);
 	}
 	ck_assert_int_eq(join(pid), SIGNALLED + SIGKILL);
@@ -323,7 +323,7 @@ START_TEST(a_rebuild_that_fails_or_is_killed_leaves_the_old_filter)
 	OK(blm_add(f, "new", 3));
 	blm_close(f);
 	ck_assert(holds(store, name, "new") && holds(store, name, "old"));
-	OK(blm_rebuild(store, name, &(struct blm_params){ 0 }, fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(store, name, &BLM_PARAMS(), fill, &(struct keys){ .key = fresh }));
 	ck_assert(holds(store, name, "one") && !holds(store, name, "old"));
 	ck_assert_int_eq(files_in(store ? "s/filters" : ".", NULL), 1);
 	blm_store_close(store);
@@ -336,13 +336,13 @@ static const struct {
 	const char *kind, *hash;
 	unsigned mode;
 } asked[] = {
-	{ { 0 }, "blocked", "siphash" },
-	{ { .mode = 0640 }, "blocked", "siphash", 0640 },
-	{ { .capacity = 7000 }, "blocked", "siphash" },
-	{ { .kind = "classic" }, "classic", "siphash" },
-	{ { .hash = "xxh3" }, "blocked", "xxh3" },
-	{ { .hash = "mm3_64" }, "classic", "mm3_64" },
-	{ { .cells = 10240, .probes = 5 }, "blocked", "siphash" },
+	{ BLM_PARAMS(), "blocked", "siphash" },
+	{ BLM_PARAMS(.mode = 0640), "blocked", "siphash", 0640 },
+	{ BLM_PARAMS(.capacity = 7000), "blocked", "siphash" },
+	{ BLM_PARAMS(.kind = "classic"), "classic", "siphash" },
+	{ BLM_PARAMS(.hash = "xxh3"), "blocked", "xxh3" },
+	{ BLM_PARAMS(.hash = "mm3_64"), "classic", "mm3_64" },
+	{ BLM_PARAMS(.cells = 10240, .probes = 5), "blocked", "siphash" },
 };
 
 static unsigned mode_at(const char *path)
@@ -356,10 +356,10 @@ static unsigned mode_at(const char *path)
 START_TEST(a_rebuilt_filter_is_as_before_but_for_what_is_asked)
 {
 	struct blm_filter *f;
-	struct blm_info before, after;
+	struct blm_info before = BLM_INFO, after = BLM_INFO;
 
-	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.003, .mode = 0604,
-							     .sparse = _i % 2 }));
+	OK(blm_create(&f, NULL, "./x", &BLM_PARAMS(.kind = "blocked", .hash = "siphash", .capacity = 100, .rate = 0.003, .mode = 0604,
+							     .sparse = _i % 2)));
 	before = info_of(f);
 	OK(blm_rebuild(NULL, "./x", &asked[_i].params, fill, &(struct keys){ .key = fresh }));
 	after = info_of(f);
@@ -386,12 +386,12 @@ START_TEST(a_rebuilt_filter_has_a_second_image_if_the_old_one_had)
 	bool without = _i % 2, seal = _i / 2 == 1, other = _i / 2 == 2;
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "./x", &(struct blm_params){ .kind = other ? "blocked" : "cuckoo", .capacity = 100, .no_checkpoint = without }));
+	OK(blm_create(&f, NULL, "./x", &BLM_PARAMS(.kind = other ? "blocked" : "cuckoo", .capacity = 100, .no_checkpoint = without)));
 	if (seal)
 		OK(blm_seal(f));
-	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .kind = other ? "cuckoo" : NULL }, fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.kind = other ? "cuckoo" : NULL), fill, &(struct keys){ .key = fresh }));
 	ck_assert_int_eq(info_of(f).shadow_bytes > 0, !without || seal || other);
-	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .no_checkpoint = true }, fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.no_checkpoint = true), fill, &(struct keys){ .key = fresh }));
 	ck_assert_int_eq(info_of(f).shadow_bytes, 0);
 	blm_close(f);
 }
@@ -410,7 +410,7 @@ START_TEST(what_has_no_name_yet_can_be_synced)
 	const char *name = _i ? "x" : "./x";
 
 	make_with(store, name, "old");
-	OK(blm_rebuild(store, name, &(struct blm_params){ 0 }, fill_and_sync, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(store, name, &BLM_PARAMS(), fill_and_sync, &(struct keys){ .key = fresh }));
 	ck_assert(holds(store, name, "one") && !holds(store, name, "old"));
 	ck_assert_int_eq(blm_verify(store, name, 0, NULL, NULL), 0);
 	blm_store_close(store);
@@ -424,7 +424,7 @@ START_TEST(several_threads_may_fill_it)
 	struct blm_filter *f;
 
 	make(NULL, NULL, "./x");
-	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ .capacity = 40000 }, fill_by_threads, NULL));
+	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(.capacity = 40000), fill_by_threads, NULL));
 	OK(blm_open(&f, NULL, "./x", 0));
 	for (int i = 0; i < 40000; i++)
 		ck_assert(blm_contains(f, &i, sizeof(i)));
@@ -466,7 +466,7 @@ static int fill_by_threads(struct blm_filter *new, void *context)
 static int rebuild_for_ever(int unused)
 {
 	for (unsigned i = 0;; i++) {
-		int r = blm_rebuild(NULL, "a.blm", &(struct blm_params){ .capacity = i % 2 ? 100000 : 100, .kind = i % 3 ? "blocked" : "classic" },
+		int r = blm_rebuild(NULL, "a.blm", &BLM_PARAMS(.capacity = i % 2 ? 100000 : 100, .kind = i % 3 ? "blocked" : "classic"),
 				    fill, &(struct keys){ .key = fresh });
 
 		MUST(r == 0 || r == -ENOENT || r == -EROFS);
@@ -481,7 +481,7 @@ START_TEST(a_sealed_filter_can_be_rebuilt_and_is_not_sealed_then)
 	make(&f, NULL, "./x");
 	OK(blm_add(f, "old", 3));
 	OK(blm_seal(f));
-	OK(blm_rebuild(NULL, "./x", &(struct blm_params){ 0 }, fill, &(struct keys){ .key = fresh }));
+	OK(blm_rebuild(NULL, "./x", &BLM_PARAMS(), fill, &(struct keys){ .key = fresh }));
 	ck_assert(!info_of(f).sealed && has(f, "one") && !has(f, "old"));
 	OK(blm_add(f, "new", 3));
 	blm_close(f);

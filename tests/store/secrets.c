@@ -10,7 +10,7 @@ static void make_keyed(struct blm_store *store, const char *name, const uint8_t 
 {
 	struct blm_filter *f;
 
-	OK(blm_create(&f, store, name, &(struct blm_params){ .capacity = 100, .rate = 1e-6, .hash = "siphash", .secret = secret }));
+	OK(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash", .secret = secret)));
 	OK(blm_add(f, name, strlen(name)));
 	OK(blm_sync(f));
 	blm_close(f);
@@ -71,7 +71,7 @@ static int fill(struct blm_filter *f, void *context)
 START_TEST(a_secret_goes_with_the_filter_that_one_with_another_replaced)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_params params = { .capacity = 100, .rate = 1e-6, .hash = "siphash", .secret = other, .replace = true };
+	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 1e-6, .hash = "siphash", .secret = other, .replace = true);
 	struct blm_filter *f, *reader;
 
 	make_keyed(store, "a", given);
@@ -94,7 +94,7 @@ START_TEST(a_secret_goes_with_the_filter_that_one_with_another_replaced)
 	OK(blm_rebuild(store, "b", &params, fill, (void *)"b"));
 	ck_assert_int_eq(secrets(), 1);
 	ck_assert(holds(store, "a", "a") && holds(store, "b", "b"));
-	OK(blm_rebuild(store, "b", &(struct blm_params){ .hash = "xxh3" }, fill, (void *)"b"));
+	OK(blm_rebuild(store, "b", &BLM_PARAMS(.hash = "xxh3"), fill, (void *)"b"));
 	OK(blm_store_drop(store, "a"));
 	ck_assert_int_eq(secrets(), 0);
 	ck_assert(holds(store, "b", "b"));
@@ -196,7 +196,7 @@ START_TEST(what_is_no_file_of_a_secret_is_none_and_is_told_of)
 	ck_assert_int_eq(chmod(path, 0700), 0);
 	FAILS(blm_open(&f, store, "a", 0), -ENOKEY);
 	ck_assert_int_eq(blm_store_verify("s", 0, NULL, NULL), 1);
-	FAILS(blm_create(&f, store, "b", &(struct blm_params){ .capacity = 10, .hash = "siphash", .secret = given }), -ENOKEY);
+	FAILS(blm_create(&f, store, "b", &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = given)), -ENOKEY);
 	OK(blm_open_keyed(&f, store, "a", 0, given));
 	ck_assert(has(f, "a"));
 	blm_close(f);
@@ -218,7 +218,7 @@ static int make_and_drop(int who)
 	MUST(blm_store_open(&store, "s", 0) == 0);
 	snprintf(name, sizeof(name), "f%d", who);
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10, .hash = "siphash", .secret = given }) == 0);
+		MUST(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = given)) == 0);
 		blm_close(f);
 		MUST(blm_open(&f, store, name, BLM_OPEN_WRITE) == 0 && blm_add(f, "x", 1) >= 0);
 		if (i % 3 == 0)

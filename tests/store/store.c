@@ -1,5 +1,6 @@
 /* store.c - a store and its catalog: names, one-step changes, many processes, other users, secrets */
 #include "suite.h"
+#include "../info.h"
 
 #include "catalog/catalog.h"
 #include "catalog/record.h"
@@ -50,10 +51,10 @@ static const struct { const char *name; int err; } bad_names[] = {
 
 static void is_refused(struct blm_store *store, const char *name, int err)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f = NULL;
 
-	FAILS(blm_create(&f, store, name, &(struct blm_params){ .capacity = 10 }), err);
+	FAILS(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 10)), err);
 	FAILS(blm_open(&f, store, name, 0), err);
 	FAILS(blm_store_find(store, name, info), err);
 	FAILS(blm_store_drop(store, name), err);
@@ -98,11 +99,11 @@ END_TEST
 START_TEST(a_filter_is_made_once_and_found_by_its_name)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f = NULL;
 
 	make_with(store, "a", "key");
-	FAILS(blm_create(&f, store, "a", &(struct blm_params){ .capacity = 10 }), -EEXIST);
+	FAILS(blm_create(&f, store, "a", &BLM_PARAMS(.capacity = 10)), -EEXIST);
 	ck_assert(holds(store, "a", "key"));
 	OK(blm_store_find(store, "a", info));
 	ck_assert_str_eq(info->name, "a");
@@ -316,7 +317,7 @@ END_TEST
 START_TEST(labels_are_set_changed_and_taken_away)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char big[BLM_LABELS_MAX];
 
 	make(NULL, store, "a");
@@ -366,7 +367,7 @@ static int race_to_create(int i)
 
 	wait_for_the_start();
 	MUST(blm_store_open(&store, "s", BLM_STORE_CREATE) == 0);	/* that is a race too */
-	r = blm_create(&f, store, "a", &(struct blm_params){ .capacity = 1000 });
+	r = blm_create(&f, store, "a", &BLM_PARAMS(.capacity = 1000));
 	MUST(r == 0 || r == -EEXIST);
 	if (r)
 		MUST(blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
@@ -519,7 +520,7 @@ static int grown[2], told[2];
 static int use_when_it_has_grown(int unused)
 {
 	struct blm_store *store;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char c = 'r';
 
 	close(grown[1]);
@@ -538,7 +539,7 @@ START_TEST(a_catalog_outgrows_its_map_while_another_process_has_it_open)
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_new_entry *entries = calloc(COUNT + 1, sizeof(*entries));
 	struct blm_entry *model = an_entry(store);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct stat st = { 0 };
 	char name[32], c;
 	pid_t pid;
@@ -581,7 +582,7 @@ END_TEST
 START_TEST(a_catalog_that_is_written_over_and_over_does_not_grow)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE), *other = open_store(BLM_STORE_READ);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char value[16];
 	struct stat st;
 	struct blm_entry *entry = an_entry(store);
@@ -607,14 +608,14 @@ static struct blm_filter *parents_filter;
 
 static int use_what_the_parent_opened(int unused)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 
 	MUST(blm_store_find(parents_store, "a", info) == 0);
 	MUST(blm_add(parents_filter, "by the child", 12) >= 0);
 	MUST(blm_claim(parents_filter, "claimed by the child", 20) == 1);
 	MUST(blm_sync(parents_filter) == 0);
-	MUST(blm_create(&f, parents_store, "b", &(struct blm_params){ .capacity = 10 }) == 0);
+	MUST(blm_create(&f, parents_store, "b", &BLM_PARAMS(.capacity = 10)) == 0);
 	MUST(blm_store_label(parents_store, "b", "made", "there") == 0);
 	blm_close(f);
 	blm_close(parents_filter);
@@ -652,7 +653,7 @@ static int only_read(int err_of_writing)
 	MUST(blm_add(f, "x", 1) == -EBADF);
 	blm_close(f);
 	MUST(blm_open(&f, store, "keyed", 0) == (getuid() ? -ENOKEY : 0));
-	MUST(blm_create(&f, store, "b", &(struct blm_params){ .capacity = 10 }) == -EROFS);
+	MUST(blm_create(&f, store, "b", &BLM_PARAMS(.capacity = 10)) == -EROFS);
 	MUST(blm_store_drop(store, "a") < 0);
 	MUST(blm_store_rename(store, "a", "b") < 0);
 	MUST(blm_store_label(store, "a", "k", "v") < 0);
@@ -668,7 +669,7 @@ static void make_store_to_read(void)
 	struct blm_filter *f;
 
 	make_with(store, "a", "key");
-	OK(blm_create(&f, store, "keyed", &(struct blm_params){ .capacity = 10, .hash = "siphash" }));
+	OK(blm_create(&f, store, "keyed", &BLM_PARAMS(.capacity = 10, .hash = "siphash")));
 	blm_close(f);
 	blm_store_close(store);
 }
@@ -737,7 +738,7 @@ static int on_a_read_only_mount(int err)
 static int becomes_read_only(int unused)
 {
 	struct blm_filter *f, *g;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("d", "d", NULL, MS_BIND, NULL) < 0)
 		return 77;
@@ -804,7 +805,7 @@ static double now(void)
 START_TEST(waiting_for_the_catalog_ends_after_five_seconds_and_names_the_holder)
 {
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char pid_text[16], c;
 	double begin;
 	pid_t pid;
@@ -862,7 +863,7 @@ static void is_in_no_file_but(const char *key_file, const char *const *others)
 
 START_TEST(a_secret_lies_in_its_own_file_and_nowhere_else)
 {
-	const struct blm_params params = { .capacity = 10, .hash = "siphash", .secret = secret };
+	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret);
 	struct blm_store *store;
 	struct blm_filter *f;
 	char key_file[512], path[512];
@@ -904,7 +905,7 @@ static void wants_its_key(struct blm_store *store, const char *name, const char 
 
 START_TEST(a_keyed_filter_opens_with_its_key_only)
 {
-	const struct blm_params params = { .capacity = 10, .hash = "siphash", .secret = secret };
+	const struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret);
 	struct blm_store *store = open_store(BLM_STORE_CREATE);
 	struct blm_filter *f;
 	char key_file[512];
@@ -925,7 +926,7 @@ END_TEST
 
 START_TEST(filters_with_different_keys_do_not_combine)
 {
-	struct blm_params params = { .capacity = 10, .hash = "siphash", .secret = secret };
+	struct blm_params params = BLM_PARAMS(.capacity = 10, .hash = "siphash", .secret = secret);
 	struct blm_filter *a, *b, *like, *both = NULL;
 
 	OK(blm_create(&a, NULL, "a.blm", &params));

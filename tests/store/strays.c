@@ -1,5 +1,6 @@
 /* strays.c - files that no record of the catalog means: repair deletes what was replaced or dropped, and nothing that anybody may miss */
 #include "suite.h"
+#include "../info.h"
 
 #include "catalog/catalog.h"
 #include "file/mapping.h"
@@ -122,7 +123,7 @@ END_TEST
 START_TEST(an_empty_filter_whose_record_is_damaged_stays_too)
 {
 	struct blm_store *store;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	char path[512];
 
 	begin();
@@ -187,7 +188,7 @@ END_TEST
 /* A piece of another one's data, which is counted with its end only. */
 START_TEST(a_filter_with_data_that_was_never_counted_stays)
 {
-	struct blm_params params = { .kind = "classic", .capacity = 10000 };
+	struct blm_params params = BLM_PARAMS(.kind = "classic", .capacity = 10000);
 	struct blm_filter *from, *to, *copy;
 	struct blm_store *store;
 	uint32_t found = 0;
@@ -362,7 +363,7 @@ END_TEST
 /* Makes, drops, renames and replaces, in a store whose catalog others make anew again and again. */
 static int work(int who)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_store *store;
 	char name[32], to[32];
 
@@ -372,7 +373,7 @@ static int work(int who)
 
 		snprintf(name, sizeof(name), "made-%d-%d", who, i);
 		snprintf(to, sizeof(to), "renamed-%d-%d", who, i);
-		MUST(blm_create(&f, store, name, &(struct blm_params){ .capacity = 100 }) == 0);
+		MUST(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 100)) == 0);
 		MUST(blm_add(f, "key", 3) == 1);
 		MUST(blm_store_rename(store, name, to) == 0);
 		MUST(blm_store_find(store, to, info) == 0);
@@ -455,7 +456,7 @@ START_TEST(who_has_a_keyed_filter_open_is_told_that_it_was_dropped_by_one_withou
 
 	begin();
 	store = open_store(0);
-	OK(blm_create(&f, store, "a", &(struct blm_params){ .capacity = 100, .hash = "siphash" }));
+	OK(blm_create(&f, store, "a", &BLM_PARAMS(.capacity = 100, .hash = "siphash")));
 	OK(blm_add(f, "one", 3));
 	OK(rename("s/keys", "s/hidden"));
 	OK(mkdir("s/keys", 0700));

@@ -3,6 +3,7 @@
 #define BLM_STORE_SUITE_H
 
 #include "../mark.h"
+#include "../info.h"
 #include "../random.h"
 #include "../skip.h"
 #include "bloomery.h"
@@ -91,7 +92,7 @@ static inline void make(struct blm_filter **ret, struct blm_store *store, const 
 {
 	struct blm_filter *f = NULL;
 
-	OK(blm_create(&f, store, name, &(struct blm_params){ .capacity = 100, .rate = 0.001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 } }));
+	OK(blm_create(&f, store, name, &BLM_PARAMS(.capacity = 100, .rate = 0.001, .seed_count = 1, .seeds = (const uint64_t[]){ 7 })));
 	if (ret)
 		*ret = f;
 	else
@@ -145,7 +146,7 @@ static inline int files_in(const char *folder, char ret[512])
 /* The path of a filter's file in the store "s". */
 static inline void path_of(struct blm_store *store, const char *name, char ret[512])
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	const uint8_t *u = info->uuid;
 
 	OK(blm_store_find(store, name, info));

@@ -1,5 +1,6 @@
 /* verify.c - checking one filter: what lies beside it, what is cut meanwhile, what no writer would write; and a new one that finds no room */
 #include "suite.h"
+#include "../info.h"
 
 #include "file/mapping.h"
 #include "file/ofd_lock.h"
@@ -75,11 +76,11 @@ static void cut_it(void *context, const struct blm_finding *found)
 
 START_TEST(a_file_that_is_cut_while_it_is_verified_is_said_to_be)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_room();
 	struct blm_filter *f;
 	size_t at;
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 1000000 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 1000000)));
 	for (uint32_t i = 0; i < 500000; i++)
 		OK(blm_add(f, &i, 4));
 	OK(blm_sync(f));
@@ -101,7 +102,7 @@ START_TEST(where_no_sync_record_that_was_written_is_whole_it_is_told)
 	static const size_t checks[] = { offsetof(struct blm_header, live.sync[0].check), offsetof(struct blm_header, live.sync[1].check) };
 	struct blm_filter *f;
 
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 1000 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 1000)));
 	for (int syncs = 0; syncs < 2; syncs++) {
 		OK(blm_add(f, &syncs, sizeof(syncs)));
 		OK(blm_sync(f));
@@ -159,7 +160,7 @@ static void contradict_syncs(struct blm_header *header)
 START_TEST(contradicting_sync_records_are_told_until_the_next_sync)
 {
 	struct blm_filter *f;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
 	make_with(NULL, "a.blm", "key");
 	patch("a.blm", contradict_syncs);
@@ -247,7 +248,7 @@ static int cut_the_new_file(struct blm_filter *f, void *unused)
 
 START_TEST(a_new_file_that_lost_its_pages_does_not_take_the_place_of_a_good_one)
 {
-	struct blm_params params = { .capacity = 1000000, .sparse = true };
+	struct blm_params params = BLM_PARAMS(.capacity = 1000000, .sparse = true);
 
 	make_with(NULL, "a.blm", "key");
 	OK(blm_survive_truncation());
@@ -263,7 +264,7 @@ START_TEST(what_was_cut_is_not_published)
 	struct blm_filter *f;
 
 	make_with(store, "a", "key");
-	OK(blm_create(&f, NULL, "a.blm", &(struct blm_params){ .capacity = 1000000 }));
+	OK(blm_create(&f, NULL, "a.blm", &BLM_PARAMS(.capacity = 1000000)));
 	OK(blm_survive_truncation());
 	OK(truncate("a.blm", BLM_HEADER_BYTES));
 	FAILS(blm_store_publish(store, "a", f, 0, 0), -EIO);

@@ -78,11 +78,11 @@ static struct blm_filter *make_fruit(void)
 	/* left out, they are random, and how many follows from the rate */
 	static const uint64_t seeds[] = { 1, 2, 3 };
 	struct blm_filter *fruit;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
-	must(blm_create(&fruit, NULL, "fruit.blm", &(struct blm_params){
+	must(blm_create(&fruit, NULL, "fruit.blm", &BLM_PARAMS(
 		.hash = "mm3_64", .capacity = 100, .rate = 0.1, .seeds = seeds,
-		.seed_count = COUNT_OF(seeds) }));
+		.seed_count = COUNT_OF(seeds))));
 	must(blm_info(fruit, &info));
 	printf("fruit: %s, %llu keys at %g: %llu bits, %u hashes\n", info.kind,
 	       (unsigned long long)info.capacity, info.rate,
@@ -122,8 +122,8 @@ static void send_as_text(const struct blm_filter *fruit)
 	 * What the file of pybloomfiltermmap does not say must be said when it is read: which of
 	 * its hashes was in use.
 	 */
-	struct blm_exchange how = { .format = "pybloomfiltermmap", .base64 = true,
-				    .hash = "mm3_64" };
+	struct blm_exchange how = BLM_EXCHANGE(.format = "pybloomfiltermmap", .base64 = true,
+				    .hash = "mm3_64");
 	struct blm_filter *copy;
 	size_t len;
 	void *text;
@@ -145,9 +145,9 @@ static void send_as_text(const struct blm_filter *fruit)
 static void read_old_text(void)
 {
 	struct blm_filter *old;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 
-	must(blm_import_bytes(&old, NULL, NULL, &(struct blm_exchange){ .base64 = true }, mike,
+	must(blm_import_bytes(&old, NULL, NULL, &BLM_EXCHANGE(.base64 = true), mike,
 			      strlen(mike)));
 	must(blm_info(old, &info));
 	printf("old: from %s, hash %s, %llu bits, %u hashes\n", info.origin, info.hash,

@@ -80,7 +80,7 @@ static void run(const struct blm_params *params, const char *what)
 	static const uint64_t seed = 1;
 	struct blm_params p = *params;
 	struct blm_filter *seen;
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	unsigned visited;
 
 	p.capacity = STATES;
@@ -101,8 +101,9 @@ int main(void)
 	char what[64], options[64];
 
 	for (size_t i = 0; i < 2 * COUNT_OF(bits); i++) {
-		const struct blm_params p = { .kind = "classic", .cells = (uint64_t)bits[i / 2]
-					      * STATES, .probes = i % 2 ? 0 : 3 };
+		const struct blm_params p = BLM_PARAMS(.kind = "classic",
+						       .cells = (uint64_t)bits[i / 2] * STATES,
+						       .probes = i % 2 ? 0 : 3);
 
 		snprintf(what, sizeof(what), i % 2 ? "classic, the best k" : "classic, k = 3");
 		run(&p, what);
@@ -110,7 +111,7 @@ int main(void)
 	for (size_t i = 0; i < COUNT_OF(signatures); i++) {
 		snprintf(what, sizeof(what), "hash-compact, %u bits", signatures[i]);
 		snprintf(options, sizeof(options), "signature-bits=%u", signatures[i]);
-		run(&(struct blm_params){ .kind = "hash-compact", .options = options }, what);
+		run(&BLM_PARAMS(.kind = "hash-compact", .options = options), what);
 	}
 	return 0;
 }
