@@ -20,11 +20,12 @@ def struct(**fields):	# some begin with their size
 Params = struct(size=u64, kind=s, options=s, hash=s, scheme=s, format=s, capacity=u64, rate=d, cells=u64, probes=u32,
 	seed_count=u32, seeds=ctypes.POINTER(u64), tweak=u64, secret=p, mode=u32, replace=b, sparse=b, no_checkpoint=b)
 Info = struct(size=u64, format=s, origin=s, name=c * 256, path=c * 4096, kind=s, hash=s, scheme=s, bit_order=s,
-	options=c * 512, caveat=s, cells=u64, probes=u32, cell_bits=u32, parts=u32, version=u32, seed_count=u32, seeds=u64 * 256,
-	tweak=u64, keyed=b, key_id=c * 8, capacity=u64, rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64, keys_estimated=b,
-	template_id=c * 16, uuid=c * 16, created=u64, bytes=u64, data_bytes=u64, shadow_bytes=u64, caution=s, sparse=b, sealed=b, foreign=b,
-	dirty=b, older=b, catalog_keys=u64, catalog_synced=u64, suspect=b, capacity_computed=b, rate_computed=b, unchecked=b,
-	synced=u64, epoch=u64, synced_epoch=u64, suspect_epoch=u64, can=u32, lost_blocks=u32, from_catalog=b, labels=c * 1536)
+	options=c * 512, caveat=s, cells=u64, probes=u32, cell_bits=u32, parts=u32, version=u32, seed_count=u32, seeds=u64 *
+	256, tweak=u64, keyed=b, key_id=c * 8, capacity=u64, rate=d, rate_at_capacity=d, rate_at_keys=d, keys=u64,
+	keys_estimated=b, template_id=c * 16, uuid=c * 16, created=u64, bytes=u64, data_bytes=u64, shadow_bytes=u64,
+	caution=s, sparse=b, sealed=b, foreign=b, dirty=b, older=b, catalog_keys=u64, catalog_synced=u64, suspect=b,
+	capacity_computed=b, rate_computed=b, unchecked=b, synced=u64, epoch=u64, synced_epoch=u64, suspect_epoch=u64,
+	can=u32, lost_blocks=u32, from_catalog=b, labels=c * 1536)
 Exchange = struct(size=u64, format=s, base64=b, strict=b, hash=s, known=p, known_count=u64, seeds=p, seed_count=u32,
 	cells=u64, probes=u64, record=s, max_bytes=u64, mode=u32, allocate=b, everything=b, secret=p, column=s, row_group=u64,
 	fresh=b, replace=b, power_of_two=b, redis_key=s)
