@@ -3,7 +3,6 @@
 	fruit = BloomFilter(100, 0.1, 'fruit.blm')	# without a path: in memory, where to_base64() and copy() work, too
 	fruit.update(['apple', 'banana'])
 	'apple' in fruit, len(fruit)			# (True, 2), also in other processes, and when it is opened again
-
 The file is Bloomery's. fruit.export('fruit.bloom') and fruit.to_base64('pybloomfiltermmap') make pybloomfiltermmap's, for
 open(path, 'r') and from_base64(). Where these cannot tell which hash made it, hash='mm3_64' is that of pybloomfiltermmap3.
 """
