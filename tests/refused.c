@@ -52,7 +52,7 @@ END_TEST
 /* As a program has them that was compiled with a later header. */
 START_TEST(structs_of_a_later_version_serve_unless_they_say_what_we_do_not_know)
 {
-	struct { struct blm_params now; uint64_t later; } params = { { .capacity = 100, .rate = 0.01 } };
+	struct { struct blm_params now; uint64_t later; } params = { { .size = 0, .capacity = 100, .rate = 0.01 } };
 	struct { struct blm_info now; uint8_t later[16]; } info;
 	struct blm_filter *f;
 
