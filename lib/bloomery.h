@@ -329,6 +329,18 @@ BLM_API int64_t blm_add_hashes(struct blm_filter *f, uint64_t hash_id,
 BLM_API int64_t blm_claim_hashes(struct blm_filter *f, uint64_t hash_id,
 				 const struct blm_hash *hashes, size_t count, uint64_t *ret_bits);
 
+/**
+ * blm_contains_hash(), blm_add_hash(), blm_claim_hash() - as blm_contains(), blm_add() and
+ * blm_claim(), for one key hashed already
+ * @hash_id: as above
+ * Return: 1 or 0 as the forms for keys, or a negative errno as above. A question fails with these
+ * two errors only.
+ */
+BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
+			      const struct blm_hash *hash);
+BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash);
+BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash);
+
 /* ---- A whole filter: durable, cleared, sealed, grown ---- */
 
 /**

@@ -86,6 +86,20 @@ static inline void full_fence(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/*
+ * A full fence where this thread changed shared words since its last one by atomic
+ * read-modify-writes at last, or not at all. On x86 a locked instruction is a full fence, and loads
+ * stay in order, so only the compiler is kept from moving anything.
+ */
+static inline void fence_after_atomics(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+#else
+	full_fence();
+#endif
+}
+
 static inline void add_relaxed(uint64_t *word, uint64_t n)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

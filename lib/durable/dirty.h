@@ -10,6 +10,14 @@
 /* Raise `written` to the current epoch (layout.h has the protocol). */
 void blm_mark_written(struct blm_live *live);
 
+/* Is it there already? Then blm_mark_written() does nothing. */
+static inline bool blm_is_marked_written(const struct blm_live *live)
+{
+	uint64_t epoch = load_acquire(&live->epoch.word);
+
+	return load_relaxed(&live->written.word) >= epoch;
+}
+
 /*
  * May the system hold a page for clean that it did not write? The first asks the words of flushes
  * under BLM_LOCK_SYNC, those of syncs among them, the second that of flushes that announce an

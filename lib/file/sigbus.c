@@ -40,7 +40,7 @@ enum { MAPS = 1024, PATH = 512 };
 
 static struct sigaction before;
 static size_t page_bytes;	/* the system's */
-static _Atomic bool struck;	/* any of them */
+bool blm_sigbus_struck;		/* any of them */
 static char first_path[PATH];
 
 /*
@@ -122,7 +122,7 @@ bool blm_sigbus_hit(const void *map)
 {
 	struct slot s = { 0 };
 
-	if (atomic_load_explicit(&struck, memory_order_relaxed))
+	if (blm_sigbus_hit_any())
 		s = slot_of_map(map);
 	return s.t && atomic_load(&s.t->struck[s.i]);
 }
@@ -223,7 +223,8 @@ static void strike(struct slot s)
 	bool none = false;
 
 	atomic_store(&s.t->struck[s.i], true);
-	if (atomic_compare_exchange_strong(&struck, &none, true))
+	if (__atomic_compare_exchange_n(&blm_sigbus_struck, &none, true, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
 		memcpy(first_path, s.t->path[s.i], sizeof(first_path));
 }
 
@@ -303,5 +304,5 @@ BLM_API int blm_survive_truncation(void)
 
 BLM_API const char *blm_truncated(void)
 {
-	return atomic_load(&struck) ? first_path : NULL;
+	return __atomic_load_n(&blm_sigbus_struck, __ATOMIC_SEQ_CST) ? first_path : NULL;
 }

@@ -14,6 +14,14 @@
 int blm_sigbus_note(const void *map, uint64_t bytes, const char *path);
 void blm_sigbus_forget(const void *map);
 
+/* Has a page of any map been missing? Loaded to skip blm_sigbus_hit(), which looks for the map. */
+extern __attribute__((visibility("hidden"))) bool blm_sigbus_struck;
+
+static inline bool blm_sigbus_hit_any(void)
+{
+	return __atomic_load_n(&blm_sigbus_struck, __ATOMIC_RELAXED);
+}
+
 /* Has a page of this map been missing? */
 bool blm_sigbus_hit(const void *map);
 

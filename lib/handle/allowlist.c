@@ -44,7 +44,7 @@
 enum { SOME = 256 };	/* keys looked up in one transaction */
 
 /* Of a view: the state word under which the catalog was asked last, and what it said. */
-enum { ASKED = 0x80, LISTED = 0x40 };
+enum { ASKED = BLM_ALLOW_ASKED, LISTED = BLM_ALLOW_LISTED };
 
 static int ask(const struct blm_place *place, struct blm_view *view, struct blm_asked *ret)
 {

@@ -21,6 +21,18 @@ struct blm_asked {
  * the change will.
  */
 void blm_allow_learn(const struct blm_place *place, struct blm_view *view);
+/* In a word of view->asked: the catalog was asked under this state; it said that there is one. */
+enum { BLM_ALLOW_ASKED = 0x80, BLM_ALLOW_LISTED = 0x40 };
+
+/* Is it known that the filter has no list under this state word, which says LIVE? */
+static inline bool blm_allow_has_none(const struct blm_filter *f, struct blm_view *view,
+				      uint64_t state)
+{
+	return !f->place.store
+		|| atomic_load_explicit(&view->asked, memory_order_relaxed)
+			== (state | BLM_ALLOW_ASKED);
+}
+
 /* Ask, within a change that will give keys or take some out. 0 or a negative errno, with words. */
 int blm_allow_ask(struct blm_filter *f, struct blm_view *view, struct blm_asked *ret);
 /*

@@ -155,6 +155,13 @@ int blm_view_fd(struct blm_filter *f, struct blm_view *view);
 struct blm_seen;
 int blm_sync_seeing(struct blm_filter *f, struct blm_seen *ret_seen);
 
+/* Does blm_sync_every() ask for syncs? */
+static inline bool blm_syncs_by_itself(struct blm_filter *f)
+{
+	return atomic_load_explicit(&f->sync_keys, memory_order_relaxed)
+		|| atomic_load_explicit(&f->sync_time, memory_order_relaxed);
+}
+
 /* Sync if it is time, after a change that added so many keys. */
 int blm_sync_if_due(struct blm_filter *f, uint64_t keys);
 

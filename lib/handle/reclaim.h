@@ -54,6 +54,23 @@ static inline void blm_leave(const uint64_t *before)
 	__atomic_store_n(&blm_thread.entered, *before, __ATOMIC_RELEASE);
 }
 
+/*
+ * The same for a call of some nanoseconds, which keeps no register for what to note at its end.
+ * False: nothing is done, and blm_enter() knows what to do.
+ */
+static inline bool blm_enter_quickly(void)
+{
+	if (__builtin_expect(blm_thread.entered != BLM_OUTSIDE, false))
+		return false;
+	blm_enter();
+	return true;
+}
+
+static inline void blm_leave_quickly(void)
+{
+	__atomic_store_n(&blm_thread.entered, BLM_OUTSIDE, __ATOMIC_RELEASE);
+}
+
 /* At the beginning of each call that touches a view: inside from here to the end of the block. */
 #define BLM_INSIDE __attribute__((cleanup(blm_leave), unused)) const uint64_t inside_ = blm_enter()
 

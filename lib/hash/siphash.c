@@ -9,7 +9,7 @@
  * registers and in the frames of the functions here that clear their registers; the others wipe
  * those frames after each batch, on each thread (secret_memory.h).
  */
-#include "hash/hasher.h"
+#include "hash/one_hash.h"
 #include "base/secret_memory.h"
 
 /* our frames without optimization; for batches a signal's frame, too */
@@ -103,7 +103,7 @@ static void hash_key(const struct blm_hasher *by, const struct blm_key *key, str
 	siphash24(by->secret, key->len ? key->bytes : (const void *)"", key->len, ret);
 }
 
-static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
+void blm_siphash_any(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
 {
 	hash_key(by, key, ret);
 	wipe_after_one();
@@ -133,7 +133,7 @@ const struct blm_family blm_family_siphash = {
 	"adversary",
 	.bits = 128,
 	.keyed = true,
-	.hash = hash,
+	.hash = blm_siphash_any,
 	.hash_many = hash_many,
 	.hash_fixed = hash_fixed,
 };

@@ -4,36 +4,23 @@
  * Fast and of good quality, and no protection: who knows or can find the seed can make keys that
  * collide. Keys that an adversary may choose want siphash.
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "hash/hasher.h"
+#include "hash/one_hash.h"
 #include "simd/simd.h"
 
-static inline struct blm_hash hash_bytes(const void *bytes, size_t len, uint64_t seed)
-{
-	XXH128_hash_t h = XXH3_128bits_withSeed(bytes, len, seed);
-
-	return (struct blm_hash){ .lo = h.low64, .hi = h.high64 };
-}
-
-static __attribute__((noinline)) void hash_any(const struct blm_key *key, uint64_t seed,
-					       struct blm_hash *ret)
+__attribute__((noinline)) struct blm_hash blm_xxh3_any(const void *bytes, size_t len,
+						       uint64_t seed)
 {
 	/* of an empty key the pointer may be NULL */
-	*ret = hash_bytes(key->len ? key->bytes : "", key->len, seed);
+	return xxh3_bytes(len ? bytes : "", len, seed);
 }
 
-/*
- * Of a length known to be small, or known, XXH3 is a tenth of its code, and fits into a loop: the
- * less of it there is to choose from, the sooner it is done.
- */
+/* Of up to 16 bytes the code is short, and fits into a loop (one_hash.h). */
 static inline void hash_key(const struct blm_key *key, uint64_t seed, struct blm_hash *ret)
 {
 	if (key->len && key->len <= 16)
-		*ret = hash_bytes(key->bytes, key->len, seed);
+		*ret = xxh3_bytes(key->bytes, key->len, seed);
 	else
-		hash_any(key, seed, ret);
+		*ret = blm_xxh3_any(key->bytes, key->len, seed);
 }
 
 static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
@@ -54,7 +41,7 @@ static inline __attribute__((always_inline)) void hash_length(const struct blm_k
 							      uint64_t seed, struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
-		ret[i] = hash_bytes(keys[i].bytes, len, seed);
+		ret[i] = xxh3_bytes(keys[i].bytes, len, seed);
 }
 
 /*
@@ -113,7 +100,7 @@ static inline __attribute__((always_inline)) void hash_width(const uint8_t *byte
 							     struct blm_hash *ret)
 {
 	for (size_t i = 0; i < count; i++)
-		ret[i] = hash_bytes(bytes + i * width, width, seed);
+		ret[i] = xxh3_bytes(bytes + i * width, width, seed);
 }
 
 static void hash_fixed(const struct blm_hasher *by, const uint8_t *bytes, size_t width,

@@ -4,14 +4,16 @@
  * One number for everybody, so no protection at all: anyone can make keys that collide. Both halves
  * of the 128 bits are this one number; a kind that is content with 64 bits takes `lo`.
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "hash/one_hash.h"
 
-#include "hash/hasher.h"
+uint64_t blm_xxh64_any(const void *bytes, size_t len)
+{
+	return XXH64(len ? bytes : "", len, 0);
+}
 
 static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
 {
-	ret->lo = ret->hi = XXH64(key->len ? key->bytes : "", key->len, 0);
+	ret->lo = ret->hi = blm_xxh64_any(key->bytes, key->len);
 }
 
 const struct blm_family blm_family_xxh64 = {

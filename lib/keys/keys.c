@@ -486,30 +486,6 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 	return r < 0 ? r : found;
 }
 
-/*
- * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared
- * has the next question's miss begin sooner (tests/bench/instructions counts them; in tests/bench,
- * "contains absent" of a filter beyond the cache).
- */
-BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len)
-{
-	BLM_INSIDE;
-	const struct blm_view *view = current_view(f);
-	const struct blm_key key = { bytes, len };
-	struct blm_hashed hashed;
-
-	hashed.key = &key;
-	hashed.by = &view->hasher;
-	if (__builtin_expect(!wants_keys(&view->hasher), true))
-		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
-	return view->whole.kind->contains(&view->whole, &hashed);
-}
-
-BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
-{
-	return (int)blm_add_many(f, &(struct blm_key){ bytes, len }, 1, NULL);
-}
-
 BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
 {
 	return (int)blm_claim_many(f, &(struct blm_key){ bytes, len }, 1, NULL);

@@ -8,9 +8,8 @@
  * (sizing.c); it costs 3 to 15 % more bits than classic from p = 0.01 to 0.0001 (`bloomery plan`).
  * The bits of a key: simd/block.h.
  */
-#include "kind/common/bits.h"
+#include "kind/common/one_key.h"
 #include "kind/common/partition.h"
-#include "simd/block.h"
 #include "kind/common/sizing.h"
 
 #include <math.h>
@@ -71,20 +70,13 @@ static uint64_t *block_for(const struct blm_part *part, const struct blm_hash *h
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return part->simd->block_contains(block_for(part, &key->hash), part->shape.probes,
-					  &key->hash);
+	return blocked_contains(part->bytes, blocks_of(part), part->shape.probes, &key->hash,
+				part->simd->block_contains);
 }
 
-static bool add_hash(struct blm_part *part, const struct blm_hash *hash)
+static int add(struct blm_part *part, const struct blm_hashed *key)
 {
-	uint64_t *block = block_for(part, hash), mask[8];
-	unsigned lacks = part->simd->block_lacks(block, part->shape.probes, hash, mask);
-
-	if (!lacks)
-		return false;
-	bits_set_words(block, mask, lacks, part->alone);
-	mark(part, block);
-	return true;
+	return blocked_add(part, blocks_of(part), &key->hash, part->simd->block_lacks);
 }
 
 /* In the order of the block's words, which is the same for all who claim a key. */
@@ -99,11 +91,6 @@ static bool claim_hash(struct blm_part *part, const struct blm_hash *hash)
 	won = bits_claim_words(block, mask, lacks, part->alone);
 	mark(part, block);
 	return won;
-}
-
-static int add(struct blm_part *part, const struct blm_hashed *key)
-{
-	return add_hash(part, &key->hash);
 }
 
 static int claim(struct blm_part *part, const struct blm_hashed *key)

@@ -6,7 +6,7 @@
  * Swamidass and Baldi, J. Chem. Inf. Model. 47(3), 2007, their standard error from the variance of
  * the number of empty cells.
  */
-#include "kind/common/bits.h"
+#include "kind/common/one_key.h"
 #include "kind/common/partition.h"
 #include "kind/common/probe_rounds.h"
 #include "kind/common/sizing.h"
@@ -90,16 +90,15 @@ static inline bool is_walked(const struct blm_hasher *by)
 	return __builtin_expect(by->scheme != NULL, false);
 }
 
-static inline __attribute__((always_inline)) bool contains_by(const struct blm_part *part,
-							      const struct blm_hashed *key,
-							      bool walked)
+static __attribute__((noinline)) bool contains_walked(const struct blm_part *part,
+						      const struct blm_hashed *key)
 {
 	const uint64_t *words = (const uint64_t *)part->bytes;
 	struct cells cells;
 
-	cells_begin(&cells, part, key, walked);
+	cells_begin(&cells, part, key, true);
 	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = cells_next(&cells, i, walked);
+		uint64_t cell = cells_next(&cells, i, true);
 
 		if (!(load_relaxed(&words[cell / 64]) >> cell % 64 & 1))
 			return false;
@@ -107,15 +106,10 @@ static inline __attribute__((always_inline)) bool contains_by(const struct blm_p
 	return true;
 }
 
-static __attribute__((noinline)) bool contains_walked(const struct blm_part *part,
-						      const struct blm_hashed *key)
-{
-	return contains_by(part, key, true);
-}
-
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return is_walked(key->by) ? contains_walked(part, key) : contains_by(part, key, false);
+	return is_walked(key->by) ? contains_walked(part, key)
+		: classic_contains(part->bytes, part->shape.cells, part->shape.probes, &key->hash);
 }
 
 static const uint64_t *cell_word(const void *words, uint64_t cell)
@@ -138,33 +132,20 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 				  (struct blm_cell_reader){ cell_word, cell_is_set, part->bytes });
 }
 
-static inline __attribute__((always_inline)) int add_by(struct blm_part *part,
-							const struct blm_hashed *key, bool walked)
+static __attribute__((noinline)) int add_walked(struct blm_part *part, const struct blm_hashed *key)
 {
-	uint64_t *words = (uint64_t *)part->bytes;
 	struct cells cells;
 	bool changed = false;
 
-	cells_begin(&cells, part, key, walked);
-	for (unsigned i = 0; i < part->shape.probes; i++) {
-		uint64_t cell = cells_next(&cells, i, walked);
-
-		if (!bits_set(&words[cell / 64], UINT64_C(1) << cell % 64, part->alone))
-			continue;
-		changed = true;
-		mark(part, &words[cell / 64]);
-	}
+	cells_begin(&cells, part, key, true);
+	for (unsigned i = 0; i < part->shape.probes; i++)
+		changed |= classic_add_cell(part, cells_next(&cells, i, true));
 	return changed;
-}
-
-static __attribute__((noinline)) int add_walked(struct blm_part *part, const struct blm_hashed *key)
-{
-	return add_by(part, key, true);
 }
 
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
-	return is_walked(key->by) ? add_walked(part, key) : add_by(part, key, false);
+	return is_walked(key->by) ? add_walked(part, key) : classic_add(part, &key->hash);
 }
 
 /*

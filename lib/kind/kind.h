@@ -71,9 +71,6 @@ struct blm_shape {
 struct blm_part {
 	const struct blm_kind *kind;
 	const struct blm_simd *simd;
-	struct blm_shape shape;
-	/* as the hasher's: cell c is bit c ^ flip; 0 but for kinds with every_scheme */
-	uint64_t flip;
 	/* in the map, aligned to 64; writable only where the filter was opened so */
 	uint8_t *bytes;
 	/* the filter's own words, see own_word(); NULL: another program's file */
@@ -83,6 +80,9 @@ struct blm_part {
 	 * wants to know
 	 */
 	uint8_t *marks;
+	struct blm_shape shape;
+	/* as the hasher's: cell c is bit c ^ flip; 0 but for kinds with every_scheme */
+	uint64_t flip;
 	/* what a composite kind is made of; its own bytes are none */
 	struct blm_part *sub;
 	unsigned subs;

@@ -7,9 +7,8 @@
  * Bloom Filters for Advanced SIMD Processors", DaMoN 2014. With the hash xxh64 the data are the
  * bitset of a Parquet file, bit for bit. The bits of a key: simd/split_block.h.
  */
-#include "kind/common/bits.h"
+#include "kind/common/one_key.h"
 #include "kind/common/partition.h"
-#include "simd/split_block.h"
 #include "kind/common/sizing.h"
 
 #include <math.h>
@@ -119,20 +118,13 @@ static uint64_t *block_for(const struct blm_part *part, const struct blm_hash *h
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	return part->simd->split_block_contains(block_for(part, &key->hash), SPLIT_LANES,
-						&key->hash);
+	return split_block_contains(part->bytes, blocks_of(part), &key->hash,
+				    part->simd->split_block_contains);
 }
 
 static bool add_hash(struct blm_part *part, const struct blm_hash *hash)
 {
-	uint64_t *block = block_for(part, hash), mask[SPLIT_WORDS];
-	unsigned lacks = part->simd->split_block_lacks(block, hash->lo, mask);
-
-	if (!lacks)
-		return false;
-	bits_set_words(block, mask, lacks, part->alone);
-	mark(part, block);
-	return true;
+	return split_block_add(part, blocks_of(part), hash, part->simd->split_block_lacks);
 }
 
 /* In the order of the block's words, which is the same for all who claim a key. */

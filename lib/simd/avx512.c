@@ -1,6 +1,6 @@
 /* avx512.c - built with -mavx512f, bw, dq, vl, vpopcntdq; reached only where runs_here() */
 #include "simd/simd.h"
-#include "simd/block.h"
+#include "simd/avx512_block.h"
 #include "simd/avx512_lanes.h"
 #include "simd/avx512_xxh3.h"
 
@@ -80,52 +80,6 @@ static void count_blocks(const void *data, size_t bytes, uint64_t histogram[513]
 	}
 }
 
-/* The lanes of a word that are probes, of those that are left. */
-static inline __mmask8 lanes_of(unsigned left)
-{
-	return (__mmask8)((1u << (left < PROBES_A_WORD ? left : PROBES_A_WORD)) - 1);
-}
-
-/*
- * Seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its
- * lower six turn that until the bit is the lowest. (permutexvar takes the lowest three bits of a
- * number, rorv the lowest six.)
- */
-static inline __mmask8 word_lacks(__m512i block, __m512i word, __mmask8 wanted)
-{
-	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
-		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
-	__m512i looked_up = _mm512_permutexvar_epi64(_mm512_srlv_epi64(word, number), block);
-	__m512i turned = _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
-
-	return _mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
-}
-
-static inline bool word_contains(__m512i block, __m512i word, __mmask8 wanted)
-{
-	return !word_lacks(block, word, wanted);
-}
-
-static inline __m512i word_of(const struct blm_hash *hash, unsigned i)
-{
-	return _mm512_set1_epi64((long long)unfold(hash->lo, hash->hi, i));
-}
-
-static inline bool contains_few(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
-{
-	return word_contains(_mm512_load_si512(block), word_of(hash, 0), lanes_of(probes));
-}
-
-static inline bool contains(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
-{
-	__m512i words = _mm512_load_si512(block);
-
-	for (unsigned i = 0; i < probes; i += PROBES_A_WORD)
-		if (!word_contains(words, word_of(hash, i / PROBES_A_WORD), lanes_of(probes - i)))
-			return false;
-	return true;
-}
-
 /*
  * Of 64 keys of one word of probes, and of the next batch as many, what is worked out of their
  * hashes, eight at once.
@@ -180,7 +134,7 @@ static inline uint64_t ask_together(const struct blm_block_keys *k, size_t at, _
 		for (size_t i = from; i < from + EIGHT; i++) {
 			if (next)
 				__builtin_prefetch(k->data + keys.next_place[i], 0, 3);
-			lacks[i] = word_lacks(_mm512_load_si512(k->data + keys.place[i]),
+			lacks[i] = avx512_word_lacks(_mm512_load_si512(k->data + keys.place[i]),
 					      _mm512_set1_epi64((long long)keys.word[i]), wanted);
 		}
 	}
@@ -209,31 +163,31 @@ static __attribute__((noinline)) void blocks_contain_together(const struct blm_b
 							      uint64_t *ret_bits)
 {
 	const struct blm_block_keys keys = *k;
-	const __mmask8 wanted = lanes_of(keys.probes);
+	const __mmask8 wanted = avx512_lanes_of(keys.probes);
 	struct blm_block_keys rest;
 	size_t at = 0;
 
 	for (; at + TOGETHER <= keys.count; at += TOGETHER)
 		ret_bits[at / 64] = ask_together(&keys, at, wanted);
 	rest = rest_of(&keys, at);
-	blocks_each(&rest, ret_bits + at / 64, block_of, contains_few);
+	blocks_each(&rest, ret_bits + at / 64, block_of, avx512_contains_few);
 }
 
 /* Few keys are soon asked one after the other, and the room for more is not even made. */
 static void blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {
 	if (keys->probes > PROBES_A_WORD)
-		blocks_each(keys, ret_bits, block_of, contains);
+		blocks_each(keys, ret_bits, block_of, avx512_contains);
 	else if (keys->count < TOGETHER)
-		blocks_each(keys, ret_bits, block_of, contains_few);
+		blocks_each(keys, ret_bits, block_of, avx512_contains_few);
 	else
 		blocks_contain_together(keys, ret_bits);
 }
 
 static bool block_contains_here(const uint64_t *block, unsigned probes, const struct blm_hash *hash)
 {
-	return probes <= PROBES_A_WORD ? contains_few(block, probes, hash)
-		: contains(block, probes, hash);
+	return probes <= PROBES_A_WORD ? avx512_contains_few(block, probes, hash)
+		: avx512_contains(block, probes, hash);
 }
 
 /* The lanes whose bit is missing are moved together. */
@@ -260,7 +214,8 @@ static inline size_t missing_few(uint64_t *block, unsigned probes, const struct 
 				 uint64_t first,
 				 uint64_t **ret_words, uint64_t *ret_which)
 {
-	return word_missing(block, word_of(hash, 0), lanes_of(probes), first, ret_words, ret_which);
+	return word_missing(block, avx512_word_of(hash, 0), avx512_lanes_of(probes), first,
+			    ret_words, ret_which);
 }
 
 static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_hash *hash,
@@ -270,8 +225,9 @@ static inline size_t missing(uint64_t *block, unsigned probes, const struct blm_
 	size_t count = 0;
 
 	for (unsigned i = 0; i < probes; i += PROBES_A_WORD)
-		count += word_missing(block, word_of(hash, i / PROBES_A_WORD), lanes_of(probes - i),
-				      first, ret_words + count, ret_which + count);
+		count += word_missing(block, avx512_word_of(hash, i / PROBES_A_WORD),
+				      avx512_lanes_of(probes - i), first, ret_words + count,
+				      ret_which + count);
 	return count;
 }
 
@@ -283,7 +239,7 @@ blocks_missing_together(const struct blm_block_keys *k, size_t from, struct blm_
 	const struct blm_block_keys keys = *k;
 	size_t to = from + TOGETHER, count = 0;
 
-	for (uint64_t lack = ~ask_together(&keys, from, lanes_of(keys.probes)); lack;
+	for (uint64_t lack = ~ask_together(&keys, from, avx512_lanes_of(keys.probes)); lack;
 	     lack &= lack - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(lack);
 		const struct blm_hash *hash = &keys.hashes[from + i];
@@ -302,40 +258,10 @@ static size_t blocks_missing(const struct blm_block_keys *keys, size_t from,
 			     struct blm_missing *ret)
 {
 	if (keys->probes > PROBES_A_WORD)
-		return blocks_missing_each(keys, from, ret, contains, missing);
+		return blocks_missing_each(keys, from, ret, avx512_contains, missing);
 	if (keys->count < from + TOGETHER)
-		return blocks_missing_each(keys, from, ret, contains_few, missing_few);
+		return blocks_missing_each(keys, from, ret, avx512_contains_few, missing_few);
 	return blocks_missing_together(keys, from, ret);
-}
-
-/* Each probe's bit goes to the lane that is its word. */
-static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash,
-			    uint64_t ret_mask[8])
-{
-	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
-		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
-	const __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
-		seven = _mm512_set1_epi64(7);
-	__m512i mask = _mm512_setzero_si512();
-
-	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
-		__m512i word = word_of(hash, i / PROBES_A_WORD);
-		__m512i numbers = _mm512_and_si512(_mm512_srlv_epi64(word, number), seven);
-		__m512i bits = _mm512_maskz_rolv_epi64(lanes_of(probes - i), _mm512_set1_epi64(1),
-						       _mm512_srlv_epi64(word, bit));
-
-		for (int j = 0; j < PROBES_A_WORD; j++) {
-			__m512i from = _mm512_set1_epi64(j);
-			__mmask8 there = _mm512_cmpeq_epi64_mask(lane,
-				_mm512_permutexvar_epi64(from, numbers));
-
-			mask = _mm512_mask_or_epi64(mask, there, mask,
-						    _mm512_permutexvar_epi64(from, bits));
-		}
-	}
-	_mm512_storeu_si512(ret_mask, mask);
-	mask = _mm512_andnot_si512(_mm512_load_si512(block), mask);
-	return _mm512_test_epi64_mask(mask, mask);
 }
 
 enum { SET_TOGETHER = 16, SET_AHEAD = 3 * SET_TOGETHER };
@@ -435,7 +361,7 @@ const struct blm_simd blm_simd_avx512 = {
 	.blocks_set = blocks_set,
 	.block_contains = block_contains_here,
 	.blocks_missing = blocks_missing,
-	.block_lacks = block_lacks,
+	.block_lacks = avx512_block_lacks,
 	.xxh3_many = xxh3_many,
 	.xxh3_fixed = xxh3_fixed,
 };

@@ -70,6 +70,18 @@ static inline void block_mask(uint64_t ret[8], unsigned probes, const struct blm
 	}
 }
 
+/* ... and, as a set of bits, the words of the block that lack some of them. */
+static inline unsigned block_lacks(const uint64_t *block, unsigned probes,
+				   const struct blm_hash *hash, uint64_t ret_mask[8])
+{
+	unsigned lacks = 0;
+
+	block_mask(ret_mask, probes, hash);
+	for (unsigned i = 0; i < 8; i++)
+		lacks |= (unsigned)((ret_mask[i] & ~load_acquire(&block[i])) != 0) << i;
+	return lacks;
+}
+
 typedef const uint64_t *blm_block_of(const void *data, uint64_t blocks,
 				     const struct blm_hash *hash);
 

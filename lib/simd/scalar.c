@@ -73,17 +73,6 @@ static size_t blocks_missing(const struct blm_block_keys *keys, size_t from,
 	return blocks_missing_each(keys, from, ret, block_contains, block_missing);
 }
 
-static unsigned block_lacks(const uint64_t *block, unsigned probes, const struct blm_hash *hash,
-			    uint64_t ret_mask[8])
-{
-	unsigned lacks = 0;
-
-	block_mask(ret_mask, probes, hash);
-	for (unsigned i = 0; i < 8; i++)
-		lacks |= (unsigned)((ret_mask[i] & ~load_acquire(&block[i])) != 0) << i;
-	return lacks;
-}
-
 static bool set(uint64_t *block, unsigned probes, const struct blm_hash *hash)
 {
 	uint64_t mask[8], missing = 0;
@@ -115,17 +104,6 @@ static void blocks_set(void *data, uint64_t blocks, unsigned probes,
 static void split_blocks_contain(const struct blm_block_keys *keys, uint64_t *ret_bits)
 {
 	blocks_each(keys, ret_bits, split_of, split_contains);
-}
-
-static unsigned split_block_lacks(const uint64_t *block, uint64_t lo,
-				  uint64_t ret_mask[SPLIT_WORDS])
-{
-	unsigned lacks = 0;
-
-	split_mask(ret_mask, lo);
-	for (unsigned i = 0; i < SPLIT_WORDS; i++)
-		lacks |= (unsigned)((ret_mask[i] & ~load_acquire(&block[i])) != 0) << i;
-	return lacks;
 }
 
 static bool split_set(uint64_t *block, uint64_t lo)
@@ -162,7 +140,7 @@ const struct blm_simd blm_simd_scalar = {
 	.block_lacks = block_lacks,
 	.split_blocks_contain = split_blocks_contain,
 	.split_block_contains = split_contains,
-	.split_block_lacks = split_block_lacks,
+	.split_block_lacks = split_lacks,
 	.split_blocks_set = split_blocks_set,
 	.count_split_blocks = count_split_blocks,
 };

@@ -51,6 +51,17 @@ static inline bool split_contains(const uint64_t *block, unsigned probes,
 	return !missing;
 }
 
+static inline unsigned split_lacks(const uint64_t *block, uint64_t lo,
+				   uint64_t ret_mask[SPLIT_WORDS])
+{
+	unsigned lacks = 0;
+
+	split_mask(ret_mask, lo);
+	for (unsigned i = 0; i < SPLIT_WORDS; i++)
+		lacks |= (unsigned)((ret_mask[i] & ~load_acquire(&block[i])) != 0) << i;
+	return lacks;
+}
+
 /* split_blocks_set() of an instruction set whose way to set one is `set`, which is inlined here. */
 static inline __attribute__((always_inline)) void
 split_each_set(void *data, uint64_t blocks, const uint64_t *los, size_t count, uint64_t *ret_bits,

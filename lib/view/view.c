@@ -50,6 +50,19 @@ static int set_hasher(struct blm_view *view, const char *display)
 			      display);
 }
 
+/* For calls with one key. */
+static void make_one(struct blm_view *view)
+{
+	const struct blm_kind *kind = view->whole.kind;
+	bool sets_bits = kind_only_sets(kind) && kind->add && !kind->room && !kind->compose;
+	bool changes = view->image.write && !is_foreign(view)
+		&& !(le64toh(view->constant.flags) & BLM_FLAG_SEALED);
+
+	blm_one_make(&view->one, &view->whole, &view->hasher);
+	if (!changes || !sets_bits)
+		view->one.add = NULL, view->one.add_hash = NULL;
+}
+
 static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 		     const char *display)
 {
@@ -68,6 +81,8 @@ static int fill_with(struct blm_view *view, const struct blm_contents *contents,
 	view->checkpoint = checkpoint_layout(le64toh(contents->part[0].offset),
 					     le64toh(contents->part[0].bytes));
 	view->hash_id = blm_hash_id_of(&view->constant.template);
+	if (r == 0)
+		make_one(view);
 	return r < 0 ? r : blm_view_load(view, 0, display);
 }
 
@@ -98,6 +113,7 @@ int blm_view_set_constant(struct blm_view *view, const struct blm_constant *cons
 	view->holes |= le64toh(c->flags) & BLM_FLAG_SPARSE;
 	view->hash_id = blm_hash_id_of(&c->template);
 	r = set_hasher(view, display);
+	make_one(view);
 	return r < 0 ? r : blm_view_check_template(view, display);
 }
 

@@ -10,7 +10,7 @@
 #include "file/mapping.h"
 #include "file/new_file.h"
 #include "file/ofd_lock.h"
-#include "kind/kind.h"
+#include "kind/single.h"
 #include "place/place.h"
 
 #include <stdatomic.h>
@@ -18,10 +18,24 @@
 #define BLM_NEVER UINT64_MAX	/* no good file has this state word */
 
 struct blm_view {
+	/*
+	 * For calls with one key, and the next line is for them, too. contains: NULL also for kinds
+	 * whose number of parts changes. add: NULL where an add is more than to set bits, and where
+	 * no key can be added: a sealed file, another program's, one opened for reading.
+	 */
+	struct blm_one one;
+	/*
+	 * The state word that the name was last looked up under. While the file's own is the same,
+	 * this view is the filter; every change of state changes the word (the upper bits count),
+	 * so one load and one compare tell. Where the map may be left behind by the file
+	 * (image.unsure) this is BLM_NEVER, so that every call asks the file; then last_seen has
+	 * it, for who holds `renewing`.
+	 */
+	_Atomic uint64_t seen_state;
+	struct blm_image image;
 	struct blm_view *older;
 	/* the moment (reclaim.h); written under the handle's `renewing` */
 	uint64_t replaced;
-	struct blm_image image;
 	struct blm_constant constant;	/* as checked when the view was made */
 	struct blm_hasher hasher;
 	uint64_t seeds[BLM_SEEDS_MAX];	/* in this machine's order; the hasher's */
@@ -50,14 +64,6 @@ struct blm_view {
 	 */
 	_Atomic bool syncs, writes;
 	pthread_mutex_t growing;	/* BLM_LOCK_GROW, likewise */
-	/*
-	 * The state word that the name was last looked up under. While the file's own is the same,
-	 * this view is the filter; every change of state changes the word (the upper bits count),
-	 * so one load and one compare tell. Where the map may be left behind by the file
-	 * (image.unsure) this is BLM_NEVER, so that every call asks the file; then last_seen has
-	 * it, for who holds `renewing`.
-	 */
-	_Atomic uint64_t seen_state;
 	uint64_t last_seen;
 	/*
 	 * another program's file, whose bits do not lie as ours do: what is mapped is a copy in

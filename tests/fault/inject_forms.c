@@ -56,6 +56,11 @@ static int ask_fixed(struct world *w)
 
 /* ---- Hashes ---- */
 
+static int hash_one(const struct blm_filter *f, struct blm_hash *ret)
+{
+	return blm_hash_fixed(f, second_keys(), WIDTH, 1, ret);
+}
+
 static int add_hashes(struct world *w)
 {
 	struct blm_hash hashes[SOME];
@@ -84,6 +89,32 @@ static int ask_hashes(struct world *w)
 	if (r == 0)
 		r = blm_contains_hashes(w->g, blm_hash_id(w->g), hashes, SOME, NULL);
 	return r < 0 ? (int)r : r == SOME ? 0 : -EILSEQ;
+}
+
+static int add_hash(struct world *w)
+{
+	struct blm_hash hash;
+	int r = hash_one(w->f, &hash);
+
+	return r < 0 ? r : blm_add_hash(w->f, blm_hash_id(w->f), &hash);
+}
+
+static int claim_hash(struct world *w)
+{
+	struct blm_hash hash;
+	int r = hash_one(w->f, &hash);
+
+	return r < 0 ? r : blm_claim_hash(w->f, blm_hash_id(w->f), &hash);
+}
+
+static int ask_hash(struct world *w)
+{
+	struct blm_hash hash;
+	int r = hash_one(w->g, &hash);
+
+	if (r == 0)
+		r = blm_contains_hash(w->g, blm_hash_id(w->g), &hash);
+	return r < 0 ? r : r == 1 ? 0 : -EILSEQ;
 }
 
 /* Keys of one length, and hashes that "a" made. */
@@ -224,6 +255,9 @@ const struct one_case forms_cases[] = {
 	{ "add-hashes", EVERYWHERE | OPEN_F, add_hashes, NULL, BOTH, 0 },
 	{ "claim-hashes", EVERYWHERE | OPEN_F, claim_hashes, NULL, BOTH, 0 },
 	{ "contains-hashes", EVERYWHERE | OPEN_F | OPEN_G, ask_hashes, NULL, 0, 0 },
+	{ "add-hash", EVERYWHERE | OPEN_F, add_hash, NULL, 0, 0 },
+	{ "claim-hash", EVERYWHERE | OPEN_F, claim_hash, NULL, 0, 0 },
+	{ "contains-hash", EVERYWHERE | OPEN_F | OPEN_G, ask_hash, NULL, 0, 0 },
 	{ "build-of-all-forms", EVERYWHERE | OPEN_F, build_of_all_forms, NULL, 0, SECOND },
 	{ "put", IN_PATH | IN_STORE | OPEN_F, put_second, with_values, BOTH, 0 },
 	{ "put-one", IN_PATH | IN_STORE | OPEN_F, put_one, with_values, 0, 0 },

@@ -1,0 +1,199 @@
+/*
+ * one_key_call.c - calls with one key: from the call to the bits, without what batches need
+ *
+ * keys.c has the whole of a change: lists of false positives, files that were replaced or are
+ * about to be, kinds that take turns. Nearly always there is none of that, and a few loads tell.
+ * Then an add is what is here; else it is keys.c's. Every promise of keys.c holds here, too:
+ *
+ *   1. The handle may change the file, and lends its view from nobody (struct blm_filter).
+ *   2. The state word is the one that the name was looked up under, and says LIVE.
+ *   3. The catalog was asked for a list under that word, and there is none (allowlist.c).
+ *   4. `written` is at the epoch (layout.h) before the first bit, and is looked at again after the
+ *      last one.
+ *   5. The key is counted after its bits.
+ *   6. Then the state word is loaded again, behind a full fence, and is the same. So whoever
+ *      replaces the file copies these bits (write.c), and no list has come since.
+ *   7. No page of the map was missing, before and after (sigbus.h).
+ *
+ * The fence of 6: the last store of an add that changed something is that of the count, which is an
+ * atomic addition, after the bits and their mark. An add that changed nothing stored nothing: all
+ * its bits were there, so the state word that it loads after them is no older than they are.
+ */
+#include "file/sigbus.h"
+#include "handle/allowlist.h"
+#include "handle/handle.h"
+
+/*
+ * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared
+ * has the next question's miss begin sooner (tests/bench/instructions counts them; in tests/bench,
+ * "contains absent" of a filter beyond the cache).
+ */
+static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f, const void *bytes,
+						      size_t len)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	const struct blm_key key = { bytes, len };
+	struct blm_hashed hashed;
+
+	hashed.key = &key;
+	hashed.by = &view->hasher;
+	if (!wants_keys(&view->hasher))
+		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
+	return view->whole.kind->contains(&view->whole, &hashed);
+}
+
+static inline struct blm_view *view_of(const struct blm_filter *f)
+{
+	return atomic_load_explicit(&((struct blm_filter *)f)->view, memory_order_acquire);
+}
+
+static inline uint64_t state_word(const struct blm_view *view)
+{
+	return load_acquire(&live_of(view)->state.word);
+}
+
+static inline bool is_seen(struct blm_view *view, uint64_t state)
+{
+	return state == atomic_load_explicit(&view->seen_state, memory_order_relaxed);
+}
+
+/* ---- Asking ---- */
+
+BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len)
+{
+	struct blm_view *view;
+	bool known = blm_enter_quickly(), yes = false;
+
+	if (__builtin_expect(!known, false))
+		return contains_slowly(f, bytes, len);
+	view = view_of(f);
+	known = view->one.contains && is_seen(view, state_word(view));
+	if (__builtin_expect(known, true))
+		yes = view->one.contains(&view->one, bytes, len);
+	blm_leave_quickly();
+	return __builtin_expect(known, true) ? yes : contains_slowly(f, bytes, len);
+}
+
+/* ... or a negative errno, as for blm_contains_hashes(), which finds the words. */
+BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
+			      const struct blm_hash *hash)
+{
+	bool known = false, yes = false;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		struct blm_view *view = view_of(f);
+
+		known = view->one.contains_hash && view->hash_id == hash_id
+			&& is_seen(view, state_word(view));
+		if (__builtin_expect(known, true))
+			yes = view->one.contains_hash(&view->one, hash);
+		blm_leave_quickly();
+	}
+	return __builtin_expect(known, true) ? yes
+		: (int)blm_contains_hashes(f, hash_id, hash, 1, NULL);
+}
+
+/* ---- Adding ---- */
+
+/* 1, 2, 3 and 7 of the list above. */
+static inline bool is_plain(struct blm_filter *f, struct blm_view *view, uint64_t state)
+{
+	return is_seen(view, state) && state_of(state) == BLM_LIVE
+		&& f->write && !f->lent
+		&& !atomic_load_explicit(&f->status, memory_order_relaxed)
+		&& blm_allow_has_none(f, view, state) && !blm_sigbus_hit_any();
+}
+
+/* What came in between is the whole change's to look after, whose end this is. */
+static __attribute__((noinline)) int end_slowly(struct blm_filter *f, struct blm_view *view,
+						uint64_t state, int changed)
+{
+	int r = blm_change_end(f, view);
+
+	if (r == 0 && blm_allow_is_stale(f, view, &(struct blm_asked){ .state = state }))
+		r = -EAGAIN;
+	if (r == 0 && changed)
+		r = blm_sync_if_due(f, 1);
+	return r < 0 ? r : changed;
+}
+
+static inline bool is_unchanged(struct blm_view *view, uint64_t state)
+{
+	return blm_is_marked_written(live_of(view)) && state_word(view) == state
+		&& is_seen(view, state) && !blm_sigbus_hit_any();
+}
+
+/* A key, or its hash; one that is a constant where this is inlined. */
+struct given {
+	const void *bytes;
+	size_t len;
+	const struct blm_hash *hash;	/* NULL: a key */
+	uint64_t hash_id;
+};
+
+static inline __attribute__((always_inline)) int give(struct blm_view *view,
+						      const struct given *given)
+{
+	return given->hash ? view->one.add_hash(&view->one, given->hash)
+		: view->one.add(&view->one, given->bytes, given->len);
+}
+
+static inline __attribute__((always_inline)) bool is_for(const struct blm_view *view,
+							 const struct given *given)
+{
+	return given->hash ? view->one.add_hash && view->hash_id == given->hash_id
+		: view->one.add != NULL;
+}
+
+/* -EAGAIN: to be done by the whole change, which may do it twice. */
+static inline __attribute__((always_inline)) int add_plainly(struct blm_filter *f,
+							     const struct given given)
+{
+	struct blm_view *view = view_of(f);
+	uint64_t state = state_word(view);
+	int changed;
+
+	if (__builtin_expect(!is_for(view, &given) || !is_plain(f, view, state), false))
+		return -EAGAIN;
+	if (__builtin_expect(!blm_is_marked_written(live_of(view)), false))
+		blm_mark_written(live_of(view));
+	changed = give(view, &given);
+	if (__builtin_expect(changed < 0, false))
+		return -EAGAIN;		/* and fails again, with words */
+	if (changed)
+		blm_count_keys(view, 1);
+	fence_after_atomics();
+	if (__builtin_expect(!is_unchanged(view, state) || blm_syncs_by_itself(f), false))
+		return end_slowly(f, view, state, changed);
+	return changed;
+}
+
+BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len)
+{
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = add_plainly(f, (struct given){ .bytes = bytes, .len = len });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: (int)blm_add_many(f, &(struct blm_key){ bytes, len }, 1, NULL);
+}
+
+BLM_API int blm_add_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
+{
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = add_plainly(f, (struct given){ .hash = hash, .hash_id = hash_id });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: (int)blm_add_hashes(f, hash_id, hash, 1, NULL);
+}
+
+BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
+{
+	return (int)blm_claim_hashes(f, hash_id, hash, 1, NULL);
+}

@@ -1,0 +1,100 @@
+/*
+ * one_key.h - one key of a kind whose cells are bits, asked and added
+ *
+ * The kinds use these functions by way of the instruction set in use, and single.c compiles them
+ * together with a hash, once for each instruction set. `contains` and `lacks` are a set's own, for
+ * one block (simd.h), and are inlined where they are constants.
+ */
+#ifndef BLM_KIND_ONE_KEY_H
+#define BLM_KIND_ONE_KEY_H
+
+#include "kind/common/bits.h"
+#include "kind/common/prefetch.h"
+#include "simd/split_block.h"
+
+typedef bool blm_contains_block(const uint64_t *block, unsigned probes,
+				const struct blm_hash *hash);
+typedef unsigned blm_block_lacks(const uint64_t *block, unsigned probes,
+				 const struct blm_hash *hash, uint64_t ret_mask[8]);
+typedef unsigned blm_split_lacks(const uint64_t *block, uint64_t lo,
+				 uint64_t ret_mask[SPLIT_WORDS]);
+
+/* ---- blocked ---- */
+
+BLM_INLINED bool blocked_contains(const void *data, uint64_t blocks, unsigned probes,
+				  const struct blm_hash *hash, blm_contains_block *contains)
+{
+	return contains(block_of(data, blocks, hash), probes, hash);
+}
+
+BLM_INLINED bool blocked_add(struct blm_part *part, uint64_t blocks, const struct blm_hash *hash,
+			     blm_block_lacks *lacks_of)
+{
+	uint64_t *block = (uint64_t *)block_of(part->bytes, blocks, hash), mask[8];
+	unsigned lacks = lacks_of(block, part->shape.probes, hash, mask);
+
+	if (!lacks)
+		return false;
+	bits_set_words(block, mask, lacks, part->alone);
+	mark(part, block);
+	return true;
+}
+
+/* ---- split-block ---- */
+
+BLM_INLINED bool split_block_contains(const void *data, uint64_t blocks,
+				      const struct blm_hash *hash, blm_contains_block *contains)
+{
+	return contains(split_of(data, blocks, hash), SPLIT_LANES, hash);
+}
+
+BLM_INLINED bool split_block_add(struct blm_part *part, uint64_t blocks,
+				 const struct blm_hash *hash, blm_split_lacks *lacks_of)
+{
+	uint64_t *block = (uint64_t *)split_of(part->bytes, blocks, hash), mask[SPLIT_WORDS];
+	unsigned lacks = lacks_of(block, hash->lo, mask);
+
+	if (!lacks)
+		return false;
+	bits_set_words(block, mask, lacks, part->alone);
+	mark(part, block);
+	return true;
+}
+
+/* ---- classic, by our own rule ---- */
+
+BLM_INLINED bool classic_contains(const void *data, uint64_t cells, unsigned probes,
+				  const struct blm_hash *hash)
+{
+	const uint64_t *words = data;
+
+	for (unsigned i = 0; i < probes; i++) {
+		uint64_t cell = scale(unfold(hash->lo, hash->hi, i), cells);
+
+		if (!(load_relaxed(&words[cell / 64]) >> cell % 64 & 1))
+			return false;
+	}
+	return true;
+}
+
+BLM_INLINED bool classic_add_cell(struct blm_part *part, uint64_t cell)
+{
+	uint64_t *word = (uint64_t *)part->bytes + cell / 64;
+
+	if (!bits_set(word, UINT64_C(1) << cell % 64, part->alone))
+		return false;
+	mark(part, word);
+	return true;
+}
+
+BLM_INLINED bool classic_add(struct blm_part *part, const struct blm_hash *hash)
+{
+	bool changed = false;
+
+	for (unsigned i = 0; i < part->shape.probes; i++)
+		changed |= classic_add_cell(part, scale(unfold(hash->lo, hash->hi, i),
+							part->shape.cells));
+	return changed;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * single.c - one key in one call (single.h); compiled for each instruction set, which SET names
+ *
+ * To add a pair: a line in PAIRS. To add a kind: its two functions for SET below, and lines.
+ */
+#include "kind/single.h"
+#include "hash/one_hash.h"
+#include "kind/common/one_key.h"
+
+#ifdef SET_AVX512
+#include "simd/avx512_block.h"
+#define BLOCK_CONTAINS avx512_contains
+#define BLOCK_CONTAINS_FEW avx512_contains_few
+#define BLOCK_LACKS avx512_block_lacks
+#elif defined(SET_AVX2)
+#include "simd/avx2_block.h"
+#define BLOCK_CONTAINS avx2_contains
+#define BLOCK_CONTAINS_FEW avx2_contains_few
+#define BLOCK_LACKS block_lacks
+#else
+#define BLOCK_CONTAINS block_contains
+#define BLOCK_CONTAINS_FEW block_contains
+#define BLOCK_LACKS block_lacks
+#endif
+
+#if defined(SET_AVX512) || defined(SET_AVX2)
+#include "simd/avx2_split.h"
+#define SPLIT_CONTAINS avx2_split_contains
+#define SPLIT_LACKS avx2_split_lacks
+#else
+#define SPLIT_CONTAINS split_contains
+#define SPLIT_LACKS split_lacks
+#endif
+
+/* ---- The kinds, by this set ---- */
+
+BLM_INLINED bool few_contains(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return blocked_contains(one->data, one->units, one->probes, hash, BLOCK_CONTAINS_FEW);
+}
+
+BLM_INLINED bool many_contains(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return blocked_contains(one->data, one->units, one->probes, hash, BLOCK_CONTAINS);
+}
+
+BLM_INLINED bool blocked_adds(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return blocked_add(one->part, one->units, hash, BLOCK_LACKS);
+}
+
+BLM_INLINED bool split_asks(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return split_block_contains(one->data, one->units, hash, SPLIT_CONTAINS);
+}
+
+BLM_INLINED bool split_adds(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return split_block_add(one->part, one->units, hash, SPLIT_LACKS);
+}
+
+BLM_INLINED bool classic_asks(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return classic_contains(one->data, one->units, one->probes, hash);
+}
+
+BLM_INLINED bool classic_adds(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return classic_add(one->part, hash);
+}
+
+/* ---- The pairs ---- */
+
+/*
+ * A name, the kind, its functions, the family, the most probes, the bits of a unit. The first that
+ * fits is taken.
+ */
+#define PAIRS(X) \
+	X(few_xxh3, blocked, few_contains, blocked_adds, xxh3, PROBES_A_WORD, BLOCK_BITS) \
+	X(few_siphash, blocked, few_contains, blocked_adds, siphash, PROBES_A_WORD, BLOCK_BITS) \
+	X(many_xxh3, blocked, many_contains, blocked_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS) \
+	X(many_siphash, blocked, many_contains, blocked_adds, siphash, BLM_PROBES_MAX, \
+	  BLOCK_BITS) \
+	X(split_xxh3, split_block, split_asks, split_adds, xxh3, SPLIT_LANES, SPLIT_BITS) \
+	X(split_siphash, split_block, split_asks, split_adds, siphash, SPLIT_LANES, SPLIT_BITS) \
+	X(split_xxh64, split_block, split_asks, split_adds, xxh64, SPLIT_LANES, SPLIT_BITS) \
+	X(classic_xxh3, classic, classic_asks, classic_adds, xxh3, BLM_PROBES_MAX, 1) \
+	X(classic_siphash, classic, classic_asks, classic_adds, siphash, BLM_PROBES_MAX, 1) \
+	X(classic_xxh64, classic, classic_asks, classic_adds, xxh64, BLM_PROBES_MAX, 1)
+
+/*
+ * Keys of 16 bytes first, and the others in functions of their own, which the first jump to: so
+ * neither the choice of a length nor the calls that hash long keys cost the first ones a register.
+ * `flatten`, or GCC would have one copy of a hash for several lengths.
+ */
+#define FLAT __attribute__((flatten))
+#define APART __attribute__((flatten, noinline))
+
+#define PAIR(name, kind, asks, adds, hash, most, unit) \
+static APART bool contains_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
+{ \
+	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
+\
+	return asks(one, &key); \
+} \
+\
+static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, size_t len) \
+{ \
+	if (__builtin_expect(len == 16, true)) { \
+		const struct blm_hash key = hash##_one(one->by, one->seed, bytes, 16); \
+\
+		return asks(one, &key); \
+	} \
+	return contains_other_##name(one, bytes, len); \
+} \
+\
+static APART int add_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
+{ \
+	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
+\
+	return adds(one, &key); \
+} \
+\
+static FLAT int add_##name(const struct blm_one *one, const void *bytes, size_t len) \
+{ \
+	if (__builtin_expect(len == 16, true)) { \
+		const struct blm_hash key = hash##_one(one->by, one->seed, bytes, 16); \
+\
+		return adds(one, &key); \
+	} \
+	return add_other_##name(one, bytes, len); \
+} \
+\
+static bool contains_hash_##name(const struct blm_one *one, const struct blm_hash *hash) \
+{ \
+	return asks(one, hash); \
+} \
+\
+static int add_hash_##name(const struct blm_one *one, const struct blm_hash *hash) \
+{ \
+	return adds(one, hash); \
+}
+PAIRS(PAIR)
+
+#define DECLARE(name, kind, asks, adds, hash, most, unit) \
+extern const struct blm_kind blm_kind_##kind; \
+extern const struct blm_family blm_family_##hash;
+PAIRS(DECLARE)
+
+#define ENTRY(name, kind, asks, adds, hash, most, unit) \
+	{ &blm_family_##hash, &blm_kind_##kind, most, unit, contains_##name, add_##name, \
+	  contains_hash_##name, add_hash_##name },
+static const struct blm_single table[] = { PAIRS(ENTRY) { .kind = NULL } };
+
+#define QUOTED(name) #name
+#define NAME_OF(name) QUOTED(name)
+#define JOINED(a, b) a##b
+#define SINGLE_OF(name) JOINED(blm_single_, name)
+extern const struct blm_single_set SINGLE_OF(SET);
+const struct blm_single_set SINGLE_OF(SET) = { NAME_OF(SET), table };

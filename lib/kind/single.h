@@ -1,0 +1,63 @@
+/*
+ * single.h - one key in one call: hash and probes compiled together
+ *
+ * A question by way of a family and a kind is three calls through pointers: the family hashes, the
+ * kind finds the block, the instruction set looks at it. single.c has functions that do all of it,
+ * for the pairs of family and kind that most filters are, compiled for each instruction set. They
+ * answer, and change, bit for bit what the pointers do. A pair that is not in its table has none,
+ * and nothing else knows the pairs: whoever adds a kind or a family needs no line here.
+ */
+#ifndef BLM_KIND_SINGLE_H
+#define BLM_KIND_SINGLE_H
+
+#include "kind/kind.h"
+
+struct blm_one;
+typedef bool blm_single_contains(const struct blm_one *one, const void *bytes, size_t len);
+/* Return: as the kind's add() */
+typedef int blm_single_add(const struct blm_one *one, const void *bytes, size_t len);
+/* The same for a key that the caller hashed. */
+typedef bool blm_single_contains_hash(const struct blm_one *one, const struct blm_hash *hash);
+typedef int blm_single_add_hash(const struct blm_one *one, const struct blm_hash *hash);
+
+/*
+ * What such a call needs of a part and its hasher, what is needed most in the first cache line. The
+ * numbers are copies, so whoever changes a part or a hasher makes this anew.
+ */
+struct blm_one {
+	blm_single_contains *contains;	/* NULL: ask the kind */
+	blm_single_add *add;
+	uint8_t *data;
+	uint64_t units;			/* blocks, or cells where the kind has none */
+	uint64_t seed;			/* the first; 0: the family has none */
+	unsigned probes;
+	struct blm_part *part;
+	const struct blm_hasher *by;
+	blm_single_contains_hash *contains_hash;	/* NULL: ask the kind */
+	blm_single_add_hash *add_hash;	/* NULL: the family has no hashes of 128 bits */
+};
+
+struct blm_single {
+	const struct blm_family *family;
+	const struct blm_kind *kind;
+	unsigned probes;		/* that a filter may have, from 1 on */
+	unsigned unit_bits;
+	blm_single_contains *contains;
+	blm_single_add *add;
+	blm_single_contains_hash *contains_hash;
+	blm_single_add_hash *add_hash;
+};
+
+/* Of an instruction set: one table, the last entry of which has no kind. */
+struct blm_single_set {
+	const char *name;		/* of the set, as in struct blm_simd */
+	const struct blm_single *of;
+};
+
+/*
+ * For a part and a hasher that stay where they are, by the part's instruction set. Where the pair
+ * is not in the table the questions are NULL, and the adds ask the family and the kind.
+ */
+void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_hasher *by);
+
+#endif

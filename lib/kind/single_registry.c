@@ -1,0 +1,60 @@
+/* single_registry.c - the functions of single.c, by instruction set, kind and family */
+#include "kind/single.h"
+
+#define SIMD(name) extern const struct blm_single_set blm_single_##name;
+BLM_SIMDS
+#undef SIMD
+
+#define SIMD(name) &blm_single_##name,
+static const struct blm_single_set *const sets[] = { BLM_SIMDS };
+
+static const struct blm_single *table_of(const struct blm_simd *simd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
+		if (!strcmp(sets[i]->name, simd->name))
+			return sets[i]->of;
+	return NULL;
+}
+
+static const struct blm_single *single_for(const struct blm_part *part, const struct blm_hasher *by)
+{
+	const struct blm_single *s = by->scheme ? NULL : table_of(part->simd);
+
+	for (; s && s->kind; s++)
+		if (s->kind == part->kind && s->family == by->family
+		    && part->shape.probes <= s->probes)
+			return s;
+	return NULL;
+}
+
+static int add_by_pointers(const struct blm_one *one, const void *bytes, size_t len)
+{
+	const struct blm_key key = { bytes, len };
+	struct blm_hashed hashed;
+
+	hashed.key = &key;
+	hashed.by = one->by;
+	if (!wants_keys(one->by))
+		one->by->family->hash(one->by, &key, &hashed.hash);
+	return one->part->kind->add(one->part, &hashed);
+}
+
+static int add_hash_by_pointers(const struct blm_one *one, const struct blm_hash *hash)
+{
+	const struct blm_hashed hashed = { .hash = *hash, .by = one->by };
+
+	return one->part->kind->add(one->part, &hashed);
+}
+
+void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_hasher *by)
+{
+	const struct blm_single *s = single_for(part, by);
+
+	*ret = (struct blm_one){
+		.contains = s ? s->contains : NULL, .add = s ? s->add : add_by_pointers,
+		.data = part->bytes, .units = s ? part->shape.cells / s->unit_bits : 0,
+		.seed = by->seed_count ? by->seeds[0] : 0, .probes = part->shape.probes,
+		.part = part, .by = by, .contains_hash = s ? s->contains_hash : NULL,
+		.add_hash = s ? s->add_hash : wants_keys(by) ? NULL : add_hash_by_pointers,
+	};
+}

@@ -1,0 +1,91 @@
+/* avx512_block.h - one key in a block of 512 bits, which is one register of AVX-512 */
+#ifndef BLM_SIMD_AVX512_BLOCK_H
+#define BLM_SIMD_AVX512_BLOCK_H
+
+#include "simd/block.h"
+
+#include <immintrin.h>
+
+/* The lanes of a word that are probes, of those that are left. */
+static inline __mmask8 avx512_lanes_of(unsigned left)
+{
+	return (__mmask8)((1u << (left < PROBES_A_WORD ? left : PROBES_A_WORD)) - 1);
+}
+
+/*
+ * Seven probes at a time, one a lane: a probe's upper three bits look up its word in the block, its
+ * lower six turn that until the bit is the lowest. (permutexvar takes the lowest three bits of a
+ * number, rorv the lowest six.)
+ */
+static inline __mmask8 avx512_word_lacks(__m512i block, __m512i word, __mmask8 wanted)
+{
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
+		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	__m512i looked_up = _mm512_permutexvar_epi64(_mm512_srlv_epi64(word, number), block);
+	__m512i turned = _mm512_rorv_epi64(looked_up, _mm512_srlv_epi64(word, bit));
+
+	return _mm512_mask_testn_epi64_mask(wanted, turned, _mm512_set1_epi64(1));
+}
+
+static inline bool avx512_word_contains(__m512i block, __m512i word, __mmask8 wanted)
+{
+	return !avx512_word_lacks(block, word, wanted);
+}
+
+static inline __m512i avx512_word_of(const struct blm_hash *hash, unsigned i)
+{
+	return _mm512_set1_epi64((long long)unfold(hash->lo, hash->hi, i));
+}
+
+/* ... where one word has all probes. */
+static inline bool avx512_contains_few(const uint64_t *block, unsigned probes,
+				       const struct blm_hash *hash)
+{
+	return avx512_word_contains(_mm512_load_si512(block), avx512_word_of(hash, 0),
+				    (__mmask8)((1u << probes) - 1));
+}
+
+static inline bool avx512_contains(const uint64_t *block, unsigned probes,
+				   const struct blm_hash *hash)
+{
+	__m512i words = _mm512_load_si512(block);
+
+	for (unsigned i = 0; i < probes; i += PROBES_A_WORD)
+		if (!avx512_word_contains(words, avx512_word_of(hash, i / PROBES_A_WORD),
+					  avx512_lanes_of(probes - i)))
+			return false;
+	return true;
+}
+
+/* Each probe's bit goes to the lane that is its word. */
+static inline unsigned avx512_block_lacks(const uint64_t *block, unsigned probes,
+					  const struct blm_hash *hash, uint64_t ret_mask[8])
+{
+	const __m512i bit = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63),
+		number = _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 63);
+	const __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
+		seven = _mm512_set1_epi64(7);
+	__m512i mask = _mm512_setzero_si512();
+
+	for (unsigned i = 0; i < probes; i += PROBES_A_WORD) {
+		__m512i word = avx512_word_of(hash, i / PROBES_A_WORD);
+		__m512i numbers = _mm512_and_si512(_mm512_srlv_epi64(word, number), seven);
+		__m512i bits = _mm512_maskz_rolv_epi64(avx512_lanes_of(probes - i),
+						       _mm512_set1_epi64(1),
+						       _mm512_srlv_epi64(word, bit));
+
+		for (int j = 0; j < PROBES_A_WORD; j++) {
+			__m512i from = _mm512_set1_epi64(j);
+			__mmask8 there = _mm512_cmpeq_epi64_mask(lane,
+				_mm512_permutexvar_epi64(from, numbers));
+
+			mask = _mm512_mask_or_epi64(mask, there, mask,
+						    _mm512_permutexvar_epi64(from, bits));
+		}
+	}
+	_mm512_storeu_si512(ret_mask, mask);
+	mask = _mm512_andnot_si512(_mm512_load_si512(block), mask);
+	return _mm512_test_epi64_mask(mask, mask);
+}
+
+#endif

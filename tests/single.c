@@ -1,0 +1,569 @@
+/* single.c - calls with one key: hash and probes in one function say, and change, what a family and a kind do one after the other */
+#include "handle/handle.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- The functions, by each instruction set ---- */
+
+static const char *const kinds[] = { "blocked", "split-block", "classic" };
+static const char *const families[] = { "xxh3", "siphash", "xxh64" };
+static const uint8_t secret[BLM_SECRET_BYTES] = "sixteen of bytes";
+
+/* A part and a hasher, twice: for the functions, and for the pointers. */
+struct twin {
+	uint64_t seed;
+	struct blm_hasher by;
+	struct blm_part part[2];
+	struct blm_one one;
+};
+
+static bool make_twin(struct twin *t, const char *kind, const char *family, uint64_t keys, double rate, const struct blm_simd *simd)
+{
+	const struct blm_kind *k = blm_kind_by_name(kind);
+	struct blm_shape shape = { 0 };
+
+	*t = (struct twin){ .seed = UINT64_C(0x123456789abcdef1), .by = { .family = blm_family_by_name(family) } };
+	if (!kind_takes(k, t->by.family) || k->plan(&shape, &BLM_PARAMS(.capacity = keys, .rate = rate)) < 0)
+		return false;
+	t->by.seed_count = family_seeds(t->by.family, shape.probes);
+	t->by.seeds = &t->seed;
+	t->by.secret = secret;
+	for (int i = 0; i < 2; i++) {
+		t->part[i] = (struct blm_part){ .kind = k, .simd = simd, .shape = shape, .bytes = aligned_alloc(64, shape.bytes) };
+		ck_assert_ptr_nonnull(t->part[i].bytes);
+		memset(t->part[i].bytes, 0, shape.bytes);
+		t->part[i].marks = calloc(1, (shape.bytes >> BLM_MARKED_SHIFT) + 1);
+		ck_assert_ptr_nonnull(t->part[i].marks);
+	}
+	blm_one_make(&t->one, &t->part[0], &t->by);
+	return true;
+}
+
+static void free_twin(struct twin *t)
+{
+	for (int i = 0; i < 2; i++) {
+		free(t->part[i].bytes);
+		free(t->part[i].marks);
+	}
+}
+
+static struct blm_hashed hashed_of(const struct twin *t, const struct blm_key *key)
+{
+	struct blm_hashed hashed = { .key = key, .by = &t->by };
+
+	t->by.family->hash(&t->by, key, &hashed.hash);
+	return hashed;
+}
+
+/* Of the same key: the question and the add, by the key and by its hash. */
+static void say_the_same(struct twin *t, const void *bytes, size_t len, bool give)
+{
+	const struct blm_key key = { bytes, len };
+	const struct blm_hashed hashed = hashed_of(t, &key);
+	bool there = t->part[1].kind->contains(&t->part[1], &hashed);
+
+	ck_assert_int_eq(t->one.contains(&t->one, bytes, len), there);
+	ck_assert_int_eq(t->one.contains_hash(&t->one, &hashed.hash), there);
+	if (!give)
+		return;
+	if (len % 2)
+		ck_assert_int_eq(t->one.add(&t->one, bytes, len), t->part[1].kind->add(&t->part[1], &hashed));
+	else
+		ck_assert_int_eq(t->one.add_hash(&t->one, &hashed.hash), t->part[1].kind->add(&t->part[1], &hashed));
+	ck_assert_int_eq(t->one.add(&t->one, bytes, len), 0);
+	ck_assert(t->one.contains(&t->one, bytes, len));
+}
+
+static void of_every_width(struct twin *t)
+{
+	uint8_t bytes[65];
+	uint64_t random = 5;
+
+	for (int turn = 0; turn < (SANITIZED ? 2 : 12); turn++)
+		for (size_t len = 0; len < sizeof(bytes); len++) {
+			for (size_t i = 0; i < sizeof(bytes); i++)
+				bytes[i] = (uint8_t)next_random(&random);
+			say_the_same(t, len ? bytes : NULL, len, turn % 3 != 2);
+		}
+	ck_assert_mem_eq(t->part[0].bytes, t->part[1].bytes, t->part[0].shape.bytes);
+	ck_assert_mem_eq(t->part[0].marks, t->part[1].marks, (t->part[0].shape.bytes >> BLM_MARKED_SHIFT) + 1);
+}
+
+START_TEST(one_call_says_and_sets_what_the_family_and_the_kind_do)
+{
+	const struct blm_simd *simd = blm_simd_at((size_t)_i);
+	unsigned pairs = 0;
+
+	for (size_t k = 0; simd && k < ARRAY_LEN(kinds); k++)
+		for (size_t h = 0; h < ARRAY_LEN(families); h++)
+			for (double rate = 0.6; rate > 1e-9; rate /= 7) {
+				struct twin t;
+
+				if (!make_twin(&t, kinds[k], families[h], 300, rate, simd))
+					continue;
+				ck_assert_msg(t.one.contains && t.one.contains_hash, "%s with %s has no function", kinds[k], families[h]);
+				of_every_width(&t);
+				free_twin(&t);
+				pairs++;
+			}
+	ck_assert(!simd || pairs >= 8 * 5);
+}
+END_TEST
+
+/* Every number of probes that a filter may have. */
+START_TEST(one_call_makes_as_many_probes_as_the_filter_has)
+{
+	const struct blm_simd *simd = blm_simd_at((size_t)_i);
+
+	for (uint32_t probes = 1; simd && probes <= BLM_PROBES_MAX; probes += probes < 32 ? 1 : 13) {
+		struct twin t;
+
+		ck_assert(make_twin(&t, "blocked", "xxh3", 300, 0.01, simd));
+		for (int i = 0; i < 2; i++)
+			t.part[i].shape.probes = probes;
+		blm_one_make(&t.one, &t.part[0], &t.by);
+		of_every_width(&t);
+		free_twin(&t);
+	}
+}
+END_TEST
+
+START_TEST(another_way_to_make_cells_has_no_function)
+{
+	struct twin t;
+
+	ck_assert(make_twin(&t, "classic", "xxh3", 300, 0.01, blm_simd_best()));
+	t.by.scheme = blm_scheme_by_name("double");
+	ck_assert_ptr_nonnull(t.by.scheme);
+	blm_one_make(&t.one, &t.part[0], &t.by);
+	ck_assert_ptr_null(t.one.contains);
+	ck_assert_ptr_null(t.one.contains_hash);
+	free_twin(&t);
+}
+END_TEST
+
+/* ---- The calls ---- */
+
+static struct blm_filter *make(const char *path, const char *kind, const char *family)
+{
+	struct blm_params p = BLM_PARAMS(.kind = kind, .hash = family, .capacity = 5000, .rate = 0.01, .seeds = &(uint64_t){ 11 });
+	struct blm_hash_info info;
+	struct blm_filter *f;
+
+	for (size_t i = 0; blm_hash_list(i, &info) == 0; i++)
+		if (!strcmp(info.name, family)) {
+			p.secret = info.keyed ? secret : NULL;
+			p.seed_count = !strcmp(family, "xxh3");
+		}
+	OK(blm_create(&f, NULL, path, &p));
+	return f;
+}
+
+static uint64_t counted(const struct blm_filter *f)
+{
+	struct blm_info info = BLM_INFO;
+
+	OK(blm_info(f, &info));
+	return info.keys;
+}
+
+START_TEST(keys_one_by_one_make_the_filter_that_a_batch_makes)
+{
+	for (size_t h = 0; h < ARRAY_LEN(families); h++) {
+		struct blm_filter *one, *many;
+		int64_t changed = 0, all = 0;
+
+		if (!kind_takes(blm_kind_by_name(kinds[_i]), blm_family_by_name(families[h])))
+			continue;
+		one = make(NULL, kinds[_i], families[h]);
+		many = make(NULL, kinds[_i], families[h]);
+		for (uint64_t i = 0; i < 4000; i++) {
+			changed += blm_add(one, &i, 1 + i % 8);
+			all += blm_add_many(many, &(struct blm_key){ &i, 1 + i % 8 }, 1, NULL);
+		}
+		ck_assert_int_eq(changed, all);
+		ck_assert_uint_eq(counted(one), (uint64_t)changed);
+		ck_assert_mem_eq(current_view(one)->part[0].bytes, current_view(many)->part[0].bytes, current_view(one)->part[0].shape.bytes);
+		for (uint64_t i = 0; i < 9000; i++)
+			ck_assert_int_eq(blm_contains(one, &i, 8), blm_contains_many(many, &(struct blm_key){ &i, 8 }, 1, NULL));
+		blm_close(one), blm_close(many);
+	}
+}
+END_TEST
+
+/* Of every kind that there is. */
+START_TEST(a_hash_alone_is_what_hashes_of_many_are)
+{
+	struct blm_kind_info kind;
+	struct blm_filter *f, *g;
+	uint64_t id;
+
+	if (blm_kind_list((size_t)_i, &kind) < 0 || !(kind.can & BLM_CAN_ADD) || kind.can & (BLM_EXACT | BLM_CAN_LIST))
+		return;
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = kind.name, .capacity = 3000)));
+	OK(blm_template(&g, NULL, NULL, f, 0));
+	id = blm_hash_id(f);
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct blm_hash hash;
+
+		OK(blm_hash_fixed(f, &i, 8, 1, &hash));
+		ck_assert_int_eq(blm_contains_hash(f, id, &hash), blm_contains(f, &i, 8));
+		ck_assert_int_eq(blm_add_hash(f, id, &hash), blm_add_hashes(g, id, &hash, 1, NULL));
+		ck_assert_int_eq(blm_contains_hash(f, id, &hash), blm_contains(f, &i, 8));
+		if (kind.can & BLM_CAN_CLAIM)
+			ck_assert_int_eq(blm_claim_hash(f, id, &hash), blm_claim_hashes(g, id, &hash, 1, NULL));
+	}
+	ck_assert_uint_eq(counted(f), counted(g));
+	blm_close(f), blm_close(g);
+}
+END_TEST
+
+START_TEST(a_hash_of_another_seed_is_refused)
+{
+	struct blm_filter *f = make(NULL, kinds[_i], "xxh3");
+	struct blm_hash hash = { 1, 2 };
+
+	FAILS(blm_contains_hash(f, blm_hash_id(f) + 1, &hash), -EMEDIUMTYPE);
+	FAILS(blm_add_hash(f, blm_hash_id(f) + 1, &hash), -EMEDIUMTYPE);
+	FAILS(blm_claim_hash(f, blm_hash_id(f) + 1, &hash), -EMEDIUMTYPE);
+	ck_assert_uint_eq(counted(f), 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_family_that_hashes_for_each_probe_takes_no_hash)
+{
+	struct blm_filter *f;
+	struct blm_hash hash = { 1, 2 };
+
+	OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.kind = "classic", .hash = "murmur3-bip37", .capacity = 100)));
+	ck_assert_int_eq(blm_add(f, "x", 1), 1);
+	ck_assert_int_eq(blm_add(f, "x", 1), 0);
+	ck_assert(blm_contains(f, "x", 1));
+	FAILS(blm_contains_hash(f, blm_hash_id(f), &hash), -EOPNOTSUPP);
+	FAILS(blm_add_hash(f, blm_hash_id(f), &hash), -EOPNOTSUPP);
+	FAILS(blm_claim_hash(f, blm_hash_id(f), &hash), -EOPNOTSUPP);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- What one key does not pass by ---- */
+
+static bool is_dirty(const char *path)
+{
+	struct blm_filter *f;
+	struct blm_info info = BLM_INFO;
+
+	OK(blm_open(&f, NULL, path, 0));
+	OK(blm_info(f, &info));
+	blm_close(f);
+	return info.dirty;
+}
+
+START_TEST(a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked)
+{
+	const char *path = a_path();
+	struct blm_filter *f = make(path, kinds[_i], "xxh3");
+	uint8_t *mark = current_view(f)->part[0].marks;
+
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert(is_dirty(path));
+	ck_assert_int_eq(*mark, 1);
+	for (char c = 'b'; c < 'e'; c++) {
+		OK(blm_sync(f));
+		ck_assert(!is_dirty(path));
+		ck_assert_int_eq(*mark, 0);
+		ck_assert_int_eq(blm_add(f, &c, 1), 1);
+		ck_assert(is_dirty(path));
+		ck_assert_int_eq(*mark, 1);
+	}
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_key_is_synced_when_syncs_are_asked_for)
+{
+	const char *path = a_path();
+	struct blm_filter *f = make(path, kinds[_i], "xxh3");
+
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	OK(blm_sync_every(f, 2, 0));
+	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	ck_assert(is_dirty(path));
+	ck_assert_int_eq(blm_add(f, "b", 1), 0);
+	ck_assert(is_dirty(path));
+	ck_assert_int_eq(blm_add(f, "c", 1), 1);
+	ck_assert(!is_dirty(path));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_may_not_change_takes_no_key)
+{
+	const char *path = a_path(), *sealed = a_path();
+	struct blm_filter *f = make(path, kinds[_i], "xxh3"), *reader, *copy;
+	struct blm_hash hash;
+	uint64_t id = blm_hash_id(f);
+
+	OK(blm_hash_fixed(f, "a", 1, 1, &hash));
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	OK(blm_open(&reader, NULL, path, 0));
+	FAILS(blm_add(reader, "b", 1), -EBADF);
+	FAILS(blm_add_hash(reader, id, &hash), -EBADF);
+	OK(blm_copy(&copy, NULL, sealed, f, 0));
+	OK(blm_seal(copy));
+	FAILS(blm_add(copy, "b", 1), -EROFS);
+	FAILS(blm_add_hash(copy, id, &hash), -EROFS);
+	ck_assert(blm_contains(copy, "a", 1) && !blm_contains(copy, "b", 1));
+	ck_assert(blm_contains(reader, "a", 1) && !blm_contains(reader, "b", 1));
+	blm_close(f), blm_close(reader), blm_close(copy);
+}
+END_TEST
+
+static int fill(struct blm_filter *f, void *context)
+{
+	(void)context;
+	return blm_add(f, "a", 1);
+}
+
+START_TEST(a_key_goes_into_the_file_that_took_the_place)
+{
+	const char *path = a_path();
+	struct blm_filter *f = make(path, kinds[_i], "xxh3"), *other;
+	struct blm_hash hash;
+
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = NULL), fill, NULL));
+	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	OK(blm_clear(f));
+	ck_assert(!blm_contains(f, "a", 1));
+	OK(blm_hash_fixed(f, "c", 1, 1, &hash));
+	ck_assert_int_eq(blm_add_hash(f, blm_hash_id(f), &hash), 1);
+	OK(blm_open(&other, NULL, path, 0));
+	ck_assert(blm_contains(other, "c", 1) && !blm_contains(other, "b", 1));
+	ck_assert_uint_eq(counted(other), 1);
+	blm_close(f), blm_close(other);
+}
+END_TEST
+
+/*
+ * The state word changes between the look before the bits and the one after them: the add is done again, on what is there then. A
+ * replacing process that died left it, so the same file serves.
+ */
+static void (*interrupt)(struct blm_view *view);
+static blm_single_add *real_add;
+
+static int interrupted_add(const struct blm_one *one, const void *bytes, size_t len)
+{
+	struct blm_view *view = (struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
+	int r = real_add(one, bytes, len);
+
+	interrupt(view);
+	return r;
+}
+
+static void take_apart(struct blm_filter *f, void (*what)(struct blm_view *view))
+{
+	struct blm_view *view = current_view(f);
+
+	interrupt = what;
+	real_add = view->one.add;
+	view->one.add = interrupted_add;
+}
+
+static void replacing(struct blm_view *view)
+{
+	set_state(view, BLM_REPLACING);
+}
+
+START_TEST(a_key_stands_where_the_replacing_process_died)
+{
+	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
+	struct blm_view *view = current_view(f);
+
+	take_apart(f, replacing);
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	view->one.add = real_add;
+	ck_assert_ptr_eq(current_view(f), view);
+	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_LIVE);
+	ck_assert(blm_contains(f, "a", 1));
+	ck_assert_uint_eq(counted(f), 1);
+	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	blm_close(f);
+}
+END_TEST
+
+static const char *cleared_path;
+
+/* The bits are in the old file, which is not copied. */
+static void clear_it(struct blm_view *view)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct blm_filter *f;
+
+		MUST(blm_open(&f, NULL, cleared_path, BLM_OPEN_WRITE) == 0);
+		MUST(blm_clear(f) == 0);
+		_exit(0);
+	}
+	ck_assert_int_eq(join(pid), 0);
+	view->one.add = real_add;
+}
+
+START_TEST(a_key_whose_file_is_replaced_under_it_is_in_the_new_one)
+{
+	struct blm_filter *f;
+
+	cleared_path = a_path();
+	f = make(cleared_path, kinds[_i], "xxh3");
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	take_apart(f, clear_it);
+	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	ck_assert(blm_contains(f, "b", 1) && !blm_contains(f, "a", 1));
+	ck_assert_uint_eq(counted(f), 1);
+	blm_close(f);
+}
+END_TEST
+
+static void next_epoch(struct blm_view *view)
+{
+	store_release(&live_of(view)->epoch.word, load_acquire(&live_of(view)->epoch.word) + 1);
+}
+
+START_TEST(a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty)
+{
+	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
+	struct blm_live *live = live_of(current_view(f));
+
+	take_apart(f, next_epoch);
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert_uint_eq(load_acquire(&live->written.word), load_acquire(&live->epoch.word));
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Children ---- */
+
+START_TEST(a_child_adds_to_its_parents_filter)
+{
+	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
+	pid_t pid;
+
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	pid = fork();
+	if (pid == 0) {
+		MUST(blm_contains(f, "a", 1) && blm_add(f, "b", 1) == 1 && blm_add(f, "b", 1) == 0);
+		MUST(blm_clear(f) == 0 && blm_add(f, "c", 1) == 1);
+		_exit(0);
+	}
+	ck_assert_int_eq(join(pid), 0);
+	ck_assert(blm_contains(f, "c", 1) && !blm_contains(f, "b", 1));
+	ck_assert_int_eq(blm_add(f, "d", 1), 1);
+	ck_assert_uint_eq(counted(f), 2);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Threads, beside what replaces the file ---- */
+
+struct race {
+	struct blm_filter *f;
+	_Atomic uint64_t given;		/* keys below it were added by calls that returned */
+	_Atomic bool done;
+	_Atomic uint64_t missed;
+};
+
+static void *give_on(void *context)
+{
+	struct race *race = context;
+
+	for (uint64_t i = 0; !race->done; i++) {
+		struct blm_hash hash;
+
+		if (i % 2)
+			MUST(blm_add(race->f, &i, 8) >= 0);
+		else
+			MUST(blm_hash_fixed(race->f, &i, 8, 1, &hash) == 0 && blm_add_hash(race->f, blm_hash_id(race->f), &hash) >= 0);
+		race->given = i + 1;
+	}
+	return NULL;
+}
+
+static void *ask_on(void *context)
+{
+	struct race *race = context;
+	uint64_t random = 3;
+
+	while (!race->done) {
+		uint64_t given = race->given, i = given ? next_random(&random) % given : 0;
+
+		race->missed += given && !blm_contains(race->f, &i, 8);
+	}
+	return NULL;
+}
+
+START_TEST(no_key_is_lost_where_the_file_is_replaced_again_and_again)
+{
+	struct race race = { .f = NULL };
+	const char *path = a_path();
+	pthread_t giver, asker;
+	struct blm_filter *ones;
+
+	race.f = make(path, kinds[_i], "xxh3");
+	OK(blm_template(&ones, NULL, NULL, race.f, 0));
+	memset(current_view(ones)->part[0].bytes, 0xff, current_view(ones)->part[0].shape.cells / 8);
+	ck_assert_int_eq(pthread_create(&giver, NULL, give_on, &race), 0);
+	ck_assert_int_eq(pthread_create(&asker, NULL, ask_on, &race), 0);
+	/* an intersection with a filter of ones is a new file with all that the old one had */
+	for (int i = 0; i < (SANITIZED ? 20 : 100); i++) {
+		struct blm_filter *g;
+		uint64_t before = race.given;
+		double begun = seconds();
+
+		OK(blm_open(&g, NULL, path, BLM_OPEN_WRITE));
+		OK(blm_combine_into(g, BLM_INTERSECT, (const struct blm_filter *const[]){ ones }, 1, 0, NULL));
+		blm_close(g);
+		while (race.given == before && seconds() - begun < TOO_LONG)
+			usleep(100);
+	}
+	race.done = true;
+	pthread_join(giver, NULL), pthread_join(asker, NULL);
+	ck_assert_uint_eq(race.missed, 0);
+	for (uint64_t i = 0; i < race.given; i++)
+		ck_assert(blm_contains(race.f, &i, 8));
+	blm_close(race.f), blm_close(ones);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("single");
+	TCase *c = tcase_create("functions");
+
+	suite_add_tcase(s, c);
+	tcase_add_loop_test(c, one_call_says_and_sets_what_the_family_and_the_kind_do, 0, 4);
+	tcase_add_loop_test(c, one_call_makes_as_many_probes_as_the_filter_has, 0, 4);
+	tcase_add_test(c, another_way_to_make_cells_has_no_function);
+	c = tcase_create("calls");
+	suite_add_tcase(s, c);
+	tcase_add_loop_test(c, keys_one_by_one_make_the_filter_that_a_batch_makes, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_hash_alone_is_what_hashes_of_many_are, 0, 40);
+	tcase_add_loop_test(c, a_hash_of_another_seed_is_refused, 0, ARRAY_LEN(kinds));
+	tcase_add_test(c, a_family_that_hashes_for_each_probe_takes_no_hash);
+	c = tcase_create("promises");
+	suite_add_tcase(s, c);
+	tcase_add_loop_test(c, a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_is_synced_when_syncs_are_asked_for, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, what_may_not_change_takes_no_key, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_goes_into_the_file_that_took_the_place, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_stands_where_the_replacing_process_died, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_child_adds_to_its_parents_filter, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, no_key_is_lost_where_the_file_is_replaced_again_and_again, 0, ARRAY_LEN(kinds));
+	return run_suite(s);
+}
