@@ -166,7 +166,7 @@ struct engine {
 	size_t work_count;
 };
 
-extern const struct engine ours, libbloom, rocksdb_bloom, rocksdb_ribbon, algebra, likeness_of_bits, lines_of_text, one_question;
+extern const struct engine ours, libbloom, rocksdb_bloom, rocksdb_ribbon, boost_bloom, quickbloom, algebra, likeness_of_bits, lines_of_text, one_question;
 const struct engine *const *peers(size_t *ret_count);	/* those that were found when this was built */
 const char *peers_missing(void);	/* the others, in words */
 
@@ -250,7 +250,7 @@ struct plan {
 	struct row rows[ROWS_MAX];
 	size_t row_count;
 	unsigned rounds;	/* done */
-	char missing[1024];	/* what could not be measured and why, lines */
+	char missing[2048];	/* what could not be measured and why, lines */
 };
 
 const char *row_unit(const struct row *row);
@@ -281,7 +281,7 @@ struct goal {
 	const char *why;	/* it is not reached; or NULL */
 };
 
-enum { GOALS_MAX = 64 };
+enum { GOALS_MAX = 80 };
 size_t goals_list(const struct plan *plan, struct goal *ret);
 
 /* ---- Reports ---- */

@@ -58,6 +58,33 @@ static int64_t add(struct site *s, size_t count)
 	return yes;
 }
 
+#ifdef HAVE_HASH
+static int64_t contains_hash(struct site *s, size_t count)
+{
+	uint64_t id = blm_hash_id(s->it);
+	int64_t yes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		yes += blm_contains_hash(s->it, id, &s->piece.hash[i]);
+	return yes;
+}
+
+static int64_t add_hash(struct site *s, size_t count)
+{
+	uint64_t id = blm_hash_id(s->it);
+	int64_t yes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int r = blm_add_hash(s->it, id, &s->piece.hash[i]);
+
+		if (r < 0)
+			return r;
+		yes += r;
+	}
+	return yes;
+}
+#endif
+
 static int64_t add_many(struct site *s, size_t count)
 {
 	return blm_add_many(s->it, s->piece.key, count, NULL);
@@ -192,6 +219,11 @@ static const struct work works[] = {
 	{ .name = "add_fixed", .limit = "atomic OR", .which = FRESH, .run = add_fixed, .changes = true },
 #endif
 	{ .name = "add", .limit = "atomic OR", .which = FRESH, .run = add, .changes = true },
+	{ .name = "add", .limit = "read", .which = PRESENT, .run = add, .changes = true },
+#ifdef HAVE_HASH
+	{ .name = "contains_hash", .limit = "read", .which = ABSENT, .run = contains_hash, .hashed = true },
+	{ .name = "add_hash", .limit = "atomic OR", .which = FRESH, .run = add_hash, .changes = true, .hashed = true },
+#endif
 	{ .name = "add_many", .limit = "atomic OR", .which = FRESH, .run = add_many, .changes = true, .simd = true, .every = true },
 	{ .name = "add_many", .limit = "read", .which = PRESENT, .run = add_many, .changes = true, .simd = true },
 	{ .name = "claim_many", .limit = "atomic OR", .which = FRESH, .run = claim_many, .changes = true, .can = BLM_CAN_CLAIM },

@@ -8,6 +8,12 @@ static const struct engine *const all[] = {
 #ifdef HAVE_ROCKSDB
 	&rocksdb_bloom, &rocksdb_ribbon,
 #endif
+#ifdef HAVE_BOOST_BLOOM
+	&boost_bloom,
+#endif
+#ifdef HAVE_QUICKBLOOM
+	&quickbloom,
+#endif
 	NULL,
 };
 
@@ -25,6 +31,12 @@ const char *peers_missing(void)
 #endif
 #ifndef HAVE_ROCKSDB
 	       "RocksDB 7.8 was not there when this was built (Debian 12: librocksdb-dev, g++)\n"
+#endif
+#ifndef HAVE_BOOST_BLOOM
+	       "Boost.Bloom was not there when this was built (tests/bench/run --peers)\n"
+#endif
+#ifndef HAVE_QUICKBLOOM
+	       "quickbloom was not there when this was built (tests/bench/run --peers)\n"
 #endif
 		;
 }
