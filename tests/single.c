@@ -332,20 +332,24 @@ static int fill(struct blm_filter *f, void *context)
 START_TEST(a_key_goes_into_the_file_that_took_the_place)
 {
 	const char *path = a_path();
-	struct blm_filter *f = make(path, kinds[_i], "xxh3"), *other;
+	struct blm_filter *f = make(path, kinds[_i], "xxh3"), *other, *reader;
 	struct blm_hash hash;
 
 	ck_assert_int_eq(blm_add(f, "a", 1), 1);
 	OK(blm_rebuild(NULL, path, &BLM_PARAMS(.kind = NULL), fill, NULL));
 	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	OK(blm_open(&reader, NULL, path, 0));
+	OK(blm_hash_fixed(f, "b", 1, 1, &hash));
+	ck_assert_int_eq(blm_contains_hash(reader, blm_hash_id(f), &hash), 1);
 	OK(blm_clear(f));
+	ck_assert_int_eq(blm_contains_hash(reader, blm_hash_id(f), &hash), 0);
 	ck_assert(!blm_contains(f, "a", 1));
 	OK(blm_hash_fixed(f, "c", 1, 1, &hash));
 	ck_assert_int_eq(blm_add_hash(f, blm_hash_id(f), &hash), 1);
 	OK(blm_open(&other, NULL, path, 0));
 	ck_assert(blm_contains(other, "c", 1) && !blm_contains(other, "b", 1));
 	ck_assert_uint_eq(counted(other), 1);
-	blm_close(f), blm_close(other);
+	blm_close(f), blm_close(other), blm_close(reader);
 }
 END_TEST
 
@@ -355,12 +359,14 @@ END_TEST
  */
 static void (*interrupt)(struct blm_view *view);
 static blm_single_add *real_add;
+static unsigned interrupted;
 
 static int interrupted_add(const struct blm_one *one, const void *bytes, size_t len)
 {
 	struct blm_view *view = (struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
 	int r = real_add(one, bytes, len);
 
+	interrupted++;
 	interrupt(view);
 	return r;
 }
@@ -369,6 +375,8 @@ static void take_apart(struct blm_filter *f, void (*what)(struct blm_view *view)
 {
 	struct blm_view *view = current_view(f);
 
+	ck_assert_int_eq(blm_add(f, "before", 6), 1);	/* and the handle knows the state of its new file */
+	interrupted = 0;
 	interrupt = what;
 	real_add = view->one.add;
 	view->one.add = interrupted_add;
@@ -386,12 +394,50 @@ START_TEST(a_key_stands_where_the_replacing_process_died)
 
 	take_apart(f, replacing);
 	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert_uint_eq(interrupted, 1);
 	view->one.add = real_add;
 	ck_assert_ptr_eq(current_view(f), view);
 	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_LIVE);
 	ck_assert(blm_contains(f, "a", 1));
-	ck_assert_uint_eq(counted(f), 1);
+	ck_assert_uint_eq(counted(f), 2);
 	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(what_a_dead_replacing_process_left_is_set_right_by_the_next_key)
+{
+	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
+	struct blm_view *view = current_view(f);
+
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	set_state(view, BLM_REPLACING);
+	ck_assert(blm_contains(f, "a", 1));	/* and the handle knows the word */
+	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_REPLACING);
+	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_LIVE);
+	ck_assert(blm_contains(f, "b", 1));
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked)
+{
+	const char *path = a_path();
+	struct blm_filter *f = make(path, kinds[_i], "xxh3");
+	struct blm_view *view = current_view(f);
+	struct blm_hash hash;
+
+	OK(blm_hash_fixed(f, "b", 1, 1, &hash));
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert_int_eq(unlink(path), 0);
+	set_state(view, BLM_REPLACING);
+	set_state(view, BLM_LIVE);
+	for (int i = 0; i < 3; i++) {
+		FAILS(blm_add(f, "b", 1), -ESTALE);
+		FAILS(blm_add_hash(f, blm_hash_id(f), &hash), -ESTALE);
+	}
+	ck_assert(blm_contains(f, "a", 1) && !blm_contains(f, "b", 1));
 	blm_close(f);
 }
 END_TEST
@@ -423,6 +469,7 @@ START_TEST(a_key_whose_file_is_replaced_under_it_is_in_the_new_one)
 	ck_assert_int_eq(blm_add(f, "a", 1), 1);
 	take_apart(f, clear_it);
 	ck_assert_int_eq(blm_add(f, "b", 1), 1);
+	ck_assert_uint_eq(interrupted, 1);
 	ck_assert(blm_contains(f, "b", 1) && !blm_contains(f, "a", 1));
 	ck_assert_uint_eq(counted(f), 1);
 	blm_close(f);
@@ -441,7 +488,114 @@ START_TEST(a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty)
 
 	take_apart(f, next_epoch);
 	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert_uint_eq(interrupted, 1);
 	ck_assert_uint_eq(load_acquire(&live->written.word), load_acquire(&live->epoch.word));
+	blm_close(f);
+}
+END_TEST
+
+/* A list comes after the add looked for one: the key goes off it all the same. */
+static const char *listing_dir;
+
+static void list_the_key(struct blm_view *view)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct blm_store *store;
+		struct blm_filter *f;
+
+		MUST(blm_store_open(&store, listing_dir, 0) == 0);
+		MUST(blm_open(&f, store, "x", BLM_OPEN_WRITE) == 0);
+		MUST(blm_allowlist_add(f, &(struct blm_key){ "b", 1 }, 1) == 1);
+		_exit(0);
+	}
+	ck_assert_int_eq(join(pid), 0);
+	view->one.add = real_add;
+}
+
+static int count_listed(void *context, const struct blm_key *key)
+{
+	(void)key;
+	++*(int *)context;
+	return 0;
+}
+
+START_TEST(a_key_that_is_listed_while_it_is_added_is_not_hidden)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+	int listed = 0;
+
+	listing_dir = a_path();
+	OK(blm_store_open(&store, listing_dir, BLM_STORE_CREATE));
+	OK(blm_create(&f, store, "x", &BLM_PARAMS(.kind = kinds[_i], .capacity = 5000)));
+	take_apart(f, list_the_key);
+	OK(blm_add(f, "b", 1));
+	ck_assert_uint_eq(interrupted, 1);
+	ck_assert_int_eq(blm_allowlist_list(f, count_listed, &listed), 0);
+	ck_assert_int_eq(listed, 0);
+	ck_assert(blm_contains(f, "b", 1));
+	blm_close(f);
+	blm_store_close(store);
+}
+END_TEST
+
+static const char *cut_path;
+
+static void cut_it(struct blm_view *view)
+{
+	MUST(truncate(cut_path, BLM_HEADER_BYTES) == 0);
+	MUST(*(volatile uint8_t *)view->part[0].bytes == 0xff);
+}
+
+static int add_to_what_is_cut_meanwhile(void *context)
+{
+	struct blm_filter *f = context;
+
+	MUST(blm_survive_truncation() == 0);
+	take_apart(f, cut_it);
+	MUST(blm_add(f, "a", 1) == -EIO && interrupted == 1);
+	MUST(blm_add(f, "b", 1) == -EIO && interrupted == 1);
+	return 0;
+}
+
+START_TEST(a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error)
+{
+	struct blm_filter *f;
+
+	if (SANITIZED)		/* sanitizers take all signals for themselves */
+		return;
+	cut_path = a_path();
+	f = make(cut_path, kinds[_i], "xxh3");
+	ck_assert_int_eq(join(spawn(add_to_what_is_cut_meanwhile, f)), 0);
+	blm_close(f);
+}
+END_TEST
+
+static int marked_before;	/* -1: it was not called */
+
+static int look_at_mark(const struct blm_one *one, const void *bytes, size_t len)
+{
+	struct blm_view *view = (struct blm_view *)((char *)(uintptr_t)one - offsetof(struct blm_view, one));
+
+	marked_before = blm_is_marked_written(live_of(view));
+	return real_add(one, bytes, len);
+}
+
+START_TEST(the_file_says_that_it_changes_before_it_does)
+{
+	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
+	struct blm_view *view = current_view(f);
+
+	ck_assert_int_eq(blm_add(f, "before", 6), 1);
+	OK(blm_sync(f));
+	real_add = view->one.add;
+	view->one.add = look_at_mark;
+	ck_assert(!blm_is_marked_written(live_of(view)));
+	marked_before = -1;
+	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert_int_eq(marked_before, 1);
 	blm_close(f);
 }
 END_TEST
@@ -561,6 +715,11 @@ int main(void)
 	tcase_add_loop_test(c, what_may_not_change_takes_no_key, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_goes_into_the_file_that_took_the_place, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_stands_where_the_replacing_process_died, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, what_a_dead_replacing_process_left_is_set_right_by_the_next_key, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_that_is_listed_while_it_is_added_is_not_hidden, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, the_file_says_that_it_changes_before_it_does, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_child_adds_to_its_parents_filter, 0, ARRAY_LEN(kinds));

@@ -32,6 +32,44 @@
 #define SPLIT_LACKS split_lacks
 #endif
 
+/* ---- Setting bits ---- */
+
+/*
+ * Two words of a split block by one compare-and-swap of 128 bits, which takes hardly longer than an
+ * atomic OR of one word: 25 ns for a new key instead of 29 (in tests/bench: "split-block add new").
+ * Each pair of its words lacks a bit nearly always. Of a block of eight words most pairs lack one
+ * or none, and there it took longer. Where others change the words meanwhile it is done again: the
+ * bits go from 0 to 1 as ever, and nobody asks what was there before.
+ */
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+typedef unsigned __int128 __attribute__((may_alias)) two_words;
+
+BLM_INLINED void set_two(uint64_t *words, const uint64_t *masks)
+{
+	uint64_t low = __atomic_load_n(&words[0], __ATOMIC_RELAXED),
+		high = __atomic_load_n(&words[1], __ATOMIC_RELAXED);
+	two_words mask = (two_words)htole64(masks[1]) << 64 | htole64(masks[0]),
+		seen = (two_words)high << 64 | low, found;
+
+	while ((found = __sync_val_compare_and_swap((two_words *)words, seen, seen | mask)) != seen)
+		seen = found;
+}
+
+BLM_INLINED void set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone)
+{
+	if (alone) {
+		bits_set_words(words, masks, lacks, true);
+		return;
+	}
+	for (unsigned i = 0; i < SPLIT_WORDS; i += 2)
+		if (lacks >> i & 3)
+			set_two(words + i, masks + i);
+}
+#define SET_WORDS set_words
+#else
+#define SET_WORDS bits_set_words
+#endif
+
 /* ---- The kinds, by this set ---- */
 
 BLM_INLINED bool few_contains(const struct blm_one *one, const struct blm_hash *hash)
@@ -44,9 +82,20 @@ BLM_INLINED bool many_contains(const struct blm_one *one, const struct blm_hash 
 	return blocked_contains(one->data, one->units, one->probes, hash, BLOCK_CONTAINS);
 }
 
-BLM_INLINED bool blocked_adds(const struct blm_one *one, const struct blm_hash *hash)
+/*
+ * A key that is there is asked only: its bits as words take as long again (in tests/bench: "add
+ * present").
+ */
+BLM_INLINED bool few_adds(const struct blm_one *one, const struct blm_hash *hash)
 {
-	return blocked_add(one->part, one->units, hash, BLOCK_LACKS);
+	return !few_contains(one, hash)
+		&& blocked_add(one->part, one->units, hash, BLOCK_LACKS);
+}
+
+BLM_INLINED bool many_adds(const struct blm_one *one, const struct blm_hash *hash)
+{
+	return !many_contains(one, hash)
+		&& blocked_add(one->part, one->units, hash, BLOCK_LACKS);
 }
 
 BLM_INLINED bool split_asks(const struct blm_one *one, const struct blm_hash *hash)
@@ -56,7 +105,7 @@ BLM_INLINED bool split_asks(const struct blm_one *one, const struct blm_hash *ha
 
 BLM_INLINED bool split_adds(const struct blm_one *one, const struct blm_hash *hash)
 {
-	return split_block_add(one->part, one->units, hash, SPLIT_LACKS);
+	return split_block_add(one->part, one->units, hash, SPLIT_LACKS, SET_WORDS);
 }
 
 BLM_INLINED bool classic_asks(const struct blm_one *one, const struct blm_hash *hash)
@@ -76,10 +125,10 @@ BLM_INLINED bool classic_adds(const struct blm_one *one, const struct blm_hash *
  * fits is taken.
  */
 #define PAIRS(X) \
-	X(few_xxh3, blocked, few_contains, blocked_adds, xxh3, PROBES_A_WORD, BLOCK_BITS) \
-	X(few_siphash, blocked, few_contains, blocked_adds, siphash, PROBES_A_WORD, BLOCK_BITS) \
-	X(many_xxh3, blocked, many_contains, blocked_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS) \
-	X(many_siphash, blocked, many_contains, blocked_adds, siphash, BLM_PROBES_MAX, \
+	X(few_xxh3, blocked, few_contains, few_adds, xxh3, PROBES_A_WORD, BLOCK_BITS) \
+	X(few_siphash, blocked, few_contains, few_adds, siphash, PROBES_A_WORD, BLOCK_BITS) \
+	X(many_xxh3, blocked, many_contains, many_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS) \
+	X(many_siphash, blocked, many_contains, many_adds, siphash, BLM_PROBES_MAX, \
 	  BLOCK_BITS) \
 	X(split_xxh3, split_block, split_asks, split_adds, xxh3, SPLIT_LANES, SPLIT_BITS) \
 	X(split_siphash, split_block, split_asks, split_adds, siphash, SPLIT_LANES, SPLIT_BITS) \

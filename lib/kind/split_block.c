@@ -124,7 +124,8 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 
 static bool add_hash(struct blm_part *part, const struct blm_hash *hash)
 {
-	return split_block_add(part, blocks_of(part), hash, part->simd->split_block_lacks);
+	return split_block_add(part, blocks_of(part), hash, part->simd->split_block_lacks,
+			       bits_set_words);
 }
 
 /* In the order of the block's words, which is the same for all who claim a key. */

@@ -16,6 +16,8 @@ typedef bool blm_contains_block(const uint64_t *block, unsigned probes,
 				const struct blm_hash *hash);
 typedef unsigned blm_block_lacks(const uint64_t *block, unsigned probes,
 				 const struct blm_hash *hash, uint64_t ret_mask[8]);
+/* bits_set_words(), or a set's own */
+typedef void blm_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks, bool alone);
 typedef unsigned blm_split_lacks(const uint64_t *block, uint64_t lo,
 				 uint64_t ret_mask[SPLIT_WORDS]);
 
@@ -49,14 +51,15 @@ BLM_INLINED bool split_block_contains(const void *data, uint64_t blocks,
 }
 
 BLM_INLINED bool split_block_add(struct blm_part *part, uint64_t blocks,
-				 const struct blm_hash *hash, blm_split_lacks *lacks_of)
+				 const struct blm_hash *hash, blm_split_lacks *lacks_of,
+				 blm_set_words *set)
 {
 	uint64_t *block = (uint64_t *)split_of(part->bytes, blocks, hash), mask[SPLIT_WORDS];
 	unsigned lacks = lacks_of(block, hash->lo, mask);
 
 	if (!lacks)
 		return false;
-	bits_set_words(block, mask, lacks, part->alone);
+	set(block, mask, lacks, part->alone);
 	mark(part, block);
 	return true;
 }
