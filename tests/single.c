@@ -77,6 +77,24 @@ static void say_the_same(struct twin *t, const void *bytes, size_t len, bool giv
 	ck_assert(t->one.contains(&t->one, bytes, len));
 }
 
+/* Keys of one width, where there is a loop for them. */
+static void many_say_the_same(const struct twin *t)
+{
+	enum { MOST = 200 };
+	uint64_t words[2 * MOST], bits[(MOST + 63) / 64 + 1], random = 9;
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		words[i] = next_random(&random);
+	for (size_t width = 8; t->one.contains_fixed && width <= 16; width += 8)
+		for (size_t count = 0; count <= MOST; count++) {
+			memset(bits, 0x5a, sizeof(bits));
+			t->one.contains_fixed(&t->one, (const uint8_t *)words, width, count, bits);
+			for (size_t i = 0; i < (count + 63) / 64 * 64; i++)
+				ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, i < count && t->one.contains(&t->one, (uint8_t *)words + i * width, width));
+			ck_assert_uint_eq(bits[(count + 63) / 64], UINT64_C(0x5a5a5a5a5a5a5a5a));
+		}
+}
+
 static void of_every_width(struct twin *t)
 {
 	uint8_t bytes[65];
@@ -88,6 +106,7 @@ static void of_every_width(struct twin *t)
 				bytes[i] = (uint8_t)next_random(&random);
 			say_the_same(t, len ? bytes : NULL, len, turn % 3 != 2);
 		}
+	many_say_the_same(t);
 	ck_assert_mem_eq(t->part[0].bytes, t->part[1].bytes, t->part[0].shape.bytes);
 	ck_assert_mem_eq(t->part[0].marks, t->part[1].marks, (t->part[0].shape.bytes >> BLM_MARKED_SHIFT) + 1);
 }
@@ -218,6 +237,35 @@ START_TEST(a_hash_alone_is_what_hashes_of_many_are)
 	}
 	ck_assert_uint_eq(counted(f), counted(g));
 	blm_close(f), blm_close(g);
+}
+END_TEST
+
+START_TEST(keys_of_one_width_are_answered_as_each_alone)
+{
+	static uint64_t words[2000];
+	struct blm_filter *f = make(NULL, kinds[_i], "xxh3");
+	uint64_t bits[ARRAY_LEN(words) / 64 + 1], random = 4;
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		words[i] = next_random(&random);
+	for (size_t width = 4; width <= 24; width += 4) {
+		size_t count = sizeof(words) / width;
+
+		OK(blm_add_fixed(f, words, width, count / 3, NULL));
+		for (count = sizeof(words) / width < 2000 ? sizeof(words) / width : 2000; count; count = count * 3 / 5) {
+			int64_t yes = blm_contains_fixed(f, words, width, count, bits);
+
+			ck_assert_int_eq(blm_contains_fixed(f, words, width, count, NULL), yes);
+			for (size_t i = 0; i < count; i++) {
+				bool each = blm_contains(f, (uint8_t *)words + i * width, width);
+
+				ck_assert_int_eq(bits[i / 64] >> i % 64 & 1, each);
+				yes -= each;
+			}
+			ck_assert_int_eq(yes, 0);
+		}
+	}
+	blm_close(f);
 }
 END_TEST
 
@@ -706,6 +754,7 @@ int main(void)
 	suite_add_tcase(s, c);
 	tcase_add_loop_test(c, keys_one_by_one_make_the_filter_that_a_batch_makes, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_hash_alone_is_what_hashes_of_many_are, 0, 40);
+	tcase_add_loop_test(c, keys_of_one_width_are_answered_as_each_alone, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_hash_of_another_seed_is_refused, 0, ARRAY_LEN(kinds));
 	tcase_add_test(c, a_family_that_hashes_for_each_probe_takes_no_hash);
 	c = tcase_create("promises");

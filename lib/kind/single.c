@@ -8,7 +8,7 @@
 #include "kind/common/one_key.h"
 
 #ifdef SET_AVX512
-#include "simd/avx512_block.h"
+#include "simd/avx512_fixed.h"
 #define BLOCK_CONTAINS avx512_contains
 #define BLOCK_CONTAINS_FEW avx512_contains_few
 #define BLOCK_LACKS avx512_block_lacks
@@ -118,24 +118,65 @@ BLM_INLINED bool classic_adds(const struct blm_one *one, const struct blm_hash *
 	return classic_add(one->part, hash);
 }
 
+/* ---- Many at once, by this set ---- */
+
+/*
+ * Of AVX-512 alone: where keys are hashed one by one, to hash a batch and then to ask is as fast or
+ * faster (in tests/bench: "contains_fixed").
+ */
+#ifdef SET_AVX512
+BLM_INLINED uint64_t ask_some(const struct blm_one *one, const uint8_t *bytes, size_t width,
+			      size_t count)
+{
+	uint64_t bits = 0;
+
+	if (count == AVX512_TOGETHER)
+		return avx512_ask_fixed(one->data, one->units, one->probes, one->seed, bytes,
+					width);
+	for (size_t i = 0; i < count; i++) {
+		const struct blm_hash hash = xxh3_bytes(bytes + i * width, width, one->seed);
+
+		bits |= (uint64_t)few_contains(one, &hash) << i;
+	}
+	return bits;
+}
+
+static __attribute__((flatten)) void contains_fixed(const struct blm_one *one,
+						    const uint8_t *bytes, size_t width,
+						    size_t count, uint64_t *ret_bits)
+{
+	for (size_t at = 0; at < count; at += AVX512_TOGETHER) {
+		size_t some = count - at < AVX512_TOGETHER ? count - at : AVX512_TOGETHER;
+		const uint8_t *from = bytes + at * width;
+
+		ret_bits[at / AVX512_TOGETHER] = width == 16 ? ask_some(one, from, 16, some)
+			: ask_some(one, from, 8, some);
+	}
+}
+#define FIXED contains_fixed
+#else
+#define FIXED NULL
+#endif
+
 /* ---- The pairs ---- */
 
 /*
- * A name, the kind, its functions, the family, the most probes, the bits of a unit. The first that
- * fits is taken.
+ * A name, the kind, its functions, the family, the most probes, the bits of a unit, and its
+ * loop over keys of one width, or NULL. The first that fits is taken.
  */
 #define PAIRS(X) \
-	X(few_xxh3, blocked, few_contains, few_adds, xxh3, PROBES_A_WORD, BLOCK_BITS) \
-	X(few_siphash, blocked, few_contains, few_adds, siphash, PROBES_A_WORD, BLOCK_BITS) \
-	X(many_xxh3, blocked, many_contains, many_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS) \
-	X(many_siphash, blocked, many_contains, many_adds, siphash, BLM_PROBES_MAX, \
-	  BLOCK_BITS) \
-	X(split_xxh3, split_block, split_asks, split_adds, xxh3, SPLIT_LANES, SPLIT_BITS) \
-	X(split_siphash, split_block, split_asks, split_adds, siphash, SPLIT_LANES, SPLIT_BITS) \
-	X(split_xxh64, split_block, split_asks, split_adds, xxh64, SPLIT_LANES, SPLIT_BITS) \
-	X(classic_xxh3, classic, classic_asks, classic_adds, xxh3, BLM_PROBES_MAX, 1) \
-	X(classic_siphash, classic, classic_asks, classic_adds, siphash, BLM_PROBES_MAX, 1) \
-	X(classic_xxh64, classic, classic_asks, classic_adds, xxh64, BLM_PROBES_MAX, 1)
+	X(few_xxh3, blocked, few_contains, few_adds, xxh3, PROBES_A_WORD, BLOCK_BITS, FIXED) \
+	X(few_siphash, blocked, few_contains, few_adds, siphash, PROBES_A_WORD, BLOCK_BITS, NULL) \
+	X(many_xxh3, blocked, many_contains, many_adds, xxh3, BLM_PROBES_MAX, BLOCK_BITS, NULL) \
+	X(many_siphash, blocked, many_contains, many_adds, siphash, BLM_PROBES_MAX, BLOCK_BITS, \
+	  NULL) \
+	X(split_xxh3, split_block, split_asks, split_adds, xxh3, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(split_siphash, split_block, split_asks, split_adds, siphash, SPLIT_LANES, SPLIT_BITS, \
+	  NULL) \
+	X(split_xxh64, split_block, split_asks, split_adds, xxh64, SPLIT_LANES, SPLIT_BITS, NULL) \
+	X(classic_xxh3, classic, classic_asks, classic_adds, xxh3, BLM_PROBES_MAX, 1, NULL) \
+	X(classic_siphash, classic, classic_asks, classic_adds, siphash, BLM_PROBES_MAX, 1, NULL) \
+	X(classic_xxh64, classic, classic_asks, classic_adds, xxh64, BLM_PROBES_MAX, 1, NULL)
 
 /*
  * Keys of 16 bytes first, and the others in functions of their own, which the first jump to: so
@@ -145,7 +186,7 @@ BLM_INLINED bool classic_adds(const struct blm_one *one, const struct blm_hash *
 #define FLAT __attribute__((flatten))
 #define APART __attribute__((flatten, noinline))
 
-#define PAIR(name, kind, asks, adds, hash, most, unit) \
+#define PAIR(name, kind, asks, adds, hash, most, unit, fixed) \
 static APART bool contains_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
@@ -191,14 +232,14 @@ static int add_hash_##name(const struct blm_one *one, const struct blm_hash *has
 }
 PAIRS(PAIR)
 
-#define DECLARE(name, kind, asks, adds, hash, most, unit) \
+#define DECLARE(name, kind, asks, adds, hash, most, unit, fixed) \
 extern const struct blm_kind blm_kind_##kind; \
 extern const struct blm_family blm_family_##hash;
 PAIRS(DECLARE)
 
-#define ENTRY(name, kind, asks, adds, hash, most, unit) \
+#define ENTRY(name, kind, asks, adds, hash, most, unit, fixed) \
 	{ &blm_family_##hash, &blm_kind_##kind, most, unit, contains_##name, add_##name, \
-	  contains_hash_##name, add_hash_##name },
+	  contains_hash_##name, add_hash_##name, fixed },
 static const struct blm_single table[] = { PAIRS(ENTRY) { .kind = NULL } };
 
 #define QUOTED(name) #name

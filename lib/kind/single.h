@@ -13,6 +13,12 @@
 #include "kind/kind.h"
 
 struct blm_one;
+/*
+ * Of many keys of 8 or of 16 bytes that lie one after the other, for a filter in the cache: no line
+ * is asked for ahead. ret_bits: as of contains_many() in struct blm_kind.
+ */
+typedef void blm_single_contains_fixed(const struct blm_one *one, const uint8_t *bytes,
+				       size_t width, size_t count, uint64_t *ret_bits);
 typedef bool blm_single_contains(const struct blm_one *one, const void *bytes, size_t len);
 /* Return: as the kind's add() */
 typedef int blm_single_add(const struct blm_one *one, const void *bytes, size_t len);
@@ -35,6 +41,7 @@ struct blm_one {
 	const struct blm_hasher *by;
 	blm_single_contains_hash *contains_hash;	/* NULL: ask the kind */
 	blm_single_add_hash *add_hash;	/* NULL: the family has no hashes of 128 bits */
+	blm_single_contains_fixed *contains_fixed;	/* NULL: ask the kind */
 };
 
 struct blm_single {
@@ -46,6 +53,7 @@ struct blm_single {
 	blm_single_add *add;
 	blm_single_contains_hash *contains_hash;
 	blm_single_add_hash *add_hash;
+	blm_single_contains_fixed *contains_fixed;
 };
 
 /* Of an instruction set: one table, the last entry of which has no kind. */

@@ -54,6 +54,7 @@ void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_h
 		.contains = s ? s->contains : NULL, .add = s ? s->add : add_by_pointers,
 		.data = part->bytes, .units = s ? part->shape.cells / s->unit_bits : 0,
 		.seed = by->seed_count ? by->seeds[0] : 0, .probes = part->shape.probes,
+		.contains_fixed = s ? s->contains_fixed : NULL,
 		.part = part, .by = by, .contains_hash = s ? s->contains_hash : NULL,
 		.add_hash = s ? s->add_hash : wants_keys(by) ? NULL : add_hash_by_pointers,
 	};

@@ -348,6 +348,47 @@ static void blocks_set(void *data, uint64_t blocks, unsigned probes,
 	}
 }
 
+/* ---- Hashes ---- */
+
+static size_t xxh3_many(const struct blm_key *keys, size_t count, uint64_t seed,
+			struct blm_hash *ret)
+{
+	size_t at = 0;
+
+	while (count - at >= EIGHT && hash_eight(keys + at, load_lengths(keys + at), seed,
+						 ret + at))
+		at += EIGHT;
+	return at;
+}
+
+static size_t xxh3_fixed(const uint8_t *bytes, size_t width, size_t count, uint64_t seed,
+			 struct blm_hash *ret)
+{
+	size_t at = 0;
+
+	for (; count - at >= EIGHT; at += EIGHT) {
+		const uint8_t *from = bytes + at * width;
+		eight low, high, last, first;
+
+		if (width == 16) {
+			first = load_halves(from, &last);
+			low = hash_ends(first, last, all(16), seed, &high);
+			store_hashes(low, high, ret + at);
+		} else if (width == 8) {
+			low = hash_short(load_words(from), all(8), seed, &high);
+			store_hashes(low, high, ret + at);
+		} else {
+			struct blm_key keys[EIGHT];
+
+			for (size_t i = 0; i < EIGHT; i++)
+				keys[i] = (struct blm_key){ from + i * width, width };
+			if (!hash_eight(keys, all(width), seed, ret + at))
+				break;
+		}
+	}
+	return at;
+}
+
 const struct blm_simd blm_simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,

@@ -1,0 +1,59 @@
+/*
+ * avx512_fixed.h - 64 keys of 8 or 16 bytes, hashed by XXH3 and asked of blocks, by AVX-512
+ *
+ * For a filter in the cache: nothing is asked for ahead, and no hash is stored. What is worked out
+ * of eight keys is stored while the eight before them are looked at, as in avx512.c.
+ */
+#ifndef BLM_SIMD_AVX512_FIXED_H
+#define BLM_SIMD_AVX512_FIXED_H
+
+#include "simd/avx512_block.h"
+#include "simd/avx512_xxh3.h"
+
+enum { AVX512_TOGETHER = 64 };
+
+struct avx512_found {
+	_Alignas(64) uint64_t place[AVX512_TOGETHER];	/* where the block begins, in bytes */
+	uint64_t word[AVX512_TOGETHER];			/* the first that the hash unfolds to */
+};
+
+static inline __attribute__((always_inline)) void
+avx512_find(const uint8_t *bytes, size_t width, uint64_t seed, uint64_t blocks, size_t at,
+	    struct avx512_found *ret)
+{
+	eight lo, hi, place, low, high, last, first;
+
+	if (width == 16) {
+		first = load_halves(bytes + at * 16, &last);
+		lo = hash_ends(first, last, all(16), seed, &hi);
+	} else {
+		lo = hash_short(load_words(bytes + at * 8), all(8), seed, &hi);
+	}
+	times(hi, all(blocks), &place);
+	low = times(lo, hi ^ all(UNFOLD_FLIP), &high);
+	store_numbers(place * BLOCK_BYTES, ret->place + at);
+	store_numbers(low ^ high, ret->word + at);
+}
+
+/* Bit i: is key i there? `width` is 8 or 16, and a constant where this is inlined. */
+static inline __attribute__((always_inline)) uint64_t
+avx512_ask_fixed(const uint8_t *data, uint64_t blocks, unsigned probes, uint64_t seed,
+		 const uint8_t *bytes, size_t width)
+{
+	const __mmask8 wanted = (__mmask8)((1u << probes) - 1);
+	_Alignas(64) uint8_t lacks[AVX512_TOGETHER];
+	struct avx512_found found;
+
+	avx512_find(bytes, width, seed, blocks, 0, &found);
+	for (size_t from = 0; from < AVX512_TOGETHER; from += EIGHT) {
+		if (from + EIGHT < AVX512_TOGETHER)
+			avx512_find(bytes, width, seed, blocks, from + EIGHT, &found);
+		for (size_t i = from; i < from + EIGHT; i++)
+			lacks[i] = avx512_word_lacks(_mm512_load_si512(data + found.place[i]),
+						     _mm512_set1_epi64((long long)found.word[i]),
+						     wanted);
+	}
+	return _mm512_testn_epi8_mask(_mm512_load_si512(lacks), _mm512_set1_epi8(-1));
+}
+
+#endif
