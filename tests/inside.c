@@ -340,6 +340,18 @@ static int64_t ask_hashes(struct blm_filter *f)
 	return r == -EMEDIUMTYPE ? 0 : -1;	/* the id is none */
 }
 
+static int64_t ask_hash(struct blm_filter *f)
+{
+	return blm_contains_hash(f, 0, &hash) == -EMEDIUMTYPE ? 0 : -1;
+}
+
+static int64_t add_hash(struct blm_filter *f)
+{
+	struct blm_hash own;
+
+	return blm_hash_many(f, &key, 1, &own) == 0 ? blm_add_hash(f, blm_hash_id(f), &own) : -1;
+}
+
 static int64_t add(struct blm_filter *f)
 {
 	return blm_add(f, "more", 4);
@@ -582,7 +594,7 @@ static int64_t status(struct blm_filter *f)
 }
 
 static int64_t (*const calls[])(struct blm_filter *f) = {
-	ask, ask_many, ask_fixed, allow, disallow, spare, list_allowed, hash_one, hash_one_fixed, hash_id, ask_hashes, add, claim, count, inform, estimate, compare, count_difference, list_differences, same, template,
+	ask, ask_many, ask_fixed, allow, disallow, spare, list_allowed, hash_one, hash_one_fixed, hash_id, ask_hashes, ask_hash, add_hash, add, claim, count, inform, estimate, compare, count_difference, list_differences, same, template,
 	copy, unite, unite_into, intersect_into, read_data, unite_data, export, export_file, load, sync_it, clear, seal, status,
 	fold, convert, merge, grow, rotate, advance, take_one_out, put_one, get_one, fact, bank, bank_query,
 };

@@ -531,11 +531,6 @@ BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_
 	return (int)blm_put_many(f, &(struct blm_key){ bytes, len }, &value, 1, NULL);
 }
 
-BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, uint64_t *ret)
-{
-	return (int)blm_get_many(f, &(struct blm_key){ bytes, len }, 1, ret, NULL);
-}
-
 /* ---- Hashes ---- */
 
 BLM_API int64_t blm_contains_hashes(const struct blm_filter *f, uint64_t hash_id,

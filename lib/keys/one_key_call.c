@@ -24,11 +24,6 @@
 #include "handle/allowlist.h"
 #include "handle/handle.h"
 
-/*
- * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared
- * has the next question's miss begin sooner (tests/bench/instructions counts them; in tests/bench,
- * "contains absent" of a filter beyond the cache).
- */
 static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f, const void *bytes,
 						      size_t len)
 {
@@ -61,6 +56,11 @@ static inline bool is_seen(struct blm_view *view, uint64_t state)
 
 /* ---- Asking ---- */
 
+/*
+ * A core runs ahead of a miss by some hundreds of instructions and no further: each that is spared
+ * has the next question's miss begin sooner (tests/bench/instructions counts them; in tests/bench,
+ * "contains absent" of a filter beyond the cache).
+ */
 BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t len)
 {
 	struct blm_view *view;
@@ -76,7 +76,23 @@ BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t 
 	return __builtin_expect(known, true) ? yes : contains_slowly(f, bytes, len);
 }
 
-/* ... or a negative errno, as for blm_contains_hashes(), which finds the words. */
+BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, uint64_t *ret)
+{
+	BLM_INSIDE;
+	const struct blm_view *view = current_view(f);
+	const struct blm_key key = { bytes, len };
+	struct blm_hashed hashed;
+
+	if (!view->whole.kind->get)	/* which has words for it */
+		return (int)blm_get_many(f, &key, 1, ret, NULL);
+	hashed.key = &key;
+	hashed.by = &view->hasher;
+	if (!wants_keys(&view->hasher))
+		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
+	return view->whole.kind->get(&view->whole, &hashed, ret);
+}
+
+/* 1, 0, or a negative errno, for which blm_contains_hashes() finds the words. */
 BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 			      const struct blm_hash *hash)
 {
