@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "hash/hasher.h"
+#include "simd/xxh3_constants.h"
 
 #define BLM_HASHES_ONE static inline __attribute__((always_inline)) struct blm_hash
 
@@ -27,16 +28,49 @@ BLM_HASHES_ONE xxh3_bytes(const void *bytes, size_t len, uint64_t seed)
 	return (struct blm_hash){ .lo = h.low64, .hi = h.high64 };
 }
 
+/*
+ * XXH3 of 16 bytes (xxHash, doc/xxhash_spec.md, "XXH3": inputs of 9 to 16 bytes), where the seed
+ * went into two words beforehand.
+ */
+static inline void xxh3_prepare(uint64_t seed, uint64_t ret[2])
+{
+	ret[0] = SECRET_32_40 - seed;
+	ret[1] = SECRET_48_56 + seed;
+}
+
+static inline uint64_t xxh3_avalanche(uint64_t x)
+{
+	x = (x ^ x >> 37) * PRIME_MX1;
+	return x ^ x >> 32;
+}
+
+BLM_HASHES_ONE xxh3_16(const uint64_t prepared[2], const void *bytes)
+{
+	uint64_t half[2], first, last, high;
+	unsigned __int128 p;
+
+	memcpy(half, bytes, 16);
+	first = le64toh(half[0]);
+	last = le64toh(half[1]);
+	p = (unsigned __int128)(first ^ last ^ prepared[0]) * PRIME64_1;
+	last ^= prepared[1];
+	high = (uint64_t)(p >> 64) + last + (uint32_t)last * (PRIME32_2 - 1);
+	p = (unsigned __int128)(((uint64_t)p + (UINT64_C(15) << 54)) ^ __builtin_bswap64(high))
+		* PRIME64_2;
+	return (struct blm_hash){
+		.lo = xxh3_avalanche((uint64_t)p),
+		.hi = xxh3_avalanche((uint64_t)(p >> 64) + high * PRIME64_2),
+	};
+}
+
 /* seed: the hasher's first */
 BLM_HASHES_ONE xxh3_one(const struct blm_hasher *by, uint64_t seed, const void *bytes, size_t len)
 {
-	if (len == 16)
-		return xxh3_bytes(bytes, 16, seed);
 	if (len == 8)
 		return xxh3_bytes(bytes, 8, seed);
 	if (len == 32)
 		return xxh3_bytes(bytes, 32, seed);
-	if (len >= 9 && len < 16)
+	if (len >= 9 && len <= 16)
 		return xxh3_bytes(bytes, len, seed);
 	if (len == 4)
 		return xxh3_bytes(bytes, 4, seed);

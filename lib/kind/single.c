@@ -10,7 +10,8 @@
 #ifdef SET_AVX512
 #include "simd/avx512_fixed.h"
 #define BLOCK_CONTAINS avx512_contains
-#define BLOCK_CONTAINS_FEW avx512_contains_few
+#define BLOCK_CONTAINS_FEW avx512_contains_lanes
+#define FEW_PROBES lanes
 #define BLOCK_LACKS avx512_block_lacks
 #elif defined(SET_AVX2)
 #include "simd/avx2_block.h"
@@ -23,6 +24,10 @@
 #define BLOCK_LACKS block_lacks
 #endif
 
+#ifndef FEW_PROBES
+#define FEW_PROBES probes
+#endif
+
 #if defined(SET_AVX512) || defined(SET_AVX2)
 #include "simd/avx2_split.h"
 #define SPLIT_CONTAINS avx2_split_contains
@@ -31,6 +36,12 @@
 #define SPLIT_CONTAINS split_contains
 #define SPLIT_LACKS split_lacks
 #endif
+
+/* ---- Keys of 16 bytes ---- */
+
+#define HASH_16_xxh3(one, bytes) xxh3_16((one)->prepared, bytes)
+#define HASH_16_siphash(one, bytes) siphash_one((one)->by, 0, bytes, 16)
+#define HASH_16_xxh64(one, bytes) xxh64_one(NULL, 0, bytes, 16)
 
 /* ---- Setting bits ---- */
 
@@ -74,7 +85,7 @@ BLM_INLINED void set_words(uint64_t *words, const uint64_t *masks, unsigned lack
 
 BLM_INLINED bool few_contains(const struct blm_one *one, const struct blm_hash *hash)
 {
-	return blocked_contains(one->data, one->units, one->probes, hash, BLOCK_CONTAINS_FEW);
+	return blocked_contains(one->data, one->units, one->FEW_PROBES, hash, BLOCK_CONTAINS_FEW);
 }
 
 BLM_INLINED bool many_contains(const struct blm_one *one, const struct blm_hash *hash)
@@ -197,7 +208,7 @@ static APART bool contains_other_##name(const struct blm_one *one, const void *b
 static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	if (__builtin_expect(len == 16, true)) { \
-		const struct blm_hash key = hash##_one(one->by, one->seed, bytes, 16); \
+		const struct blm_hash key = HASH_16_##hash(one, bytes); \
 \
 		return asks(one, &key); \
 	} \
@@ -214,7 +225,7 @@ static APART int add_other_##name(const struct blm_one *one, const void *bytes, 
 static FLAT int add_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	if (__builtin_expect(len == 16, true)) { \
-		const struct blm_hash key = hash##_one(one->by, one->seed, bytes, 16); \
+		const struct blm_hash key = HASH_16_##hash(one, bytes); \
 \
 		return adds(one, &key); \
 	} \

@@ -35,10 +35,13 @@ struct blm_one {
 	blm_single_add *add;
 	uint8_t *data;
 	uint64_t units;			/* blocks, or cells where the kind has none */
-	uint64_t seed;			/* the first; 0: the family has none */
-	unsigned probes;
+	uint64_t prepared[2];		/* of the seed, for xxh3_16() */
+	uint32_t probes;
+	uint32_t lanes;			/* so many bits, the lowest, are set; of more than 31: 0 */
 	struct blm_part *part;
+	/* the next line */
 	const struct blm_hasher *by;
+	uint64_t seed;			/* the first; 0: the family has none */
 	blm_single_contains_hash *contains_hash;	/* NULL: ask the kind */
 	blm_single_add_hash *add_hash;	/* NULL: the family has no hashes of 128 bits */
 	blm_single_contains_fixed *contains_fixed;	/* NULL: ask the kind */

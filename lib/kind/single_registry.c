@@ -1,5 +1,6 @@
 /* single_registry.c - the functions of single.c, by instruction set, kind and family */
 #include "kind/single.h"
+#include "hash/one_hash.h"
 
 #define SIMD(name) extern const struct blm_single_set blm_single_##name;
 BLM_SIMDS
@@ -55,7 +56,9 @@ void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_h
 		.data = part->bytes, .units = s ? part->shape.cells / s->unit_bits : 0,
 		.seed = by->seed_count ? by->seeds[0] : 0, .probes = part->shape.probes,
 		.contains_fixed = s ? s->contains_fixed : NULL,
+		.lanes = part->shape.probes < 32 ? (UINT32_C(1) << part->shape.probes) - 1 : 0,
 		.part = part, .by = by, .contains_hash = s ? s->contains_hash : NULL,
 		.add_hash = s ? s->add_hash : wants_keys(by) ? NULL : add_hash_by_pointers,
 	};
+	xxh3_prepare(ret->seed, ret->prepared);
 }

@@ -37,12 +37,18 @@ static inline __m512i avx512_word_of(const struct blm_hash *hash, unsigned i)
 	return _mm512_set1_epi64((long long)unfold(hash->lo, hash->hi, i));
 }
 
-/* ... where one word has all probes. */
+/* ... where one word has all probes; these are as many as bits of `lanes`, the lowest, are set. */
+static inline bool avx512_contains_lanes(const uint64_t *block, unsigned lanes,
+					 const struct blm_hash *hash)
+{
+	return avx512_word_contains(_mm512_load_si512(block), avx512_word_of(hash, 0),
+				    (__mmask8)lanes);
+}
+
 static inline bool avx512_contains_few(const uint64_t *block, unsigned probes,
 				       const struct blm_hash *hash)
 {
-	return avx512_word_contains(_mm512_load_si512(block), avx512_word_of(hash, 0),
-				    (__mmask8)((1u << probes) - 1));
+	return avx512_contains_lanes(block, (1u << probes) - 1, hash);
 }
 
 static inline bool avx512_contains(const uint64_t *block, unsigned probes,
