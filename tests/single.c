@@ -772,6 +772,8 @@ int main(void)
 	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_child_adds_to_its_parents_filter, 0, ARRAY_LEN(kinds));
+	c = tcase_create("threads");
+	suite_add_tcase(s, c);
 	tcase_add_loop_test(c, no_key_is_lost_where_the_file_is_replaced_again_and_again, 0, ARRAY_LEN(kinds));
 	return run_suite(s);
 }

@@ -87,9 +87,9 @@ static inline void full_fence(void)
 }
 
 /*
- * A full fence where this thread changed shared words since its last one by atomic
- * read-modify-writes at last, or not at all. On x86 a locked instruction is a full fence, and loads
- * stay in order, so only the compiler is kept from moving anything.
+ * A full fence for a thread whose last store into shared words was an atomic read-modify-write, or
+ * which stored nothing. On x86 a locked instruction is a full fence, and loads stay in order. So
+ * there only the compiler is kept from moving anything.
  */
 static inline void fence_after_atomics(void)
 {
