@@ -6,21 +6,27 @@
 
 #include <unistd.h>
 
-/* Threads of all processes spread over the stripes, by their numbers. */
-static unsigned my_stripe(void)
-{
-	static _Thread_local unsigned stripe;	/* number + 1 */
+/* number + 1; 0: it was not chosen yet */
+static _Thread_local unsigned stripe __attribute__((tls_model("initial-exec")));
 
-	if (!stripe)
-		stripe = (unsigned)scale((uint64_t)gettid() * UINT64_C(0x9E3779B97F4A7C15),
-					 BLM_STRIPES) + 1;
-	return stripe - 1;
+/* Threads of all processes spread over the stripes, by their numbers. */
+static __attribute__((noinline)) void choose_stripe(struct blm_view *view, uint64_t n)
+{
+	stripe = (unsigned)scale((uint64_t)gettid() * UINT64_C(0x9E3779B97F4A7C15),
+				 BLM_STRIPES) + 1;
+	blm_count_keys(view, n);
 }
 
 void blm_count_keys(struct blm_view *view, uint64_t n)
 {
-	if (n)
-		add_relaxed(&view->image.header->stripe[my_stripe()].keys, n);
+	unsigned mine = stripe;
+
+	if (!n)
+		return;
+	if (__builtin_expect(mine != 0, true))
+		add_relaxed(&view->image.header->stripe[mine - 1].keys, n);
+	else
+		choose_stripe(view, n);
 }
 
 uint64_t blm_counted_keys(const struct blm_view *view)
