@@ -2,7 +2,8 @@
  * avx512_fixed.h - 64 keys of 8 or 16 bytes, hashed by XXH3 and asked of blocks, by AVX-512
  *
  * For a filter in the cache: nothing is asked for ahead, and no hash is stored. What is worked out
- * of eight keys is stored while the eight before them are looked at, as in avx512.c.
+ * of eight keys is stored while the eight before them are looked at, as in avx512.c. There must be
+ * fewer than 2^32 blocks.
  */
 #ifndef BLM_SIMD_AVX512_FIXED_H
 #define BLM_SIMD_AVX512_FIXED_H
@@ -12,6 +13,7 @@
 
 enum { AVX512_TOGETHER = 64 };
 
+/* In the order of the lanes of eight keys (avx512_lanes.h). */
 struct avx512_found {
 	_Alignas(64) uint64_t place[AVX512_TOGETHER];	/* where the block begins, in bytes */
 	uint64_t word[AVX512_TOGETHER];			/* the first that the hash unfolds to */
@@ -29,10 +31,10 @@ avx512_find(const uint8_t *bytes, size_t width, uint64_t seed, uint64_t blocks, 
 	} else {
 		lo = hash_short(load_words(bytes + at * 8), all(8), seed, &hi);
 	}
-	times(hi, all(blocks), &place);
+	place = scale32(hi, blocks);
 	low = times(lo, hi ^ all(UNFOLD_FLIP), &high);
-	store_numbers(place * BLOCK_BYTES, ret->place + at);
-	store_numbers(low ^ high, ret->word + at);
+	_mm512_store_si512(ret->place + at, (__m512i)(place * BLOCK_BYTES));
+	_mm512_store_si512(ret->word + at, (__m512i)(low ^ high));
 }
 
 /* Bit i: is key i there? `width` is 8 or 16, and a constant where this is inlined. */
@@ -41,6 +43,7 @@ avx512_ask_fixed(const uint8_t *data, uint64_t blocks, unsigned probes, uint64_t
 		 const uint8_t *bytes, size_t width)
 {
 	const __mmask8 wanted = (__mmask8)((1u << probes) - 1);
+	static const uint8_t key_of[EIGHT] = { 0, 4, 1, 5, 2, 6, 3, 7 };
 	_Alignas(64) uint8_t lacks[AVX512_TOGETHER];
 	struct avx512_found found;
 
@@ -48,10 +51,12 @@ avx512_ask_fixed(const uint8_t *data, uint64_t blocks, unsigned probes, uint64_t
 	for (size_t from = 0; from < AVX512_TOGETHER; from += EIGHT) {
 		if (from + EIGHT < AVX512_TOGETHER)
 			avx512_find(bytes, width, seed, blocks, from + EIGHT, &found);
-		for (size_t i = from; i < from + EIGHT; i++)
-			lacks[i] = avx512_word_lacks(_mm512_load_si512(data + found.place[i]),
-						     _mm512_set1_epi64((long long)found.word[i]),
-						     wanted);
+		for (size_t i = 0; i < EIGHT; i++)
+			lacks[from + key_of[i]] =
+				avx512_word_lacks(_mm512_load_si512(data + found.place[from + i]),
+						  _mm512_set1_epi64((long long)
+								    found.word[from + i]),
+						  wanted);
 	}
 	return _mm512_testn_epi8_mask(_mm512_load_si512(lacks), _mm512_set1_epi8(-1));
 }

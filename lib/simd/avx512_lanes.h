@@ -39,6 +39,14 @@ static inline eight times(eight x, eight y, eight *ret_high)
 	return (low & half) | other << 32;
 }
 
+/* scale(), by fewer than 2^32: of a product of 96 bits the upper 32. */
+static inline eight scale32(eight x, uint64_t n)
+{
+	const eight by = all(n);
+
+	return (times32(x >> 32, by) + (times32(x, by) >> 32)) >> 32;
+}
+
 static inline eight swap_bytes(eight x)
 {
 	const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14,
