@@ -26,9 +26,9 @@ static bool is_dirty(const struct blm_filter *f)
 START_TEST(a_struct_whose_size_is_not_set_is_refused)
 {
 	struct blm_filter *f = make("blocked", NULL, NULL), *other;
-	struct blm_params params = BLM_PARAMS(.capacity = 100, .rate = 0.01);
-	struct blm_exchange how = BLM_EXCHANGE(.base64 = true);
-	struct blm_info info = BLM_INFO;
+	struct blm_params params = { .size = 0, .capacity = 100, .rate = 0.01 };
+	struct blm_exchange how = { .size = 0, .base64 = true };
+	struct blm_info info = { .size = 0 };
 	struct blm_build *build;
 	struct blm_plan plan;
 	size_t len;

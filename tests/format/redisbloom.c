@@ -454,8 +454,8 @@ static uint64_t keys_of(const uint8_t *head, unsigned link)
 /* How a chain of 10 and 20 keys came with other numbers of them than it would have here. */
 START_TEST(what_came_is_written_again_where_it_is_still_true)
 {
-	struct blm_shape shapes[] = { BLM_PARAMS(.cells = 128, .probes = 7, .capacity = 10, .rate = 0.01),
-				      BLM_PARAMS(.cells = 256, .probes = 8, .capacity = 20, .rate = 0.005) };
+	struct blm_shape shapes[] = { { .cells = 128, .probes = 7, .capacity = 10, .rate = 0.01 },
+				      { .cells = 256, .probes = 8, .capacity = 20, .rate = 0.005 } };
 	struct blm_outline *o = calloc(1, sizeof(*o));
 	uint8_t head[HEAD + 4 * LINK], came[HEAD + 2 * LINK];
 
