@@ -224,13 +224,14 @@ END_TEST
 
 START_TEST(flags_that_are_unknown_are_refused)
 {
+	const char *path = a_path();
 	struct blm_filter *f;
 
-	OK(blm_create(NULL, NULL, "flags.blm", &BLM_PARAMS(.capacity = 100)));
+	OK(blm_create(NULL, NULL, path, &BLM_PARAMS(.capacity = 100)));
 	for (unsigned flags = 2; flags; flags <<= 1) {
-		FAILS(blm_open(&f, NULL, "flags.blm", flags), -EINVAL);
-		FAILS(blm_open(&f, NULL, "flags.blm", flags | BLM_OPEN_WRITE), -EINVAL);
-		FAILS(blm_verify(NULL, "flags.blm", flags, NULL, NULL), -EINVAL);
+		FAILS(blm_open(&f, NULL, path, flags), -EINVAL);
+		FAILS(blm_open(&f, NULL, path, flags | BLM_OPEN_WRITE), -EINVAL);
+		FAILS(blm_verify(NULL, path, flags, NULL, NULL), -EINVAL);
 	}
 }
 END_TEST
