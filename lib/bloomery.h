@@ -20,65 +20,61 @@
  *
  * Conventions, for every function below:
  *   - 0 or a positive answer is success; a failure is a negative errno value (-ENOENT, ...).
- *     blm_strerror() words the value; blm_error_message() says what went wrong with which file,
- *     field or value. The library never prints and never exits. Return parameters are written on
- *     success only.
- *   - The values have these meanings, apart from those that system calls fail with:
- *       -EBADMSG          not a Bloomery file, or its header does not add up
- *       -EPROTONOSUPPORT  made by a newer version, or with a feature that this one does not know
+ *     blm_strerror() puts the value into words. blm_error_message() says what went wrong with which
+ *     file, field or value. The library never prints and never exits. Return parameters are written
+ *     on success only.
+ *   - These values have meanings of their own here:
+ *       -EBADMSG          the file is not a Bloomery file, or its header contradicts itself
+ *       -EPROTONOSUPPORT  a newer version made the file, or it has a feature that this one does not
+ *                         know
  *       -ENODATA          the file is shorter than its header says
- *       -EINVAL           a parameter out of its range
+ *       -EINVAL           a parameter is out of its range
  *       -EOPNOTSUPP       this kind, or this hash family, cannot do that
  *       -EMEDIUMTYPE      the filters come from different templates
  *       -EXFULL           the filter is full (-ENOSPC is the disk)
- *       -EKEYREVOKED      the key was removed, and this kind of filter takes none again
+ *       -EKEYREVOKED      the key was removed, and this kind of filter takes it only once
  *       -ENOKEY           the secret key of a keyed filter is missing
  *       -ESTALE           the filter was dropped, its file was deleted, or another file took its
  *                         place
- *       -EUCLEAN          damaged, or needs rebuilding
+ *       -EUCLEAN          the filter or the catalog is damaged, or the filter needs rebuilding
  *       -EBUSY            a change waited for the catalog's lock, and nothing moved for five
  *                         seconds
- *       -EBADF            a change through a handle that was opened for reading
- *       -ENOTUNIQ         a file that does not say which hash made it: name one, or give a key that
- *                         is in it; a key that is built with two values
+ *       -EBADF            the handle was opened for reading, and the call changes the filter
+ *       -ENOTUNIQ         the file does not say which hash made it: name the hash, or give a key
+ *                         that is in the filter; or a key is built with two values
  *       -EDOM             the exact number of keys is not known
- *       -EROFS            a change to a sealed filter, or in a store that was opened for reading
- *       -ENOSYS           a filter of a kind that must notice power cuts is to be made or opened
- *                         for changes where the system does not tell which boot this is
- *                         (/proc/sys/kernel/random/boot_id), or one without a second image that was
- *                         changed since its last sync is to be read there: mount /proc; or the
- *                         system gives no random numbers, by getrandom(2) or /dev/urandom, which a
- *                         new file takes
- *       -ELIBACC          zlib, zstd or libmd, which are loaded when something first needs them,
- *                         cannot be
- *     Each of these, and -ENOMEM and what open(2), mmap(2) and fcntl(2) fail with, can come from
- *     any function that opens, makes or changes a filter, so the comments below name only what
- *     needs saying.
- *   - Keys are bytes: (pointer, length). A NUL has no special meaning; length 0 is a key, and its
- *     pointer may be NULL.
+ *       -EROFS            the filter is sealed, or its store was opened for reading
+ *       -ENOSYS           the system does not tell which boot this is: mount /proc, because
+ *                         /proc/sys/kernel/random/boot_id is missing. Kinds that must notice power
+ *                         cuts need it to be made or opened for changes, and to be read if they
+ *                         have no second image and were changed since the last sync. Or the system
+ *                         gives no random numbers (getrandom(2), /dev/urandom) for a new file
+ *       -ELIBACC          zlib, zstd or libmd, which are loaded on first use, cannot be loaded
+ *     Any function that opens, makes or changes a filter can return these values, -ENOMEM, and the
+ *     errors of open(2), mmap(2) and fcntl(2). The other comments name only what is special.
+ *   - Keys are bytes: (pointer, length). A NUL has no special meaning. A key may have length 0;
+ *     then its pointer may be NULL.
  *   - Sizes are in bytes unless named bits, capacities in keys, rates are probabilities in (0, 1).
  *   - struct blm_params, struct blm_info and struct blm_exchange begin with their size, so that
  *     later versions can add fields at their end: BLM_PARAMS(), BLM_INFO and BLM_EXCHANGE() set it.
  *     -EINVAL where it is not set; -E2BIG where a newer program sets a field that this library does
  *     not know.
- *   - Where a filter lies is (store, name): store NULL takes name as a path, else name is a name in
- *     that store. A relative path is that of the working directory at the time of the call,
- *     whatever that becomes later. Where a new filter is made, both NULL makes it in memory: a
- *     filter like any other, in all that can be done with it, that is gone when its last handle is
- *     closed. Forked children share it, until parent or child clears it or intersects it in place:
- *     that one then goes on with a filter of its own.
- *   - Handles, arrays of handles and of keys, and room for answers must not be NULL, unless a
+ *   - A filter is named by (store, name). With store NULL, name is a path; else it is a name in
+ *     that store. A relative path belongs to the working directory at the time of the call. A
+ *     function that makes a filter makes it in memory if both are NULL. Such a filter can do
+ *     everything, and is gone when its last handle is closed. Forked children share it until parent
+ *     or child clears it or intersects it in place; that process then has a filter of its own.
+ *   - Handles, arrays of handles and of keys, and buffers for answers must not be NULL, unless a
  *     comment says that they may. A path, a name, parameters or a function that is NULL where one
  *     is needed gives -EINVAL.
  *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any
  *     number may open the same file, for reading and for writing. After fork() the child may go on
  *     with its parent's handles.
- *   - What takes the place of a filter (clearing, sealing, rebuilding, intersecting in place,
- *     growing, publishing, and blm_create() with replace) stays its owner's and its group's. Who
- *     may not give files away, as only root may, is the owner of the new file; and where its group
- *     cannot be kept either, because they are not in it, group and others get only those rights
- *     that both had, so no user gets more rights than before.
- *   - Handles are the caller's to close. Closing takes NULL, and returns NULL, so `f =
+ *   - A replaced filter has a new file with the owner and the group of the old one. This holds for
+ *     clearing, sealing, rebuilding, intersecting in place, growing, publishing, and blm_create()
+ *     with replace. Only root may set another owner; else the new file belongs to the caller. If
+ *     the caller is not in the old group, group and others get only the rights that both had.
+ *   - The caller closes its handles. Closing takes NULL, and returns NULL, so write `f =
  *     blm_close(f)`.
  */
 #ifndef BLOOMERY_H
@@ -693,8 +689,8 @@ BLM_API int blm_build_begin(struct blm_build **ret, struct blm_store *store, con
 
 /**
  * blm_build_add_many() - add keys: best thousands in a call
- * blm_build_add_fixed() - ... of `width` bytes each, one after the other
- * blm_build_add_hashes() - ... that are hashed already, by a filter of the same blm_hash_id()
+ * blm_build_add_fixed() - add keys of `width` bytes each, one after the other
+ * blm_build_add_hashes() - add keys that a filter of the same blm_hash_id() hashed
  *
  * Any number of threads may call these at the same time; as many as the builder was begun for work
  * at once.
@@ -906,6 +902,8 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
 			     const uint8_t *secret,
 			     const struct blm_build_options *options);
+
+/** blm_update_add_many(), blm_update_remove_many() - keys to put in, keys to take out */
 BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count);
 BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *keys, size_t count);
 
@@ -1420,10 +1418,9 @@ struct blm_exchange {
 	size_t known_count;
 	/*
 	 * of its hash, where files of the format do not have them: for bip158 the first 16 bytes of
-	 * the block's
+	 * the block's hash (in the order of the file, not as printed) as two little-endian words
 	 */
 	const uint64_t *seeds;
-	/* hash (as they lie, not as they are shown) as two little-endian words */
 	uint32_t seed_count;
 	uint64_t cells;		/* m, where files of the format do not say; 0: not given */
 	uint64_t probes;	/* k, as above */
@@ -1624,32 +1621,34 @@ BLM_API int blm_store_verify(const char *dir, unsigned flags,
 /* ---- Banks: one file of many filters or fingerprints of one template ---- */
 
 /**
- * A bank is a file of its own, no filter: it holds the data of many, is made whole, and never
- * changes. It has an id for each filter, which is one line without tabs. Kinds whose keys are bits
- * of one array: classic, blocked, split-block, bitmap; without secret key. It takes twice the data
- * of its filters, in rows of a multiple of 64 bytes. Rows are numbered from 0 in the order of their
- * numbers of ones, those with as many in the order they came in.
+ * A bank is a file that holds the data of many filters. It appears whole, and never changes. Each
+ * filter has an id, which is one line without tabs. Their kind has its keys as bits of one array
+ * (classic, blocked, split-block, bitmap), without a secret key. A bank takes twice the data of its
+ * filters, in rows of a multiple of 64 bytes. Rows are numbered from 0 in the order of their
+ * numbers of ones, and rows with equal numbers in the order in which they were added.
  */
 struct blm_bank;
 struct blm_bank_build;
 
 /**
- * blm_bank_begin(), _add(), _finish() - put a bank together in memory, write it, and give it its
- * name in one step
+ * blm_bank_begin(), blm_bank_add(), blm_bank_finish() - put a bank together in memory, write it,
+ * and give it its name in one step
  * @path:    relative: as for filters
  * @replace: replace the file that is there; else -EEXIST
  * @mode:    as in struct blm_params
  *
- * add: the filter's data as they are at that moment. The first says which template all others must
- * have: -EMEDIUMTYPE. -EOPNOTSUPP: not of such a kind, or keyed. What fails adds nothing, and one
- * may go on. finish and cancel free it, whether they succeed or not; finish fails with -ENODATA
- * where nothing was added. Not by two threads at once.
+ * blm_bank_add() reads the filter's data as they are at that moment. All filters must have the
+ * template of the first one (-EMEDIUMTYPE), a kind of the above, and no secret key (-EOPNOTSUPP).
+ * An add that fails adds nothing, and the caller may go on. blm_bank_finish() and blm_bank_cancel()
+ * free the builder, also on failure. blm_bank_finish() fails with -ENODATA if nothing was added.
+ * Threads: one at a time.
  */
 BLM_API int blm_bank_begin(struct blm_bank_build **ret, const char *path, bool replace,
 			   unsigned mode);
 BLM_API int blm_bank_add(struct blm_bank_build *b, const struct blm_filter *f, const char *id);
 BLM_API int blm_bank_finish(struct blm_bank_build *b);
-/* takes NULL; returns NULL */
+
+/** blm_bank_cancel() - forget it all; takes NULL, returns NULL */
 BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b);
 
 /**
@@ -1666,11 +1665,14 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 
 /**
  * blm_bank_open() - map a bank for reading
+ *
  * A handle is for any number of threads, until it is closed. One whose file is replaced meanwhile
  * goes on with the old one.
  */
 BLM_API int blm_bank_open(struct blm_bank **ret, const char *path);
-BLM_API struct blm_bank *blm_bank_close(struct blm_bank *b);	/* takes NULL; returns NULL */
+
+/** blm_bank_close() - unmap; takes NULL, returns NULL */
+BLM_API struct blm_bank *blm_bank_close(struct blm_bank *b);
 
 struct blm_bank_info {
 	uint64_t rows;
@@ -1682,6 +1684,8 @@ struct blm_bank_info {
 	const char *kind, *family;	/* static */
 	uint8_t template_id[16], uuid[16];
 };
+
+/** blm_bank_info() - what a bank is */
 BLM_API void blm_bank_info(const struct blm_bank *b, struct blm_bank_info *ret);
 
 /**
@@ -1697,8 +1701,9 @@ BLM_API int blm_bank_text(const struct blm_bank *b, uint64_t row, const char **r
 BLM_API int blm_bank_find(const struct blm_bank *b, const char *id, uint64_t *ret);
 
 /**
- * blm_bank_read() - a row's data; of a filter of the same template (else -EMEDIUMTYPE) its data.
- * ret: room for row_bytes.
+ * blm_bank_read() - the data of a row
+ * blm_bank_read_filter() - the data of a filter of the same template, else -EMEDIUMTYPE
+ * @ret: room for row_bytes
  */
 BLM_API int blm_bank_read(const struct blm_bank *b, uint64_t row, void *ret);
 BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filter *f, void *ret);
