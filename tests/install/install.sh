@@ -31,6 +31,9 @@ all_files_are_there() {
 		file=${file##*/}
 		[ -s "$tree$PREFIX/share/man/man1/bloomery-${file%.mdoc}.1" ] || { echo "no page of $file"; return 1; }
 	done
+	for file in libbloomery libbloomery-keys blm_claim; do
+		[ -s "$tree$PREFIX/share/man/man3/$file.3" ] || { echo "no page of $file"; return 1; }
+	done
 	for file in "$ROOT"/tools/man/*.[0-9]; do
 		[ -s "$tree$PREFIX/share/man/man${file##*.}/${file##*/}" ] || { echo "no $file"; return 1; }
 	done

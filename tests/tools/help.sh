@@ -61,7 +61,8 @@ every_kind_stands_in_the_manual() {
 
 the_manual_pages_are_well_formed() {
 	local page
-	ls "$TOOLS"/man/*.[0-9] "$PAGES"/bloomery-*.1 > pages; grep -q bloomery-kinds.7 pages
+	ls "$TOOLS"/man/*.[0-9] "$PAGES"/bloomery-*.1 "$PAGES"/libbloomery*.3 > pages
+	grep -q bloomery-kinds.7 pages; grep -q libbloomery-keys.3 pages
 	while read -r page; do
 		if command -v mandoc > /dev/null; then mandoc -Tlint -W warning "$page"; fi
 		if command -v groff > /dev/null; then same "$(groff -mandoc -Tutf8 -ww "$page" 2>&1 > /dev/null)" ''; fi
@@ -72,10 +73,23 @@ every_manual_page_is_installed_and_refers_to_pages_that_exist() {
 	local page
 	sed -n "/^manual_pages = /,/]/s/'/\n/gp" "$TOOLS/meson.build" | grep '^bloomery.*[.][0-9]$' | sort > installed
 	(cd "$TOOLS/man" && ls ./*.[0-9]) | cut -c3- | sort | cmp - installed
-	sed -n 's/^\.Xr \(bloomery[a-z-]*\) \([0-9]\).*/\1.\2/p' "$TOOLS"/man/*.[0-9] "$PAGES"/bloomery-*.1 | sort -u > named
-	sed -n 's/.*`\(bloomery[a-z-]*\)(\([0-9]\))`.*/\1.\2/p' "$TOOLS/../README.md" >> named
+	sed -n 's/^\.\(It \)\?Xr (\? \?\(\(lib\)\?bloomery[a-z-]*\|blm_[a-z_]*\) \([0-9]\).*/\2.\4/p' "$TOOLS"/man/*.[0-9] "$PAGES"/*.[0-9] | sort -u > named
+	grep -q blm_claim.3 named
+	sed -n 's/.*`\(\(lib\)\?bloomery[a-z-]*\)(\([0-9]\))`.*/\1.\3/p' "$TOOLS/../README.md" >> named
 	[ "$(wc -l < named)" -gt 10 ]
 	while read -r page; do [ -e "$TOOLS/man/$page" ] || [ -e "$PAGES/$page" ] || { echo "no $page"; return 1; }; done < named
+}
+
+every_function_of_the_library_has_its_page() {
+	local name
+	sed -n 's/\(blm_[a-z0-9_]*\);/\n\1\n/gp' "$TOOLS/../lib/bloomery.map" | grep '^blm_' > functions
+	[ "$(wc -l < functions)" -gt 100 ]
+	while read -r name; do
+		same "$(grep -lxF ".Fo $name" "$PAGES"/lib*.3)" "$PAGES/$(sed 's/^[.]so man3\///' "$PAGES/$name.3")" || { echo "$name"; return 1; }
+		same "$(cat "$PAGES"/lib*.3 | grep -cxE "[.]Nm $name( ,)?")" 1 || { echo "$name"; return 1; }
+		same "$(cat "$PAGES"/lib*.3 | grep -cE "^[.]Ss (.*, )?$name[(][)]")" 1 || { echo "$name"; return 1; }
+	done < functions
+	sed -n 's/^[.]Fo //p' "$PAGES"/lib*.3 | sort | diff - <(sort functions)
 }
 
 the_examples_in_help_are_commands_that_parse() {
