@@ -22,7 +22,7 @@ works()
 all_files_are_there() {
 	local examples=$ROOT/tools/examples docs=share/doc/bloomery
 	for file in include/bloomery.h "$LIBDIR/libbloomery.so" "$LIBDIR/libbloomery.so.0" "$LIBDIR/libbloomery.a" \
-		"$LIBDIR/pkgconfig/bloomery.pc" bin/bloomery share/man/man1/bloomery.1 share/bash-completion/completions/bloomery \
+		"$LIBDIR/pkgconfig/bloomery.pc" bin/bloomery share/man/man1/bloomery.1 share/man/man5/bloomery.5 share/bash-completion/completions/bloomery \
 		share/zsh/site-functions/_bloomery share/fish/vendor_completions.d/bloomery.fish; do
 		[ -s "$tree$PREFIX/$file" ] || { echo "no $file"; return 1; }
 	done

@@ -80,6 +80,24 @@ every_manual_page_is_installed_and_refers_to_pages_that_exist() {
 	while read -r page; do [ -e "$TOOLS/man/$page" ] || [ -e "$PAGES/$page" ] || { echo "no $page"; return 1; }; done < named
 }
 
+# The commands as they stand in the page.
+a_backup_of_a_store_comes_back_whole() {
+	local page=$TOOLS/man/bloomery.5
+	seq 1000 | bloomery claim 'my seen' --store DIR --create -n 1000 -p 0.05 > claimed
+	bloomery create secret --store DIR -n 1000 --untrusted
+	bloomery add secret --store DIR --key 1
+	seq 2000 4000 | bloomery test 'my seen' --store DIR > wrong; [ "$(wc -l < wrong)" -gt 20 ]
+	bloomery allow add 'my seen' --store DIR wrong
+	mkdir BACKUP
+	sed -n '/^cp -a DIR/,/^[.]Ed/p' "$page" | sed '$d' > lines; (PATH=${BLOOMERY%/*}:$PATH; bash -e lines)
+	sed -n '/^mkdir NEW/,/^[.]Ed/p' "$page" | sed '$d' > lines; (PATH=${BLOOMERY%/*}:$PATH; bash -e lines) > printed; grep -q 'made anew' printed
+	same "$(bloomery ls --store NEW)" "$(bloomery ls --store DIR)"
+	same "$(bloomery allow list 'my seen' --store NEW | sort)" "$(sort wrong)"
+	same "$(seq 4000 | bloomery test 'my seen' --store NEW)" "$(seq 4000 | bloomery test 'my seen' --store DIR)"
+	same "$(bloomery test secret --store NEW --key 1)" 1
+	bloomery verify --store NEW
+}
+
 every_function_of_the_library_has_its_page() {
 	local name
 	sed -n 's/\(blm_[a-z0-9_]*\);/\n\1\n/gp' "$TOOLS/../lib/bloomery.map" | grep '^blm_' > functions
