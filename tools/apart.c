@@ -15,10 +15,10 @@ static void become(const char *const *arguments, int output, pid_t parent)
 {
 	const struct rlimit none = { 0, 0 };
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM);	/* nobody is left alone at work */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);	/* no child goes on without its parent */
 	if (getppid() != parent)
 		_exit(127);
-	setrlimit(RLIMIT_CORE, &none);		/* the crash is expected, and told of */
+	setrlimit(RLIMIT_CORE, &none);		/* the crash is expected and reported */
 	if (dup2(output, STDOUT_FILENO) == STDOUT_FILENO)
 		execv("/proc/self/exe", (char *const *)arguments);
 	_exit(127);

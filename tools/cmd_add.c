@@ -23,7 +23,7 @@ struct job {
 	_Atomic uint64_t refused;
 };
 
-/* Some keys were removed for good. What was not refused is in the filter now. */
+/* Some keys were removed for good. All keys that were not refused are in the filter now. */
 static int64_t count_refused(struct job *job, const struct batch *batch)
 {
 	job->refused += batch->count - (uint64_t)blm_contains_many(job->f, batch->keys,
@@ -83,8 +83,8 @@ static int check(struct batch *batch, void *context)
 }
 
 /*
- * Of two threads that add one key at once both may find it new, so where it is counted, one adds
- * after the other; and so where the order matters, since what came first is forgotten first.
+ * Two threads that add one key at once may both find it new. So one thread adds after the other
+ * where keys are counted. It is the same where the order matters: the first key is forgotten first.
  */
 static int add_and_count(struct batch *batch, void *context)
 {

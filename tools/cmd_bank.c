@@ -121,7 +121,7 @@ static int print_ids(const char *path)
 	return code;
 }
 
-/* What was made. */
+/* The bank that was made. */
 static int print_json(const char *path)
 {
 	struct blm_bank_info info;

@@ -27,7 +27,7 @@ static const struct opt own_options[] = {
 
 struct job {
 	struct blm_build *b;
-	bool values;		/* each line has one beside its key */
+	bool values;		/* each line has a key and a value */
 };
 
 /* Some of a batch's keys; values NULL: it has none. */
@@ -148,7 +148,7 @@ static int run(int operands_count, char **operands)
 		keys_in_first_column();
 	code = each_batch(operands + 1, (size_t)operands_count - 1,
 			  &(struct work){ .ahead = add, .in_turn = count, .context = &job });
-	/* it can take long, and nobody sees anything of it before its end */
+	/* it can take long, and the filter appears only at its end */
 	let_signals_kill();
 	if (code != DONE || stopping()) {
 		blm_build_cancel(job.b);

@@ -151,7 +151,7 @@ static int read_file(struct job *job, const char *name)
 		close(fd);
 	if (code != DONE || n < 0)
 		return FAILED;
-	if (stopping())		/* what came so far is no file */
+	if (stopping())		/* the blocks so far are not a whole file */
 		return DONE;
 	print(name, &count);
 	job->total.blocks += count.blocks;

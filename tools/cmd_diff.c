@@ -29,7 +29,7 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-/* Of what the peer lacks, a part as large as the rate of its filter looks as if it were there. */
+/* The peer's filter hides some of the keys that the peer lacks: a share as large as its rate. */
 static void tell_stats(const struct blm_info *info, const char *name)
 {
 	struct blm_estimate bits;

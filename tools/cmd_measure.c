@@ -20,7 +20,7 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-/* Keys of 16 bytes: some that nobody else has, and a number. */
+/* Keys of 16 bytes: some bytes that only this run has, and a number. */
 struct keys {
 	uint8_t bytes[AT_ONCE][KEY];
 	uint64_t next;

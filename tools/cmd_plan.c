@@ -44,7 +44,7 @@ static int run(int count, char **operands)
 	if (with.text[0] && !p.kind)
 		return misuse("plan: --with gives options of a kind: name it with --kind");
 	p.options = with.text[0] ? with.text : NULL;
-	/* so many bits of a kind are for so many keys */
+	/* the bits of a kind give the number of keys */
 	if (!p.capacity && !(p.cells && p.kind))
 		return misuse("plan: how many keys? Give -n KEYS, and -p RATE or -m BITS; or "
 			      "--table");

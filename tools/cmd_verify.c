@@ -122,8 +122,8 @@ static int verify_store(const char *dir, int64_t *ret)
 }
 
 /*
- * The catalog's pages are walked before LMDB changes anything. Should LMDB crash all the same, it
- * does so in another process: then so much is known, and a third one goes by the filters' files
+ * The catalog's pages are walked before LMDB changes anything. If LMDB crashes all the same, it
+ * crashes in another process: then the damage is known, and a third process uses the filters' files
  * alone. Return: an exit code, or -1: do it here.
  */
 static int verify_apart(const char *dir)

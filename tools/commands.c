@@ -52,7 +52,7 @@ static size_t distance(const char *a, const char *b)
 	return d[rows][columns];
 }
 
-/* A slip of one letter in four is taken for the name; what is farther away would be a guess. */
+/* A slip of one letter in four is taken for the name. A more distant name would be a guess. */
 static const char *nearest_to(const char *name)
 {
 	const char *nearest = NULL;

@@ -237,7 +237,7 @@ static size_t operand(const char *operands, int n, const char **ret)
 
 struct line {
 	const struct opt *pending;	/* the word before is an option whose value is due */
-	bool ended;			/* by -- : what comes is an operand */
+	bool ended;			/* by -- : each word after it is an operand */
 	int operands;
 };
 

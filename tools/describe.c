@@ -214,7 +214,7 @@ static void print_file(const struct blm_info *i)
 		puts(i->dirty ? ", changed since" : "");
 }
 
-/* Of a filter that has all its keys. No filter takes less than log2(1/rate) bits a key. */
+/* For a filter that has all its keys. No filter takes less than log2(1/rate) bits a key. */
 static void print_space(const struct blm_info *i)
 {
 	label("space");

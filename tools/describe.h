@@ -6,8 +6,8 @@
 
 struct description {
 	const struct blm_info *info;
-	const struct blm_estimate *estimate;	/* NULL: nobody looked, or the kind cannot tell */
-	/* for what its kind has to say of it; NULL: nobody looked */
+	const struct blm_estimate *estimate;	/* NULL: not asked for, or the kind has none */
+	/* for the facts of its kind; NULL: not asked for */
 	const struct blm_filter *filter;
 };
 

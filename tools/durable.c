@@ -63,9 +63,9 @@ static int tell_if_lost(struct blm_filter *f)
 }
 
 /*
- * That blocks have lost bits ends nothing: what came is on the disk. It is told of at the end,
- * where the last sync may find no bit missing any more, for the keys that came since set others in
- * the same block.
+ * Blocks that lost bits do not end the command: its keys are on the disk. It reports them at the
+ * end. The last sync may find no bit missing any more, because later keys set others in the same
+ * block.
  */
 static int sync_and_note(struct blm_filter *f)
 {
@@ -120,7 +120,7 @@ int begin_syncing(struct blm_filter *f)
 
 	if (every.keys || every.seconds > 0)
 		/*
-		 * who reads our answers no more ends us after the last sync, not before it
+		 * a reader that closes our output ends us after the last sync, not before it
 		 * (output.c)
 		 */
 		signal(SIGPIPE, SIG_IGN);
@@ -166,8 +166,8 @@ static void end_clock(void)
 }
 
 /*
- * Also where it ends badly: what was added or claimed until then is. But one sync that failed is
- * told of once.
+ * Also where the command ends badly, so that all keys added or claimed until then are durable. A
+ * failed sync is reported once.
  */
 int end_syncing(struct blm_filter *f, int code)
 {

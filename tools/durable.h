@@ -1,5 +1,5 @@
 /*
- * durable.h - --sync-every: keys become durable while they are added, not only when somebody syncs
+ * durable.h - --sync-every: keys become durable while they are added, not only at a sync command
  */
 #ifndef BLOOMERY_DURABLE_H
 #define BLOOMERY_DURABLE_H
@@ -9,7 +9,7 @@
 extern const struct opt sync_option[];
 
 /*
- * Before the first key; after a batch that changed the filter by so many, whose answers are
+ * Before the first key; after a batch with its number of changes, whose answers are
  * written; after the last one, with the code so far. Return: an exit code, with a message.
  */
 int begin_syncing(struct blm_filter *f);

@@ -4,9 +4,9 @@
  * With LMDB's own locks, since others may write to it: as a reader it takes a slot in their lock
  * file, for the time of one batch, so it keeps no pages from being used again.
  *
- * LMDB trusts its file, and follows a damaged number to wherever it leads. So the sizes are looked
- * at before it is opened, and who is led out of the file is told that, and not killed without a
- * word: what LMDB gave is not used then, since the program ends there.
+ * LMDB trusts its file, and follows a damaged number to wherever it leads. So the sizes are checked
+ * before it is opened. If LMDB is led out of the file, the program ends with a message instead of a
+ * bare signal, and uses no answer of LMDB.
  */
 #include "exact.h"
 
@@ -54,8 +54,8 @@ static _Noreturn void end_with(const char *what)
 static struct sigaction other_fault[2];	/* of SIGSEGV and SIGBUS, as it was */
 
 /*
- * Of somebody else: as before. Where that is to end the program, the same fault comes again and
- * does.
+ * The signal of another fault or sender: as before. If its action ends the program, the same fault
+ * comes again and ends it.
  */
 static void on_fault(int number, siginfo_t *info, void *context)
 {

@@ -3,8 +3,8 @@
  * sort` puts them
  *
  * Where there are values, a line is a key, a delimiter and the value, and the lines are in the
- * order of their keys. The file is read, not mapped: somebody who cuts it then changes answers, and
- * kills nobody.
+ * order of their keys. The file is read, not mapped: another program that truncates it changes
+ * answers, and kills no process.
  */
 #include "exact.h"
 #include "keys.h"
@@ -116,7 +116,7 @@ static int order(const struct blm_key *a, const struct blm_key *b)
 	return r ? r : (a->len > b->len) - (a->len < b->len);
 }
 
-/* In a file that is not sorted a search would miss keys, and nobody would know. */
+/* In a file that is not sorted a search would miss keys without a sign. */
 static int check_order(struct sorted *s)
 {
 	struct blm_key before = { .len = 0 };
@@ -208,7 +208,7 @@ static int open_file(void **ret, const char *path)
 	return DONE;
 }
 
-/* What is read anew for each batch: the file may be written to in its place. */
+/* These are read anew for each batch: the file may be written to in its place. */
 static int begin(void *table)
 {
 	struct sorted *s = table;

@@ -1,4 +1,4 @@
-/* exists.c - options that say what a filter is to be, beside a filter that exists and differs */
+/* exists.c - options for a new filter, compared with a filter that exists and differs */
 #include "exists.h"
 #include "numbers.h"
 #include "params.h"
@@ -112,7 +112,7 @@ static void compare_options(struct differences *d, const struct blm_info *has)
 	}
 }
 
-/* Options of the file, beside those of what is in it. */
+/* Options of the file, as opposed to those of the filter in it. */
 static void compare_file(struct differences *d, const struct blm_info *i)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* exists.h - options that say what a filter is to be, beside one that exists */
+/* exists.h - options for a new filter, compared with a filter that exists */
 #ifndef BLOOMERY_EXISTS_H
 #define BLOOMERY_EXISTS_H
 

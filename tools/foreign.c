@@ -40,7 +40,7 @@ static int set_row_group(const struct opt *opt, const char *text)
 	return code;
 }
 
-/* What was set is its own. */
+/* A value that was set stays. */
 static int keep_seeds(int code)
 {
 	foreign.seed_count = seeds.count;

@@ -10,9 +10,9 @@
  * A page is checked before it is believed, so what the disk has damaged is an error, and no digest
  * that was forgotten. While a run puts digests the header says so, durably before the first of
  * them; where it still does at the next opening that run was killed, or the power was cut. Then any
- * mix of old and new slots is there (each is old or new: it lies within one sector), all checksums
- * are made anew, and the digests are counted. What was durable before is still found: all slots
- * before it are durable too.
+ * mix of old and new slots is there (each is old or new: it is within one sector), all checksums
+ * are made anew, and the digests are counted. A digest that was durable before is still found,
+ * because all slots before it are durable too.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -298,8 +298,8 @@ static bool is_half_made(const struct hashes *h)
 }
 
 /*
- * The table is made first and never away, so whatever else is there without it is somebody's own,
- * or all that is left of an index.
+ * The table is made first and never deleted. Other files without it belong to another program, or
+ * are the rest of a lost index.
  */
 static int check_nothing_there(const struct hashes *h)
 {

@@ -13,7 +13,7 @@ void json_open(const char *name);	/* an array */
 void json_close(void);
 void json_open_object(const char *name);
 void json_close_object(void);
-/* NULL gives null; what is not UTF-8 becomes U+FFFD */
+/* NULL gives null; bytes that are not UTF-8 become U+FFFD */
 void json_text(const char *name, const char *value);
 void json_count(const char *name, uint64_t value);
 void json_real(const char *name, double value);		/* NaN and infinity give null */

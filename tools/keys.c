@@ -69,7 +69,7 @@ int set_given(const struct opt *opt, const char *text)
 	return DONE;
 }
 
-/* Of two lists beside each other nobody sees which value is whose: each stands behind its key. */
+/* Each value stands behind its key: two lists would not show which value belongs to which key. */
 static int set_value(const struct opt *opt, const char *text)
 {
 	struct given_key *last = given_keys.count ? &given_keys.keys[given_keys.count - 1] : NULL;

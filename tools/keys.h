@@ -9,7 +9,7 @@ extern const struct opt key_options[];
 extern const struct opt line_options[];
 /* of commands whose lines are rows of a table, instead: --on for --field */
 extern const struct opt row_options[];
-/* of commands whose lines have a value beside the key */
+/* of commands whose lines have a key and a value */
 extern const struct opt value_options[];
 
 /*
@@ -68,7 +68,7 @@ struct row_parts {
 	bool first;		/* is the key in the first column? */
 };
 
-/* Of a line that key_of() took by its column. */
+/* The parts of a line that key_of() took by its column. */
 void row_parts_of(struct row_parts *ret, const struct blm_key *line);
 
 bool rows_end_in_cr(void);

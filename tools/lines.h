@@ -6,7 +6,7 @@
 #include "source.h"
 
 /*
- * Lines that were read at once. They and their keys lie in the batch's own memory until it is read
+ * Lines that were read at once. They and their keys are in the batch's own memory until it is read
  * into again.
  */
 struct batch {
@@ -23,7 +23,7 @@ struct batch {
 	uint64_t hash_id;	/* ... and of which filters the hashes are good, if `hashed` */
 	bool hashed;
 
-	/* Of the stream. */
+	/* About the stream. */
 	const char *source;	/* its name */
 	/* its lines are these keys of the command line; NULL: it was read */
 	const struct given *given;
@@ -31,7 +31,7 @@ struct batch {
 	uint64_t taken;
 	bool first, last;	/* of its source; of all */
 	bool alone;		/* no other thread is at work, so that work ahead saves no time */
-	/* what is wrong with the line after the last good one, or NULL; static, or in `message` */
+	/* the fault of the line after the last good one, or NULL; static, or in `message` */
 	const char *wrong;
 	int code;		/* of reading and working ahead; where it is not DONE: */
 	char message[MESSAGE];	/* what they had to say */
@@ -39,7 +39,7 @@ struct batch {
 	/* [0, used): whole lines; [used, end): the beginning of the next batch's first line */
 	char *text;
 	struct blm_key *own_keys;
-	/* as large as text: the key of a line, where it needs room, lies at the same place */
+	/* as large as text: the key of a line, where it needs room, is at the same place */
 	uint8_t *room_for_keys;
 	size_t used, end, room, most;	/* bytes, bytes, bytes; lines that there is room for */
 	size_t hash_room;
@@ -67,8 +67,8 @@ struct batch batch_part(const struct batch *batch, size_t from, size_t count);
 int batch_read(struct batch *batch, const struct batch *before, struct source *source);
 
 /*
- * Work ahead: of its lines only the first `good` are, and why. It is told in turn, with the line's
- * number. Return: DONE.
+ * Work ahead: only the first `good` of its lines are good, and why. It is reported in turn, with
+ * the line's number. Return: DONE.
  */
 int batch_refuse(struct batch *batch, size_t good, const char *why);
 

@@ -1,4 +1,4 @@
-/* load.c - how a filter lies in memory: --prefault, --lock, --pages */
+/* load.c - how a filter is kept in memory: --prefault, --lock, --pages */
 #include "load.h"
 #include "values.h"
 

@@ -1,4 +1,4 @@
-/* load.h - how a filter lies in memory while a command works on it */
+/* load.h - how a filter is kept in memory while a command works on it */
 #ifndef BLOOMERY_TOOLS_LOAD_H
 #define BLOOMERY_TOOLS_LOAD_H
 

@@ -24,8 +24,8 @@ static long double unit(const char *suffix)
 }
 
 /*
- * A long double holds every integer below 2^64, which is what this needs of it. Of a decimal
- * fraction it holds a little less or more: 0.3m is 300000 all the same.
+ * A long double holds every integer below 2^64, which is enough here. It holds a
+ * decimal fraction a little too small or too large: 0.3m is 300000 all the same.
  */
 int parse_number(const char *text, uint64_t *ret)
 {

@@ -32,8 +32,7 @@ void print_data(const void *bytes, size_t count);
 int print_bytes(const char *bytes, size_t count);
 
 /*
- * Write what was gathered, at once. Return: an exit code, with a message unless nobody reads any
- * more.
+ * Write what was gathered, at once. Return: an exit code, with a message unless the reader is gone.
  */
 int print_gathered(const struct batch *batch);
 

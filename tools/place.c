@@ -137,7 +137,7 @@ int find_place(struct place *ret, const char *name, unsigned flags)
 
 /* ---- Secrets ---- */
 
-/* What is in no core dump and on no swap, as far as the system lets us. */
+/* Memory in no core dump and on no swap, as far as the system allows. */
 struct kept {
 	uint8_t secret[BLM_SECRET_BYTES];
 	char text[4096 - BLM_SECRET_BYTES];
@@ -222,7 +222,7 @@ int open_place(struct blm_filter **ret, const struct place *place, bool write,
 	return blm_open(ret, place->store, place->name, write ? BLM_OPEN_WRITE : 0);
 }
 
-/* Of the place once: what is true of one filter there is most likely true of all. */
+/* About the place once: most likely the same is true of all filters there. */
 void warn_of_place(const struct blm_filter *f, const char *name)
 {
 	static bool warned;
@@ -291,7 +291,7 @@ static int one_filter(const char *name, int (*what)(struct blm_filter *f))
 	return code;
 }
 
-/* What is wrong with one is no reason to leave the others as they are. */
+/* A fault of one filter is no reason to skip the others. */
 int each_filter(char **names, int count, int (*what)(struct blm_filter *f))
 {
 	const uint8_t *secret;

@@ -34,7 +34,7 @@ int find_secret(const uint8_t **ret);	/* that of --key-file; NULL: none was give
 
 const char *given_key_file(void);	/* NULL: none */
 
-/* Of the file system that a filter made or to be written lies on; once. */
+/* About the file system of a filter that is made or to be written; once. */
 void warn_of_place(const struct blm_filter *f, const char *name);
 
 /* As blm_open(): 0 or a negative errno, no message. */

@@ -1,5 +1,5 @@
 /*
- * plan.c - what each kind takes for so many keys at such a rate; the rate of Bloom's filter; the
+ * plan.c - the size of each kind for a number of keys at a rate; the rate of Bloom's filter; the
  * table of the literature
  */
 #include "plan.h"
@@ -11,7 +11,7 @@
 
 /* ---- Sizes ---- */
 
-/* What only the kind can tell of such a filter. */
+/* The facts that only the kind knows about such a filter. */
 static void facts_json(const struct blm_params *params)
 {
 	struct blm_fact fact;
@@ -185,7 +185,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 				   "bits");
 }
 
-/* ---- The rate of so many bits ---- */
+/* ---- The rate for a number of bits ---- */
 
 int plan_rate(const struct blm_params *params, bool bound)
 {

@@ -18,8 +18,8 @@ int plan_rate(const struct blm_params *params, bool bound);
 int plan_table(const struct range *mn, const struct range *k);
 
 /*
- * What is no filter, for so many keys at this rate: the i-th, from 0; false past the last
- * (plan_other.c).
+ * Structures that are no filters, for these keys at this rate (plan_other.c): the i-th, from 0;
+ * false past the last.
  */
 struct plan_other {
 	const char *name, *about;

@@ -1,8 +1,7 @@
 /*
  * plan_plot.c - bits a key as bars, a row for each kind: in the terminal, and as SVG
  *
- * Bars end at 8 times the lower bound: what is longer is cut there, and its number says how long it
- * is.
+ * Bars end at 8 times the lower bound: a longer bar is cut there, and its number says its length.
  */
 #include "plan.h"
 

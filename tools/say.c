@@ -27,7 +27,7 @@ static void line(const char *format, va_list ap)
 	at += blm_escape(text + at, sizeof(text) - at - 1, raw, strlen(raw), "");
 	text[at++] = '\n';
 	ignored = write(STDERR_FILENO, text, at);
-	(void)ignored;	/* there is nobody left to tell */
+	(void)ignored;	/* no output is left for a message */
 }
 
 static bool told;	/* that a file was cut */

@@ -30,6 +30,6 @@ struct seen {
 int seen_open(struct seen *ret, const char *dir, uint64_t block_bytes);
 /* from then on they are seen */
 int seen_ask(struct seen *s, const struct digest *digests, size_t count, bool *ret_seen);
-int seen_close(struct seen *s);	/* what is fresh is durable then, unless one of these failed */
+int seen_close(struct seen *s);	/* new digests are durable then, unless one of these failed */
 
 #endif

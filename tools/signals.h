@@ -16,10 +16,10 @@ void let_signals_kill(void);
  * write() that waits. But those that a thread's own fault raises are its own.
  */
 void block_signals(sigset_t *ret_before);
-bool stopping(void);	/* did somebody ask, or is it enough? */
+bool stopping(void);	/* did a signal ask, or is it enough? */
 void stop_for(int signal);	/* as if it had come */
-void stop_reading(void);	/* it is enough: no more input is wanted, but nobody dies of it */
-/* readable once stopping(); for poll(2), so that none is missed; -1: nobody listens */
+void stop_reading(void);	/* it is enough: no more input is wanted, but the program goes on */
+/* readable once stopping(); for poll(2), so that none is missed; -1: no signal is waited for */
 int stop_descriptor(void);
 void die_if_stopped(void);	/* of the very signal, as its sender expects */
 

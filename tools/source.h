@@ -57,7 +57,7 @@ ssize_t source_read(struct source *source, void *room, size_t bytes);
 /* What a file is packed with that begins so; NULL: it is plain. */
 const char *packed_with(const uint8_t *begin, size_t bytes);
 
-/* How many bytes there are to read in all of these; 0: nobody knows. */
+/* How many bytes there are to read in all of these; 0: not known. */
 uint64_t source_total(char **names, size_t count);
 
 #endif

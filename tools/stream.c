@@ -12,7 +12,7 @@
  *
  * At first one thread does all of them. Once the input has a large piece ready at once, the first
  * three go to threads of their own (-j), so a short input or one that comes line by line starts
- * none. The batches lie in a ring: batch number n in slot n % slots, which is free again when n's
+ * none. The batches are in a ring: batch number n in slot n % slots, which is free again when n's
  * turn is over. Signals come to the first thread alone, which writes.
  *
  * Where a step fails, its message waits for the batch's turn; so there is one message, and the
@@ -34,7 +34,7 @@ enum {
 	JOBS_MOST = 64,
 	JOBS_SENSIBLE = 8,	/* reading, which one does at a time, keeps no more busy */
 	/*
-	 * bytes that were there at once: half of a full pipe, as somebody leaves it who waits for
+	 * bytes that were there at once: half of a full pipe, as a writer leaves it that waits for
 	 * us
 	 */
 	PLENTY = 32 << 10,
@@ -107,7 +107,7 @@ static void give_step(struct stream *s, struct batch *b)
 }
 
 /*
- * The next batch. It is empty where a file is, or where reading fails, or where somebody asked to
+ * The next batch. It is empty where a file is, or where reading fails, or where a signal asked to
  * stop.
  */
 static void read_step(struct stream *s, struct batch *b)

@@ -16,7 +16,7 @@ static char *put(char *to, const struct blm_key *part)
 }
 
 /*
- * The column and what stands beside it take as many bytes as the line; a key that was in quotes is
+ * The column and the rest of the line take as many bytes as the line; a key that was in quotes is
  * kept behind them.
  */
 static char *keep_row(struct row *ret, char *to, const struct blm_key *line,

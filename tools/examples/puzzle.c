@@ -6,7 +6,7 @@
  *
  * A model checker, as SPIN, walks through all states that a system can come to, and must know which
  * it has seen. A filter needs a few bits a state for that, at the price of missing those that it
- * takes for seen; who proves that no state is bad wants to know how many that are. The 8-puzzle has
+ * takes for seen. A proof that no state is bad needs the number of missed states. The 8-puzzle has
  * 9! / 2 = 181440 states.
  */
 #include <bloomery.h>
@@ -32,7 +32,7 @@ static int must(int r)
 	return r;
 }
 
-/* The state with the gap moved by so much; false: the edge is in the way. */
+/* The state with the gap moved by dx and dy; false: the edge is in the way. */
 static bool slide(struct state *s, int dx, int dy)
 {
 	int gap = (int)((const char *)memchr(s->tile, '0', CELLS) - s->tile), x = gap % SIDE + dx,

@@ -2,7 +2,7 @@
  * table.c - put lines into an LMDB table: table FILE [TABLE] < lines
  *
  * A line is a key, a tab and a value; without a tab it is a key, and its value is empty. FILE is
- * LMDB's file, with its locks in FILE-lock beside it. `bloomery guard F --exact FILE` asks it,
+ * LMDB's file, and FILE-lock has its locks. `bloomery guard F --exact FILE` asks it,
  * behind a filter of the same keys.
  */
 #include <lmdb.h>
