@@ -5,8 +5,8 @@
  * Text-Search Algorithms", Science of Computer Programming 54(1), 2005, call it a compact
  * approximator. Values are of a lattice, whose least one, bottom, is what keys have that were never
  * put. put() joins the value into each cell of its key; get() meets its cells. Each cell of a key
- * is at least its value, so what get() says is, and as soon as one of them belongs to nobody with
- * more, it is exact. Bloom's filter is the case of a lattice of two values. The lattices:
+ * is at least its value, so the answer of get() is, too. It is exact if no key with more has put
+ * into one of the cells. Bloom's filter is the case of a lattice of two values. The lattices:
  *
  *	max	numbers, the greater is above: the largest value that a key was put with, or more;
  *		bottom is 0

@@ -77,7 +77,7 @@ static int refuse(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * One atomic OR of one bit: that it was 0 only one of all who set it is told, so a claim is the
+ * One atomic OR of one bit. Only one of all callers that set the bit finds it 0, so a claim is the
  * same.
  */
 static int add(struct blm_part *part, const struct blm_hashed *key)

@@ -13,11 +13,11 @@
  * 7.2e-7.
  *
  * add() takes no lock: it goes up, cell by cell, by compare-and-swap. remove() must look at all
- * cells before it changes one, and between the two no other may go down, or two who take out one
- * key at the same time would go down twice, for another key's sake; so removers hold the writers'
- * lock. claim() holds it too: whether a key was there and counting it is one step among claimers.
- * Whoever dies in the middle leaves cells too high, never too low: of a key half added some, of one
- * half taken out the rest.
+ * cells before it changes one, and between the two no other may go down. Else two removers of one
+ * key would go down twice, and take out another key; so removers hold the writers' lock. claim()
+ * holds it too: whether a key was there and counting it is one step among claimers. A process that
+ * dies in the middle leaves cells too high, never too low: some of a key that is half added, the
+ * rest of a key that is half taken out.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/sizing.h"

@@ -1,5 +1,5 @@
 /*
- * cuckoo.c - fingerprints in buckets of four, each in one of two buckets that its own bits tell of
+ * cuckoo.c - fingerprints in buckets of four, each in one of two buckets that follow from its bits
  *
  * Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", CoNEXT
  * 2014. The second bucket is the first one subtracted from a number that the fingerprint tells,
@@ -147,8 +147,8 @@ static uint64_t other(const struct blm_part *part, uint64_t bucket, uint64_t pri
 }
 
 /*
- * What does not change from one question to the next. With fingerprints of up to 16 bits a bucket
- * is no more than a word.
+ * The values that are the same for all questions. With fingerprints of up to 16 bits a bucket is no
+ * more than a word.
  */
 struct reader {
 	const struct blm_part *part;
@@ -277,7 +277,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 		: NULL;
 }
 
-/* The share of cells that are taken. Fingerprints lie anywhere, so a part tells of all. */
+/* The share of cells that are taken. Fingerprints are anywhere, so a part is a sample of all. */
 static double load_now(const struct blm_part *part)
 {
 	uint64_t some = part->shape.cells < 8 << 20 ? part->shape.cells : 8 << 20, taken = 0;
@@ -326,7 +326,7 @@ static uint64_t cell_before(const uint64_t *steps, unsigned s)
 }
 
 /*
- * Of the shortest paths to an empty cell the first: no bucket is on it twice. Returns its last
+ * The first of the shortest paths to an empty cell: no bucket is on it twice. Returns its last
  * step; -EXFULL: none.
  */
 static int search(const struct blm_part *part, const struct spot *at, uint64_t *steps,

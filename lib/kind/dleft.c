@@ -245,7 +245,7 @@ static void set_remainder(struct blm_part *part, uint64_t bucket, unsigned cell,
 /* ---- Questions ---- */
 
 /*
- * What does not change from one question to the next. With remainders of up to 16 bits half of a
+ * The values that are the same for all questions. With remainders of up to 16 bits half of a
  * bucket's are no more than a word.
  */
 enum { HALF = CELLS / 2 };

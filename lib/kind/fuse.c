@@ -3,7 +3,7 @@
  * (fuse_table.h)
  *
  * With 3 cells a key 1.125 cells of the fingerprint's width are needed for a key, with 4 cells
- * 1.075, and n bits of fingerprint are wrong once in 2^n. Made once, from all keys; whoever asks
+ * 1.075, and n bits of fingerprint are wrong once in 2^n. Made once, from all keys; a question
  * touches 3 or 4 cache lines.
  */
 #include "kind/common/fuse_table.h"

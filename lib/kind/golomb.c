@@ -8,7 +8,7 @@
  * good as geometric, for which Golomb's code is the best of all codes of whole bits: 1.47 bits a
  * key above log2(1/rate).
  *
- * The codes lie in blocks of one size, each with room for about 31. A block begins with a number
+ * The codes are in blocks of one size, each with room for about 31. A block begins with a number
  * itself, of which it has the low bits; the high ones are in unary in a vector of their own, as P.
  * Elias (JACM 21(2), 1974) has them, where the blocks of a number are found by counting. What a
  * block has of its first number it saves in codes, so entering anywhere costs a third of a bit a
@@ -91,7 +91,7 @@ static inline uint64_t first_block(const struct layout *l, uint64_t high, uint64
 }
 
 /*
- * How many high halves a number may lie behind the first of its block: all the codes that there is
+ * How many high halves a number may be behind the first of its block: all the codes that there is
  * room for, at their longest.
  */
 static inline uint64_t reach(const struct layout *l)

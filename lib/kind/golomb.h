@@ -2,8 +2,8 @@
  * golomb.h - a set of numbers below a range, in order, as Golomb codes that can be entered anywhere
  * (format-spec.md, "Kind 15: golomb")
  *
- * The keys of a golomb filter are such numbers. Whoever has numbers already, out of another
- * program's file or of two sets, makes one of those, and gets them out again.
+ * The keys of a golomb filter are such numbers. A caller that has numbers already, from another
+ * program's file or from two sets, makes a filter of them, and gets them out again.
  */
 #ifndef BLM_KIND_GOLOMB_H
 #define BLM_KIND_GOLOMB_H

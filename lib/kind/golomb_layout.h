@@ -1,5 +1,5 @@
 /*
- * golomb_layout.h - the data of a golomb filter: what lies where, and how a code is read
+ * golomb_layout.h - the data of a golomb filter: the places of its parts, and how a code is read
  * (format-spec.md, "Kind 15: golomb")
  *
  * Nothing in the data is trusted: the head is checked against the bytes there are each time, and
@@ -28,8 +28,7 @@ static inline unsigned bits_below(uint64_t n)		/* of a number below n */
 }
 
 /*
- * What numbers of a range are coded by where there are so many; room for the blocks is made
- * elsewhere.
+ * The code for `count` numbers of a range; room for the blocks is made elsewhere.
  */
 struct code blm_golomb_code(uint64_t range, uint64_t count);
 
@@ -60,7 +59,7 @@ static inline uint64_t samples_bytes(uint64_t highs)
 	return round_up((highs / SAMPLE + 1) * sizeof(uint32_t), 8);
 }
 
-/* What so many blocks take; for how many there is room, in a multiple of 64 that is no less. */
+/* The bytes of `blocks` blocks; for how many there is room, in a multiple of 64 that is no less. */
 static inline unsigned __int128 bytes_for(const struct code *c, uint64_t highs, uint64_t blocks)
 {
 	unsigned __int128 bits = (unsigned __int128)(8 * c->block_bytes + 1) * blocks + highs;
@@ -156,8 +155,8 @@ static inline unsigned count_ones(const uint8_t *block, unsigned *bit, unsigned 
 }
 
 /*
- * The remainder in so many bits that follow, and how long it is: where it needs the last of them,
- * that is the lowest of the number.
+ * The remainder in the bits that follow, and how many it has: where it needs the last of them, that
+ * bit is the lowest of the number.
  */
 static inline uint64_t rest_of(const struct layout *at, uint64_t w, unsigned *ret_bits)
 {

@@ -54,7 +54,7 @@ struct code blm_golomb_code(uint64_t range, uint64_t count)
 /* ---- Foretelling ---- */
 
 /*
- * The blocks that so many keys will take. Distances are independent and geometric, from 0 on, as
+ * The blocks that `keys` keys will take. Distances are independent and geometric, from 0 on, as
  * two keys may have one number. A code has the bits of the remainder, and e more: more than e where
  * the distance is at least e * divisor + short_ones. So the first j codes of a block fit into it
  * with a probability that a convolution tells, and the sum over all j, and 1 for the number that a
@@ -99,7 +99,7 @@ double blm_golomb_blocks(uint64_t range, uint64_t count)
 struct writer {
 	struct layout at;
 	bool write;
-	uint64_t room;			/* for so many blocks */
+	uint64_t room;			/* blocks for which there is room */
 	uint64_t block, last;		/* the one that is being filled, from 1; 0: none yet */
 	unsigned bit, codes;
 };
@@ -169,8 +169,8 @@ static void put_code(struct writer *w, uint64_t distance)
 }
 
 /*
- * Where numbers come from may change while it is read, in a map: what was counted may not be what
- * comes now.
+ * The source of the numbers may change while it is read, in a map: the numbers that come now may
+ * differ from those that were counted.
  */
 static int put_number(struct writer *w, uint64_t number)
 {
@@ -286,7 +286,7 @@ static int damaged(void)
 	return blm_fail(-EUCLEAN, "a golomb filter whose data do not add up");
 }
 
-/* They ascend: whoever takes their distances would otherwise have one that has no end. */
+/* They ascend: otherwise one of their distances would have no end. */
 static int give(struct golomb_cursor *c, const struct layout *l, uint64_t number, uint64_t *ret)
 {
 	if (number < c->value || number >= l->range)
@@ -295,7 +295,7 @@ static int give(struct golomb_cursor *c, const struct layout *l, uint64_t number
 	return 1;
 }
 
-/* Of a filter with damage that can be seen, as many as can be made out. */
+/* From a filter with visible damage it gives as many as can be read. */
 static int cursor_next(struct golomb_numbers *n, uint64_t *ret)
 {
 	struct golomb_cursor *c = (struct golomb_cursor *)n;

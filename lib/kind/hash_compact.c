@@ -6,10 +6,10 @@
  * here with linear probing. At 16 and more bits a key it is wrong less often than Bloom's filter of
  * the same size; in return it can be full.
  *
- * A cell is 0, or the signature of a key, and never changes again. A key lies in the first cell
- * from its home on that was free when it came. So whoever adds walks from the home until it finds
- * the signature or a free cell, and takes that by compare-and-swap of its word: of all who add one
- * key at the same time, all walk the same way and one takes the cell. A process killed at any
+ * A cell is 0, or the signature of a key, and never changes again. A key is in the first cell
+ * from its home on that was free when it came. So an adder walks from the home until it finds the
+ * signature or a free cell, and takes that by compare-and-swap of its word. All adders of one key
+ * walk the same way, and one takes the cell. A process killed at any
  * instant has taken it or not; and any state on the way to another is a table of its own, with some
  * of the keys.
  */
@@ -74,8 +74,8 @@ static double likeness(unsigned bits)	/* that two signatures are equal */
 }
 
 /*
- * Who looks for a key that is not there looks, at a load of a, at (1 / (1 - a)^2 - 1) / 2
- * signatures on average, if the table is large, else at fewer (Knuth, The Art of Computer
+ * A question about an absent key looks, at a load of a, at (1 / (1 - a)^2 - 1) / 2 signatures on
+ * average, if the table is large, else at fewer (Knuth, The Art of Computer
  * Programming, volume 3, 6.4, theorem K).
  */
 static double rate_at(const struct blm_shape *s, uint64_t keys)
@@ -95,7 +95,7 @@ static double load_for(double rate, unsigned bits)
 	return 1 - 1 / sqrt(1 + 2 * looked_at);
 }
 
-/* Cells of so many bits for these keys; not so many bits: 0. */
+/* Cells of `bits` bits for these keys; 0: they need another number of bits. */
 static uint64_t cells_for(const struct blm_shape *s, unsigned bits)
 {
 	double load = share_of(s->args[LOAD]), cells;
@@ -276,7 +276,7 @@ static bool take_cell(const struct walk *w, uint64_t *seen, bool alone)
 	return taken;
 }
 
-/* Of all who add a key one takes its cell, so a claim is the same. */
+/* One of all adders of a key takes its cell, so a claim is the same. */
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
 	struct walk w = walk_from_home(part, &key->hash);
@@ -363,8 +363,8 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 }
 
 /*
- * In rounds, a word each; no branch depends on what is in it. Who comes to the last word, after
- * which the first one comes, or walks so far that hardly anybody does, walks by itself.
+ * In rounds, a word each; no branch depends on its contents. A key that comes to the last word,
+ * after which the first one comes, or walks farther than nearly all others, walks by itself.
  */
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
@@ -418,7 +418,7 @@ static const uint64_t *probe(const struct blm_part *part, const struct blm_hashe
 
 /* ---- What it says of itself ---- */
 
-/* The share of cells that are taken. Keys lie anywhere, so the first 16 MiB tell of all. */
+/* The share of cells that are taken. Keys are anywhere, so the first 16 MiB are a sample of all. */
 static double load_now(const struct blm_part *part)
 {
 	unsigned bits = part->shape.cell_bits, each = cells_a_word(bits);

@@ -10,11 +10,11 @@
  * which (iblt_peel.c).
  *
  * One writer at a time. A key changes four cells of several words, so before that it puts them into
- * the journal, which lies in the data and so in every copy of them. Who dies in the middle leaves
- * it there, and the next writer, or whoever takes the table apart, puts the cells back: the key
- * whose add never returned is not in. Questions read no more of a cell than its first word, which
- * counts its keys: that changes in one store, and is never 0 while a key of the cell is in, also
- * when it is put back.
+ * the journal, which is in the data and so in every copy of them. A writer that dies in the middle
+ * leaves it there. The next writer, or the reader that takes the table apart, puts the cells back:
+ * the key whose add never returned is not in. Questions read no more of a cell than its first word,
+ * which counts its keys: that changes in one store, and is never 0 while a key of the cell is in,
+ * also when it is put back.
  */
 #include "kind/iblt.h"
 #include "kind/common/prefetch.h"

@@ -67,7 +67,7 @@ static inline uint64_t iblt_spot(const struct blm_shape *s, const struct blm_has
 	return i * quarter + (bits * quarter >> 32);
 }
 
-/* What a cell with one key has beside it. */
+/* The check that a cell with one key has. */
 static inline uint64_t iblt_check(const struct blm_hash *hash)
 {
 	return unfold(hash->lo, hash->hi, IBLT_PROBES);

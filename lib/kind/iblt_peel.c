@@ -2,10 +2,10 @@
  * iblt_peel.c - taking two invertible Bloom lookup tables apart: the keys that one of them has
  * alone
  *
- * What is left when the one is subtracted from the other is the keys that differ, those of the
- * second as many less as those of the first are more. A cell with one of them says which: its hash
- * must be the check beside it, and this cell one of its four, so what two keys or more leave in a
- * cell is taken for a key with a probability of 2^-64. Taken out of its other cells it leaves some
+ * When the second table is subtracted from the first, the keys that differ are left: those of the
+ * first count +1, those of the second -1. A cell with one key says which it is: its hash must be
+ * the check in the cell, and this cell one of its four. So the remains of two or more keys in a
+ * cell are taken for a key with a probability of 2^-64. Taken out of its other cells it leaves some
  * of them with one key, and so on, until nothing is left, or no cell has one key: too many differ.
  *
  * Each cell gives one key at most. That is all that tables of honest making need, and of others it

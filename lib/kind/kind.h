@@ -3,7 +3,7 @@
  *
  * One file in this folder a kind. A kind is a constant struct of functions over a part: its shape
  * (numbers from the header, checked and copied) and its bytes in the map. A kind never opens, maps,
- * locks or hashes; whoever calls has done that.
+ * locks or hashes; its caller has done that.
  *
  * A function left NULL is something the kind cannot do. Nothing else says so: blm_kind_can() reads
  * the pointers, so what a kind claims and what it does cannot drift apart.
@@ -76,8 +76,7 @@ struct blm_part {
 	/* the filter's own words, see own_word(); NULL: another program's file */
 	uint64_t *own;
 	/*
-	 * one for each 64 KiB of bytes: set when that changed (format.h, guards); NULL: nobody
-	 * wants to know
+	 * one for each 64 KiB of bytes: set when that changed (format.h, guards); NULL: not wanted
 	 */
 	uint8_t *marks;
 	struct blm_shape shape;
@@ -86,7 +85,7 @@ struct blm_part {
 	/* what a composite kind is made of; its own bytes are none */
 	struct blm_part *sub;
 	unsigned subs;
-	/* nobody else sees these bytes yet: changes need not be atomic */
+	/* no other thread sees these bytes yet: changes need not be atomic */
 	bool alone;
 	/* the own word `cut` is to be, but this view cannot write it */
 	bool cut;
@@ -95,7 +94,7 @@ struct blm_part {
 /*
  * Words of the file that are the kind's, for what is neither data nor a parameter: which slot is
  * the newest, how often something was moved. Each has a cache line to itself; 0 in a new filter.
- * Copies of a filter have them too. Who writes them, and how, each kind says.
+ * Copies of a filter have them too. Each kind says which process writes them, and how.
  */
 enum { BLM_OWN_WORDS = 8 };
 
@@ -121,7 +120,7 @@ static inline bool is_cut(const struct blm_part *part)
 	return part->cut || (part->own && load_acquire(own_word(part, BLM_OWN_CUT)));
 }
 
-enum { BLM_MARKED_SHIFT = 16 };	/* a mark is for so many bytes, as a power of 2 */
+enum { BLM_MARKED_SHIFT = 16 };	/* the bytes of a mark, as a power of 2 */
 
 /* Say that the data at `at` changed, after it did. */
 static inline void mark(const struct blm_part *part, const void *at)
@@ -135,7 +134,7 @@ static inline void mark(const struct blm_part *part, const void *at)
 	}
 }
 
-/* ... of all that lies there, not nothing. */
+/* ... of all bytes there; at least one. */
 static inline void mark_range(const struct blm_part *part, const void *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += (size_t)1 << BLM_MARKED_SHIFT)
@@ -154,20 +153,20 @@ struct blm_component {
 struct blm_tally {
 	uint64_t bytes;			/* read */
 	uint64_t ones;			/* cells that are set: not 0 */
-	/* of blocked kinds: how many blocks have so many 512ths of ones */
+	/* of blocked kinds: blocks[i]: how many blocks have i ones of 512 */
 	uint64_t blocks[513];
 	/* of split blocks: the sum, over them, of the product of their lanes' ones */
 	unsigned __int128 lanes;
 	/*
-	 * Of two filters with counters, cell by cell the one less the other: the sum of that, and
-	 * of its square.
+	 * The differences between the cells of two filters with counters: their sum, and the sum of
+	 * their squares.
 	 */
 	double sum, squares;
 };
 
 /*
- * What a kind can be told beside sizes. The value of the i-th lies in args[i] of the shape, so it
- * is a part of the template.
+ * An option of a kind, other than its sizes. The value of the i-th option is args[i] of the shape,
+ * so it is a part of the template.
  */
 enum blm_option_form {
 	BLM_OPTION_COUNT,		/* a whole number */
@@ -188,7 +187,7 @@ struct blm_option {
 	bool by_rate;
 };
 
-/* What is made of what: parts of one template, keys that come in, and keys that go; NULL: none. */
+/* The input of a merge: parts of one template, keys that come in, and keys that go; NULL: none. */
 struct blm_merging {
 	const struct blm_part *const *from;
 	size_t count;
@@ -251,7 +250,7 @@ struct blm_kind {
 	/* Untrusted numbers: could plan() have made them? */
 	bool (*valid)(const struct blm_shape *shape);
 	bool (*contains)(const struct blm_part *part, const struct blm_hashed *key);
-	/* The false-positive rate with so many keys in it. */
+	/* The false-positive rate with `keys` keys in it. */
 	double (*rate_at)(const struct blm_shape *shape, uint64_t keys);
 
 	/*
@@ -284,7 +283,7 @@ struct blm_kind {
 	 */
 	bool (*counts_keys)(const uint64_t args[BLM_KIND_ARGS]);
 	/*
-	 * Of kinds that are built with values: fails with words, -ERANGE, if one is none by its
+	 * For kinds that are built with values: fails with words, -ERANGE, if one is none by its
 	 * arguments.
 	 */
 	int (*check_values)(const uint64_t args[BLM_KIND_ARGS], const uint64_t *values,
@@ -309,9 +308,9 @@ struct blm_kind {
 
 	/*
 	 * ---- Kinds where two filters of one template combine ----
-	 * Over a range of the data, in pieces of 64 bytes: dst and src are what lies at the same
+	 * Over a range of the data, in pieces of 64 bytes: dst and src are the bytes at the same
 	 * place of two filters. unite() copes with others that write to dst, unless part->alone;
-	 * intersect() is for a dst that nobody else sees.
+	 * intersect() is for a dst that no other thread sees.
 	 */
 	void (*unite)(const struct blm_part *part, void *dst, const void *src, size_t bytes);
 	void (*intersect)(const struct blm_part *part, void *dst, const void *src, size_t bytes);
@@ -331,7 +330,7 @@ struct blm_kind {
 	int (*grow)(struct blm_part *to, const struct blm_part *from);
 
 	/*
-	 * ---- Kinds whose data tells how many keys are in it; none of their cells lies in two
+	 * ---- Kinds whose data tells how many keys are in it; none of their cells is in two
 	 * words ----
 	 */
 	void (*tally)(const struct blm_part *part, const void *data, size_t bytes,
@@ -375,8 +374,8 @@ struct blm_kind {
 	/* ---- Worth having, never needed ---- */
 
 	/*
-	 * The i-th thing to know of this filter beside its sizes; false: there are no more. Reads
-	 * as much data as it must.
+	 * The i-th fact about this filter, other than its sizes; false: there are no more. Reads as
+	 * much data as it must.
 	 */
 	bool (*describe)(const struct blm_part *part, unsigned i, struct blm_fact *ret);
 	/* The same of a filter of this shape that is filled to its capacity, on paper. */
@@ -400,11 +399,11 @@ struct blm_kind {
 	int  (*add_many)(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits);
 	int  (*claim_many)(struct blm_part *part, const struct blm_batch *batch,
 			   uint64_t *ret_bits);
-	/* Many keys into a part that nobody else sees, in the order of its memory (partition.h). */
+	/* Many keys into a part that is not shared yet, in the order of memory (partition.h). */
 	const struct blm_fill *fill;
 	/*
 	 * How many of the last bits of the data are no cell's, so that they must be 0 (where bits
-	 * lie in another order: of the last numbers).
+	 * are in another order: of the last numbers).
 	 */
 	unsigned (*padding_bits)(const struct blm_shape *shape);
 
@@ -442,13 +441,13 @@ struct blm_kind {
 	void (*turn)(struct blm_part *whole, uint64_t keys);
 
 	/*
-	 * 64 / cell_bits cells lie in each word of 64 bits, from the lowest on; the rest of it must
-	 * be 0
+	 * each word of 64 bits has 64 / cell_bits cells, from the lowest bit on; its other bits
+	 * must be 0
 	 */
 	bool cells_in_words;
 	/* how many keys it is best given at once: 128, or BLM_BATCH_LARGE; 0: BLM_BATCH */
 	unsigned batch;
-	/* that it works from: it takes families of so many; 0: 128 */
+	/* that it works from: it takes families with this number of bits; 0: 128 */
 	unsigned hash_bits;
 	/* takes also families that hash a key once for each probe */
 	bool every_family;
@@ -588,7 +587,7 @@ const char *blm_kinds_that_take(const struct blm_family *family, char *buffer, s
  * Ask or change many, by whichever way the kind has: its own loop, or one by one. At most
  * kind_batch() a call, of this batch and of the next; bit i % 64 of ret_bits[i / 64] is the answer
  * of key i, and the bits past the last, up to a multiple of 64, are written as 0. Where one fails,
- * the bits tell of the keys before that.
+ * the bits are the answers for the keys before that.
  *
  * Most kinds are as fast with 64 keys as with 256. Those that are asked in rounds (probe_rounds.h)
  * gain by more, as each round leaves half of them, and the last ones wait for few lines at once;

@@ -24,8 +24,8 @@
 
 enum {
 	SEARCHED = 4096,		/* buckets, for an empty cell: then it is full */
-	SAMPLE = 8 << 20,		/* cells, of which a load is told */
-	TRIES = 8,			/* to count while nobody changes a cell */
+	SAMPLE = 8 << 20,		/* cells, from which a load is known */
+	TRIES = 8,			/* to count while no writer changes a cell */
 };
 
 /* Positions in a table are 32 bits wide there. */
@@ -132,7 +132,7 @@ static unsigned padding_bits(const struct blm_shape *s)
 	return (unsigned)(s->bytes - s->cells) * 8;
 }
 
-/* With so many fingerprints among those that a question meets. */
+/* The rate if a question meets this number of fingerprints. */
 static double rate_with(double met)
 {
 	return -expm1(met * log1p(-1 / 255.0));
@@ -323,9 +323,9 @@ static uint64_t count_still(const struct blm_part *part, uint64_t h, uint64_t en
 }
 
 /*
- * Without the cell in limbo: who died in the middle of a move left a fingerprint in two. That stays
- * the one in limbo until then, or who moves had gone on to clear the other meanwhile. Where there
- * are changes all the time what is there twice for a moment counts twice.
+ * Without the cell in limbo: a writer that died in the middle of a move left a fingerprint in two
+ * cells. It must be the same cell before and after the count, else a writer went on to clear the
+ * other one. If there are changes all the time, a fingerprint that is there twice counts twice.
  */
 static uint64_t count_settled(const struct blm_part *part, uint64_t h)
 {
@@ -474,7 +474,7 @@ static uint64_t cell_before(const struct search *s, unsigned step)
 }
 
 /*
- * Of the shortest paths to an empty cell the first, so no bucket is on it twice. Returns its last
+ * The first of the shortest paths to an empty cell, so no bucket is on it twice. Returns its last
  * step; -EXFULL: none.
  */
 static int search(struct search *s, uint64_t h, unsigned print, uint64_t *ret_empty)

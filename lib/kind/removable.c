@@ -97,14 +97,14 @@ static int add_many(struct blm_part *whole, const struct blm_batch *batch, uint6
 	return r == 0 && others.batch.count < batch->count ? -EKEYREVOKED : r;
 }
 
-/* A key that was removed had been there before, so nobody is the first to claim it. */
+/* A key that was removed had been there before, so no claim of it is the first. */
 static int claim(struct blm_part *whole, const struct blm_hashed *key)
 {
 	return has(whole, REMOVED, key) ? 0
 		: whole->sub[ADDED].kind->claim(&whole->sub[ADDED], key);
 }
 
-/* Of all who remove a key at the same time one is told that it did. */
+/* If several callers remove a key at the same time, one gets the answer that it did. */
 static int remove_key(struct blm_part *whole, const struct blm_hashed *key)
 {
 	return has(whole, ADDED, key) ? whole->sub[REMOVED].kind->claim(&whole->sub[REMOVED], key)

@@ -148,8 +148,8 @@ static inline bool find_one(const struct blm_part *part, const struct blm_hash *
 }
 
 /*
- * Of a block of 64 slots the bits lie one word after the other; a value is of the end of one block,
- * the next one, and the beginning of a third.
+ * A block of 64 slots has one word for each bit; a value is made of the end of one block, the next
+ * one, and the beginning of a third.
  */
 struct window {
 	const uint64_t *first, *second, *third;

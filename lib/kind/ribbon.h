@@ -1,6 +1,6 @@
 /*
- * ribbon.h - how a ribbon lies in its bytes (format-spec.md, "Kind 17: ribbon"): for those who ask
- * it and for those who build it
+ * ribbon.h - the layout of a ribbon (format-spec.md, "Kind 17: ribbon"), for questions and for
+ * building
  *
  * A shard (shards.h) is a sequence of layers: a key that found no place in a layer is bumped to the
  * next one, and the last has room for all that come there. A layer is a row of slots; a key starts
@@ -22,10 +22,10 @@
 enum {
 	RIBBON_WIDTH = 128,		/* slots that a key's value depends on */
 	RIBBON_BUCKET = 512,		/* slots with one threshold */
-	RIBBON_BLOCK_KEYS = 66,		/* for so many of a layer's keys it has 64 slots */
-	RIBBON_FEW = 3072,		/* so many keys have one layer only, the last */
+	RIBBON_BLOCK_KEYS = 66,		/* keys of a layer for which it has 64 slots */
+	RIBBON_FEW = 3072,		/* up to this number keys have one layer only, the last */
 	/*
-	 * so many buckets has a layer of two sections at least: each has an end, where slots stay
+	 * the least buckets of a layer with two sections: each section has an end, where slots stay
 	 * empty
 	 */
 	RIBBON_DIVIDED = 32,
@@ -40,7 +40,7 @@ struct ribbon_code {
 
 /* How the layers of a shard are divided, as its entry says. */
 struct ribbon {
-	/* of a layer, in 2^-32: so much has the first code, the rest the second */
+	/* of a layer, in 2^-32: this share has the first code, the rest the second */
 	uint32_t share;
 	/* each in 16 bits: its bits, and above them the values of its digit */
 	uint32_t codes;
@@ -105,7 +105,7 @@ static inline uint64_t ribbon_layer_end(const struct ribbon *r, const struct rib
 	return ribbon_section_at(r, l, 1) + ribbon_section_words(l->slots[1], ribbon_code(r, 1));
 }
 
-/* That a layer of so many slots can have. */
+/* The most sections that a layer of `slots` slots can have. */
 static inline unsigned ribbon_sections(uint64_t slots)
 {
 	return slots / RIBBON_BUCKET < RIBBON_DIVIDED ? 1 : 2;
@@ -154,7 +154,7 @@ static inline void ribbon_next(const struct ribbon *r, struct ribbon_layer *l)
 	ribbon_lay_out(r, l);
 }
 
-/* The words of a shard of so many keys. */
+/* The words of a shard of `keys` keys. */
 static inline uint64_t ribbon_shard_words(const struct ribbon *r, uint64_t keys)
 {
 	struct ribbon_layer l;
@@ -216,7 +216,7 @@ extern const uint8_t blm_ribbon_thresholds[RIBBON_THRESHOLDS];
 
 /* ribbon_rates.c */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys);	/* of a shard */
-/* that results: what was asked for, or where keys are few and codes cannot be mixed, less */
+/* that results: the rate asked for, or less if keys are few and codes cannot be mixed */
 double blm_ribbon_rate(const struct blm_shape *shape);
 
 /* ribbon_build.c */

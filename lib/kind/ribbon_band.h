@@ -42,8 +42,8 @@ bool blm_ribbon_insert(struct ribbon_band *band, struct ribbon_code code, uint32
 		       struct ribbon_rows *ret);
 void blm_ribbon_take_out(struct ribbon_band *band, struct ribbon_rows rows);
 /*
- * The contents of the slots from `first` on, a section, into its words, which are zeros. Of the
- * band the rests are overwritten.
+ * The contents of the slots from `first` on, a section, into its words, which are zeros. It
+ * overwrites the rests of the band.
  */
 void blm_ribbon_solve(struct ribbon_band *band, uint32_t first, uint64_t slots,
 		      struct ribbon_code code, uint64_t *ret_words);

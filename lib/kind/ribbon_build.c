@@ -48,7 +48,7 @@ static unsigned planes(const struct ribbon *r)
 	return most ? most - 1 : 0;
 }
 
-/* The room for so many keys, and unless it is NULL, divided. */
+/* The room for `keys` keys, and unless it is NULL, divided. */
 static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, uint64_t keys)
 {
 	uint8_t **from = room ? &room : NULL;

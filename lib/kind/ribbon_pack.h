@@ -2,8 +2,8 @@
  * ribbon_pack.h - how the digits of a ribbon's slots are packed, and sums of them
  *
  * A digit is a number of 0..2 or of 0..4. A group of them is one number of some bits, and the
- * groups lie one after the other in the words of a section. Of a group, a few digits at a time are
- * looked up: 29 trits take 46 bits (1.586 each, where log2(3) is 1.585), as a number of base 243
+ * groups follow each other in the words of a section. A few digits of a group at a time are looked
+ * up: 29 trits take 46 bits (1.586 each, where log2(3) is 1.585), as a number of base 243
  * with five trits to a digit; 27 quints take 63 bits (2.333, where log2(5) is 2.322), three to a
  * number of 7 bits.
  */
@@ -16,7 +16,7 @@ struct ribbon_packing {
 	unsigned values;		/* of a digit: 3 or 5 */
 	unsigned digits, bits;		/* of a group */
 	/*
-	 * digits that are looked up together, and how many numbers there are of so many, or room
+	 * digits that are looked up together, and how many numbers such digits make, or room
 	 * for
 	 */
 	unsigned few, radix;
@@ -57,12 +57,11 @@ static inline uint64_t ribbon_group(const struct ribbon_packing *p, const uint64
 }
 
 /*
- * Of the number whose trits are n, the sum of those that the bits of c say, modulo 3, is at n << 5
- * | c.
+ * At n << 5 | c: the sum, modulo 3, of those trits of the number n that the bits of c choose.
  */
 extern const uint8_t blm_ribbon_sums_of_trits[256 << 5];
 
-/* Those of so many slots, into words that are zeros. */
+/* The digits of `slots` slots, into words that are zeros. */
 void blm_ribbon_pack(const struct ribbon_packing *p, const uint8_t *digits, uint64_t slots,
 		     uint64_t *ret_words);
 /*

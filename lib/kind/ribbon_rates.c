@@ -65,8 +65,8 @@ static double first_code_finds(const struct ribbon *r, uint64_t keys, double sha
 }
 
 /*
- * If a layer could have the first code alone, so many strangers would find it; of these the rate
- * wants a share. No key has nothing to find.
+ * If a layer could have the first code alone, a share of the absent keys would find it; the rate
+ * wants a part of that share. Without keys there is nothing to find.
  */
 struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys)
 {

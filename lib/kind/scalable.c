@@ -181,8 +181,8 @@ static int add(struct blm_part *whole, const struct blm_hashed *key)
 }
 
 /*
- * Who claims holds off the next stage (keys.c), so all who claim a key at the same time do it in
- * one stage, and what was claimed in an earlier one is there to be seen.
+ * A claimer holds off the next stage (keys.c). So all claimers of a key claim it in one stage, and
+ * see the keys that were claimed in an earlier one.
  */
 static int claim(struct blm_part *whole, const struct blm_hashed *key)
 {

@@ -8,9 +8,9 @@
  * comes to (1 + 1 / (P (1/K - 1/m)))^-Max and stays there; P follows from the rate.
  *
  * The random cell follows from how many keys came before (own word CAME) and the key, so the same
- * keys in the same order make the same filter. One writer at a time; a cell lies in one word, and
- * each change of a word is one store, so who dies has done some of it and readers need no lock. It
- * forgets in any case, so pages of now and of then together are no worse than either.
+ * keys in the same order make the same filter. One writer at a time; a cell is in one word, and
+ * each change of a word is one store. So a writer that dies has done some of it, and readers need
+ * no lock. It forgets in any case, so pages of now and of then together are no worse than either.
  */
 #include "kind/common/packed_cells.h"
 #include "kind/common/swar.h"
@@ -24,7 +24,7 @@ enum { CAME };			/* own words */
 enum { BITS, FADE };		/* options, and arguments: d and P */
 enum { USUAL_PROBES = 3, FADE_MOST = 65535 };
 
-#define FORGOTTEN 0.01		/* of the keys that came `capacity` keys ago at most so many */
+#define FORGOTTEN 0.01		/* the most of the keys that came `capacity` keys ago */
 
 static const struct blm_option options[] = {
 	[BITS] = { "bits", "bits of a cell: with more it forgets later and then faster",
@@ -47,10 +47,10 @@ static unsigned cells_in_word(const struct blm_shape *s)
 /* ---- Sizes ---- */
 
 /*
- * What share of the cells is 0 after so many keys? The values of a cell are a Markov chain: per key
- * it is set with probability K/m, and goes down with P/m. Its equations are followed in time steps
- * in which a cell goes down once in 50 cases, and is set in no more than half of them, where that
- * is often.
+ * The share of the cells that are 0 after `keys` keys. The values of a cell are a Markov chain: per
+ * key it is set with probability K/m, and goes down with P/m. Its equations are followed in time
+ * steps in which a cell goes down once in 50 cases, and is set in no more than half of them, where
+ * that is often.
  */
 static double zeros_after(const struct blm_shape *s, double keys)
 {
@@ -330,7 +330,7 @@ static void fade(struct blm_part *part, uint64_t cell)
 	}
 }
 
-/* The cell that fades first when a key comes after so many. */
+/* The cell that fades first when a key comes after `came` keys. */
 static uint64_t fades_first(const struct blm_part *part, uint64_t came, const struct blm_hash *hash)
 {
 	return scale(unfold(came, hash->lo, 0), part->shape.cells);

@@ -32,19 +32,19 @@
  *             makes no answer wrong but of that key, longer.
  *   reader    loads NEWEST once a call. A slot it asks is cleared only after enough turns that its
  *             keys are past the window.
- *   claimer   holds off turning (keys.c), so that of all who claim a key in a window one is told
+ *   claimer   holds off turning (keys.c), so that one of all claimers of a key in a window gets
  *             "new". It does not renew a key that is in an earlier slot, where adding does.
- *   killed    while it clears: nobody looks at the spare, and who turns next clears it again.
+ *   killed    while it clears: no reader looks at the spare, and the next turn clears it again.
  *   power cut The disk has any NEWEST since the last sync. One that is there means that its slot
  *             was empty on the disk before, so it holds keys of its own time only, and no cleared
  *             slot comes back. If NEWEST there is older than it was, the slots that it says are in
  *             the window hold at least the keys of the last sync that still were; those past it are
  *             not asked, and cleared before they are.
- *   copy      takes NEWEST before the slots, as the header lies before them: the same as a power
+ *   copy      takes NEWEST before the slots, as the header comes before them: the same as a power
  *             cut.
  *
- * By time, whoever asks reckons with the slots that should have begun by now, so that keys are gone
- * in time also where nobody adds. A clock that steps back makes the newest slot last longer, and
+ * By time, a reader counts the slots that should have begun already, so that keys are gone in time
+ * also where no key is added. A clock that steps back makes the newest slot last longer, and
  * nothing is lost; one that steps ahead makes keys old.
  */
 #include "kind/common/bits.h"
@@ -236,7 +236,7 @@ static bool is_newest_still(const struct blm_part *whole, uint64_t word)
 	return newest_word(whole) == word;
 }
 
-/* -EAGAIN: the next slot is due by now, so that the key would not be found for the whole window. */
+/* -EAGAIN: the next slot is already due, so the key would not be found for the whole window. */
 static int add(struct blm_part *whole, const struct blm_hashed *key)
 {
 	struct blm_part *slot;
@@ -344,9 +344,9 @@ static unsigned begin_slot(struct blm_part *whole)
 }
 
 /*
- * Slots begin at even distances, so that none is shorter than it should be; where so many are
- * overdue that all will be empty, those that would be empty anyway are passed over. One that
- * somebody asked for before its time begins now.
+ * Slots begin at even distances, so that none is shorter than it should be. If enough are overdue
+ * that all will be empty, those that would be empty anyway are passed over. A slot that a caller
+ * asked for before its time begins now.
  */
 static void turn(struct blm_part *whole, uint64_t keys)
 {

@@ -1,10 +1,10 @@
 /*
  * bits.h - setting bits that many processes share, for the kinds whose cells are bits
  *
- * Bits go only from 0 to 1, and only by atomic OR on the 64-bit word they lie in; that is the whole
- * protocol. A word is loaded first and left alone where it lacks nothing, so that keys which are
- * there already dirty no cache line. A process killed between two words leaves a key half-added,
- * which nobody was told of: it is found or not, and adding it again completes it.
+ * Bits go only from 0 to 1, and only by atomic OR on their 64-bit word; that is the whole protocol.
+ * A word is loaded first and left alone where it lacks nothing, so that keys which are there
+ * already dirty no cache line. A process killed between two words leaves a key half-added, and its
+ * add has not returned: the key is found or not, and adding it again completes it.
  */
 #ifndef BLM_KIND_BITS_H
 #define BLM_KIND_BITS_H
@@ -18,8 +18,8 @@ struct blm_bits {
 };
 
 /*
- * Set them. Returns those that were 0 before. Acquire and release: who sees the bit sees what its
- * setter did before.
+ * Set them. Returns those that were 0 before. Acquire and release: a thread that sees the bit also
+ * sees all stores that its setter made before.
  */
 static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
 {
@@ -43,8 +43,8 @@ static inline uint64_t bits_set(uint64_t *word, uint64_t mask, bool alone)
  * order, and the claim is won if and only if this caller's OR on the decider changed it. At most
  * one caller wins: if A's decider is a, B's is b, and a comes before b in the order, then A saw b
  * complete before its step on a, so B had completed a before that, and A's step on a changes
- * nothing; if a is b, only one OR changes it. Nobody wins only if another key's bits, or a caller
- * that died after its step on the decider, completed it.
+ * nothing; if a is b, only one OR changes it. No caller wins only if another key's bits, or a
+ * caller that died after its step on the decider, completed it.
  */
 static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t count, bool alone)
 {
@@ -63,9 +63,9 @@ static inline bool bits_claim(const struct blm_bits *bits, bool *lacks, size_t c
 }
 
 /*
- * The same for words that lie together, as those of a block do, and were looked at before: bit i of
- * `lacks` says that words[i] was seen to lack a bit of masks[i]. Their order is the one they lie
- * in.
+ * The same for adjacent words, as those of a block are, that were looked at before: bit i of
+ * `lacks` says that words[i] was seen to lack a bit of masks[i]. Their order is that of their
+ * addresses.
  */
 static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsigned lacks,
 				  bool alone)
@@ -75,7 +75,7 @@ static inline void bits_set_words(uint64_t *words, const uint64_t *masks, unsign
 
 		if (alone)
 			words[i] |= htole64(masks[i]);
-		/* nobody asks what was there before, or this would be a loop of compare-and-swap */
+		/* the old value is not used, or this would be a loop of compare-and-swap */
 		else
 			(void)__atomic_fetch_or(&words[i], htole64(masks[i]), __ATOMIC_ACQ_REL);
 	}
@@ -115,8 +115,8 @@ void blm_bits_plan_given(struct blm_shape *shape,
 bool blm_bits_claim(struct blm_part *part, const struct blm_bits *bits, bool *lacks, size_t count);
 
 /*
- * Of a batch that was asked, `bits` its answers: changes the keys that are not there, one by one;
- * the bits then say what `change` did.
+ * Changes the keys of a batch that are absent by `bits`, the answers about it, one by one; the bits
+ * then say what `change` did.
  */
 static inline void bits_change_absent(struct blm_part *part, const struct blm_batch *batch,
 				      uint64_t *bits,

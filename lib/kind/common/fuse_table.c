@@ -47,9 +47,9 @@ static uint64_t bytes(const struct blm_shape *shape, uint64_t keys)
 /* ---- Filling ---- */
 
 /*
- * While it is peeled, a cell holds the XOR of the keys that have it, by their numbers; which of
- * their cells it is, likewise; and how many there are. So where there is one, its number and its
- * cell are known. A cell is in the queue once at most: when it comes to one key.
+ * While the table is peeled, a cell holds three values: the XOR of the numbers of its keys, the XOR
+ * of which of their cells this one is, and how many keys there are. So if there is one key, its
+ * number and its cell are known. A cell is in the queue once at most: when it comes to one key.
  */
 enum { WHICH_SHIFT = 32, COUNT_SHIFT = 34 };
 #define ONE_KEY (UINT64_C(1) << COUNT_SHIFT)
@@ -246,7 +246,7 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	p.table.words = shard->words;
 	p.cell = space;
 	p.queue = (uint32_t *)(p.cell + p.cells);
-	/* of hashes that somebody made up: else a shard has 2^21 at most */
+	/* of forged hashes: else a shard has 2^21 at most */
 	if (count >> (64 - COUNT_SHIFT))
 		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
 				"can have", (unsigned long long)count);

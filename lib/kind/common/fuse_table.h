@@ -3,8 +3,8 @@
  * bloomier are made of
  *
  * Binary fuse filters: T. M. Graf and D. Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor
- * Filters", ACM Journal of Experimental Algorithmics 27, 2022. The cells of a key lie in as many
- * segments, one after the other, as it has cells (`probes`, 3 or 4), one in each. A table is filled
+ * Filters", ACM Journal of Experimental Algorithmics 27, 2022. A key has one cell in each of
+ * `probes` (3 or 4) segments, which follow each other. A table is filled
  * by peeling: a key that has a cell to itself is taken out, and so on until none is left; then, in
  * the reverse order, each key's own cell is set so that the XOR is right. If that fails, the cells
  * are chosen by another seed.
@@ -106,7 +106,7 @@ static inline void table_cells_of(const struct blm_table *table, unsigned probes
 		ret[i] = ((first + i) << table->shift) + (within >> i * table->shift & mask);
 }
 
-/* ---- What lies in cells ---- */
+/* ---- The contents of cells ---- */
 
 static inline uint64_t lowest_bits(unsigned count)	/* 1 to 64 */
 {

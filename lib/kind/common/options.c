@@ -1,4 +1,4 @@
-/* options.c - what a kind is told beside sizes, as text: "name=value,name=value" */
+/* options.c - the options of a kind, other than its sizes, as text: "name=value,name=value" */
 #include "kind/common/options.h"
 #include "file/mapping.h"
 

@@ -1,5 +1,5 @@
 /*
- * options.h - what a kind is told beside sizes, as text: "name=value,name=value"
+ * options.h - the options of a kind, other than its sizes, as text: "name=value,name=value"
  *
  * The value of the kind's i-th option becomes args[i] of its shape, see struct blm_option.
  */

@@ -94,7 +94,7 @@ bool blm_cells_contain(const struct blm_part *part, const struct blm_hashed *key
 	return true;
 }
 
-/* What does not change from one question to the next. */
+/* The values that are the same for all questions. */
 struct reader {
 	const uint64_t *words;
 	uint64_t inverse, most;

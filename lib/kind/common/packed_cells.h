@@ -2,8 +2,8 @@
  * packed_cells.h - cells of several bits in words that many processes share, for the kinds that
  * hold a number in each
  *
- * As many cells as fit whole lie in a 64-bit word: with n = 64 / bits, cell j is the j % n-th of
- * little-endian word j / n, counted from the lowest bits; what is left of a word stays 0. So one
+ * A 64-bit word has as many cells as fit whole: with n = 64 / bits, cell j is the j % n-th of
+ * little-endian word j / n, counted from the lowest bits; the rest of a word stays 0. So one
  * compare-and-swap of its word changes a cell, and loses no change of its neighbours.
  */
 #ifndef BLM_KIND_CELLS_H
@@ -35,7 +35,7 @@ static inline struct blm_cell cell_at(const struct blm_part *part, uint64_t numb
 				  (unsigned)(number % many) * bits };
 }
 
-/* Acquire: who sees a value sees what its writer did before. */
+/* Acquire: a thread that sees a value also sees all stores that its writer made before. */
 static inline uint64_t cell_get(const struct blm_part *part, struct blm_cell c)
 {
 	return load_acquire(c.word) >> c.shift & cell_most(part->shape.cell_bits);
@@ -69,13 +69,13 @@ static inline uint64_t word_with(uint64_t word, const struct blm_part *part, str
 size_t blm_cells_of(const struct blm_part *part, const struct blm_hashed *key,
 		    struct blm_cell ret[BLM_PROBES_MAX]);
 
-/* Sizes as for classic, with cells of so many bits. */
+/* Sizes as for classic, with cells of `bits` bits. */
 int blm_cells_plan(const struct blm_kind *kind, struct blm_shape *ret,
 		   const struct blm_params *params, unsigned bits);
 bool blm_cells_valid(const struct blm_shape *shape, unsigned bits);
 double blm_cells_rate_at(const struct blm_shape *shape, uint64_t keys);
 /*
- * Of the last word in use and those after it; what is left over in each word before is not in it.
+ * In the last word in use and those after it; the unused bits of the words before are not counted.
  */
 unsigned blm_cells_padding_bits(const struct blm_shape *shape);
 

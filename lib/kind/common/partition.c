@@ -58,7 +58,7 @@ static void plan(struct blm_filling *f, uint64_t memory)
 		f->shift++;
 	f->pieces = pieces_of(s, f->shift);
 	f->room = room_for(memory, f->pieces, fill);
-	/* nothing to sort: what comes in goes on to the part while it is in the cache */
+	/* nothing to sort: a key goes on to the part while it is in the cache */
 	if (f->pieces == 1)
 		f->room = least;
 	f->room = odd_lines(f->room, fill->entry_bytes);
@@ -86,7 +86,7 @@ void blm_filling_end(struct blm_filling *filling)
 /* ---- Lanes ---- */
 
 /*
- * Of pages of 2 MiB, where the system gives them: they are written all over. What lies around them
+ * In pages of 2 MiB, where the system gives them: they are written all over. The memory around them
  * is never touched.
  */
 static bool make_entries(struct blm_lane *lane, size_t bytes)

@@ -1,8 +1,8 @@
 /*
- * partition.h - many keys into a part that nobody else sees yet, in the order of its memory
+ * partition.h - many keys into a part that no other thread sees yet, in the order of its memory
  *
- * Keys lie anywhere in a part, so in one that is larger than the cache each costs a miss, or one a
- * probe. Here they are first sorted by the piece of the part that they lie in, into buffers, and
+ * Keys go anywhere in a part, so in one that is larger than the cache each costs a miss, or one a
+ * probe. Here they are first sorted by the piece of the part that they go to, into buffers, and
  * when a buffer is full all of them are emptied, piece after piece, each of which is in the cache
  * while it is worked on. What a key comes to in a buffer is an entry.
  *
@@ -50,7 +50,7 @@ struct blm_filling {
 	uint64_t pieces;		/* 0: its kind takes keys one by one only */
 	unsigned shift;			/* a piece has 2^shift cells: at most 2^36 */
 	size_t room;			/* entries in a buffer */
-	size_t nearly;			/* so many: no more keys before it is emptied */
+	size_t nearly;			/* at this number no more keys before it is emptied */
 	size_t keys_at_once;		/* to sort() */
 	/* piece i: of i % FILL_LOCKS; without pieces: the first, for the whole part */
 	pthread_mutex_t lock[FILL_LOCKS];

@@ -6,7 +6,7 @@
  * round's cells asked for together before the first of them is looked at. Nothing is asked for that
  * is not needed, but the first probes of the next batch, and no branch depends on a bit. It wants
  * many keys at once, since each round leaves half of them: the last ones of a small batch have
- * their memory come one after the other. (In tests/bench: "contains_many" of classic, beside
+ * their memory come one after the other. (In tests/bench: "contains_many" of classic, compared with
  * "contains".)
  */
 #ifndef BLM_KIND_ROUNDS_H

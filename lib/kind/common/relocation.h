@@ -3,8 +3,8 @@
  * at once, while readers look
  *
  * One writer at a time; readers take no lock. Each change is of one cell, and own word LIMBO names
- * that cell, plus 1, as long as what is in it does not count: who dies leaves a cell that the next
- * writer clears (settle()). A fingerprint that moves is never out of the table:
+ * that cell, plus 1, as long as its contents do not count: a writer that dies leaves a cell that
+ * the next writer clears (settle()). A fingerprint that moves is never out of the table:
  *
  *   writer   LIMBO := the new cell; writes it; own word MOVES + 1; LIMBO := the old cell; clears
  *            that; LIMBO := 0.

@@ -37,7 +37,7 @@ bool blm_shards_valid(const struct blm_shape *shape)
 
 /* ---- Where shards begin, among the keys ---- */
 
-/* Look at one key: the first of the shard then lies in a narrower range. */
+/* Look at one key: the first key of the shard is then known to be in a narrower range. */
 static int narrow(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t shard,
 		  uint64_t at, uint64_t *low, uint64_t *high)
 {
@@ -75,7 +75,7 @@ static int find_first(const struct blm_shape *shape, const struct blm_sorted *ke
 	return r;
 }
 
-/* Of each shard, and past the last; *ret_most: the keys of the largest. The caller frees it. */
+/* The first key of each shard, and the end; *ret_most: the keys of the largest. To be freed. */
 static int find_all(const struct blm_shape *shape, const struct blm_sorted *keys, uint64_t **ret,
 		    uint64_t *ret_most)
 {
@@ -139,7 +139,7 @@ struct work {
 struct worker {
 	struct work *work;
 	pthread_t thread;
-	/* as many as the largest shard has keys; likewise the others */
+	/* these and the others: as many as the largest shard has keys */
 	struct blm_hash *hashes;
 	uint64_t *values;
 	void *room;
@@ -227,8 +227,7 @@ static uint64_t need_of(const struct work *work, uint64_t most)
 }
 
 /*
- * In large pages where there are some: what is made of so many keys goes through all of it again
- * and again.
+ * In large pages where there are some: a shard of many keys goes through all of it again and again.
  */
 static void *take_room(uint64_t bytes)
 {

@@ -46,7 +46,7 @@ static inline uint64_t shard_index_bytes(const struct blm_shape *shape)
 }
 
 /*
- * Which shard a hash is of; *ret_rest: where it lies in that, as a share of 2^64 that ascends with
+ * Which shard a hash belongs to; *ret_rest: its place there, as a share of 2^64 that ascends with
  * the hash.
  */
 static inline uint64_t shard_number(const struct blm_shape *shape, const struct blm_hash *hash,
@@ -79,9 +79,9 @@ static inline bool shard_at(const struct blm_part *part, uint64_t number, struct
 
 /* What a kind does to have shards. All depends on the arguments alone. */
 struct blm_shard_maker {
-	/* The bytes of a shard of so many keys, not 0. */
+	/* The bytes of a shard of `keys` keys, not 0. */
 	uint64_t (*bytes)(const struct blm_shape *shape, uint64_t keys);
-	/* The memory that make() takes for so many keys, beside their hashes and values; not 0. */
+	/* The memory that make() takes for `keys` keys, without hashes and values; not 0. */
 	uint64_t (*room)(const struct blm_shape *shape, uint64_t keys);
 	/*
 	 * Make a shard, which is all zeros and has the bytes that bytes() said, of its keys, at

@@ -33,9 +33,9 @@ uint64_t blm_classic_cells(uint64_t keys, double rate, unsigned probes);
 double blm_classic_keys(uint64_t cells, unsigned probes, double fill, double *ret_error);
 
 /*
- * Of two filters whose cells count keys: the keys that one of them has alone, by what the one's
- * cells are more than the other's, summed up, and the squares of that, summed up. each: the cells
- * of a key, on average.
+ * The keys that only one of two filters has whose cells count keys. sum, squares: the sums of the
+ * differences between their cells, and of the squares of these differences. each: the cells of a
+ * key, on average.
  */
 double blm_keys_that_differ(double cells, double each, double sum, double squares,
 			    double *ret_error);

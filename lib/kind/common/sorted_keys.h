@@ -16,7 +16,7 @@
 struct blm_sorted {
 	uint64_t count;
 	unsigned threads;		/* that may work at once; at least 1 */
-	uint64_t memory_bytes;		/* that all of them together may take beside the part */
+	uint64_t memory_bytes;		/* that all of them together may take, without the part */
 	bool has_values;
 	/*
 	 * The keys number from .. from + count - 1, and their values unless ret_values is NULL; any
@@ -26,7 +26,7 @@ struct blm_sorted {
 	int (*read)(const struct blm_sorted *keys, uint64_t from, struct blm_hash *ret,
 		    uint64_t *ret_values, size_t count);
 	/*
-	 * So many keys more are in the part: for whoever shows progress. Any thread. NULL: nobody.
+	 * This number of keys more is in the part: to show progress. Any thread. NULL: not wanted.
 	 */
 	void (*done)(const struct blm_sorted *keys, uint64_t count);
 };

@@ -40,7 +40,7 @@ static inline uint64_t lanes_any_zero(uint64_t word, struct blm_lanes l)
 }
 
 /*
- * So many bits (1 to 64), from bit `at` on, of shared words; those above are left to chance. Each
+ * `count` bits (1 to 64), from bit `at` on, of shared words; those above are left to chance. Each
  * word is loaded (acquire) by itself.
  */
 static inline uint64_t lanes_load(const uint64_t *words, uint64_t at, unsigned count)
