@@ -1,21 +1,21 @@
 /*
  * orphans.c - the files of a store, and what becomes of those that no record of the catalog means
  *
- * The rule: a file goes only where it is certain that nobody misses it.
+ * The rule: a file is deleted only if it is certain that no user misses it.
  *
- *   - The catalog says that it took it out: who replaces or drops a filter notes that in the
+ *   - The catalog says that it took it out: a replacement or a drop notes that in the
  *     transaction that is the one step (catalog/tombstones.c). Or its state is REPLACED, which is
  *     set after that step.
- *   - Its state is UNNAMED, or it holds nothing at all, and the catalog is whole. Who made a filter
- *     and was told so had another state on the disk before (blm_store_put()), and so has who synced
- *     it since: such a maker died before it told anybody.
+ *   - Its state is UNNAMED, or it holds nothing at all, and the catalog is whole. A maker that
+ *     reported success had put another state on the disk before (blm_store_put()), and so had a
+ *     process that synced the filter since. So this maker died before it reported success.
  *
- * No other state says anything. REPLACING, YIELDING and DROPPED are set before the one step: who
- * died there may have replaced or dropped nothing. And a catalog proves nothing by not knowing a
- * file if it is lost, if a record is damaged, or if one means a file that is not there, as in an
- * older catalog that was put back; then the first two signs alone count, and everything else is
- * kept. It gets the name that it says itself, or if another has that, the same with ".recovered-"
- * and the beginning of its uuid.
+ * No other state says anything. REPLACING, YIELDING and DROPPED are set before the one step: a
+ * process that died there may have replaced or dropped nothing. And a catalog proves nothing by not
+ * knowing a file if it is lost, if a record is damaged, or if one means a file that is not there,
+ * as in an older catalog that was put back; then the first two signs alone count, and everything
+ * else is kept. It gets the name that it says itself, or if another has that, the same with
+ * ".recovered-" and the beginning of its uuid.
  */
 #include "catalog/flock.h"
 #include "file/os.h"
@@ -36,8 +36,8 @@ static int out_of_memory(const struct repair *r)
 }
 
 /*
- * Wait a little until nobody holds a lock of a file. Who is alive and does not wait for us is done
- * by then.
+ * Wait a little until no process holds a lock of a file. A live holder that does not wait for us is
+ * done by then.
  */
 static void let_finish(int fd, enum blm_lock_of what, int most_ms)
 {
@@ -87,8 +87,8 @@ static int choose_name(const struct repair *r, const struct blm_view *view,
 	blm_uuid_text(view->constant.uuid, uuid);
 	ret[0] = '\0';
 	/*
-	 * who renamed it in the old catalog is about to write its name; who waits for the new one,
-	 * for us
+	 * a process that renamed it in the old catalog is about to write its name; one that waits
+	 * for the new catalog waits for us
 	 */
 	if (!r->store)
 		let_finish(view->image.fd, BLM_LOCK_SYNC, 20);
@@ -122,8 +122,7 @@ static bool is_empty(const struct blm_part *part, uint64_t from, uint64_t to)
 }
 
 /*
- * What was counted is quickly looked at; what was put in by other ways than keys is seen in the
- * data alone.
+ * The count is quickly looked at; bits that did not come as keys are seen in the data alone.
  */
 static bool holds_nothing(const struct blm_view *view)
 {
@@ -156,7 +155,7 @@ static int say_name(struct blm_view *view, const struct blm_new_entry *new)
 {
 	int err;
 
-	/* who waits for the new catalog with that lock writes it after us */
+	/* a process that waits for the new catalog with that lock writes it after us */
 	if (blm_says_name(view, new->name) || blm_ofd_busy(view->image.fd, BLM_LOCK_SYNC))
 		return 0;
 	err = blm_lock_syncing(view);
@@ -213,8 +212,7 @@ static bool is_deleted(const struct blm_view *view)
 }
 
 /*
- * A file in filters/ that no record means. DISCARDED: whether it is whole is nobody's concern any
- * more.
+ * A file in filters/ that no record means. DISCARDED: it need not be checked any more.
  */
 static int stray(struct repair *r, const char *path, struct blm_view *view)
 {
@@ -237,9 +235,9 @@ static int stray(struct repair *r, const char *path, struct blm_view *view)
 }
 
 /*
- * Without a catalog, and nobody can change one at this moment. Who made, replaced or dropped a
- * filter in the old one may be about to say so in the file; who waits to do it does it in the new
- * one, where a new file's name must be free, and an old one's there.
+ * Without a catalog, and no process can change one at this moment. A process that made, replaced or
+ * dropped a filter in the old one may be about to say so in the file. One that waits to do it does
+ * it in the new one, where a new file's name must be free, and an old one's there.
  */
 static int orphan(struct repair *r, const char *path, struct blm_view *view)
 {
@@ -254,10 +252,10 @@ static int orphan(struct repair *r, const char *path, struct blm_view *view)
 /* ---- Files ---- */
 
 /*
- * Asked of files that nobody is making, replacing or dropping at this moment, and after that was
+ * Asked about files that are not being made, replaced or dropped at this moment, and after that was
  * looked at: a maker enters the file into the catalog before it gives its lock back. The name
  * record is a short cut; a rename cut short leaves another name in it. Where the catalog cannot be
- * asked nobody knows, and nothing may be done to the file.
+ * asked the answer is not known, and the file must stay as it is.
  */
 static int known(struct repair *r, const struct blm_view *view)
 {
@@ -298,8 +296,8 @@ static bool own_name(int folder, const char *file, struct own *ret)
 }
 
 /*
- * What a name may lead to. An old copy of what was dropped or replaced is where somebody put it,
- * and under its own name it would be deleted.
+ * A filter that a name may lead to. An old copy of a dropped or replaced one is where a user put
+ * it, and under its own name it would be deleted.
  */
 static int is_in_use(const struct repair *r, const struct own *own)
 {

@@ -70,7 +70,7 @@ static int file_of(const struct repair *r, const char *name, struct blm_entry *r
 }
 
 /*
- * What its file says, to go into the record of a filter, unless the name leads to another by now.
+ * The values of its file go into the record of a filter, unless the name now leads to another one.
  */
 struct mending {
 	const struct blm_entry *by;
@@ -119,7 +119,7 @@ static int mend_record(struct repair *r, const char *name, const char *why)
 		blm_view_free(view);
 	}
 	free(entry);
-	return 0;		/* what is wrong with the file itself is told when its turn comes */
+	return 0;		/* faults of the file itself are reported when its turn comes */
 }
 
 static void tell_taken_out(struct repair *r, const char *name, bool damaged, bool removed)
@@ -159,8 +159,8 @@ static int take_out(void *context, const struct blm_info *info, int unused)
 }
 
 /*
- * A state that somebody died in means nothing while the catalog knows the file; in case that it one
- * day does not, none is left.
+ * A state in which a process died means nothing while the catalog knows the file. It is cleared in
+ * case that the catalog is lost one day.
  */
 static void settle_state(struct repair *r, const char *name)
 {
@@ -217,7 +217,7 @@ static int check_age(struct repair *r, const struct blm_filter *f, const char *n
 }
 
 /*
- * The file's name record against the catalog. Who changes both holds BLM_LOCK_SYNC from before the
+ * The file's name record against the catalog. A writer of both holds BLM_LOCK_SYNC from before the
  * one until after the other, so where the two differ, in this order:
  *
  *   read the record; look the name up; is the lock free? read the record again
@@ -306,8 +306,8 @@ static void tell_name(struct repair *r, const struct blm_filter *f, const char *
 }
 
 /*
- * Of a file that says another name: another record that means the same file has it, or a rename was
- * cut short.
+ * A file that says another name: another record that means the same file has that name, or a rename
+ * was cut short.
  */
 static int check_left_behind(struct repair *r, const struct blm_filter *f,
 			     const struct blm_info *info, const char *own)
@@ -357,8 +357,8 @@ static void check_mode(const struct repair *r, const struct blm_info *info)
 }
 
 /*
- * Its file has its turn later, and says its name only if it opens. Without memory nobody is told
- * the name.
+ * Its file has its turn later, and says its name only if it opens. Without memory the name is not
+ * reported.
  */
 static void keep_name(struct repair *r, const struct blm_info *info)
 {
@@ -404,7 +404,7 @@ static int check_record(void *context, const struct blm_info *info, int err)
 
 /* ---- The whole ---- */
 
-/* What is damaged of a list is not honoured, so nothing but a false alarm comes of it. */
+/* Damaged entries of a list are not honoured, so they cause nothing but false positives. */
 static int check_lists(struct repair *r)
 {
 	int damaged = blm_catalog_check_lists(r->store->catalog, r->repair);
@@ -425,7 +425,7 @@ static int with_catalog(struct repair *r, bool *ret_lost)
 		err = blm_repair_places(r);
 	if (err == 0)
 		err = blm_store_list(r->store, NULL, check_record, r);
-	/* not one record, which check_record() is told of, but the table itself */
+	/* not one record, which check_record() gets, but the table itself */
 	*ret_lost = err == -EUCLEAN;
 	if (err == 0)
 		err = blm_repair_files(r);

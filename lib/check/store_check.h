@@ -33,8 +33,8 @@ struct repair {
  */
 int blm_repair_places(struct repair *r);
 /*
- * Look at all files of the store, and for those that somebody died of in the making of keys; mend
- * what can be, where that is wanted.
+ * Look at all files of the store, and at those in keys/ that a killed process left; mend them where
+ * that is wanted and possible.
  */
 int blm_repair_files(struct repair *r);
 

@@ -45,8 +45,8 @@ bool blm_is_damage(int err)
 }
 
 /*
- * The first bit that is set and no cell's, so that nobody sets it: the last bits of a part, and
- * what cells leave of a word.
+ * The first bit that is set and no cell's, so that no writer sets it: the last bits of a part, and
+ * the bits of a word that are left of its cells.
  */
 static bool find_padding(const struct blm_part *part, uint64_t *ret)
 {
@@ -190,7 +190,7 @@ static int tell_rate(const struct blocks *b)
 	return r;
 }
 
-/* Of a sealed file all blocks were recorded. */
+/* All blocks of a sealed file were recorded. */
 static void verify_all_known(const struct blm_view *view, uint64_t known, const char *file,
 			     struct blm_findings *to)
 {
@@ -242,7 +242,7 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 			  "what is said of it is of a part of it");
 	if (blocks.filled)
 		r = write_back(view, file);
-	/* what is left was told of already */
+	/* the rest was reported already */
 	if (r == 0 && blocks.filled && to->found - to->repaired == left)
 		r = (int)blm_blocksum_check(view, tell_block, &(struct blocks){ .view = view,
 			.file = file, .to = to }) < 0 ? -ENOMEM : 0;
@@ -305,7 +305,7 @@ static bool is_left(int folder, const char *left)
 }
 
 /*
- * Who replaces it makes that file under the lock, so who holds the lock can tell that nobody does.
+ * A replacer makes that file under the lock, so the holder of the lock knows that there is none.
  */
 static bool remove_left(struct blm_view *view, int folder, const char *left)
 {
@@ -340,9 +340,10 @@ static void verify_temporary(int folder, const struct blm_place *place, bool rep
 }
 
 /*
- * What a process that died while it replaced this file left beside it, where the file is, wherever
- * links to it are. In a store all files are looked at (orphans.c). Who only reads cannot lock: it
- * is there before nobody replaces the file and after, so nobody alive made it.
+ * A file that a process left next to this one when it died while it replaced it; in the folder of
+ * the file, wherever links to it are. In a store all files are looked at (orphans.c). A reader
+ * cannot lock. It finds the file both before and after it sees that no process is replacing: so no
+ * live process made it.
  */
 static void verify_beside(struct blm_view *view, const struct blm_place *place, bool repair,
 			  struct blm_findings *to)
@@ -393,7 +394,7 @@ BLM_API int blm_verify(struct blm_store *store, const char *name, unsigned flags
 	if (r == 0)
 		r = verify_name(current_view(f), f->place.display, &findings);
 	if (r == 0 && findings.repaired)
-		r = blm_sync_seeing(f, &(struct blm_seen){ 0 });	/* damage was told of */
+		r = blm_sync_seeing(f, &(struct blm_seen){ 0 });	/* damage was reported */
 	if (r >= 0 && !store && name)
 		verify_beside(current_view(f), &f->place, repair, &findings);
 	blm_close(f);

@@ -4,7 +4,7 @@
 
 #include "handle/handle.h"
 
-/* Who is told of findings, and how many there were. */
+/* The function that gets the findings, and how many there were. */
 struct blm_findings {
 	void (*tell)(void *context, const struct blm_finding *found);
 	void *context;
@@ -25,8 +25,8 @@ void blm_found_broken(struct blm_findings *to, const char *file);
 int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct blm_findings *to);
 
 /*
- * Is its file older than the catalog says? accepted: the catalog has what the file says by now, or
- * will have it.
+ * Is its file older than the catalog says? accepted: the catalog already has the values of the
+ * file, or will have them.
  */
 void blm_verify_age(const struct blm_view *view, const char *file, bool accepted,
 		    struct blm_findings *to);

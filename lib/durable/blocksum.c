@@ -113,8 +113,8 @@ static struct blm_damage damage_of(const struct blm_view *view, unsigned i, uint
 }
 
 /*
- * A damaged block that was added to keeps the record that tells of it, and its mark, so that each
- * sync tells of it until it is repaired.
+ * A damaged block that got new keys keeps the record that shows the damage, and its mark, so that
+ * each sync reports it until it is repaired.
  */
 static void take_damaged(const struct blm_view *view, const struct blm_seen_block *s,
 			 const struct blm_block_record *r, struct blm_seen *seen)

@@ -14,11 +14,11 @@ struct blm_damage {
 	uint64_t ones, recorded;	/* bits that are set, and were at least */
 };
 
-/* What was seen of blocks before a write-back; to be recorded after it. */
+/* The state of blocks that was seen before a write-back; to be recorded after it. */
 struct blm_seen {
 	struct blm_seen_block *block;
 	size_t count, room;
-	/* blocks that lost bits, and keep the records that tell of it */
+	/* blocks that lost bits, and keep the records that show it */
 	int damaged;
 	struct blm_damage first;	/* of them */
 };
@@ -39,16 +39,16 @@ void blm_blocksum_look_again(struct blm_view *view, const struct blm_seen *seen)
 void blm_seen_free(struct blm_seen *seen);
 
 /*
- * Put bytes, in whole blocks but for the last, into a part of a new file that nobody else sees, and
- * record the blocks while they are at hand. Not through its map, where each page would be made zero
- * first, in a fault of its own.
+ * Put bytes, in whole blocks but for the last, into a part of a new file that is not shared yet,
+ * and record the blocks while they are at hand. Not through its map, where each page would be made
+ * zero first, in a fault of its own.
  */
 int blm_blocksum_put(struct blm_view *new, unsigned part, uint64_t at, const void *bytes,
 		     size_t count);
 
 /*
- * Look and record, for a file that nobody else has: all marked blocks; all there are, if it is
- * sealed. Before it is synced.
+ * Look and record, for a file that no other process has: all marked blocks; all there are, if it
+ * is sealed. Before it is synced.
  */
 int blm_blocksum_new(struct blm_view *view);
 
@@ -63,8 +63,8 @@ int64_t blm_blocksum_check(const struct blm_view *view, int (*tell)(void *contex
 
 /*
  * Before these bytes, in whole blocks but for the last, are put into another filter: are they all
- * there? By the same rule; -EUCLEAN, with words. What is not there in a filter with holes, which no
- * pass reads, is asked for once, of all the part.
+ * there? By the same rule; -EUCLEAN, with words. The holes of a filter, which no pass reads, are
+ * checked once, for the whole part.
  */
 int blm_blocksum_intact(const struct blm_view *view, unsigned part, uint64_t at, size_t bytes,
 			const char *display);

@@ -13,14 +13,14 @@
  *   3. copies them to the image, writes that back, and takes their records away, then their space.
  *
  * A sync that stopped before 2 was done left records of an epoch that was never reached; one that
- * stopped in 3 is ended by the next one, once it is sure that the sync record is on the disk.
- * The first change after a sync is announced on the disk (write.c), so a file that was changed
- * after its last sync shows it: opened under the same boot number its data are what processes left
- * there, under another one nobody knows, and they are made again from image and journal. Marks are
- * set before a change here, under the writers' lock, so they are exact, but in a copy.
+ * stopped in 3 is ended by the next one, once it is sure that the sync record is on the disk. The
+ * first change after a sync is announced on the disk (write.c), so a file that was changed after
+ * its last sync shows it: opened under the same boot number its data are as processes left them.
+ * Under another one they are unknown, and they are made again from image and journal. Marks are set
+ * before a change here, under the writers' lock, so they are exact, but in a copy.
  *
- * checkpoint_blocks.c has the blocks and records of both, recovery.c what is done after a power
- * cut, copies.c what can be told of a file that somebody copied meanwhile.
+ * checkpoint_blocks.c has the blocks and records of both, recovery.c the steps after a power cut,
+ * copies.c the rules for a file that was copied meanwhile.
  */
 #include "durable/checkpoint_blocks.h"
 #include "durable/flush.h"
@@ -68,9 +68,9 @@ static bool is_old(uint32_t home, uint64_t epoch)
 }
 
 /*
- * What a sync noted that was killed before its record was written is still to be noted: it took
- * away the mark. And its epoch is to come. What is damaged is noted again, too; until then nothing
- * is said to be in the image that is not.
+ * A sync that was killed before its record was written took away the marks of its blocks, so these
+ * are noted again; its epoch is to come. Damaged records are noted again, too. Until then no record
+ * says that the image has a block that it does not have.
  */
 static bool forget_block(const struct blm_checkpoint *s, uint64_t b)
 {
@@ -87,8 +87,8 @@ static bool forget_block(const struct blm_checkpoint *s, uint64_t b)
 }
 
 /*
- * The image has it all. Of a sparse file the journal's space is given back; any other file keeps it
- * for the next sync.
+ * The image has it all. A sparse file gives the journal's space back; any other file keeps it for
+ * the next sync.
  */
 static void forget_journal(const struct blm_view *view, const struct blm_checkpoint *s)
 {
@@ -212,7 +212,7 @@ int blm_checkpoint_take(struct blm_view *view, uint64_t epoch, const char *displ
 		if (s.part->marks[b])
 			r = take_block(view, &s, b, epoch, display);
 	if (r == 0)
-		/* what was taken is not what is in the file */
+		/* the bytes that were copied are not those of the file */
 		r = blm_check_sigbus(view, display);
 	if (r < 0)
 		blm_checkpoint_again(view, epoch);

@@ -7,7 +7,7 @@
 
 #include "durable/blocksum.h"
 
-/* For a file that nobody else has, before it is synced: the image of what is in it. */
+/* For a file that no other process has, before it is synced: the image of its data. */
 int blm_checkpoint_new(struct blm_view *view);
 
 /*

@@ -16,8 +16,8 @@ struct blm_checkpoint {
 	struct blm_block_record *records[2];
 	uint8_t *blocks[2];
 	/*
-	 * of blocks; of the last sync record, or where that is damaged the latest that blocks'
-	 * records tell of
+	 * of blocks; of the last sync record, or where that is damaged the latest epoch in the
+	 * records of blocks
 	 */
 	uint64_t count, epoch;
 	const uint8_t *uuid;
@@ -53,7 +53,7 @@ bool blm_checkpoint_is_none(const struct blm_checkpoint *s, int which, uint64_t 
 /* The last epoch whose sync began to bring the block to the image; 0: none is known. */
 uint32_t blm_checkpoint_home(const struct blm_checkpoint *s, uint64_t block);
 
-/* It has nothing of the block any more; home: what is to be known of that still. */
+/* It has no data of the block any more; home: the value that stays known. */
 void blm_checkpoint_empty(const struct blm_checkpoint *s, int which, uint64_t block, uint32_t home);
 
 /* The block and its record, in three steps, of which one who compares sees at least one. */
@@ -96,7 +96,7 @@ bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block);
  */
 bool blm_look_for_copy(const struct blm_view *view, struct blm_checkpoint *s);
 
-/* Of an original, the same; a copy has its epoch already. */
+/* The same for an original; a copy has its epoch already. */
 void blm_look_at_epochs(const struct blm_view *view, struct blm_checkpoint *s);
 
 /*

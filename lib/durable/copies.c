@@ -1,22 +1,21 @@
 /*
  * copies.c - what a second image is worth in a file that was copied
  *
- * Who copies the file byte by byte, from its beginning to its end, while others change and sync it
- * has the sync record of when he began, marks that are older than the data, an image that syncs
- * changed meanwhile, a journal that they emptied. Nothing keeps him from that: he takes no lock. So
- * the word `original` says of which file this is the image. Where that is another one the first
- * sync makes all of the image anew, whatever the marks say. (A copy that was written over its
- * original's bytes has its number, too, and cannot be told.)
+ * A plain `cp` of a live file is not atomic, and takes no lock. It can combine an old sync record
+ * and old marks with newer data, a newer image, and a journal that syncs emptied meanwhile. So the
+ * word `original` stores the number of the file to which the image belongs. If that is another
+ * file, the first sync makes the whole image anew, whatever the marks say. (A copy that was written
+ * over its original's bytes has the original's number, and cannot be recognised.)
  *
- * Until then a copy that says that nothing was changed after its last sync can have data of later:
- * who copied it had read page 1 when the first change came. All that was added before he began is
- * in the image then, if that is of one moment, and the data may lack what was moved; so such a copy
- * is compared with its image when it is opened, and where they differ it goes back to that as after
- * a power cut.
+ * Until then a copy that says that nothing was changed after its last sync can have later data: the
+ * first change came after page 1 was copied. Then the image has every key that was added before the
+ * copy began, if the image is of one moment, and the data may lack keys that were moved. So such a
+ * copy is compared with its image when it is opened. If they differ it goes back to the image as
+ * after a power cut.
  *
- * After a power cut the image is all there is to go by if the file was copied when that had come
- * already, and nothing to go by if the copier was among others' syncs. What is copied last can
- * tell. A record of the journal has in `ones`, for good, the last epoch whose sync began to bring
+ * After a power cut the image is the only good data if the cut came before the copy, and is no good
+ * data if syncs ran during the copy. The bytes that are copied last decide which case it is. A
+ * record of the journal has in `ones`, for good, the last epoch whose sync began to bring
  * this block to the image, its home: written before the image changes, when the sync record of that
  * epoch is on the disk. No power cut leaves one that is later than the last sync record, nor one
  * that is later than the block's record in the image, if the journal has the block no more.
@@ -57,7 +56,7 @@ int blm_checkpoint_is_whole(struct blm_view *view, const char *display, bool flu
 				display, strerror(-r)) : 0;
 }
 
-/* Of what the image has the block, or 0: of nothing that changed, or nobody knows. */
+/* The epoch of the block in the image; 0: it never changed, or the epoch is not known. */
 static uint32_t image_epoch(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
@@ -66,8 +65,8 @@ static uint32_t image_epoch(const struct blm_checkpoint *s, uint64_t block)
 }
 
 /*
- * The latest epoch that the records tell of, in full; where there is none later, that of the last
- * sync. Records have the low half: more than a few million later is long before.
+ * The latest epoch in the records, in full; where there is none later, that of the last sync.
+ * Records have the low half: more than a few million later is long before.
  */
 static uint64_t latest_epoch(const struct blm_checkpoint *s)
 {
@@ -96,7 +95,7 @@ bool blm_is_stale(const struct blm_checkpoint *s, uint64_t block)
 	return blm_checkpoint_record(s, BLM_IMAGE, block, &r) && is_later(home, le32toh(r.epoch));
 }
 
-/* The copier came when the journal's record was being written: it could have told of a home. */
+/* The journal's record was being written when it was copied: it could have had a home. */
 static bool is_half_read(const struct blm_checkpoint *s, uint64_t block)
 {
 	struct blm_block_record r;
@@ -170,7 +169,7 @@ int blm_checkpoint_mend_copy(struct blm_view *view, const char *display)
 			mark(s.part, s.part->bytes + b * BLM_BLOCK);
 	if (load_acquire(&live->epoch.word) <= latest)
 		store_release(&live->epoch.word, blm_epoch_after(latest));
-	if (is_torn(view, &s)) {	/* on the disk, before what tells of it changes */
+	if (is_torn(view, &s)) {	/* on the disk, before the records that show it change */
 		r = blm_check_sigbus(view, display);
 		if (r < 0)
 			return r;

@@ -49,8 +49,8 @@ void blm_make_dirty(struct blm_view *view)
 }
 
 /*
- * Of the range the system writes the pages that are dirty, and no others: it knows them one by one,
- * where the marks know blocks. But a page of 2 MiB is dirty as a whole (file/paging.h).
+ * The system writes only those pages of the range that are dirty: it knows them one by one, where
+ * the marks know blocks. But a page of 2 MiB is dirty as a whole (file/paging.h).
  */
 int blm_write_back(void *from, uint64_t bytes)
 {
@@ -61,10 +61,10 @@ int blm_write_back(void *from, uint64_t bytes)
 }
 
 /*
- * The system tells of a failure once for each open file, which threads share, and forked processes,
- * whose maps are the same. So who announced an epoch meanwhile may have been told in our place. It
- * is done, or dead, when we have its lock; and if it was told, or nobody knows, all of it is
- * written again. That the pages are suspect whoever calls has noted elsewhere.
+ * The system reports a failure once for each open file, which threads and forked processes share;
+ * their maps are the same. So a writer that announced an epoch meanwhile may have got the report in
+ * our place. That writer is done, or dead, when we have its lock. If it got the report, or if that
+ * is not known, all of the range is written again. The caller has noted that the pages are suspect.
  */
 int blm_write_among_others(struct blm_view *view, void *from, uint64_t bytes)
 {

@@ -6,13 +6,13 @@
 
 /*
  * Write back some of the map; from NULL: all of the file, and its length. The caller holds
- * BLM_LOCK_SYNC. If that fails, here or as the first to be told of a failure long ago, all pages
- * are suspect (struct blm_live, failed). 0 or a negative errno, without words.
+ * BLM_LOCK_SYNC. If that fails, here or because the system reports an old failure only now, all
+ * pages are suspect (struct blm_live, failed). 0 or a negative errno, without words.
  */
 int blm_flush(struct blm_view *view, void *from, uint64_t bytes);
 /*
- * ... of a part of the map, for who is syncing: others may announce an epoch meanwhile, and be told
- * in our place of what failed.
+ * ... of a part of the map, for a sync: other writers may announce an epoch meanwhile, and get the
+ * report of a failure in our place.
  */
 int blm_flush_among_others(struct blm_view *view, void *from, uint64_t bytes);
 /* ... where the caller itself sees to it that a failure is noted. */

@@ -99,14 +99,14 @@ int blm_checkpoint_restore(struct blm_view *view, const char *display)
 	if (r < 0)
 		return r;
 	restore_words(view);
-	/* of a copy that said that nothing was: what was put back is on no disk yet */
+	/* in a copy that said that nothing was: the data that were put back are on no disk yet */
 	blm_mark_written(live_of(view));
 	return 0;
 }
 
 /*
- * For this process only, a block of the journal in the place of the image's. -EAGAIN: who writes
- * went back, and syncs at this moment.
+ * For this process only, a block of the journal in the place of the image's. -EAGAIN: a writer went
+ * back, and syncs at this moment.
  */
 static int show_block(const struct blm_view *view, const struct blm_checkpoint *s, uint64_t b,
 		      const uint8_t *from)
@@ -166,7 +166,7 @@ static int show_blocks(const struct blm_view *view, const struct blm_checkpoint 
  */
 int blm_checkpoint_show(struct blm_view *view, const char *display)
 {
-	static struct blm_line none[BLM_OWN];		/* nobody changes what is only shown */
+	static struct blm_line none[BLM_OWN];		/* never changed, only shown */
 	struct blm_sync_record last = { 0 };
 	struct blm_checkpoint s;
 	int r;
@@ -193,8 +193,8 @@ int blm_checkpoint_show(struct blm_view *view, const char *display)
 	view->part[0].cut = view->whole.cut = load_acquire(&live_of(view)->own[BLM_OWN_CUT].word);
 	view->shows_image = true;
 	/*
-	 * A copy's data can differ because somebody adds to them at this moment: who does has
-	 * raised `written` before, and it is no more needed.
+	 * A copy's data can differ because a writer adds to them at this moment. It has raised
+	 * `written` before, and the image is no longer needed.
 	 */
 	full_fence();
 	return blm_checkpoint_is_needed(view) ? 0 : -EAGAIN;

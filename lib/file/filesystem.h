@@ -11,10 +11,10 @@
 const char *blm_caution_about(int fd);
 
 /*
- * On overlayfs a file of a lower layer is copied up when somebody first opens it for writing, and
- * who had it mapped before goes on seeing the lower one, for good. So a reader brings the copy
- * about before it maps. Returns the descriptor to go on with, which may be another one; this never
- * fails. ret_unsure: this user may not bring it about, and others may, later.
+ * On overlayfs a file of a lower layer is copied up when a process first opens it for writing. A
+ * process that had mapped it before goes on seeing the lower one, for good. So a reader brings the
+ * copy about before it maps. Returns the descriptor to go on with, which may be another one; this
+ * never fails. ret_unsure: this user may not bring it about, and others may, later.
  */
 int blm_copied_up(int fd, bool *ret_unsure);
 

@@ -108,7 +108,7 @@ int blm_image_map(struct blm_image *ret, int fd, const char *path, bool write)
 
 int blm_image_map_foreign(struct blm_image *ret, int fd, const char *path)
 {
-	bool unsure;		/* nobody of ours writes to it */
+	bool unsure;		/* no process of this user writes to it */
 	struct blm_image image = { .fd = blm_copied_up(fd, &unsure) };
 	int r = look_at(&image, path);
 
@@ -485,8 +485,8 @@ static int valid_syncs(const struct blm_live *live, const uint8_t uuid[16],
 }
 
 /*
- * The slot of the last one; -1: there is none. Of two that contradict each other the one that
- * claims less.
+ * The slot of the last one; -1: there is none. If two contradict each other, the one that claims
+ * less.
  */
 static int last_sync(const struct blm_live *live, const uint8_t uuid[16],
 		     struct blm_sync_record *ret)

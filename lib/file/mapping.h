@@ -100,8 +100,8 @@ void blm_header_finish(struct blm_header *header, unsigned parts);
 bool blm_last_sync(const struct blm_live *live, const uint8_t uuid[16],
 		   struct blm_sync_record *ret);
 /*
- * How many of the two are damaged where none is valid; 0: there is a valid one, or none yet. One
- * damaged beside a valid one is what a crash in the middle of a sync leaves, and nobody misses it.
+ * How many of the two are damaged where none is valid; 0: there is a valid one, or none yet. If
+ * one is damaged and the other is valid, a crash came in the middle of a sync, and nothing is lost.
  * The only one is damaged where the first sync is writing it, or was when this copy was made;
  * `flushing` says so until it is written, which it is if it no longer does.
  */

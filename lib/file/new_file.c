@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };		/* what is left out where it is zero */
+enum { PAGE = 4096 };		/* such a piece is left out where it is zero */
 
 static int temporary_name(char ret[BLM_TEMPORARY_NAME])
 {
@@ -112,8 +112,8 @@ int blm_new_file(struct blm_new_file *ret, int folder, const char *path, unsigne
 }
 
 /*
- * Of a list of rights (ACL) the mode has the sum: without the list the group would have what only
- * somebody else had. The folder may have given the new file one that the old one had no longer.
+ * The mode has the sum of the rights in a list (ACL): without the list the group would get rights
+ * that only another user had. The folder may have given the new file a list that the old one lacks.
  */
 static bool take_list(int fd, int old)
 {
@@ -129,9 +129,9 @@ static bool take_list(int fd, int old)
 }
 
 /*
- * Only root may give files away, and some file systems know no owners: then it is who made it, but
- * has the group, if they are in it. Without that, too, nobody gets more than before: who is in the
- * group that it has instead was one of the others.
+ * Only root may give files away, and some file systems know no owners. Then the maker owns the new
+ * file, and it has the old group, if the maker is in it. Else group and others get only the rights
+ * that both had, because the members of the new group were among the others.
  */
 static int take_rights(struct blm_new_file *file, int old)
 {
@@ -299,8 +299,8 @@ static int name_it(struct blm_new_file *file, const char *name)
 }
 
 /*
- * rename() needs a name to rename from. What has the one of a locked file was left by one who died
- * here.
+ * rename() needs a name to rename from. A file that already has the name for a locked file was left
+ * by a process that died here.
  */
 static int put_over(struct blm_new_file *file, const char *name, enum blm_over over,
 		    char temporary[BLM_TEMPORARY_NAME])
@@ -378,9 +378,9 @@ int blm_new_file_publish(struct blm_new_file *file, const char *name, enum blm_o
 }
 
 /*
- * Its maker locks it before anything is in it. Of an empty one that nobody holds, and of one that
- * cannot be opened, only its age tells. Looked at before the lock is: what was empty then may be
- * locked and full by now.
+ * Its maker locks it before anything is in it. For an empty one that no process holds, and for one
+ * that cannot be opened, only its age decides. The size is looked at before the lock: a file that
+ * was empty then may already be locked and full.
  */
 bool blm_temporary_is_made(int folder, const char *file)
 {

@@ -49,9 +49,9 @@ int64_t blm_read_at(int fd, void *room, size_t bytes, uint64_t at);
 int blm_write_at(int fd, const void *from, size_t bytes, uint64_t at);
 
 /*
- * What goes past the limit of file sizes (RLIMIT_FSIZE) fails with EFBIG and raises SIGXFSZ, which
- * kills. Between hold and let the signal waits in this thread; what was raised in between is taken
- * away.
+ * A write past the limit of file sizes (RLIMIT_FSIZE) fails with EFBIG and raises SIGXFSZ, which
+ * kills. Between hold and let the signal waits in this thread; one that was raised in between is
+ * taken away.
  */
 struct blm_held_signal {
 	sigset_t before;
@@ -63,7 +63,7 @@ void blm_let_size_signal(const struct blm_held_signal *held);
 /*
  * Signals that end the program wait for this thread from one to the other, for a step that would
  * leave something behind if it were cut. Those with a handler, and those that are ignored, are let
- * through. It must not last long: who waits in it asks whether one came.
+ * through. It must not last long: a wait in it asks whether one came.
  */
 void blm_hold_end(sigset_t *ret_before);
 void blm_let_end(const sigset_t *before);

@@ -37,7 +37,7 @@ bool blm_pages_too_many(const struct blm_image *image)
 }
 
 /*
- * Of a large range the system may take only the beginning: a few MiB, or as much as it reads ahead.
+ * The system may take only the beginning of a large range: a few MiB, or as much as it reads ahead.
  */
 void blm_pages_want(const void *at, uint64_t bytes)
 {

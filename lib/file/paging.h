@@ -1,6 +1,6 @@
 /*
- * paging.h - how a mapped file lies in memory: in pages of which size, brought in beforehand, held
- * there, asked for in time
+ * paging.h - how a mapped file is kept in memory: in pages of which size, brought in beforehand,
+ * held there, asked for in time
  *
  * Pages of 2 MiB halve the time of a random line, and multiply what a miss reads and what a changed
  * bit writes back: the system reads and writes the whole page. Pages of 4 KiB are the other way
@@ -14,9 +14,9 @@
 #include "file/mapping.h"
 
 /*
- * Pages of 2 MiB for what comes into memory through this part of the map, where the file system has
- * them; else of 4 KiB. A hint. Either way a miss reads one page and not its neighbours: what is
- * asked lies at random.
+ * Pages of 2 MiB for data that come into memory through this part of the map, where the file system
+ * has them; else of 4 KiB. A hint. Either way a miss reads one page and not its neighbours, because
+ * questions go to random places.
  */
 void blm_pages_choose(const uint8_t *at, uint64_t bytes, bool huge);
 
@@ -25,15 +25,14 @@ bool blm_pages_too_many(const struct blm_image *image);
 
 /*
  * Read and map this range now. `small`: it has pages of 4 KiB, which are read one by one where
- * nobody asks for more. Then: hold the whole file in memory until it is let go. Fail with words.
+ * no call asks for more. Then: hold the whole file in memory until it is let go. Fail with words.
  */
 int blm_pages_bring(const uint8_t *at, uint64_t bytes, bool small, const char *path);
 int blm_pages_lock(const struct blm_image *image, const char *path);
 void blm_pages_unlock(const struct blm_image *image);
 
 /*
- * Somebody will look at this range soon: begin to read from the disk what is not in memory, in
- * pages of 4 KiB.
+ * This range is needed soon: begin to read the pages of 4 KiB from the disk that are not in memory.
  */
 void blm_pages_want(const void *at, uint64_t bytes);
 
