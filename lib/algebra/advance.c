@@ -53,7 +53,7 @@ static int advance_all(struct blm_filter *into, struct blm_view *view,
 	of = calloc(count + 1, sizeof(*of));
 	if (!of)
 		return blm_fail(-ENOMEM, "%s: out of memory", into->place.display);
-	/* once: what takes their places later may be of any kind */
+	/* once: later replacements may be of any kind */
 	r = blm_views_at_once(of, from, count);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = blm_check_template(view, into->place.display, of[i], from[i]->place.display);

@@ -128,7 +128,7 @@ static int check_pieces(const struct combining *c, size_t from, unsigned i, uint
 	return r;
 }
 
-/* What was cut under its map reads as ones: those are nobody's keys. */
+/* A file that was truncated under its map reads as ones, which are not keys. */
 static int check_struck(const struct combining *c, size_t from)
 {
 	int r = 0;
@@ -149,7 +149,7 @@ static int check_holes(const struct combining *c, size_t from, unsigned i)
 
 /* ---- Held still ---- */
 
-/* Of one file, what is changed comes first. */
+/* Within one file, the handle that is changed comes first. */
 static int compare_files(const void *a, const void *b)
 {
 	const struct held *p = a, *q = b;
@@ -166,10 +166,10 @@ static bool is_same_file(const struct blm_view *a, const struct blm_view *b)
 }
 
 /*
- * What is taken from them is of one moment; or is known not to be. Who changes one that minds cuts
- * holds it alone, and two who take from each other must not wait for each other: so all hold them
- * in one order, which is that of their files. A file that is given twice, by one handle or by two,
- * is held once. into_first: the first is changed, the others are read.
+ * The data taken from them are of one moment, or are known not to be. A writer of a kind that minds
+ * cuts holds its file alone, and two processes that take from each other must not wait for each
+ * other. So all processes hold the files in one order. A file that is given twice, by one handle or
+ * by two, is held once. into_first: the first is changed, the others are read.
  */
 static int hold_all(const struct combining *c, bool into_first)
 {
@@ -365,8 +365,8 @@ static int judge_union(const struct combining *c, struct blm_tally *tally)
 /*
  * Into a filter that others may add to. What there is to set is put together first: setting takes
  * an atomic OR for each word, and is done once this way, not once for each filter. (In tests/bench:
- * "loop: atomic OR of two into a third", beside the plain one.) And what was read is looked at
- * before it is set, as nothing takes it out again.
+ * "loop: atomic OR of two into a third", compared with the plain one.) And the bits that were read
+ * are checked before they are set, as nothing takes them out again.
  */
 static int unite_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
 		       size_t bytes)
@@ -501,8 +501,8 @@ static int union_into(struct blm_filter *into, struct combining *c)
  *      `into` last, at whatever moment.
  *
  * A view that was taken before the lock was waited for breaks 2. No lock of the others is held, so
- * A &= B and B &= A at once do not wait for each other. What comes into the others after M, or in
- * their place, comes after the AND.
+ * A &= B and B &= A at once do not wait for each other. Keys that come into the others after M, and
+ * filters that come in their place, come after the AND.
  */
 static int fill_with_intersection(struct blm_view *new, const struct blm_view *old, void *context)
 {
@@ -544,7 +544,7 @@ BLM_API int blm_combine_into(struct blm_filter *into, enum blm_op op,
 	if (r == 0)
 		r = begin(&c);
 	if (r == 0)
-		/* what does not combine is refused before anything is waited for */
+		/* filters that do not combine are refused before any wait */
 		r = look_up(&c, 0);
 	if (r == 0)
 		r = op == BLM_UNION ? union_into(into, &c) : blm_replace(&into->place, into->secret,

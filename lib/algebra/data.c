@@ -51,7 +51,7 @@ BLM_API int blm_data_read(const struct blm_filter *f, uint64_t at, void *ret, si
 	return r;
 }
 
-/* Is a bit set that is no cell's? Those would make the file one that nobody else makes. */
+/* Is a bit set that is no cell's? No other writer would make such a file. */
 static bool in_padding(const struct blm_part *part, uint64_t at, const uint8_t *data, size_t bytes)
 {
 	uint64_t from = padding_from(part), left = left_of_word(part);

@@ -63,7 +63,7 @@ static int fill_with_fold(struct blm_view *new, void *context)
 	return r < 0 ? r : blm_check_sigbus(f->from, f->f->place.display);
 }
 
-/* A filter of so many blocks that is like `view` in all else, and made for as many keys a block. */
+/* A filter with 1/by of the blocks, like `view` in all else, and made for as many keys a block. */
 static int make_smaller(struct blm_spec *ret, const struct blm_view *view, uint64_t by,
 			const char *display)
 {

@@ -282,7 +282,7 @@ BLM_API int blm_bank_read_filter(const struct blm_bank *b, const struct blm_filt
 /* ---- Which of them may hold a key? ---- */
 
 /*
- * The bits of a key: those that an empty filter has when it was added. They lie in the lines of 64
+ * The bits of a key: those that an empty filter has when it was added. They are in the lines of 64
  * bytes that a question looks at. Return: how many; -1: a key that this kind takes nowhere.
  */
 static int bits_of_key(struct blm_bank *b, const struct blm_key *key, uint64_t ret[BLM_PROBES_MAX])

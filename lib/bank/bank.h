@@ -20,7 +20,7 @@
  *	checks	a word for each 64 KiB from `ones` to the end of the slices (the last piece may be
  *		shorter): its XXH3-64
  *
- * All but rows, slices and checks lie at multiples of 64. Numbers are little-endian.
+ * All but rows, slices and checks are at multiples of 64. Numbers are little-endian.
  * format-spec.md, "Banks".
  */
 #ifndef BLM_BANK_H

@@ -30,7 +30,7 @@ struct blm_bank_build {
 	struct heap bits, text, rows;	/* of struct row */
 };
 
-/* Room for so many bytes more, which are then in use. NULL: there is none. */
+/* Room for `bytes` bytes more, which are then in use. NULL: there is none. */
 static void *more(struct heap *h, size_t bytes)
 {
 	if (bytes > h->room - h->used) {
@@ -110,8 +110,8 @@ BLM_API struct blm_bank_build *blm_bank_cancel(struct blm_bank_build *b)
 }
 
 /*
- * Room for a row, of zeros, with this text; what is in it is the caller's to write, and then to say
- * so (end_row()). NULL: no memory.
+ * Room for a row, of zeros, with this text. The caller writes the data, and then says so
+ * (end_row()). NULL: no memory.
  */
 static uint8_t *begin_row(struct blm_bank_build *b, const char *text, size_t count)
 {
@@ -153,7 +153,7 @@ static void drop_row(struct blm_bank_build *b)
 	b->bits.used -= b->row_bytes;
 }
 
-/* Of the first: the template of all. Of another: is it the same? */
+/* The first row sets the template of all. Has another row the same one? */
 static int set_template(struct blm_bank_build *b, const struct blm_constant *c, uint64_t row_bytes,
 			const char *display)
 {
@@ -262,7 +262,7 @@ BLM_API int64_t blm_bank_add_fps(struct blm_bank_build *b, const void *bytes, si
 
 /* ---- Writing ---- */
 
-/* What is written from the ones on, with the checksum of each block. */
+/* The part of the file from the ones on, with the checksum of each block. */
 struct out {
 	struct blm_new_file *file;
 	const char *display;
@@ -322,7 +322,7 @@ static int by_ones(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* A text ends where that of the next one that came begins; rows are in another order by now. */
+/* A text ends where that of the next row added begins; rows are now in another order. */
 static uint64_t *text_ends(const struct blm_bank_build *b)
 {
 	const struct row *rows = (const struct row *)b->rows.at;

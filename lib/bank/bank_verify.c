@@ -1,8 +1,8 @@
 /*
  * bank_verify.c - is a bank what its maker wrote, and does it agree with itself?
  *
- * Checksums find what was damaged since. They say nothing of a file that somebody made up, or of a
- * maker that was wrong: so whatever can be told from the rows is told from them anew, and compared.
+ * Checksums find later damage. They say nothing about a forged file, or about a maker that was
+ * wrong. So all values that follow from the rows are computed again, and compared.
  */
 #include "bank/bank.h"
 #include "file/sigbus.h"

@@ -1,8 +1,8 @@
 /*
  * similar.c - which rows of a bank are most like a set of bits
  *
- * Of two sets with a and b bits of which they share c, likeness is a number that grows with c; c is
- * at most the smaller of a and b, and the likeness that this allows is greatest where b is a and
+ * If two sets have a and b bits and share c, their likeness is a number that grows with c; c is at
+ * most the smaller of a and b, and the likeness that this allows is greatest where b is a and
  * falls to both sides (S. J. Swamidass, P. Baldi, "Bounds and Algorithms for Fast Exact Searches of
  * Chemical Fingerprints in Linear and Sublinear Time", J. Chem. Inf. Model. 47(2), 2007). The rows
  * are in the order of their b: so the search begins among those with a bits and goes to whichever

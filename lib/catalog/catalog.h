@@ -64,8 +64,8 @@ int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct 
 /*
  * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose
  * list of false positives (allowlist.h) what keeps() says: they are the name's. keeps NULL:
- * nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name leads
- * to another filter, or nowhere, by now.
+ * nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name now
+ * leads to another filter, or nowhere.
  */
 struct blm_handover {
 	const uint8_t *uuid;
@@ -141,8 +141,9 @@ int blm_catalog_take_list(struct blm_catalog *catalog, const uint8_t uuid[16]);
 int blm_catalog_check_lists(struct blm_catalog *catalog, bool repair);
 
 /*
- * Put a new catalog, with just these entries, in the place of what is there; the caller holds the
- * catalog's lock exclusively. Who has the old one open goes over to it at the next look-up.
+ * Put a new catalog, with just these entries, in the place of the old one; the caller holds the
+ * catalog's lock exclusively. A process that has the old one open goes over to it at the next
+ * look-up.
  */
 struct blm_new_entry {
 	char name[BLM_FORMAT_NAME];

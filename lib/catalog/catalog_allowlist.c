@@ -3,7 +3,7 @@
  * a table of the catalog
  *
  * A key of the table is the uuid of a filter and the BLAKE2b of a listed key, its value the listed
- * key, which so checks itself: what is damaged is not honoured. A rename leaves it as it is; the
+ * key, which so checks itself: a damaged entry is not honoured. A rename leaves it as it is; the
  * transaction that puts a file in the place of another gives what still holds of the list to the
  * new one (allowlist_carry.c), and with a file that is dropped goes its list. catalog_allowlist.c
  * says who may change it when.
@@ -60,7 +60,7 @@ static int seek(struct blm_snapshot *p, const struct listed *from, struct blm_ta
 	return code == 0 && !is_of(ret, from->uuid) ? MDB_NOTFOUND : code;
 }
 
-/* What is asked of a filter's list, and what was found. */
+/* A question to a filter's list, and the answer. */
 struct look {
 	struct listed from;		/* from there on */
 	const struct blm_key *keys;
@@ -279,7 +279,7 @@ int64_t blm_catalog_put_listed(struct blm_catalog *c, const uint8_t uuid[16],
 	return r < 0 ? r : change.changed;
 }
 
-/* Also one that is damaged: what is taken off is not there any more. */
+/* Also one that is damaged: an entry that is taken off is gone. */
 static int take_listed(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
 	struct change *change = context;
@@ -337,7 +337,7 @@ int blm_catalog_end_list(MDB_txn *txn, const uint8_t uuid[16])
 		uint8_t copy[512];
 
 		code = next_of(txn, list, &from, &at, &value);
-		/* it lies in a page that deleting changes */
+		/* it is in a page that deleting changes */
 		if (code == 0 && at.mv_size <= sizeof(copy)) {
 			memcpy(copy, at.mv_data, at.mv_size);
 			at.mv_data = copy;

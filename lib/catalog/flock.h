@@ -16,7 +16,7 @@
  */
 struct blm_catalog_lock {
 	pthread_mutex_t mutex;	/* LMDB's environment is used by one thread at a time */
-	/* of catalog/lock; -1: nobody can write here, so no lock is needed */
+	/* of catalog/lock; -1: no process can write here, so no lock is needed */
 	int fd;
 	/* of catalog/ itself: shared by those that wait, to be counted; -1: it cannot be opened */
 	int queue;

@@ -163,7 +163,7 @@ uint64_t blm_node_child(const struct blm_node *node)
 }
 
 /*
- * Of a node within its page, rounded up as LMDB does; 0: it leaves the page, or is not one of its.
+ * The bytes of a node in its page, rounded up as LMDB does; 0: it leaves the page, or is no node.
  */
 static size_t node_size(const struct blm_snapshot *p, const struct blm_page_head *page, unsigned i,
 			bool leaf)

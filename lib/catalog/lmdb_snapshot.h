@@ -12,8 +12,8 @@
  *     (mdb_find_oldest() is N - 1). They are in no snapshot from N - 2 on.
  *  3. So the pages of snapshot N are first overwritten by transaction N + 3, which begins after
  *     N + 2 took the slot of N.
- *  4. What was read is therefore of one snapshot, if the slot has the same bytes after the last
- *     read as before the first.
+ *  4. The pages that were read are therefore of one snapshot, if the slot has the same bytes after
+ *     the last read as before the first.
  */
 #ifndef BLM_CATALOG_SNAPSHOT_H
 #define BLM_CATALOG_SNAPSHOT_H
@@ -77,7 +77,7 @@ struct blm_snapshot {
 	} level[2 * BLM_TREE_DEPTH];
 	uint16_t *sizes;		/* of the nodes of a page that is checked */
 	uint8_t *value;			/* the last one that has pages of its own */
-	const char *wrong;		/* what is damaged, and in which page */
+	const char *wrong;		/* the damage, and in which page */
 	uint64_t where;
 };
 
@@ -111,7 +111,7 @@ static inline size_t blm_node_bytes(const struct blm_node *node)	/* of its value
 }
 
 /*
- * Of a node with BLM_NODE_BIG: its first page and how many. And the value of any node, which stays
+ * The first page of a node with BLM_NODE_BIG, and how many. And the value of any node, which stays
  * until the next is read.
  */
 int blm_snapshot_big(struct blm_snapshot *p, const struct blm_node *node, uint64_t *ret_page,

@@ -161,8 +161,8 @@ static int lock(struct blm_catalog *c, bool write)
 
 /*
  * A snapshot lasts for two commits (lmdb_snapshot.h), which is long for a look-up. A long listing
- * beside a fast writer may never get one: then it keeps writers out. Where nothing is committed, as
- * by one that is stopped, every first try is good.
+ * may never get one while a fast writer is at work: then it keeps writers out. Where nothing is
+ * committed, as by one that is stopped, every first try is good.
  */
 int blm_catalog_look(struct blm_catalog *c, blm_catalog_reading *step, void *context,
 		     const char *doing)
@@ -227,7 +227,7 @@ static int begin(struct blm_catalog *c, MDB_txn **ret)
 			return r;
 		code = mdb_txn_begin(c->env, NULL, 0, ret);
 	}
-	/* a commit failed, and LMDB gives the environment up; what is on the disk is good */
+	/* a commit failed, and LMDB gives the environment up; the data on the disk are good */
 	if (code == MDB_PANIC) {
 		r = open_anew(c);
 		if (r < 0)

@@ -1,12 +1,12 @@
 /*
- * keyring.c - where the secrets of keyed filters lie
+ * keyring.c - where the secrets of keyed filters are stored
  *
  * In a store each has a file of its own, keys/ID, made once, never changed, and deleted with the
- * last filter that needs it. Beside a path F they lie in F.key, one a line: several may be making F
- * at once, or replacing it by one with another key, and whoever opens F takes the line whose id F
- * has, so in any order nothing is lost. A maker adds its line before F can be seen, and takes it
- * away only if nothing came of F. F.key is changed under a lock of flock(2) on itself; readers take
- * none, since no line moves.
+ * last filter that needs it. For a path F they are in F.key, one a line. Several processes may be
+ * making F at once, or replacing it by a filter with another key. A process that opens F takes the
+ * line whose id F has, so in any order nothing is lost. A maker adds its line before F can be seen,
+ * and takes it away only if nothing came of F. F.key is changed under a lock of flock(2) on itself;
+ * readers take none, since no line moves.
  */
 #include "bloomery.h"
 #include "file/mapping.h"
@@ -38,7 +38,7 @@ void blm_key_id(const uint8_t *secret, uint8_t ret[8])
 	blm_wipe_stack();
 }
 
-/* keys/ID in a store, PATH.key beside a path. */
+/* keys/ID in a store, PATH.key for a path. */
 static int secret_file(const struct blm_place *place, const uint8_t key_id[8], char *ret,
 		       size_t bytes, int *ret_folder)
 {
@@ -53,7 +53,7 @@ static int secret_file(const struct blm_place *place, const uint8_t key_id[8], c
 	return 0;
 }
 
-/* Nobody holds it for longer than a write to the disk; and a stopped one stops nobody for good. */
+/* A holder keeps it for one write to the disk; a stopped holder stops no process for good. */
 static int lock_file(int fd, int how)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
@@ -269,11 +269,11 @@ static int keep_in_store(const struct blm_place *place, const uint8_t key_id[8],
 }
 
 /*
- * A secret goes with the last file in filters/ that needs it, be it in the catalog or not. Who
- * names a keyed filter holds keys/ shared, from before it finds the secret there until its file is
- * in filters/, so that whoever looks through the files, and holds keys/ exclusively, sees the file
- * or is done before the secret is looked for. ret_fd: closing it unlocks; -1 for one who may not
- * look into keys/.
+ * A secret goes with the last file in filters/ that needs it, be it in the catalog or not. A
+ * process that names a keyed filter holds keys/ shared, from before it finds the secret there until
+ * its file is in filters/. So a process that looks through the files, and holds keys/ exclusively,
+ * sees the file or is done before the secret is looked for. ret_fd: closing it unlocks; -1 for one
+ * who may not look into keys/.
  */
 static int lock_keys(const struct blm_store *s, int how, int *ret_fd)
 {
@@ -312,7 +312,7 @@ static bool any_needs(const struct blm_store *s, const uint8_t key_id[8])
 
 	errno = 0;
 	for (struct dirent *e; !needed && (e = readdir(list)); errno = 0)
-		/* what has no name yet begins with a dot */
+		/* a file without its final name begins with a dot */
 		needed = *e->d_name != '.' && needs(s->filters, e->d_name, key_id);
 	needed |= errno != 0;
 	if (list)
@@ -341,7 +341,7 @@ void blm_store_lose_secret(struct blm_store *s, const uint8_t key_id[8])
 	blm_fail(0, "%s", why);
 }
 
-/* ---- Beside a path ---- */
+/* ---- For a path ---- */
 
 /* F.key, open, locked, and read. */
 struct beside {
@@ -374,7 +374,7 @@ static int is_there(const struct beside *b)
 	return of_fd.st_ino == of_name.st_ino && of_fd.st_dev == of_name.st_dev;
 }
 
-/* A secret is written to a file of one's own that nobody else may read, whoever made it. */
+/* A secret is written only to a file of this user that no other user may read. */
 static int check_owner(const struct blm_place *place, const struct beside *b)
 {
 	struct stat st;
@@ -442,11 +442,11 @@ static void shorten(const struct beside *b, size_t count)
 		unlinkat(b->folder, b->last, 0);
 	/* its newline, if it had one */
 	else if (ftruncate(b->fd, (off_t)(used < b->text.count ? used + 1 : used)) < 0)
-		return;		/* then there are blanks at its end, which nobody minds */
+		return;		/* then there are blanks at its end, which do no harm */
 }
 
 /*
- * A line of one who was killed in the middle of it, or that nobody ended, stays as it is: ours
+ * A line without an end, as of a writer that was killed in the middle of it, stays as it is: ours
  * begins after it.
  */
 static int add_line(const struct blm_place *place, const struct beside *b, const uint8_t *secret)

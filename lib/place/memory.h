@@ -1,6 +1,5 @@
 /*
- * memory.h - the place of a filter that lies in no folder: in memory, for as long as a handle is
- * open
+ * memory.h - the place of a filter that is in no folder: in memory, for as long as a handle is open
  *
  * It is a file all the same, one without a name (memfd_create(2)), so that everything which works
  * on a filter's file works on it, locks and replacing included. The place holds a descriptor that

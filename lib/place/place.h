@@ -1,8 +1,8 @@
 /*
  * place.h - where a filter is found: a path, a name in a store, or memory
  *
- * The only file, with keyring.c beside it, store_dir.c and memory.c behind it, that knows the
- * difference. Everything else asks a place to open, look again, or put a new file there.
+ * The only file that knows the difference, with keyring.c, store_dir.c and memory.c, which it uses.
+ * Everything else asks a place to open, look again, or put a new file there.
  */
 #ifndef BLM_PLACE_H
 #define BLM_PLACE_H
@@ -48,7 +48,7 @@ struct blm_told {
 	uint64_t epoch, keys, synced;
 };
 
-/* Open what lies there now. Returns a descriptor. ret_told: may be NULL. */
+/* Open the file that is there now. Returns a descriptor. ret_told: may be NULL. */
 int blm_place_open(const struct blm_place *place, bool write, struct blm_told *ret_told);
 
 /* Is it still this file? 1: yes; 0: another; -ENOENT: none; or another failure. */
@@ -99,23 +99,23 @@ int blm_place_keep_secret(const struct blm_place *place, const uint8_t key_id[8]
 			  const uint8_t *secret);
 void blm_place_lose_secret(const struct blm_place *place, const uint8_t key_id[8]);
 /*
- * From before keep until the filter has its file nobody may take the secret away for want of one:
- * until *ret_fd is closed; -1: no need.
+ * From before keep until the filter has its file, no process may delete the secret because no file
+ * needs it: until *ret_fd is closed; -1: no need.
  */
 int blm_place_hold_secrets(const struct blm_place *place, int *ret_fd);
 
 /* The id of a secret: the first 8 bytes of its BLAKE2b-256. */
 void blm_key_id(const uint8_t *secret, uint8_t ret[8]);
 
-/* The path of what lies there, cut if it does not fit; in memory: empty. */
+/* The path of the file there, cut if it does not fit; in memory: empty. */
 void blm_place_path(const struct blm_place *place, const uint8_t uuid[16], char *ret, size_t bytes);
 
 /* The name that goes into the file's name record; NULL for a path, and in memory. */
 const char *blm_place_name(const struct blm_place *place);
 
 /*
- * Tell the catalog of a sync: so many keys, synced at that time; and of how large the filter has
- * grown. No store: nothing.
+ * Record a sync in the catalog: the number of keys, the time, and the size of the filter. No store:
+ * nothing.
  */
 struct blm_synced {
 	const uint8_t *uuid;

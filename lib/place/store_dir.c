@@ -46,7 +46,7 @@ static int check_file(struct blm_store *s, const char *name, int fd, const struc
 	struct blm_constant c;
 
 	if (!blm_store_constant(fd, &c))
-		return 0;	/* whoever maps it says what is wrong, better than we can */
+		return 0;	/* mapping it reports the fault, better than we can */
 	if (memcmp(c.uuid, entry->constant.uuid, 16)) {
 		blm_uuid_file(entry->constant.uuid, file);
 		blm_uuid_file(c.uuid, own);
@@ -205,9 +205,9 @@ void blm_entry_of(struct blm_entry *ret, const struct blm_header *header, uint64
 }
 
 /*
- * On the disk too, before the maker says that it is made: a file that says UNNAMED is then one that
- * nobody was told of (orphans.c). A failure makes it suspect, so that the next sync writes all of
- * it.
+ * On the disk too, before the maker says that it is made: a file that says UNNAMED is then one
+ * whose maker never reported success (orphans.c). A failure makes it suspect, so that the next sync
+ * writes all of it.
  */
 static void say_named(struct blm_header *header)
 {
@@ -245,8 +245,8 @@ struct naming {
 };
 
 /*
- * Who is to end by a signal in between takes the file back first; also where the catalog is locked
- * by others, for which waiting ends then (catalog/flock.c).
+ * A process that a signal ends in between takes the file back first; also where it waits for the
+ * catalog's lock, because the wait ends then (catalog/flock.c).
  */
 static int name_file(struct blm_store *s, const struct naming *n)
 {
@@ -269,7 +269,7 @@ static int name_file(struct blm_store *s, const struct naming *n)
 
 /*
  * The file first, then the catalog: a crash in between leaves a file without a name, marked as
- * such, which holds nothing that anybody was told of, and which `verify --repair` deletes. While it
+ * such. No key in it was reported as added, and `verify --repair` deletes it. While it
  * is so, a lock on the file tells a living maker from a dead one. After the commit it is the
  * filter, whatever its mark says, as with every mark that a dead process leaves.
  */
@@ -296,7 +296,7 @@ int blm_store_put(struct blm_store *s, const char *name, struct blm_new_file *fi
 		r = blm_new_file_sync(file, name);
 	}
 	if (r == 0)
-		r = blm_ofd_lock(file->fd, BLM_LOCK_SYNC, true);	/* of nobody's file yet */
+		r = blm_ofd_lock(file->fd, BLM_LOCK_SYNC, true);	/* not shared yet */
 	if (r == 0)
 		r = name_file(s, &(struct naming){ name, linked, file, entry, over });
 	if (r == 0)

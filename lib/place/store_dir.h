@@ -79,7 +79,7 @@ int blm_store_new(struct blm_store *store, const char *name, unsigned mode,
 		  struct blm_new_file *ret);
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file,
 		  struct blm_header *header, const struct blm_handover *over);
-/* 0, or a negative errno without words. Whoever opens the store by its path now finds that file. */
+/* 0, or a negative errno without words. Opening the store by its path finds that file. */
 int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
 /* deletes the file of that name, unless it is another filter's */
 void blm_store_forget(struct blm_store *store, const uint8_t uuid[16]);

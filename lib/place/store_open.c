@@ -147,8 +147,8 @@ static int check_mode(int top, const char *dir, const char *name)
 }
 
 /*
- * What everybody may change is nobody's store. The sticky bit does not help: names are changed by
- * adding to the catalog.
+ * A store that every user may change protects no user. The sticky bit does not help: names are
+ * changed by adding to the catalog.
  */
 int blm_store_check_modes(const char *dir)
 {
@@ -170,8 +170,8 @@ static bool has_no_keys(const struct blm_store *s)
 }
 
 /*
- * Where nothing is in filters/, nor a secret in keys/, no catalog is lost: who was making the
- * store, and failed or was killed, did not come to it.
+ * Where nothing is in filters/, nor a secret in keys/, no catalog is lost: the maker of
+ * the store failed or was killed before it made one.
  */
 static int without_catalog(const struct blm_store *s, const char *dir, int r)
 {

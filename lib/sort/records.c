@@ -4,7 +4,7 @@
  * American flag sort (McIlroy, Bostic and McIlroy, Computing Systems 6(1), 1993) by bytes, the
  * highest first, and by insertion where few are left. Hashes are as good as random, so after three
  * or four bytes few are; where they are not, the bytes that all have in common are found in one
- * pass and left out, so that nobody's choice of keys makes it slow.
+ * pass and left out, so that no choice of keys makes it slow.
  */
 #include "sort/records.h"
 #include "base/thread.h"

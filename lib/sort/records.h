@@ -19,12 +19,12 @@ static inline int compare_records(const uint64_t *a, const uint64_t *b)
 	return a[0] < b[0] ? -1 : a[0] > b[0];
 }
 
-/* In place, by at most so many threads, the caller's among them. words: of a record, 2 or 3. */
+/* In place, by at most `threads` threads, the caller's among them. words: of a record, 2 or 3. */
 void blm_records_sort(uint64_t *records, size_t count, unsigned words, unsigned threads);
 
 /*
- * What is one key twice becomes one. Return: how many are left, or -ENOTUNIQ, with words, where it
- * has two values.
+ * Two records of one key become one. Return: how many are left, or -ENOTUNIQ, with words, where a
+ * key has two values.
  */
 int64_t blm_records_unite(uint64_t *records, size_t count, unsigned words);
 

@@ -13,7 +13,7 @@ static size_t record_bytes(const struct blm_sort *s)
 
 /* ---- Progress ---- */
 
-/* Who cannot tell at once leaves it to the next: nobody waits for a message. */
+/* A thread that cannot report at once leaves it to the next one: no thread waits for a message. */
 static void count_done(struct blm_sort *s, uint64_t count)
 {
 	uint64_t done = __atomic_add_fetch(&s->done, count, __ATOMIC_RELAXED);
@@ -37,7 +37,7 @@ static void begin_phase(struct blm_sort *s, const char *phase, uint64_t total)
 	s->total = total;
 	s->done = 0;
 	pthread_mutex_unlock(&s->telling);
-	count_done(s, 0);	/* whoever shows how fast it goes begins to count the time */
+	count_done(s, 0);	/* a caller that shows the speed begins to count the time */
 }
 
 static void begin_merge(void *context, uint64_t total)
@@ -58,8 +58,8 @@ void blm_sort_phase(struct blm_sort *s, const char *phase)
 /* ---- Gathering ---- */
 
 /*
- * As much as was asked for, or where the system has not so much, half of it, and so on: more goes
- * to the file then.
+ * As much as was asked for, or where the system has less, half of it, and so on: more goes to the
+ * file then.
  */
 static bool map_records(struct blm_sort *s)
 {
@@ -120,7 +120,7 @@ static int two_values(const struct blm_sort *s)
 	return blm_fail(-ENOTUNIQ, "%s: %s", s->place->display, strdupa(blm_error_message()));
 }
 
-/* Put what is there into order, each key once. Nobody else is at work. */
+/* Put the records into order, each key once. No other thread is at work. */
 static int order(struct blm_sort *s)
 {
 	int64_t left;
@@ -179,7 +179,7 @@ static void make_room(struct blm_sort *s)
 	pthread_cond_broadcast(&s->changed);
 }
 
-/* Places for so many records that are this thread's to write, or fewer; 0: it failed. */
+/* Places for `count` records that are this thread's to write, or fewer; 0: it failed. */
 static size_t take(struct blm_sort *s, size_t count, uint64_t **ret)
 {
 	size_t taken = 0;

@@ -15,7 +15,7 @@
 
 #define BLM_SORT_MEMORY ((uint64_t)1 << 30)	/* unless the caller says */
 
-/* What is being done, and how much of it is; by one thread at a time. */
+/* The phase of the work, and how much of it is done; by one thread at a time. */
 struct blm_sort_progress {
 	void (*tell)(void *context, const char *phase, uint64_t done, uint64_t total);
 	void *context;

@@ -249,8 +249,7 @@ static size_t runs_at_once(uint64_t memory_bytes)
 }
 
 /*
- * What is in the caller's memory: streams, the buffer of what goes out and one for each run, the
- * heap.
+ * The parts of the caller's memory: streams, the output buffer and one for each run, the heap.
  */
 static void divide(struct merging *m, const struct blm_memory *memory, size_t count)
 {
@@ -263,7 +262,7 @@ static void divide(struct merging *m, const struct blm_memory *memory, size_t co
 	m->heap = (unsigned *)(m->out + (count + 1) * m->room * m->runs->words);
 }
 
-/* The last so many, which are the smallest, become one. */
+/* The last `count` runs, which are the smallest, become one. */
 static int merge_last(struct blm_runs *runs, size_t count, const struct blm_memory *memory,
 		      const struct blm_runs_progress *progress)
 {
@@ -309,8 +308,8 @@ int blm_runs_keep_few(struct blm_runs *runs, const struct blm_memory *memory)
 }
 
 /*
- * What is too many for one merge is made less by merges of the smallest, so that the last one is of
- * as many as there can be.
+ * If there are too many runs for one merge, merges of the smallest make them fewer, so that the
+ * last merge is of as many as there can be.
  */
 int blm_runs_merge(struct blm_runs *runs, const struct blm_memory *memory,
 		   const struct blm_runs_progress *progress)

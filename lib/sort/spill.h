@@ -2,11 +2,11 @@
  * spill.h - records (records.h) in a temporary file, as runs that are each in order, merged into
  * one
  *
- * The file lies in the folder of the filter that they are for, where it needs 16 or 24 bytes a
- * record; it has no name, so nothing is left of it whatever happens to its maker. What is merged
- * gives its space back while it goes. Runs have levels: what is appended is of the lowest, what is
- * made of several is one above them; so few are there at any time that the memory given holds,
- * however many records come.
+ * The file is in the folder of the filter that they are for, where it needs 16 or 24 bytes a
+ * record; it has no name, so nothing is left of it whatever happens to its maker. A merge gives the
+ * space of its input back while it goes. Runs have levels: an appended run is of the lowest, a
+ * merged run is one above its input. So there are few runs at any time, and the given memory is
+ * enough for any number of records.
  */
 #ifndef BLM_RUNS_H
 #define BLM_RUNS_H
@@ -39,7 +39,7 @@ struct blm_memory {
 	uint64_t bytes;
 };
 
-/* begin() is told of how many records are merged, tick() of every few thousand more that were. */
+/* begin() gets the number of records to merge, tick() every few thousand more that were merged. */
 struct blm_runs_progress {
 	void (*begin)(void *context, uint64_t total);
 	void (*tick)(void *context, uint64_t count);

@@ -15,7 +15,7 @@
 enum { SAMPLE_BYTES = 16 << 20, SAMPLE_PIECE = 64 << 10 };
 
 /*
- * Cells among the data that were read, those past the last one with them: a cell lies in one word
+ * Cells among the data that were read, those past the last one with them: a cell is in one word
  * of 64 bits.
  */
 static double cells_read(const struct blm_part *part, const struct blm_tally *c)
@@ -95,9 +95,9 @@ static double sample_error(const struct blm_part *part, const struct blm_tally *
 }
 
 /*
- * The rule of three, where a sample has not a single one: what is three times as rare as one in all
- * that was looked at is missed with a probability of 5 %. In blocks what is looked at is blocks,
- * where a key has all its ones in one; else cells.
+ * The rule of three, where a sample has not a single one: if 3 in n are ones, a sample of n misses
+ * all of them with a probability of 5 %. In blocks the sample is of blocks, because a key has all
+ * its ones in one block; else of cells.
  */
 static void add_bounds(const struct blm_part *part, const struct blm_tally *c,
 		       struct blm_estimate *to)
@@ -192,7 +192,7 @@ static struct blm_value ratio(struct blm_value a, struct blm_value b)
 	return q;
 }
 
-/* Of a part that only one of them has come to have, that one alone. */
+/* If only one of them has the part yet, that one alone. */
 static int count_pair(const struct blm_view *const view[2], unsigned i, struct blm_tally to[3])
 {
 	int r, which = i >= view[0]->parts;

@@ -1,5 +1,5 @@
 /*
- * tally.c - how many cells are set in filters, and in their union, and the keys that this tells of
+ * tally.c - how many cells are set in filters, and in their union, and the keys that follow
  */
 #include "stats/tally.h"
 

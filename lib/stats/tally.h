@@ -1,5 +1,5 @@
 /*
- * tally.h - how many cells are set in filters, and in their union, and the keys that this tells of
+ * tally.h - how many cells are set in filters, and in their union, and the keys that follow
  */
 #ifndef BLM_TALLY_H
 #define BLM_TALLY_H
@@ -28,8 +28,8 @@ struct blm_value blm_keys_of_tally(const struct blm_part *part, const struct blm
 				   bool *ret_saturated);
 
 /*
- * How many distinct keys these of all its parts tell of, rounded; of a full filter the least that
- * there can be.
+ * The number of distinct keys that follows from the tallies of all its parts, rounded; of a full
+ * filter the least that there can be.
  */
 uint64_t blm_keys_of_parts(const struct blm_view *view, const struct blm_tally *tally);
 

@@ -1,5 +1,5 @@
 /*
- * drop.c - a name and its file go, and who has it open is told: the protocol is that of replace.c
+ * drop.c - a name and its file go, and open handles notice it: the protocol is that of replace.c
  */
 #include "file/os.h"
 #include "make/replace.h"
@@ -80,8 +80,8 @@ static int drop_without_secret(struct blm_store *store, const char *name)
 }
 
 /*
- * Who has the file open from before it was damaged, or made by a newer program, is told all the
- * same: of a file of this version it is known where the state lies, whatever else is wrong with it.
+ * A handle that was opened before the file was damaged, or made by a newer program, notices it all
+ * the same: the place of the state in a file of this version is known, whatever the damage.
  */
 struct unopened {
 	/* -1: there is none, or it is no filter of this version, or another one */
@@ -148,7 +148,7 @@ static int drop_damaged(struct blm_store *store, const char *name, const uint8_t
 
 /*
  * A filter whose file is lost, or damaged so that it does not open, can be dropped all the same.
- * One whose record is damaged cannot: nobody knows which file goes with it, and the next repair
+ * One whose record is damaged cannot: it is not known which file goes with it, and the next repair
  * would bring the name back from there.
  */
 static int drop_unopened(struct blm_store *store, const char *name)

@@ -11,9 +11,9 @@
 /*
  * The file's own record follows, and if its file is unwritable or lost, `verify` will tell. It is
  * locked from before the one step until it is written, and nothing is asked of the catalog in
- * between: who makes a lost one anew goes by the records, and waits for who is at one (orphans.c),
- * but not for long. So a file whose record is another than the catalog's, and that nobody has
- * locked, was left so by a process that died.
+ * between: a repair that makes a lost catalog anew goes by the records, and waits for a process
+ * that writes one (orphans.c), but not for long. So if a file's record is another than the
+ * catalog's, and the file is not locked, a process died in between.
  */
 static int rename_locked(struct blm_store *store, const char *from, const char *to,
 			 struct blm_view *view)

@@ -24,7 +24,7 @@ struct decoder {
 	struct blm_in decoded;	/* of these, not yet given */
 };
 
-/* what is at most DIGIT counts as that many characters */
+/* a value of at most DIGIT counts as that many characters */
 enum { OTHER = 0, DIGIT = 1, PAD, BACKSLASH };
 
 static const uint8_t meaning[256] = {

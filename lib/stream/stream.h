@@ -32,7 +32,7 @@
 struct blm_reader {
 	/*
 	 * Up to `bytes` bytes (at least 1 is asked for). 0 at the end. A negative errno with words
-	 * on failure, and then again whenever it is asked; what comes before the failure is given
+	 * on failure, and then again whenever it is asked; the bytes before the failure are given
 	 * first.
 	 */
 	int64_t (*read)(struct blm_reader *reader, void *room, size_t bytes);
@@ -49,7 +49,7 @@ struct blm_writer {
 	void (*close)(struct blm_writer *writer);
 };
 
-/* takes NULL, returns NULL; likewise: */
+/* takes NULL, returns NULL; the next ones, too: */
 struct blm_reader *blm_reader_close(struct blm_reader *reader);
 struct blm_writer *blm_writer_close(struct blm_writer *writer);
 

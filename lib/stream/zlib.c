@@ -70,8 +70,8 @@ static void stop_decoding(void *state)
 /* ---- Decoding gzip's, which is a member, or several ---- */
 
 /*
- * Zeros, empty members and empty blocks are much input for no output, of which nobody could say how
- * much may come.
+ * Zeros, empty members and empty blocks are much input for no output, and no limit for them is
+ * known.
  */
 #define IDLE_MOST (UINT64_C(1) << 20)
 
