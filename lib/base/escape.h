@@ -24,7 +24,7 @@ bool blm_acts(uint32_t point);
 /*
  * Each character that acts becomes \n, \t, \xNN or \uNNNN, and each byte that is no UTF-8 \xNN; all
  * else stays, a backslash too, so that what is escaped is not escaped again. `kept`: the ASCII
- * characters that stay although they act. What has no room is left out, whole characters of it.
+ * characters that stay although they act. Characters without room are left out as a whole.
  * Return: the bytes written, without the NUL that ends them.
  */
 enum { BLM_ESCAPED_MOST = 4 };	/* bytes for one */

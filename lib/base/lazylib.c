@@ -1,6 +1,5 @@
 /*
- * lazylib.c - the tables of lazylib.h: filled by the linker, or by loading the library when
- * somebody needs it
+ * lazylib.c - the tables of lazylib.h: filled by the linker, or by loading the library on first use
  */
 #include "base/lazylib.h"
 
@@ -58,7 +57,7 @@ const char *blm_need(enum blm_rare library)
 
 	if (__atomic_load_n(&l->ready, __ATOMIC_ACQUIRE))
 		return NULL;
-	handle = dlopen(l->soname, RTLD_NOW | RTLD_LOCAL);	/* it stays: nobody closes it */
+	handle = dlopen(l->soname, RTLD_NOW | RTLD_LOCAL);	/* it stays open */
 	if (!handle)
 		return dlerror();
 	for (size_t i = 0; i < l->count; i++) {

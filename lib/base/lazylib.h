@@ -1,9 +1,8 @@
 /*
- * lazylib.h - libraries that few runs need: loaded when they are first needed, by who is linked
- * with none of them
+ * lazylib.h - optional libraries, loaded on first use when the program was not linked with them
  *
- * A program is started the later the more libraries it is linked with, which is felt where it has
- * one question to ask (in tests/bench: "nothing, with zlib, zstd, libmd", beside "nothing"). So the
+ * Each library that a program is linked with makes its start slower, which is felt where it has one
+ * question to ask (in tests/bench: "nothing, with zlib, zstd, libmd", and "nothing"). So the
  * shared library and the program have these loaded (BLM_LAZYLIB_LOADED); the static library is
  * linked with them. A function of theirs is called through its table, blm_zlib.inflate(...), after
  * blm_need() said that it is there. Their headers say what it takes and gives.

@@ -34,7 +34,7 @@ void blm_secret_copy(uint8_t *to, const uint8_t *from);
 #endif
 
 /*
- * Zeros over so much of the stack from here on. No memset(): the call could go through the dynamic
+ * Zeros over a piece of the stack from here on. No memset(): the call could go through the dynamic
  * linker, which would save the registers behind the end of what is wiped.
  */
 typedef uint64_t blm_two_words __attribute__((vector_size(16)));

@@ -43,8 +43,8 @@ static bool looks_like_text(const uint8_t *bytes, size_t count)
 }
 
 /*
- * What begins so is no filter, but something that many have beside one. Return: what it is, and
- * what to do; NULL: not known.
+ * Files that begin so are no filters, but often kept with them. Return: what it is, and what to do;
+ * NULL: not known.
  */
 static const char *something_else(const uint8_t *bytes, size_t count)
 {
@@ -90,7 +90,7 @@ static int gunzip(struct blm_import_source *in, const uint8_t **bytes, int64_t *
 	    || !blm_looks_like_gzip(*bytes, (size_t)*n))
 		return 0;
 	in->known = 0;
-	in->file = NULL;	/* what is packed is at hand, not this */
+	in->file = NULL;	/* the packed bytes are at hand, not these */
 	in->most = in->how->max_bytes ? in->how->max_bytes : MOST_UNTOLD;
 	in->below[in->layers++] = in->from;
 	r = blm_reader_stage(&in->from, &blm_stage_gzip, in->display);
@@ -222,7 +222,7 @@ int blm_import_source_expect(struct blm_import_source *in, uint64_t end)
 
 /* ---- In order ---- */
 
-/* Of those that were read as the head first. */
+/* First the bytes that were read as the head. */
 int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *room, size_t bytes)
 {
 	size_t kept = in->at < in->head_count ? in->head_count - (size_t)in->at : 0;

@@ -19,7 +19,7 @@ struct blm_import_source {
 	struct blm_reader *from;	/* unpacked */
 	/* the same, where all of it is at hand; else NULL */
 	const struct blm_bytes_at *file;
-	/* what is left to be read of that, where a format found its filter in the middle of it */
+	/* the rest of it to read, where a format found its filter in the middle of the file */
 	struct blm_piece piece;
 	/* what it is unpacked from, for which that answers */
 	struct blm_reader *below[BLM_INCOMING_LAYERS];
@@ -53,11 +53,11 @@ void blm_import_source_close(struct blm_import_source *in);
 int blm_import_source_head(struct blm_import_source *in);
 
 /*
- * By the head there are so many bytes. -EFBIG: more than may come; -ENODATA: more than there are.
+ * The head says this number of bytes. -EFBIG: more than may come; -ENODATA: more than there are.
  */
 int blm_import_source_expect(struct blm_import_source *in, uint64_t end);
 
-/* Up to so many bytes: fewer only where it ends. */
+/* Up to `bytes` bytes: fewer only where it ends. */
 int64_t blm_import_source_some(struct blm_import_source *in, uint8_t *room, size_t bytes);
 
 /*
@@ -77,7 +77,7 @@ int blm_import_source_whole(struct blm_import_source *in, uint8_t **ret);
 
 /*
  * The layers of a text form end with checksums, so each is read to its end, the innermost first.
- * What follows the filter is nobody's, and is left out; it is no reason to refuse, since
+ * Bytes after the filter mean nothing, and are left out. They are no reason to refuse, since
  * pybloomfiltermmap itself left the tails of older files behind its own.
  */
 int blm_import_source_rest(struct blm_import_source *in);

@@ -2,7 +2,7 @@
  * bip158.c - Bitcoin's block filters, as BIP 158 has them on the wire: Golomb-coded sets
  *
  *	N as a CompactSize, then the distances between the N numbers, in order, each as Golomb-Rice
- *	code with 19 bits: the quotient as so many ones and a zero, the remainder in 19 bits; the
+ *	code with 19 bits: the quotient in unary, as ones and a zero, the remainder in 19 bits; the
  *	highest bit of each byte first, zeros behind the last.
  *
  * A number is floor(SipHash-2-4(item) / 2^64 * N * 784931), keyed by the first 16 bytes of the

@@ -1,6 +1,6 @@
 /*
- * filterload.h - what the payloads of BIP 37 and of Neo share: a CompactSize, so many bytes of
- * bits, a tail; and their limits
+ * filterload.h - what the payloads of BIP 37 and of Neo share: a CompactSize, as many bytes of bits
+ * as it says, a tail; and their limits
  */
 #ifndef BLM_FORMAT_WIRE_H
 #define BLM_FORMAT_WIRE_H

@@ -30,15 +30,15 @@ enum { BLM_MEMO_BYTES = BLM_ORIGIN_BYTES };
 struct blm_outline {
 	/* as our own header would say it; the offsets of its parts are those in that file */
 	struct blm_contents contents;
-	/* of its bits, in the file; it has at least so many bytes */
+	/* of its bits, in the file; the file has at least this number of bytes */
 	uint64_t end;
 	/* lay_out(): before the first part, if that is not the format's head_bytes */
 	size_t head_bytes;
-	/* of what lies behind its bits and is nothing to us, up to where; 0: nothing does */
+	/* where the unused bytes behind its bits end; 0: there are none */
 	uint64_t behind;
 	/*
-	 * what comes behind the bits; for parse() it is among the first bytes, which has the number
-	 * only
+	 * the bytes behind the bits; for parse() they are among the first bytes, and only their
+	 * number is here
 	 */
 	uint8_t tail[64];
 	size_t tail_bytes;
@@ -53,8 +53,8 @@ struct blm_outline {
 	uint64_t asked_probes;
 	/* lay_out(): the readers that it is for take nothing else */
 	bool asked_power_of_two;
-	const char *asked_key;		/* write(): what is to become of it where it goes */
-	/* may it be a filter that holds every key because it lacks what would deny one? */
+	const char *asked_key;		/* write(): the key of a server that it is for */
+	/* may it be a filter that holds every key because it has no bits to deny one? */
 	bool asked_everything;
 	/* parse(): it is such a filter: all its bits are set here, whatever the file has */
 	bool everything;
@@ -86,8 +86,8 @@ struct blm_bytes_at blm_bytes_of_memory(const void *bytes, size_t count);
 struct blm_bytes_at blm_bytes_of_fd(int fd, uint64_t count);
 
 /*
- * What is in the middle of a file: a range of it, or what that came to, on the heap and the
- * receiver's to free.
+ * A piece of the middle of a file: a range of it, or its contents, on the heap and the receiver's
+ * to free.
  */
 struct blm_piece {
 	uint64_t at, bytes;		/* of which a reader takes off what it gave */
@@ -122,7 +122,7 @@ struct blm_format {
 	 * the names of those that its files can have, NULL at the end; NULL: all, and every scheme
 	 */
 	const char *const *families;
-	/* likewise of their schemes; NULL: only our own, or the family's */
+	/* the same for their schemes; NULL: only our own, or the family's */
 	const char *const *rules;
 	uint32_t bit_order;
 	bool no_seed;			/* seeds of its families are 0 */
@@ -138,11 +138,11 @@ struct blm_format {
 	bool zeros;			/* nothing but zeros may */
 	bool cut;			/* zeros may be missing at its end */
 	bool gzipped;			/* it is common to have its files in gzip */
-	/* its files lack the seeds of their hash: who imports one gives them */
+	/* its files lack the seeds of their hash: the importer gives them */
 	bool seeded;
-	bool unsized;			/* its files lack m and k: likewise */
+	bool unsized;			/* its files lack m and k: the importer gives them */
 	/*
-	 * its files, or those in which it lies, can have several filters: who reads one names which
+	 * its files, or those that contain it, can have several filters: the reader names one
 	 */
 	bool records, columns;
 	/* what may be asked of a file that is written: struct blm_exchange */
@@ -159,7 +159,7 @@ struct blm_format {
 	bool (*text_begins)(const uint8_t *bytes, size_t count);
 
 	/*
-	 * Formats whose files also lie in the middle of others: does such another file begin like
+	 * Formats whose files are also found inside others: does such another file begin like
 	 * this? Then where in it, with all of its bytes, untrusted, at hand: one of this format.
 	 * NULL: they do not.
 	 */
@@ -222,7 +222,7 @@ bool blm_format_takes_rule(const struct blm_format *format, const struct blm_sch
 
 /* ---- For formats whose files are one array of bits ---- */
 
-/* Numbers as they lie in foreign files. */
+/* Numbers as they are stored in foreign files. */
 static inline uint64_t blm_get_little(const uint8_t *bytes, unsigned count)
 {
 	uint64_t x = 0;
@@ -262,7 +262,7 @@ struct blm_array {
 	unsigned seed_count;
 	uint64_t tweak;
 	uint64_t capacity;		/* as claimed; 0, or out of range: none is */
-	double rate;			/* likewise */
+	double rate;			/* the same */
 	uint64_t offset, bytes;		/* in the file */
 };
 

@@ -8,8 +8,8 @@
  *
  * Lines end in LF or CRLF. DIGITS are those of the bytes, two each, in their order; bit i is bit i
  * % 8 of byte i / 8. A fingerprint is a set of numbers below num_bits, so it is a bitmap here.
- * Which one of the file it is, who imports it says by its ID. What is before the first fingerprint
- * is kept, and what follows its digits behind that.
+ * The importer says which one of the file it is by its ID. The bytes before the first fingerprint
+ * are kept, and then those that follow its digits.
  */
 #include "format/format.h"
 #include "format/fps.h"
@@ -93,7 +93,7 @@ static int next_print(struct fps *ret, struct span *ret_text, struct span *left,
 		return 0;
 	tab = memchr(line.at, '\t', line.count);
 	digits = tab ? (size_t)(tab - line.at) : 0;
-	/* what is kept of a line is never nothing */
+	/* at least one byte of a line is kept */
 	if (!digits || *line.at == '#' || whole.count == digits + 1)
 		return blm_fail(-EBADMSG, "%s: fingerprint %llu is not digits, a tab and an id",
 				display, (unsigned long long)number);

@@ -25,7 +25,7 @@ struct blm_fps {
 int blm_fps_begin(struct blm_fps *ret, const void *bytes, size_t count, const char *display);
 
 /*
- * ret_bits: room for (bits + 7) / 8 bytes. ret_text: what is behind the tab, its id first; in
+ * ret_bits: room for (bits + 7) / 8 bytes. ret_text: the text behind the tab, its id first; in
  * `bytes`. Return: 1, 0 at the end, or it fails.
  */
 int blm_fps_next(struct blm_fps *set, uint8_t *ret_bits, const char **ret_text, size_t *ret_count,

@@ -52,7 +52,7 @@ static int lay_out(struct blm_outline *o, uint8_t *head, const char *display)
 	return 0;
 }
 
-/* LevelDB is told whole bits a key. */
+/* LevelDB takes whole bits a key. */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
 	double each = p->capacity ? ceil(blm_least_bits(p->capacity, p->rate) / (double)p->capacity)

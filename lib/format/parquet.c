@@ -4,9 +4,9 @@
  *	0	a BloomFilterHeader in Thrift's compact protocol: the number of bytes of bits, and
  *		that they are split blocks of XXH64, not packed the bits
  *
- * So it lies in a Parquet file, at the bloom_filter_offset of a column chunk (parquet_file.c), and
- * so programs keep it by itself. A key is a value in Parquet's plain encoding without its length:
- * strings as they are, numbers of 4 or 8 bytes, little-endian.
+ * So it is stored in a Parquet file, at the bloom_filter_offset of a column chunk (parquet_file.c),
+ * and so programs keep it by itself. A key is a value in Parquet's plain encoding without its
+ * length: strings as they are, numbers of 4 or 8 bytes, little-endian.
  */
 #include "format/parquet.h"
 #include "format/thrift.h"

@@ -6,7 +6,7 @@
  *	-8 - n	a FileMetaData in Thrift's compact protocol, n bytes
  *	-8	n, 4 bytes, little-endian; "PAR1"
  *
- * Of the metadata only the column chunks are looked at: their names, the parts of which are joined
+ * Only the column chunks of the metadata are looked at: their names, the parts of which are joined
  * by dots, and where their filters are.
  */
 #include "format/parquet.h"
@@ -14,7 +14,7 @@
 
 enum { MAGIC = 4, TAIL = 8, NAME_MOST = 512, NAMES_MOST = 256 };
 
-/* What is asked for, and what was found. */
+/* The question, and the answer. */
 struct search {
 	struct blm_thrift thrift;
 	const char *column;		/* NULL: any */
@@ -29,7 +29,7 @@ struct search {
 /* One column chunk's. */
 struct chunk {
 	char name[NAME_MOST];
-	/* may be more than there is room for: then nobody can ask for it */
+	/* may be more than there is room for: then it cannot be asked for */
 	size_t name_bytes;
 	int64_t at;			/* 0: it has no filter */
 	bool elsewhere;			/* in another file */
@@ -69,7 +69,7 @@ static void read_metadata(struct blm_thrift *t, struct chunk *c)
 	}
 }
 
-/* Adds it to the list of those that are told, if it is not there. */
+/* Adds it to the list of names for the message, if it is not there. */
 static void note_name(struct search *s, const struct chunk *c)
 {
 	size_t used = strlen(s->names), len = c->name_bytes;

@@ -271,8 +271,8 @@ struct heads {
 };
 
 /*
- * What came is kept where it is still true, and where it cannot be told; else all stages but the
- * last are full.
+ * The imported values are kept where they are still true, and where that is not known; else all
+ * stages but the last are full.
  */
 static void make_heads(struct heads *h, const struct blm_outline *o, const struct blm_part *whole)
 {

@@ -3,8 +3,8 @@
  *
  *	0	"MBITARRAY"
  *	9	m, 8 bytes
- *	17	header_len, 4 bytes: the size of the C struct that follows, by which its five
- *		layouts are told apart
+ *	17	header_len, 4 bytes: the size of the C struct that follows, which shows which of
+ *		five layouts it has
  *	21	the struct: capacity (8), error_rate (8), k (4), 256 seeds (4 each), a pointer (4 or
  *		8) and, in the longer ones, version (1), count_correct (1), elem_count (8), 32
  *		reserved words; aligned as on the machine that wrote it

@@ -2,8 +2,8 @@
  * redis_bitmap.c - a string of Redis with the bits that crawlers SETBIT, as GET gives it
  * (scrapy-redis-bloomfilter and others like it)
  *
- * m is a power of 2, 2^30 if nobody says otherwise, and k is 6; the string ends with the last byte
- * that was set. Keys are fingerprints of requests, 40 hexadecimal digits as a rule.
+ * m is a power of 2, 2^30 unless the caller says another, and k is 6; the string ends with the last
+ * byte that was set. Keys are fingerprints of requests, 40 hexadecimal digits as a rule.
  */
 #include "format/format.h"
 

@@ -76,7 +76,7 @@ static uint64_t fail(struct dump *d, const char *why)
 	return 0;
 }
 
-/* The next bytes; where there are not so many, zeros, which must be enough for a number. */
+/* The next bytes; where there are fewer, zeros, which must be enough for a number. */
 static const uint8_t *take(struct dump *d, size_t count)
 {
 	static const uint8_t none[8];
@@ -153,7 +153,7 @@ static uint8_t *make_room(struct dump *d, uint64_t count)
 	return d->out + d->count - count;
 }
 
-/* LZF: literals, 1 to 32 of them; or so many bytes again from so far back. */
+/* LZF: literals, 1 to 32 of them; or a number of bytes again from a distance back. */
 static bool unpack(uint8_t *to, size_t room, const uint8_t *from, size_t count)
 {
 	const uint8_t *end = from + count;
@@ -310,7 +310,7 @@ static void convert_cf(struct dump *d)
 		fail(d, "it goes on behind its filter");
 }
 
-/* What is in one sort of dump. */
+/* The contents of one sort of dump. */
 struct content {
 	uint64_t module;
 	void (*convert)(struct dump *d);

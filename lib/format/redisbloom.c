@@ -141,7 +141,7 @@ static void make_scalable(struct blm_outline *o, unsigned links, uint64_t growth
 	o->contents.parts = links;
 }
 
-/* Of a chain that may grow its first filter says how large the others are, and how seldom wrong. */
+/* If a chain may grow, its first filter gives the sizes and the rates of the others. */
 static int check_chain(const struct blm_outline *o, const uint8_t *head, unsigned links,
 		       const char *display)
 {

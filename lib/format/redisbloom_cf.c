@@ -177,7 +177,7 @@ static int write_file(const struct blm_outline *o, const struct blm_part *part,
 	return r;
 }
 
-/* Of the size that the kind wants for all the keys: here no table is added when it is full. */
+/* The size is what the kind needs for all the keys: here no table is added when it is full. */
 static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 {
 	p->hash = families[0];

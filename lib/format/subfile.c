@@ -1,6 +1,5 @@
 /*
- * subfile.c - files with all of their bytes at hand, and what lies in the middle of one, read as if
- * it were a file
+ * subfile.c - files with all of their bytes at hand, and a range of one, read as if it were a file
  */
 #include "file/os.h"
 #include "format/format.h"

@@ -32,7 +32,7 @@ static uint64_t fail(struct blm_thrift *t, int r, const char *why)
 	return 0;
 }
 
-/* What is left of the message. */
+/* The rest of the message. */
 static uint64_t rest(const struct blm_thrift *t)
 {
 	return t->left + (t->end - t->at);

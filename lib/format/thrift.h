@@ -2,8 +2,8 @@
  * thrift.h - Thrift's compact protocol, read piece by piece: as much of it as Parquet needs
  *
  * A message is read once, forwards, in a window of a few KiB: its memory does not depend on it.
- * Every element takes at least a byte of the message, every length is checked against what is left
- * of it, and structs lie in each other to a depth that is bounded: so reading ends with the message
+ * Every element takes at least a byte of the message, every length is checked against the rest of
+ * it, and structs are nested to a bounded depth: so reading ends with the message
  * at the latest. The first failure sticks: from then on numbers are 0 and there is nothing more in
  * any list.
  */
@@ -23,7 +23,7 @@ enum blm_thrift_type {
 
 struct blm_thrift {
 	const struct blm_bytes_at *file;	/* NULL: the message is in memory, all of it */
-	/* of the message, in the file: what is not in the window yet */
+	/* of the message, in the file: the bytes that are not in the window yet */
 	uint64_t at, end;
 	const uint8_t *next;			/* in the window */
 	size_t left;
@@ -44,8 +44,8 @@ void blm_thrift_file(struct blm_thrift *t, const struct blm_bytes_at *file, uint
 		     uint64_t bytes, const char *display);
 
 /*
- * The next field of a struct; false at its end. What is in it must be read or passed over before
- * the one after it.
+ * The next field of a struct; false at its end. Its contents must be read or passed over before the
+ * next call.
  */
 bool blm_thrift_next(struct blm_thrift *t, struct blm_thrift_field *field);
 /*

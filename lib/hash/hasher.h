@@ -17,7 +17,7 @@
 /* A family with what makes it this filter's own. Immutable once made. */
 struct blm_hasher {
 	const struct blm_family *family;
-	/* NULL: our own, and cells lie in their order; which is all that most kinds know of */
+	/* NULL: our own, and cells are in their order; which is all that most kinds know of */
 	const struct blm_scheme *scheme;
 	/*
 	 * cell c is bit c ^ flip, counted as ours are (scheme.h, orders of bits); with a rule only
@@ -42,7 +42,7 @@ struct blm_family {
 	/* no hash: the key is a number, which is `lo`; `hi` is 0, or says that it is none */
 	bool number;
 	bool tweaked;			/* takes a tweak; others refuse one */
-	/* before the first key: have ready what it takes; what is wrong, or NULL. NULL: nothing */
+	/* before the first key: make ready; returns the fault, or NULL. NULL: nothing to do */
 	const char *(*need)(void);
 	/* that goes with it unless another is asked for (scheme.h) */
 	uint32_t scheme;
@@ -90,8 +90,8 @@ struct blm_hashed {
 };
 
 /*
- * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there beside
- * hashes, for messages. `next` are the hashes that come after these: whoever works on a batch asks
+ * Many at once: hashes; or keys where wants_keys(by), and hashes is NULL. Keys may be there as well
+ * as hashes, for messages. `next` are the hashes that come after these: the work on a batch asks
  * for their memory meanwhile, so that it is there when their turn comes.
  */
 struct blm_batch {

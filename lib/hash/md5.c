@@ -2,7 +2,7 @@
  * md5.c - MD5 of seed and key, its second 4 bytes, once for each probe with a seed of its own
  *
  * The family of pybloomfiltermmap 0.2.2 (November 2011). 32 bits: for filters of up to 2^32 cells.
- * The seeds lie in the file, so it is no protection from an adversary.
+ * The seeds are in the file, so it is no protection from an adversary.
  */
 #include "hash/hasher.h"
 #include "base/lazylib.h"

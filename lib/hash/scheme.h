@@ -35,14 +35,14 @@ struct blm_scheme {
 	const char *caveat;
 	unsigned bits;			/* a family must have as many; 0: any that has a digest */
 	/*
-	 * bits of the digest that go into one cell: so many probes there are at most; 0: it takes
+	 * bits of the digest that go into one cell, which limits the number of probes; 0: it takes
 	 * none
 	 */
 	unsigned slice;
 	bool by_key;			/* works from the key itself: `hash` is undefined */
 	/* each probe has a range of its own, so m is a multiple of k */
 	bool ranges;
-	/* likewise, but it does for any m and k, so that the parts of a filter can have theirs */
+	/* the same, but for any m and k, so that the parts of a filter can have theirs */
 	bool stages;
 	const char *(*need)(void);	/* before the first key, as a family's; NULL: nothing */
 	void (*begin)(struct blm_walk *walk);		/* NULL: nothing to do */
@@ -67,14 +67,14 @@ static inline uint64_t blm_scheme_cells(const struct blm_scheme *scheme, uint64_
 	return scheme->ranges || scheme->stages ? round_up(cells, probes) : cells;
 }
 
-/* Why a family cannot be used by a rule for so many cells and probes, in words; NULL: it can. */
+/* Why a family cannot be used by a rule for these cells and probes, in words; NULL: it can. */
 const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_family *family,
 			      uint64_t cells, uint32_t probes);
 
 /*
  * ---- Orders of bits ----
- * How the bits of a foreign filter lie in its bytes, as what their number differs in from ours (bit
- * j is bit j % 8 of byte j / 8).
+ * The place of a foreign filter's bits in its bytes, as the difference of their number from ours
+ * (bit j is bit j % 8 of byte j / 8).
  */
 enum blm_order {
 	BLM_ORDER_OURS = 0,
@@ -87,7 +87,7 @@ enum blm_order {
 
 const char *blm_order_name(uint32_t order);	/* NULL: there is none */
 
-/* Is there such an order for so many cells? If so, what numbers differ in. */
+/* Is there such an order for `cells` cells? If so, the bits in which numbers differ. */
 bool blm_order_flip(uint32_t order, uint64_t cells, uint64_t *ret);
 
 /* Set rule and flip of a hasher by the template's numbers, which were checked. */

@@ -257,8 +257,8 @@ static const struct blm_family *wide_enough(const struct blm_family *own, unsign
 }
 
 /*
- * The stages of a chain have an m and a k each, and a file can say of these what it likes: what is
- * left over of m / k is not used, and k may be above m.
+ * The stages of a chain have an m and a k each, and a file can have any values there: the remainder
+ * of m / k is not used, and k may be above m.
  */
 static uint64_t pybloom_chain_next(struct blm_walk *w)
 {

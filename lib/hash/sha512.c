@@ -2,7 +2,7 @@
  * sha512.c - SHA-512 of seed and key, its first 4 bytes, once for each probe with a seed of its own
  *
  * The family of pybloomfiltermmap 0.3.4 to 0.3.11. 32 bits: for filters of up to 2^32 cells. The
- * seeds lie in the file, so it is no protection from an adversary.
+ * seeds are in the file, so it is no protection from an adversary.
  */
 #include "hash/hasher.h"
 

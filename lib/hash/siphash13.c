@@ -1,10 +1,10 @@
 /*
- * siphash13.c - SipHash-1-3 of 64 bits, with two keys that lie in the file, of the key's length (8
+ * siphash13.c - SipHash-1-3 of 64 bits, with two keys that are in the file, of the key's length (8
  * bytes) and its bytes
  *
  * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012; as Rust hashes a slice
- * of bytes. The family of Rust's crate bloomfilter, and of Valkey. Who has the file has the keys:
- * no protection from an adversary; siphash keeps its key apart.
+ * of bytes. The family of Rust's crate bloomfilter, and of Valkey. A reader of the file has the
+ * keys: no protection from an adversary; siphash keeps its key apart.
  */
 #include "hash/hasher.h"
 

@@ -3,8 +3,8 @@
  * hash of Bitcoin's block filters
  *
  * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. The seeds are the
- * key's 16 bytes, as two little-endian words, and lie in the filter's file: so this is no
- * protection against one who has the file. Both halves of the 128 bits are this one number.
+ * key's 16 bytes, as two little-endian words, and are in the filter's file: so this is no
+ * protection against a reader of the file. Both halves of the 128 bits are this one number.
  */
 #include "hash/hasher.h"
 

@@ -46,7 +46,7 @@ static int check_all(const struct blm_view *const *view, const struct blm_filter
 	return r;
 }
 
-/* What is made of one that lost bits would deny its keys, and say of itself that it is whole. */
+/* A filter made of one that lost bits would deny its keys, and not show that it does. */
 static int check_intact(const struct blm_view *view, const char *display)
 {
 	int r = 0;

@@ -1,5 +1,5 @@
 /*
- * new_filter.c - a new file: laid out, mapped, filled while nobody sees it, then put in its place
+ * new_filter.c - a new file: laid out, mapped, filled before it has a name, then put in its place
  */
 #include "make/new_filter.h"
 #include "handle/allowlist.h"
@@ -35,8 +35,8 @@ void blm_spec_like(struct blm_spec *ret, const struct blm_view *view)
 }
 
 /*
- * Of a filter that grew only what was there at first: its sizes are those that its maker found,
- * wherever that was.
+ * A filter that grew gives only its first part: the sizes are those that its maker found, wherever
+ * that was.
  */
 void blm_spec_anew(struct blm_spec *ret, const struct blm_view *view)
 {
@@ -78,7 +78,7 @@ void blm_spec_of(struct blm_spec *ret, const struct blm_contents *from)
 static int set_constant(struct blm_constant *c, const struct blm_spec *spec, const char *display)
 {
 	const struct blm_shape *whole = &spec->whole;
-	/* what takes no keys never changes */
+	/* a filter that takes no keys never changes */
 	bool sealed = spec->sealed || !kind_takes_keys(spec->of);
 	int r = blm_constant_begin(c, display);
 

@@ -2,7 +2,7 @@
  * partition_pool.h - the lanes of a filter that is filled (kind/common/partition.h), of which each
  * call has one to itself for as long as it lasts
  *
- * There are as many as threads work at once; who finds none waits for one.
+ * There are as many as threads work at once; a thread that finds none waits for one.
  */
 #ifndef BLM_LANES_H
 #define BLM_LANES_H

@@ -41,7 +41,7 @@ struct copying {
 };
 
 /*
- * Of what others may change a copy is taken first: the kernel, too, must find it the same when it
+ * Bytes that others may change are copied first: the kernel, too, must find them the same when it
  * looks twice.
  */
 static int copy_piece(const struct blm_scan *scan, struct blm_worker *worker, uint64_t at,
@@ -84,8 +84,8 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 	if (r < 0)
 		return r;
 	/*
-	 * what a writer that died was doing: whoever reads the copy, or sends it on, changes
-	 * nothing
+	 * finish the change of a writer that died: a reader of the copy, or a program that sends it
+	 * on, changes nothing
 	 */
 	if (new->whole.kind->settle)
 		new->whole.kind->settle(&new->whole);
@@ -97,9 +97,9 @@ int blm_copy_into(struct blm_view *new, const struct blm_view *from, const char 
 enum { MOMENTS = 200 };		/* of a millisecond */
 
 /*
- * Who changes it now lets go in a moment, as does one whose union has just ended: wait for that,
- * without a lock for which they may wait in turn. Of a filter that keys come into all the time
- * there is no such moment, and the copy is known to be of several.
+ * A writer that changes it now lets go in a moment, as does one whose union has just ended: wait
+ * for that, without a lock for which they may wait in turn. If keys come into a filter all the time
+ * there is no such moment, and the copy is known to be of several moments.
  */
 static int begin_quiesced(struct blm_quiesced *ret, const struct blm_source *from)
 {
