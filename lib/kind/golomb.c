@@ -24,7 +24,7 @@
 #define RANGE_MOST (UINT64_C(1) << 62)
 
 static const struct blm_option options[] = {
-	[GOLOMB_MODULUS] = { "modulus", "the rate is exactly 1 in so many, and the range so many "
+	[GOLOMB_MODULUS] = { "modulus", "the rate is exactly 1/modulus, and the range modulus "
 			     "times the capacity; 0: as the rate says",
 			     BLM_OPTION_COUNT, 0, 0x1p47, 0 },
 	[GOLOMB_COUNTED] = { "counted", "1: has a key as often as it was given, so that keys can "

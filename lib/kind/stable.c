@@ -380,8 +380,8 @@ const struct blm_kind blm_kind_stable = {
 	.id = 10,
 	.name = "stable",
 	.protocol = BLM_SINGLE_WRITER,
-	.summary = "for streams without end: never full, its rate stays, and it forgets what is "
-	"long ago",
+	.summary = "for streams without end: never full, its rate stays, and it forgets old "
+	"keys",
 	.caveat = "it forgets: 1 % of the keys that came as many keys ago as its capacity, and "
 	"soon all that are older",
 	.options = options,

@@ -424,8 +424,8 @@ const struct blm_kind blm_kind_window = {
 	.id = 13,
 	.name = "window",
 	.protocol = BLM_IDEMPOTENT_ADDS,
-	.summary = "the keys of the last hours, days, or of the last so many: blocked filters that "
-	"take turns",
+	.summary = "the keys of the last hours or days, or a number of the last keys: blocked "
+	"filters that take turns",
 	.caveat = "keys older than the window are forgotten, by the clock of the machine or by how "
 	"many keys came since",
 	.options = options,
