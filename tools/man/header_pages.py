@@ -37,10 +37,11 @@ GROUPS = {
 ITEM = re.compile(r"( *)(- +|-E[A-Z0-9]+(?:, [-A-Z0-9, .]+)?  +)(?=\S)")
 ANSWER = r"(?:Return|Threads|Processes|Threads, processes): "
 START = "@|" + ANSWER	# of what follows the line about a function
-CALL = re.compile(r"(?<!\S)(\(?)(?:`([^`]*)`|([a-z]\w*)\(\))('s)?([.,;:)?!]*)(?!\S)")
-DECLARATION = re.compile(r"""(?P<doc>/\*\*.*?\*/) | /\*.*?\*/
+CALL = re.compile(r"(?<!\S)(\(?)(?:`([^`]*)`|([A-Za-z]\w*)\(\))('s)?([.,;:)?!]*)(?!\S)")
+CPLUSPLUS = re.compile(r"^#ifdef __cplusplus\n.*?(?:^#else\n(.*?))?^#endif\n", re.M | re.S)
+DECLARATION = re.compile(r"""(?P<doc>/\*\*.*?\*/) | (?P<note>/\*.*?\*/)
     | BLM_API\s+(?P<function>[^;]*?\b(?P<name>blm_\w+)\([^;]*\));
-    | (?P<type>(?:struct|enum)\ ?\w*\ ?\{.*?\n?\};) | (?P<macro>\#define\ BLM_(?!API)\w+[^\n]*)""", re.X | re.S)
+    | (?P<type>(?:struct|enum)\ ?\w*\ ?\{.*?\n?\};) | (?P<macro>\#define\ BLM_(?!API|SIZE)\w+(?:\\\n|[^\n])*)""", re.X | re.S)
 
 
 def functions(file):
@@ -234,6 +235,8 @@ def body(text, page):
     for found in DECLARATION.finditer(text):
         if found["doc"]:
             out += doc(found["doc"], page)
+        elif found["note"]:
+            out += [".Pp"] * bool(out) + block(strip(found["note"]), page)
         elif found["type"] or found["macro"]:
             lines = (found["type"] or found["macro"]).split("\n")
             if out and out[-1] == ".Ed" and found["macro"]:	# right behind the one before
@@ -273,7 +276,8 @@ def overview(head, types, groups):
 
 
 def write(header, exported, folder):
-    pieces = re.split(r"/\* ---- (.*) ---- \*/\n", pathlib.Path(header).read_text())
+    text = CPLUSPLUS.sub(r"\1", pathlib.Path(header).read_text())
+    pieces = re.split(r"/\* ---- (.*) ---- \*/\n", text)
     head, types = re.match(r"(?s)(/\*.*?\*/)(.*)", pieces[0]).groups()
     groups, home = [], {}
     for heading, text in zip(pieces[1::2], pieces[2::2]):
