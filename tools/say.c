@@ -75,10 +75,10 @@ int tell_if_cut(int code)
 	if (!blm_truncated())
 		return code;
 	told = true;
-	return broken("%s: was cut, could not be read, or found the disk full, while it was open: "
-		      "what was answered is worth nothing, and what was added may be lost; where "
-		      "the disk is full make room and do it again, else put a copy in its place or "
-		      "make it anew from its keys",
+	return broken("%s: I/O error on the mapped file (truncated, unreadable, or disk full): "
+		      "answers are worth nothing, and new keys may be lost; if the disk is full "
+		      "make room and do it again, else put a copy in its place or make it anew "
+		      "from its keys",
 		      blm_truncated());
 }
 

@@ -79,7 +79,7 @@ static int check_data(const struct blm_filter *f, const struct blm_view *view, u
 		return blm_fail(-EINVAL, "%s: a bit is set that is of none of its %llu cells",
 				f->place.display, (unsigned long long)part->shape.cells);
 	if (!kind_only_sets(part->kind) && (at % 8 || bytes % 8))
-		return blm_fail(-EINVAL, "%s: the cells of a %s filter lie in words of 8 bytes; "
+		return blm_fail(-EINVAL, "%s: the cells of a %s filter are in words of 8 bytes; "
 				"%zu bytes at %llu are not whole ones", f->place.display,
 				part->kind->name, bytes, (unsigned long long)at);
 	return 0;

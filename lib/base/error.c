@@ -62,7 +62,7 @@ BLM_API const char *blm_strerror(int err)
 		{ ENOTUNIQ, "does not say which hash made it, or a key has two values" },
 		{ EDOM, "the exact number of keys is not known" },
 		{ ENOSYS, "the system does not tell what is needed to notice a power cut" },
-		{ EBUSY, "locked by somebody else for too long" },
+		{ EBUSY, "locked by another process for too long" },
 	};
 
 	if (err < 0)

@@ -217,7 +217,7 @@ static int remove_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 		return code;
 	if (p->uuid && blm_record_decode(p->name, value.mv_data, value.mv_size, &entry)
 	    && memcmp(entry.constant.uuid, p->uuid, 16))
-		return blm_fail(-ENOENT, "%s: is another filter by now", p->name);
+		return blm_fail(-ENOENT, "%s: is now another filter", p->name);
 	code = p->gone ? blm_catalog_note_gone(txn, p->uuid) : 0;
 	return code ? code : mdb_del(txn, c->filters, &key, NULL);
 }

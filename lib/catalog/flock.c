@@ -98,7 +98,7 @@ static int no_lock(const char *folder, const char *path, int err)
 		return blm_fail(-ENOLCK, "%s: missing, and this user cannot make it; the store's "
 				"owner makes it by any use of the store", path);
 	if (err == EACCES)
-		return blm_fail(-EACCES, "%s: %s; who reads the catalog locks this file, so let "
+		return blm_fail(-EACCES, "%s: %s; readers of the catalog lock this file, so let "
 				"its owner `chmod a+r` it", path, strerror(err));
 	return cannot_open(path, err);
 }

@@ -238,8 +238,8 @@ int blm_verify_view(struct blm_view *view, const char *file, bool repair, struct
 			  "changed it: it may lack keys that were moved at that moment, and gives "
 			  "none up; blm_rebuild() makes it anew from its keys");
 	if (blm_sigbus_hit(view->image.map))
-		blm_found(to, file, false, "was cut, or could not be read, while it was looked at: "
-			  "what is said of it is of a part of it");
+		blm_found(to, file, false, "was truncated, or could not be read, during the check: "
+			  "only a part of it was checked");
 	if (blocks.filled)
 		r = write_back(view, file);
 	/* the rest was reported already */
@@ -333,8 +333,8 @@ static void verify_temporary(int folder, const struct blm_place *place, bool rep
 		    && !blm_temporary_is_made(folder, entry->d_name))
 			blm_found(to, place->display,
 				  repair && unlinkat(folder, entry->d_name, 0) == 0,
-				  "%s beside it is a temporary file, left behind by a process that "
-				  "died", entry->d_name);
+				  "%s next to it is a temporary file, left behind by a process "
+				  "that died", entry->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -360,7 +360,7 @@ static void verify_beside(struct blm_view *view, const struct blm_place *place, 
 	if (folder >= 0 && is_left(folder, left) && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE)
 	    && is_left(folder, left))
 		blm_found(to, place->display, repair && remove_left(view, folder, left),
-			  "%s beside it was to replace it, left behind by a process that died",
+			  "%s next to it was to replace it, left behind by a process that died",
 			  left);
 	if (folder >= 0) {
 		verify_temporary(folder, place, repair, to);

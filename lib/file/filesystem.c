@@ -10,7 +10,7 @@
 
 static const struct { uint32_t type; const char *caution; } systems[] = {
 #define NETWORK(name) \
-	"it lies on " name ": processes of other machines do not see what is added here until " \
+	"it is on " name ": processes of other machines do not see what is added here until " \
 	"they open it anew, and keys that two machines add at once may be lost"
 	{ 0x6969, NETWORK("NFS") },
 	{ 0x517b, NETWORK("SMB") },
@@ -23,9 +23,9 @@ static const struct { uint32_t type; const char *caution; } systems[] = {
 	{ 0x0bd00bd0, NETWORK("Lustre") },
 	{ 0x47504653, NETWORK("GPFS") },
 	{ 0x7461636f, NETWORK("OCFS2") },
-	{ 0x786f4256, "it lies in a folder of VirtualBox's host: whether others see what is added "
+	{ 0x786f4256, "it is in a folder of VirtualBox's host: whether others see what is added "
 	  "here, and whether it survives a power cut, is up to that" },
-	{ 0x65735546, "it lies on a FUSE file system: whether others see what is added here, and "
+	{ 0x65735546, "it is on a FUSE file system: whether others see what is added here, and "
 	  "whether it survives a power cut, is up to that" },
 };
 

@@ -45,8 +45,8 @@ static int plan(struct blm_params *p, uint64_t seeds[BLM_SEEDS_MAX])
 							      * ln_2),
 					   BLM_WIRE_PROBES);
 	if (!p->cells || (!p->probes && p->capacity))
-		return blm_fail(-EINVAL, "for so many keys at such a rate BIP 37 has a filter of "
-				"%llu bits with %u functions, which is none",
+		return blm_fail(-EINVAL, "for this number of keys and this rate BIP 37 has %llu "
+				"bits and %u functions, which make no filter",
 				(unsigned long long)p->cells, p->probes);
 	p->rate = 0;
 	return 0;

@@ -39,8 +39,7 @@ static const struct blm_layer text[] = { { &blm_stage_base64, 0 }, { 0 } };
 const struct blm_format blm_format_libbloom1 = {
 	.id = 7,
 	.name = "libbloom1",
-	.summary = "the bits of a filter of libbloom 1, as they lie in memory; m and k are to be "
-	"given",
+	.summary = "the bits of a filter of libbloom 1, as in memory; give m and k",
 	.limits = "m and k are not in the file",
 	.text_name = "base64(file)", .text = text,
 	.families = families, .rules = rules,

@@ -19,7 +19,7 @@ static int check_order(const struct blm_contents *c, const char *display)
 {
 	for (unsigned i = 1; i < c->parts; i++)
 		if (le64toh(c->part[i].offset) < le64toh(c->part[i - 1].offset))
-			return blm_fail(-EBADMSG, "%s: part %u lies before part %u", display, i,
+			return blm_fail(-EBADMSG, "%s: part %u is before part %u", display, i,
 					i - 1);
 	return 0;
 }

@@ -366,9 +366,9 @@ const char *blm_scheme_misfit(const struct blm_scheme *scheme, const struct blm_
 	if (!scheme->bits && !family->digest)
 		return "it has no digest that could be cut, or be made of more than the key";
 	if (scheme->slice && probes > family->digest_bytes * 8 / scheme->slice)
-		return "its digest has not so many slices";
+		return "its digest has fewer slices than probes";
 	if (scheme->slice && scheme->slice < 64 && cells > UINT64_C(1) << scheme->slice)
-		return "a slice does not reach so many bits";
+		return "a slice does not reach m bits";
 	if (scheme->ranges && cells % probes)
 		return "each probe has a range of its own, so the number of bits must be a "
 			"multiple of the number of probes";

@@ -61,7 +61,7 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 const struct blm_family blm_family_siphash13 = {
 	.id = 22,
 	.name = "siphash13",
-	.summary = "SipHash-1-3 twice, with keys that lie in the file: Rust's crate bloomfilter, "
+	.summary = "SipHash-1-3 twice, with keys that are in the file: Rust's crate bloomfilter, "
 	"Valkey",
 	.bits = 128,
 	.seeds = 4,

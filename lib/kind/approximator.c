@@ -27,7 +27,7 @@ enum lattice { MAX, MIN, OR };
 static const char *const lattices[] = { "max", "min", "or" };
 
 static const struct blm_option options[] = {
-	{ "bits", "bits of a value; as many cells as fit whole lie in 64 bits", BLM_OPTION_COUNT, 1,
+	{ "bits", "bits of a value; 64 bits have as many cells as fit whole", BLM_OPTION_COUNT, 1,
 	  64, 8, NULL },
 	{ "lattice", "what a key has that was put twice, and what it seldom has more of",
 	  BLM_OPTION_NAME, MAX, OR, MAX, lattices },

@@ -10,7 +10,7 @@
 #include "kind/common/fuse_table.h"
 
 static const struct blm_option options[] = {
-	[BLM_PEEL_CHECK] = { "check-bits", "1 to 64, by which strangers are told; 0: as few as "
+	[BLM_PEEL_CHECK] = { "check-bits", "1 to 64, which recognise absent keys; 0: as few as "
 			     "keep the rate", BLM_OPTION_COUNT, 0, 64, 0, NULL },
 	[BLM_PEEL_VALUE] = { "value-bits", "bits of a value", BLM_OPTION_COUNT, 1, 64, 8, NULL },
 	{ 0 }

@@ -29,8 +29,8 @@ enum { SIGNATURE_BITS, LOAD };
 enum { FARTHEST = 1 << 15 };
 
 static const struct blm_option options[] = {
-	[SIGNATURE_BITS] = { "signature-bits", "8 to 64; 0: what takes the least space at this "
-			     "rate", BLM_OPTION_COUNT, 0, 64, 0,
+	[SIGNATURE_BITS] = { "signature-bits", "8 to 64; 0: those that take the least space at "
+			     "this rate", BLM_OPTION_COUNT, 0, 64, 0,
 			     .by_rate = true },
 	[LOAD] = { "load", "the share of cells that is taken at capacity, at most",
 		   BLM_OPTION_SHARE, 0.05, 0.95, 0.9 },

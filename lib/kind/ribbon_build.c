@@ -258,8 +258,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 		}
 		memset(shard->words, 0, shard->bytes);
 	}
-	return blm_fail(-EFBIG, "the hashes of %llu keys are so much alike that no ribbon can be "
-			"made of them", (unsigned long long)count);
+	return blm_fail(-EFBIG, "the hashes of %llu keys are too much alike to make a ribbon of "
+			"them", (unsigned long long)count);
 }
 
 static const struct blm_shard_maker maker = { .bytes = bytes, .room = room_for, .make = make };

@@ -141,8 +141,8 @@ static int check_secrecy(const struct blm_place *place, int fd, const char *in, 
 	if (st.st_uid != geteuid() || !(st.st_mode & (S_IROTH | S_IWOTH)))
 		return 0;
 	return blm_fail(-EKEYREJECTED, "%s: its secret %s%s has the mode %03o, so every user may "
-			"read or change it; chmod 600 it, or where others may know it by now make "
-			"the filter anew with another key; where the file system keeps no modes, "
+			"read or change it; chmod 600 it, or if others may know it make the "
+			"filter anew with another key; where the file system keeps no modes, "
 			"give it with blm_open_keyed()",
 			place->display, in, name, st.st_mode & 0777);
 }
@@ -185,8 +185,8 @@ int blm_place_secret(const struct blm_place *place, const uint8_t key_id[8], uin
 	if (at >= 0)
 		return 0;
 	if (any)
-		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; what is "
-				"in %s%s is another's secret", place->display,
+		return blm_fail(-ENOKEY, "%s: keyed with %02x%02x%02x%02x%02x%02x%02x%02x; %s%s "
+				"has only other secrets", place->display,
 				key_id[0], key_id[1], key_id[2], key_id[3], key_id[4], key_id[5],
 				key_id[6], key_id[7], in, name);
 	return blm_fail(-ENOKEY, "%s: its secret %s%s is damaged: it must be %d hexadecimal digits",

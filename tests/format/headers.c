@@ -66,7 +66,7 @@ static const struct { const char *format; int at; const char *hex; int err; cons
 	{ "squid-digest", 16, "00000201", -EBADMSG, "513 bytes of bits" },
 	{ "squid-digest", 4, "ffffffff0000000000000000ffffffff08", -EBADMSG, "4294967295 bytes" },
 	{ "squid-digest", 4, "200000010000000000000000", -EBADMSG, "bytes of bits" },
-	{ "squid-digest", 4, "20000001000000000000000020000001" "08", -EBADMSG, "does not reach so many bits" },
+	{ "squid-digest", 4, "20000001000000000000000020000001" "08", -EBADMSG, "does not reach m bits" },
 	{ "squid-digest", 4, "00000000000000000000000000000000", -EBADMSG, "0 bits" }, { "squid-digest", 8, "80000000", -EBADMSG, "2147483648 keys" }, { "squid-digest", 8, "7fffffff", 0, NULL },
 };
 

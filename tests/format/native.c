@@ -485,7 +485,7 @@ START_TEST(parts_out_of_order_and_a_header_that_is_cut_are_refused)
 	for (unsigned p = 0; p < 2; p++)
 		h->part[p].check = blm_check_part(&h->part[p], p, h->constant.uuid);
 	FAILS(blm_import_bytes(&g, NULL, NULL, &native, h, count), -EBADMSG);
-	ck_assert_msg(strstr(blm_error_message(), "part 1 lies before part 0"), "%s", blm_error_message());
+	ck_assert_msg(strstr(blm_error_message(), "part 1 is before part 0"), "%s", blm_error_message());
 	blm_free(h);
 	blm_close(f);
 }

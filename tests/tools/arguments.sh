@@ -202,7 +202,7 @@ small_filters_work() {
 a_scheme_that_the_hash_is_no_match_for_names_those_that_are() {
 	exits 64 bloomery create ./f --scheme slices -n 1000 -p 0.01; says 'these hashes go with them: sha256-digest, sha384-digest, sha512-digest'
 	bloomery create ./f --scheme slices -n 1000 -p 0.01 --hash sha512-digest
-	exits 64 bloomery create ./g --scheme slices -m 1000 -k 100; says 'its digest has not so many slices'; not grep -q 'these hashes' exits.err
+	exits 64 bloomery create ./g --scheme slices -m 1000 -k 100; says 'its digest has fewer slices than probes'; not grep -q 'these hashes' exits.err
 	exits 64 bloomery create ./g --scheme slices -n 1e9 -p 0.01; says 'do not go with the hash xxh3'; not grep -q 'these hashes' exits.err
 }
 

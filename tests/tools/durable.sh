@@ -76,7 +76,7 @@ cut_under()
 	wait $pid || code=$?
 	same "$code" 2
 	same "$(wc -l < exits.err)" "${lines-1}"
-	says './f: was cut, could not be read, or found the disk full, while it was open: what was answered is worth nothing, and what was added may be lost'
+	says './f: I/O error on the mapped file (truncated, unreadable, or disk full): answers are worth nothing, and new keys may be lost'
 }
 
 a_file_that_is_cut_under_the_map_is_one_line_of_error_that_names_it() {
@@ -130,9 +130,9 @@ of_a_file_system_of_other_machines_is_warned_once_by_create_too() {
 	cc -shared -fPIC -o fuse.so fuse.c
 	on_fuse() { LD_PRELOAD=$PWD/fuse.so "$BLOOMERY" "$@" 2> err; }
 	on_fuse create ./f -n 100
-	same "$(grep -c '^bloomery: warning: ./f: it lies on a FUSE file system' err)" 1; same "$(wc -l < err)" 1
+	same "$(grep -c '^bloomery: warning: ./f: it is on a FUSE file system' err)" 1; same "$(wc -l < err)" 1
 	echo x | on_fuse claim ./g --create -n 100 > out; same "$(grep -c warning err)" 1
-	on_fuse create a -n 100; same "$(grep -c 'warning: a: it lies' err)" 1
+	on_fuse create a -n 100; same "$(grep -c 'warning: a: it is on' err)" 1
 	bloomery create ./h -n 100 2> err; same "$(cat err)" ''
 }
 
