@@ -139,9 +139,9 @@ const struct command cmd_add = {
 	.summary = "add keys to a filter",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Any number of processes may add at once. Files packed with gzip or zstd are "
-	"unpacked. A removable filter takes no key\nagain that was removed: the others are added, "
-	"and the exit code is 1.",
+	.notes = "Any number of processes may add at the same time. Files that gzip or zstd "
+	"packed are unpacked. A removable filter\nrefuses a key that was removed: the other keys "
+	"are added, and the exit status is 1.",
 	.example = "bloomery add seen urls.txt.zst",
 	.options = options,
 	.run = run,

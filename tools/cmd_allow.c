@@ -96,11 +96,12 @@ const struct command cmd_allow = {
 	"leaves them out",
 	.operands = "add|remove|list NAME [FILE...]",
 	.least = 2, .most = -1,
-	.notes = "The list is exact, and lies in the catalog of the store. Warning: the filter "
-	"cannot tell whether a key was added to it. One\nthat was, and is listed all the same, is "
-	"hidden. A key that is added or claimed later goes off the list, so that it never\nhides "
-	"one; a union takes all off. 'remove' takes out none that is listed. What comes in the "
-	"filter's place takes the list\nover, less what it may have been given; a copy has none.",
+	.notes = "The list is exact, and is stored in the catalog of the store. Warning: the "
+	"filter cannot tell whether a key was added\nto it. An added key that is listed is "
+	"hidden. A key that is added or claimed later leaves the list, so the list never\nhides "
+	"it; a union takes all keys off. 'remove' takes no listed key out. A filter that takes "
+	"this filter's place gets\nthe list, less the keys that it may have been given; a copy "
+	"has none.",
 	.example = "bloomery allow add blacklist < reported.txt",
 	.options = options,
 	.run = run,

@@ -14,7 +14,7 @@ static uint64_t memory, value_bits, check_bits;
 static bool seal;
 static const struct opt own_options[] = {
 	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a "
-	  "temporary file beside F", set_number, &memory,
+	  "temporary file next to F", set_number, &memory,
 	  64 << 10, UINT64_C(1) << 46 },
 	{ 0, "seal", NULL, "read-only for good, with checksums; kinds that are built always are",
 	  set_flag, &seal },
@@ -176,13 +176,13 @@ const struct command cmd_build = {
 	.summary = "make a filter from all its keys at once",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The smallest filters can only be made so, and then do not change. -n is not "
-	"needed: the filter is for as many keys as there are,\neach counted once, also of the "
-	"kinds that take more later. It is for the kinds stable, window and iblt, for --format but "
-	"of bip158 and\nbloomery, and for hashes that are made once a probe. It appears when it is "
-	"whole; until then what F was goes on. Kinds that hold\nvalues take them from the second "
-	"column (--value-field); the key is the first.\nThe same keys and --seed give the same "
-	"data, in any order and with any -j and --memory.",
+	.notes = "The smallest kinds can only be built, and do not change afterwards. The filter "
+	"is for as many keys as there are, each\ncounted once. So -n is needed only for the kinds "
+	"stable, window and iblt, for --format other than bip158 and bloomery,\nand for hashes "
+	"that are made once per probe. The filter appears when it is whole; the old F serves "
+	"until then. Kinds\nthat hold values take them from the second column (--value-field); "
+	"the key is the first. The same keys and --seed give\nthe same data, in any order and "
+	"with any -j and --memory.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
 	.run = run,

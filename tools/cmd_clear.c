@@ -14,9 +14,9 @@ const struct command cmd_clear = {
 	.summary = "take all keys out, in one step for everyone who has the filter open",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "Name, labels and parameters stay. Others go over to the empty filter at their "
-	"next call.\nOf several filters those after one that fails are cleared, too; the exit code "
-	"is 2 then.",
+	.notes = "Every process that has the filter open goes over to the empty one at its next "
+	"call. Name, labels and parameters stay.\nIf one of several filters fails, those after it "
+	"are cleared, too; the exit status is 2 then.",
 	.example = "bloomery clear tonight",
 	.options = options,
 	.run = run,

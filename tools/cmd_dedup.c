@@ -244,10 +244,10 @@ const struct command cmd_dedup = {
 	"before",
 	.operands = "FILE...",
 	.least = 1, .most = -1,
-	.notes = "A block is known by its hash (BLAKE2b, 256 bits). A filter tells which blocks "
-	"are certainly new; only of the others the\ntable of all hashes in DIR is asked. A block "
-	"that is in DIR is never called new; where DIR is damaged, or has one of\nits files "
-	"without the table, that is an error. Without DIR a run knows its own blocks only.",
+	.notes = "A block is known by its hash (BLAKE2b, 256 bits). A block that the filter does "
+	"not know is new; for the others the\ntable of all hashes in DIR is asked. A block that "
+	"is in DIR is never called new. It is an error if DIR is damaged, or\nhas one of its "
+	"files without the table. Without DIR a run knows its own blocks only.",
 	.example = "bloomery dedup --index ./blocks --blocks 8Ki monday.img tuesday.img",
 	.options = options,
 	.run = run,

@@ -114,14 +114,14 @@ const struct command cmd_diff = {
 	"both sides' by an iblt; exit 1 if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "Approximate reconciliation: the peer sends F, a filter of all its keys, and gets "
-	"what is printed. A key that the peer has is\nnever printed. Of those that it lacks some "
-	"are not either, at the rate of F; a filter with another seed finds most of\nthem in a "
-	"second round. Kinds that forget are refused. If F is an iblt, which is as large as what "
-	"differs, both sides come, and\nnone is missing: \"< \" and each key that only the peer "
-	"has, \"> \" and each that only FILE has, where each key stands once. Where\ntoo many "
-	"differ for its size, nothing is printed, the exit code is 2, and the message says how "
-	"large one has to be.",
+	.notes = "The peer sends F, a filter of all its keys, and gets the printed keys. A key "
+	"that the peer has is never printed. Some\nkeys that the peer lacks are not printed "
+	"either, at the rate of F; a second round, by a filter with another seed,\nfinds most of "
+	"them. Kinds that forget are refused. If F is an iblt, the keys of both sides are "
+	"printed, and none is\nmissing: \"< \" marks a key that only the peer has, \"> \" one "
+	"that only FILE has. Each key must be in FILE once. An iblt\nis as large as the "
+	"difference. If too many keys differ for its size, nothing is printed, the exit status is "
+	"2, and the\nmessage says which size is needed.",
 	.example = "bloomery diff ./peer.blm my-keys.txt > to-send.txt",
 	.options = options,
 	.run = run,

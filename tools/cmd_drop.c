@@ -28,11 +28,11 @@ const struct command cmd_drop = {
 	.summary = "delete filters of the store",
 	.operands = "NAME...",
 	.least = 1, .most = -1,
-	.notes = "Those who have one open go on reading; their changes fail. A keyed filter's "
-	"secret goes with the\nlast filter of the store that has it; for files that were exported "
-	"from it keep a copy, keys/ID in the store.\nOne whose file is lost or damaged is dropped, "
-	"too; one whose record in the catalog is damaged not before\n'bloomery verify --repair' "
-	"has mended that, for nobody knows which file goes with it.",
+	.notes = "A process that has the filter open goes on reading; its changes fail. The "
+	"secret of a keyed filter is deleted with the\nlast filter of the store that has it: keep "
+	"a copy of keys/ID in the store for files that were exported from it. A\nfilter whose "
+	"file is lost or damaged is dropped, too. If its record in the catalog is damaged, run "
+	"'bloomery verify\n--repair' first, because the file is not known before that.",
 	.example = "bloomery drop yesterday",
 	.options = options,
 	.run = run,

@@ -35,8 +35,9 @@ const struct command cmd_fold = {
 	.summary = "make G with 1/N of the bits of F, as if it had been given the same keys",
 	.operands = "F --by N -o G",
 	.least = 1, .most = 1,
-	.notes = "For a filter that was made too large, of a kind that folds, see 'bloomery "
-	"kinds'. 'bloomery info G' tells the rate\nthat comes of it.",
+	.notes = "For a filter that was made too large, of a kind that folds; see 'bloomery "
+	"kinds'. G is the filter that the same keys\nwould have made at that size. 'bloomery info "
+	"G' prints its rate.",
 	.example = "bloomery fold seen --by 4 -o ./smaller.blm",
 	.options = options,
 	.run = run,

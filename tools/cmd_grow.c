@@ -26,12 +26,12 @@ const struct command cmd_grow = {
 	.summary = "make a filter twice as large from what is in it, in one step for everyone",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "For kinds that can, see 'bloomery kinds'; of the others 'bloomery rebuild' makes "
-	"a larger one from the keys, and a scalable\nfilter grows by itself. Each doubling takes a "
-	"bit from the fingerprints. As long as the filter has spare ones\n(--with spare=N when it "
-	"was made) its false-positive rate stays what was asked for; after that it doubles, and "
-	"that\nmust be forced. Of several filters those after one that fails grow, too; the exit "
-	"code is 2 then.",
+	.notes = "For kinds that can double, see 'bloomery kinds'. For other kinds 'bloomery "
+	"rebuild' makes a larger filter from the\nkeys, and a scalable filter grows by itself. "
+	"Each doubling takes one bit from the fingerprints. The false-positive\nrate stays while "
+	"the filter has spare bits (--with spare=N when it was made). After that each doubling "
+	"doubles the\nrate, and needs --force. If one of several filters fails, those after it "
+	"grow, too; the exit status is 2 then.",
 	.example = "bloomery grow seen",
 	.options = options,
 	.run = run,

@@ -198,12 +198,12 @@ const struct command cmd_guard = {
 	"says \"maybe\"; exit 1 if none",
 	.operands = "F --exact DB [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "The filter must have every key of the table; then each answer is the table's, "
-	"without a false alarm or a miss.\nA key that comes into the table later goes into the "
-	"filter first. Kinds that forget are refused. With --values a sorted file\nhas lines of a "
-	"key, a tab (or --delimiter) and the value, in the order of the keys: LC_ALL=C sort -t "
-	"$'\\t' -k 1,1. With --crlf\nits lines may end in CR LF, too. It is read as it is, so one "
-	"that is packed is refused.",
+	.notes = "The filter must have every key of the table. Then each answer is the answer of "
+	"the table, without a false alarm or a\nmiss. A key that comes into the table later must "
+	"go into the filter first. Kinds that forget are refused. With\n--values a sorted file "
+	"has lines of a key, a tab (or --delimiter) and the value, in the order of the keys: "
+	"LC_ALL=C\nsort -t $'\\t' -k 1,1. With --crlf its lines may end in CR LF. The file is "
+	"read as it is: a packed file is refused.",
 	.example = "bloomery guard ./blacklist.bloom --exact blacklist.txt < urls.txt",
 	.options = options,
 	.run = run,

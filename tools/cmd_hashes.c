@@ -34,8 +34,8 @@ const struct command cmd_hashes = {
 	.summary = "list the hash families",
 	.operands = "",
 	.notes = "Families of 128 bits serve every kind; those of fewer bits serve the classic "
-	"kind.\nOnly keyed ones protect from keys that are chosen to do harm; the seeds of others, "
-	"which lie in the file, do not.",
+	"kind. Only keyed families protect from\nkeys that an adversary chooses; the seeds of the "
+	"others are in the file and protect from nothing.",
 	.example = "bloomery hashes --json",
 	.options = options,
 	.run = run,

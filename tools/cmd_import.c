@@ -58,9 +58,9 @@ const struct command cmd_import = {
 	.summary = "make a filter F of another program's file, or of a text form",
 	.operands = "FILE F",
 	.least = 2, .most = 2,
-	.notes = "FILE - is stdin. The bits stay as they are: F answers as its maker would, and "
-	"exports to the same bytes again.\nWhat is mostly empty becomes a sparse file, to which "
-	"adding fails on a full disk; --allocate takes the space now.",
+	.notes = "FILE - is standard input. The bits stay as they are: F answers as its maker "
+	"would, and exports to the same bytes\nagain. A filter that is mostly empty becomes a "
+	"sparse file, and adding to it fails on a full disk; --allocate takes\nthe space now.",
 	.example = "bloomery import old.bloom seen --format pybloomfiltermmap --probe "
 	"https://example.org/",
 	.options = options,

@@ -59,8 +59,8 @@ const struct command cmd_info = {
 	.summary = "show what a filter is, how full it is and how often it is wrong",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "The rate now, and the estimate of keys, come from the bits as they are. So does "
-	"what only its kind can tell:\ncounters that are full, stages, levels, slots.",
+	.notes = "The rate now and the estimate of keys come from the bits of the filter. So do "
+	"the facts of each kind: full counters,\nstages, levels, slots.",
 	.example = "bloomery info seen --json | jq .predicted_rate",
 	.options = options,
 	.run = run,

@@ -18,8 +18,8 @@ const struct command cmd_intersect = {
 	.summary = "make the AND of filters: what all of them contain",
 	.operands = "A B... -o C | A B... --in-place",
 	.least = 2, .most = -1,
-	.notes = "The result contains every key that all of them contain. Its rate is at most that "
-	"of each of them, but above\nthat of a filter made from the common keys alone.",
+	.notes = "The result contains every key that all of the filters contain. Its rate is at "
+	"most that of each of them, but above\nthat of a filter of the common keys alone.",
 	.example = "bloomery intersect monday tuesday -o ./common.blm --max-fpr 0.01",
 	.options = options,
 	.run = run,

@@ -190,10 +190,10 @@ const struct command cmd_join = {
 	.summary = "join two tables by a column, which need not be sorted; exit 1 if no rows match",
 	.operands = "SMALL [BIG...]",
 	.least = 1, .most = -1,
-	.notes = "A row of BIG goes through a filter of SMALL's keys first; what passes is looked "
-	"up exactly. What is printed is what join(1)\nprints of the sorted tables: the key, "
-	"SMALL's other columns, BIG's other columns. It comes in the order of BIG, and of\nequal "
-	"keys in the order of SMALL, which must fit into memory.",
+	.notes = "The rows of BIG pass a filter of SMALL's keys first; a row that passes is "
+	"looked up exactly. The output is that of\njoin(1) for the sorted tables: the key, "
+	"SMALL's other columns, BIG's other columns. It has the order of BIG, and for\nequal keys "
+	"the order of SMALL, which must fit into memory.",
 	.example = "bloomery join small.tsv big.tsv --on 1",
 	.options = options,
 	.run = run,

@@ -21,8 +21,8 @@ static const struct opt own_options[] = {
 	  &bound },
 	{ 0, "compare", NULL, "with -n and -p: a hash table, a bitmap and a perfect hash function "
 	  "as well", set_flag, &more.compare },
-	{ 0, "plot", NULL, "likewise: bits a key as bars", set_flag, &more.plot },
-	{ 0, "svg", "FILE", "likewise, as SVG, into a new file", set_text, &more.svg },
+	{ 0, "plot", NULL, "with -n and -p: bits a key as bars", set_flag, &more.plot },
+	{ 0, "svg", "FILE", "the same, as SVG, into a new file", set_text, &more.svg },
 	{ 0, "table", NULL, "the table of rates by bits per key and k", set_flag, &table },
 	{ 0, "mn", "RANGE", "the rows of the table, bits per key (default: 2..32)", set_range, &mn,
 	  1, 1024 },
@@ -70,11 +70,12 @@ const struct command cmd_plan = {
 	.group = ON_PAPER,
 	.summary = "work out sizes and rates on paper",
 	.operands = "",
-	.notes = "With -n and -p: what each kind takes, but bitmap, which is for numbers and never "
-	"wrong, and iblt, which is for what differs:\n--kind tells these. With -n and -m (and -k): "
-	"the rate of Bloom's filter, or of --kind. With --kind\nand -m: how many keys they are "
-	"for. With --table: the rates of the literature, a row for each number of bits per\nkey, "
-	"the best k in front, as far as one more than it. With --compare: also what is no filter.",
+	.notes = "With -n and -p: the size of each kind. The table leaves out bitmap, which takes "
+	"numbers only and is never wrong, and\niblt, which is as large as a difference; --kind "
+	"prints their sizes. With -n and -m (and -k): the rate of Bloom's\nfilter, or of --kind. "
+	"With --kind and -m: for how many keys the size is. With --table: the rates of the "
+	"literature, a\nrow for each number of bits per key, with the best k first, up to one "
+	"probe more. With --compare: also three\nstructures that are no filters.",
 	.example = "bloomery plan -n 10m -p 0.001",
 	.options = options,
 	.run = run,

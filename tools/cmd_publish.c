@@ -46,9 +46,9 @@ const struct command cmd_publish = {
 	"had it",
 	.operands = "F NAME",
 	.least = 2, .most = 2,
-	.notes = "One step for everyone else: readers and writers of NAME go over to the new "
-	"filter at their next call.\nIt is sealed as by `bloomery seal`, so adding to it is "
-	"refused then.",
+	.notes = "The copy takes the place of the filter that had the name, in one step. Readers "
+	"and writers of NAME go over to the new\nfilter at their next call. It is sealed as by "
+	"'bloomery seal', so adding to it is refused.",
 	.example = "bloomery publish ./new.blm seen",
 	.options = options,
 	.run = run,

@@ -134,12 +134,13 @@ const struct command cmd_rebuild = {
 	"step",
 	.operands = "F [--from FILE] [--key KEY]",
 	.least = 1, .most = 1,
-	.notes = "What is not asked for stays as it is: kind, options, hash, capacity, rate, name, "
-	"labels, mode, and whether it is sparse or\nhas no second image. Others ask and add to the "
-	"old filter until the new one is complete; what they add before that is in\nthe new one "
-	"only if FILE has it. The lines of FILE are as for add; for kinds that take keys with "
-	"values only, as for put,\nand for all that hold values if --value-field says where they "
-	"are. A filter, which has no keys to be read, is refused as FILE.",
+	.notes = "Kind, options, hash, capacity, rate, name, labels and mode stay as they are, "
+	"unless you name others. A sparse filter\nstays sparse, and one without a second image "
+	"stays without it. Other processes ask the old filter, and add to it,\nuntil the new one "
+	"is complete; keys that they add before that are in the new one only if FILE has them. "
+	"The lines of\nFILE are those of 'add', or those of 'put' for kinds that only take keys "
+	"with values; other kinds that hold values\ntake them with --value-field. A filter is "
+	"refused as FILE, because no keys can be read out of it.",
 	.example = "bloomery rebuild seen --from urls.txt -n 20m -p 0.001",
 	.options = options,
 	.run = run,

@@ -56,10 +56,10 @@ const struct command cmd_remove = {
 	"exit 1 if there are some",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "For kinds that can, see 'bloomery kinds'. Remove only what was added: a key that "
-	"the filter takes for there by\nmistake, a false positive, cannot be told from one that "
-	"is, and taking it out can hide other keys. One whose counters are\nall full, as after "
-	"many adds of it, cannot leave: it is printed, and 'test' still finds it.",
+	.notes = "For kinds that can remove, see 'bloomery kinds'. Remove only keys that were "
+	"added: a false positive cannot be told\nfrom an added key, and its removal can hide "
+	"other keys. A printed key was not in the filter, or cannot leave it,\nbecause all of its "
+	"counters are full, as after many adds of the key; 'test' still finds such a key.",
 	.example = "bloomery remove sessions expired.txt",
 	.options = options,
 	.run = run,

@@ -8,7 +8,7 @@ static const char *threshold, *alpha, *beta;
 static uint64_t top;
 static const struct opt own_options[] = {
 	{ 0, "id", "ID", "like the one in the bank that has this id", set_text, &id },
-	{ 0, "top", "N", "so many, the best ones (default: 10, or all with --threshold)",
+	{ 0, "top", "N", "at most N, the best ones (default: 10, or all with --threshold)",
 	  set_number, &top, 1, UINT64_C(1) << 40 },
 	{ 0, "threshold", "T", "only what is at least as like as that", set_text, &threshold },
 	{ 0, "measure", "NAME", "tanimoto (default), jaccard, containment, tversky", set_text,
@@ -108,10 +108,10 @@ const struct command cmd_similar = {
 	"nothing",
 	.operands = "BANK [FILTER]",
 	.least = 1, .most = 2,
-	.notes = "Lines of the likeness, a tab and the id. It is c / (alpha (a - c) + beta (b - c) "
-	"+ c) for a bits of the query, b of the other and c of\nboth: alpha = beta = 1 for "
-	"tanimoto, which of bits is jaccard too; 1 and 0 for containment, the share of the query's "
-	"bits.",
+	.notes = "A line has the similarity, a tab and the id. The similarity is c / (alpha (a - "
+	"c) + beta (b - c) + c), for a bits of\nthe query, b bits of the other and c bits of "
+	"both. tanimoto has alpha = beta = 1; for bits it is the same as jaccard.\ncontainment "
+	"has alpha = 1 and beta = 0: the share of the bits of the query.",
 	.example = "bloomery similar ./drugs.bank --id 2244 --threshold 0.7",
 	.options = options,
 	.run = run,

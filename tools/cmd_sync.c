@@ -14,9 +14,10 @@ const struct command cmd_sync = {
 	.summary = "make all keys added so far survive a power cut",
 	.operands = "F...",
 	.least = 1, .most = -1,
-	.notes = "Keys survive the death of any process without it. A sync that finds a block of "
-	"data that has lost bits does its work, says\nwhich, and exits with 2; verify --repair "
-	"mends it. Of several filters those after one that fails are synced, too.",
+	.notes = "Without a sync, keys survive the death of any process, but not a power cut. A "
+	"sync that finds a block with lost bits\nfinishes its work, names the block, and exits "
+	"with 2; 'verify --repair' repairs the block. If one of several filters\nfails, those "
+	"after it are synced, too.",
 	.example = "bloomery sync seen",
 	.options = options,
 	.run = run,

@@ -39,8 +39,9 @@ const struct command cmd_test = {
 	.summary = "print the lines whose keys a filter may contain; exit 1 if there are none",
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "A line that is not printed is certainly not in the filter; one that is printed "
-	"is wrong at the filter's rate,\nbut for known mistakes: see 'bloomery help allow'.",
+	.notes = "A line that is not printed is certainly not in the filter. A printed line is "
+	"wrong at the rate of the filter. Known\nfalse positives are left out; see 'bloomery help "
+	"allow'.",
 	.example = "bloomery test -v seen < urls.txt > not-seen.txt",
 	.options = options,
 	.run = run,

@@ -188,13 +188,13 @@ const struct command cmd_verify = {
 	.summary = "check a filter, or the whole store; exit 1 if damage is found and remains",
 	.operands = "[F]",
 	.least = 0, .most = 1,
-	.notes = "Prints what is wrong, a line each. Damage to data is found in kinds whose bits "
-	"are only set, block by block as synced, and in\nsealed filters; of one filter whose data "
-	"cannot be checked, one of another kind that is not sealed, it says so.\nRepairing deletes "
-	"only what was surely replaced, dropped or never finished; of a block of data that is "
-	"damaged it sets all\nbits, so that no key is denied. Bits that damage turned on cannot be "
-	"seen but in a sealed filter.\nThe path of a bank is checked against its checksums and "
-	"itself.",
+	.notes = "It prints one line for each finding. In kinds whose bits are only set it checks "
+	"each block of 64 KiB that was synced.\nIn the other kinds, damage to the data is found "
+	"only in sealed filters; a note says that the data of an unsealed one\nwas not checked. "
+	"Bits that damage turned on are found only in a sealed filter. The repair sets all bits "
+	"of a damaged\nblock, so that no key is denied, and deletes only files that were surely "
+	"replaced, dropped or never finished. The path\nof a bank is checked against its "
+	"checksums and itself.",
 	.example = "bloomery verify --repair",
 	.options = options,
 	.run = run,

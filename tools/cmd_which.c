@@ -85,9 +85,9 @@ const struct command cmd_which = {
 	"are none",
 	.operands = "BANK [FILE...]",
 	.least = 1, .most = -1,
-	.notes = "What is printed is what asking each of the filters would say, in the order of "
-	"their numbers of ones. Without a key nothing is\nprinted. Of 10,000 filters it reads a "
-	"fiftieth of what that would, or less.",
+	.notes = "The output equals the answers of the single filters, in the order of their "
+	"numbers of ones. Without a key nothing is\nprinted. For 10,000 filters it reads at most "
+	"a fiftieth of the bytes that the single questions would read.",
 	.example = "bloomery which ./week.bank --key http://example.org/",
 	.options = options,
 	.run = run,

@@ -140,8 +140,8 @@ static void print_capacity(const struct blm_info *i, const struct blm_estimate *
 		printf("%llu keys stated, at no rate that can be; %s predicted\n",
 		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
 	else if (i->can & BLM_CAN_LIST)
-		printf("%llu keys that two of them differ by; with so many in it, questions are "
-		       "answered wrongly at a rate of %s\n",
+		printf("%llu keys that two of them differ by; questions are then answered wrongly "
+		       "at a rate of %s\n",
 		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
 	else
 		printf("%llu keys at a rate of %s %s, %s predicted\n",

@@ -76,7 +76,8 @@ const struct opt maker_options[] = {
 	  set_text, &foreign.record },
 	{ 'm', "bits", "M", "how many bits another program's file has, if it does not say",
 	  set_number, &foreign.cells, 1, BLM_CELLS_MAX },
-	{ 'k', "probes", "K", "how many probes for each key, likewise", set_number, &foreign.probes,
+	{ 'k', "probes", "K", "how many probes it has for each key, if it does not say",
+	  set_number, &foreign.probes,
 	  1, BLM_PROBES_MAX },
 	{ 0, "block-hash", "HEX", "the hash of the block that a filter of bip158 is of: its file "
 	  "does not say", set_seeds_of_block, &seeds },

@@ -31,7 +31,7 @@ static int write_all(const char *bytes, size_t count)
 		ssize_t n;
 
 		if (stopping() && poll(&out, 1, PATIENCE) == 0)
-			return broken("standard output: nobody took the last answers");
+			return broken("standard output: the last answers were not read");
 		n = write(STDOUT_FILENO, bytes, piece);
 		if (n < 0 && errno == EAGAIN)
 			poll(&out, 1, -1);

@@ -181,8 +181,8 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		 (unsigned long long)params->capacity, show_rate(rate));
 	if (any && more->svg)
 		return plot_svg(more->svg, title);
-	return any ? DONE : misuse("no kind of filter keeps this rate for so many keys within 2^47 "
-				   "bits");
+	return any ? DONE : misuse("no kind of filter keeps this rate for this number of keys "
+				   "within 2^47 bits");
 }
 
 /* ---- The rate for a number of bits ---- */
