@@ -151,14 +151,13 @@ enum blm_open_flags {
  * @flags: BLM_OPEN_WRITE: to change it too; 0: for reading: the handle writes no byte, takes no
  *         lock, and refuses every change with -EBADF
  *
- * In a store, a file that is older than its catalog says, since an older copy of it was put back,
- * opens all the same, and blm_info() says so.
+ * In a store, an older copy of a file may have been put back. It opens all the same, and blm_info()
+ * says so.
  *
- * Reads and checks the header, not the data: the cost does not grow with the filter. Where the file
- * is replaced or dropped later, the handle's next call sees that without a system call and goes
- * over to the new file. Until that call it keeps the old one, which is gone from the folder, on the
- * disk and mapped; and one more, since other threads may still be in it: the last but one goes when
- * the next takes its place and no call is left in it, the last when the handle is closed.
+ * Reads and checks the header, not the data: the cost does not grow with the filter. If the file is
+ * replaced or dropped later, the next call through the handle notices it without a system call, and
+ * goes over to the new file. Until then the old file stays mapped, and its disk space allocated. A
+ * replaced file is released once no thread uses it any more, at the latest by blm_close().
  */
 BLM_API int blm_open(struct blm_filter **ret, struct blm_store *store, const char *name,
 		     unsigned flags);
@@ -178,19 +177,19 @@ BLM_API bool blm_contains(const struct blm_filter *f, const void *bytes, size_t 
 /**
  * blm_add() - add a key
  *
- * Lock-free for the kinds that set bits, from any number of processes; a key whose add returned is
- * found by every question that begins afterwards, in any process, and survives the death of any
- * process. Surviving a power cut takes blm_sync(). Beyond its capacity a filter still takes keys,
- * at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE) keep a key for their
- * window from the beginning of the last call that added it, and give 1 where that renewed it. Kinds
- * that count how often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with each
- * add of it, as far as they can count.
+ * Kinds that set bits need no lock for it, from any number of processes. A key whose add returned
+ * is found by every question that begins afterwards, in any process. It survives the death of any
+ * process; to survive a power cut it needs blm_sync(). Beyond its capacity a filter still takes
+ * keys, at a growing rate, or grows (BLM_GROWS). Kinds with slots (BLM_CAN_ROTATE) keep a key for
+ * their window from the beginning of the last call that added it, and return 1 if that renewed it.
+ * Kinds that count how often a key was added (counting, cuckoo, redis-cuckoo, d-left) change with
+ * each add, as far as they can count. Two processes that race with one new key can both get 1; use
+ * blm_claim() if only one may.
  * Return: 1 if the filter changed, 0 if it held the key (or seemed to), or a negative errno:
- * -EKEYREVOKED for a key that was removed from a filter that takes none again (of many keys the
- * others are added, and their answers told); -ENOSPC and others where it cannot grow: then of many
- * keys some may have been added; -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a
- * bitmap, for what is no number or not below m. Two processes that race with one new key can both
- * get 1; blm_claim() is for those who must know.
+ * -EKEYREVOKED for a key that was removed from a filter that takes it only once (of many keys the
+ * others are added, with their answers); -ENOSPC and others where it cannot grow (of many keys some
+ * may have been added); -EXFULL from the kinds that can be full; -EINVAL or -ERANGE from a bitmap,
+ * for a key that is no number or not below m.
  */
 BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
 
@@ -211,21 +210,21 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
  * blm_remove() - take a key out, for kinds that can (BLM_CAN_REMOVE)
  *
  * A key that the filter denies, or that is on its list of false positives, is not taken out, and
- * nothing changes. One that it takes for there by mistake, a false positive, cannot be told from
- * one that is: taking it out can hide other keys. So remove only what was added. What else a kind
- * asks for is its caveat (struct blm_kind_info). If several callers race to remove a key that was
- * added once, one of them gets 1.
+ * nothing changes. A false positive cannot be told from a key that was added, and taking it out can
+ * hide other keys. So remove only keys that were added. Other limits of a kind are its caveat
+ * (struct blm_kind_info). If several callers race to remove a key that was added once, one of them
+ * gets 1.
  * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
- * negative errno: -EUCLEAN where a power cut, a copy during changes, or a union that was cut short
- * left the filter so that it can answer and take keys but not give them up.
+ * negative errno: -EUCLEAN if a power cut, a copy during changes, or an interrupted union left the
+ * filter so that it can answer and take keys, but remove none.
  */
 BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len);
 
 /**
- * blm_put() - give a key a value, for kinds that hold some (BLM_CAN_PUT); what values there are,
- * and what becomes of an earlier one, is the kind's to say
- * Return: 1 if the filter changed, 0 if not, or a negative errno: -ERANGE for what is no value of
- * this filter
+ * blm_put() - give a key a value, for kinds that hold values (BLM_CAN_PUT); the kind decides which
+ * values there are, and whether an earlier one stays
+ * Return: 1 if the filter changed, 0 if not, or a negative errno: -ERANGE for a number that is no
+ * value of this filter
  */
 BLM_API int blm_put(struct blm_filter *f, const void *bytes, size_t len, uint64_t value);
 
@@ -245,10 +244,10 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
  * @ret_bits:     NULL, or room for (count + 63) / 64 words: bit i % 64 of word i / 64 is key i's
  * answer
  *
- * A key that stands twice in one batch is new at most once. blm_contains_many() cannot fail; where
- * the others fail, some of the keys may have been added, and ret_bits is written all the same: it
- * says which changed the filter, or were claimed, before that. No other caller can claim those. So
- * it is with blm_remove_many() and blm_put_many(), and with the other forms below.
+ * A key that is twice in one batch is new at most once. blm_contains_many() cannot fail. If the
+ * others fail, some of the keys may have been added, and ret_bits is written all the same: it says
+ * which keys changed the filter, or were claimed, before the failure. No other caller can claim
+ * those. The same holds for blm_remove_many(), blm_put_many() and the other forms below.
  * Return: how many answers were yes (contained, changed the filter, claimed), or a negative errno.
  */
 BLM_API int64_t blm_contains_many(const struct blm_filter *f, const struct blm_key *keys,
@@ -278,8 +277,8 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
  * be NULL
  *
  * The answers are those of the same bytes as (pointer, length) keys. Faster than the _many forms,
- * above all for widths of 4, 8, 16 and 32 bytes. A number is a key by its bytes, so numbers are to
- * be of one byte order wherever the filter is used.
+ * above all for widths of 4, 8, 16 and 32 bytes. A number is a key by its bytes, so use one byte
+ * order wherever the filter is used.
  */
 BLM_API int64_t blm_contains_fixed(const struct blm_filter *f, const void *keys, size_t width,
 				   size_t count, uint64_t *ret_bits);
@@ -344,28 +343,29 @@ BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct 
  *
  * Writes the data back, then a sync record in the header, then in a store the catalog, each flushed
  * before the next.
- * Return: 0;
- * or -EUCLEAN where blocks that changed have lost bits since they were last synced. All that is
- * there is durable then, but keys may be denied. blm_error_message() names the first block and its
- * bytes, and blm_info() says how many there are (lost_blocks). Each sync says so until blm_verify()
- * has repaired them, or until more keys have set as many bits as the block lost.
- * -EUCLEAN with lost_blocks 0 means that the store's catalog is damaged;
- * or -ESTALE, after all that was written, for a filter that was dropped, or whose file is lost (see
- * blm_status(), also of a child after fork()); or as msync(2) fails: then some of the keys added
- * since the last good sync may not survive a power cut.
+ * Return: 0, or
+ *   -EUCLEAN  Blocks that changed have lost bits since they were last synced. The data are durable,
+ *             but keys may be denied. blm_error_message() names the first block, and blm_info()
+ *             has the number of blocks (lost_blocks). Each sync says so until blm_verify() has
+ *             repaired them, or until more keys have set as many bits as the block lost. With
+ *             lost_blocks 0 the store's catalog is damaged.
+ *   -ESTALE   The filter was dropped, or its file is lost (see blm_status(), also for a child after
+ *             fork()). The data were written before.
+ *   -EIO      or another error of msync(2). Some of the keys added since the last good sync may not
+ *             survive a power cut.
  */
 BLM_API int blm_sync(struct blm_filter *f);
 
 /**
  * blm_sync_every() - let this handle's adds and claims sync by themselves
  * @keys:    after this number of keys that changed the filter; 0: never for their number
- * @seconds: after so long since the last time; 0: never for the time. It is looked at when
- *           something is added, so the last keys before a pause, or before closing, still want a
- *           blm_sync().
+ * @seconds: after this time since the last sync; 0: never for the time. The clock is looked at when
+ *           a key is added, so call blm_sync() after the last keys before a pause, or before
+ *           closing.
  *
- * The call that brings it about returns when the sync is done; where that failed it returns its
- * error, though its keys are added, and the answers for each of them are in ret_bits. So it does,
- * with -EUCLEAN, where the sync found blocks that have lost bits.
+ * The call that causes a sync returns when the sync is done. If the sync fails, or finds blocks
+ * that have lost bits (-EUCLEAN), the call returns the error of the sync. Its keys are added all
+ * the same, and ret_bits has the answer for each.
  */
 BLM_API int blm_sync_every(struct blm_filter *f, uint64_t keys, double seconds);
 
@@ -1159,9 +1159,9 @@ BLM_API int blm_compare(const struct blm_filter *a, const struct blm_filter *b,
  * blm_difference_estimate() - about how many keys are in one of two filters alone; reads all of
  * both
  *
- * As blm_compare() tells it, and of two iblt by their counts, with a standard error of difference *
- * sqrt(2 / cells): also where far more keys differ than they can list, so that a small one tells
- * how large another has to be.
+ * As by blm_compare(), and for two iblt by their counts, with a standard error of difference *
+ * sqrt(2 / cells). This works also if far more keys differ than they can list, so a small iblt
+ * shows how large another one has to be.
  * Return: 0, or -EMEDIUMTYPE, -EOPNOTSUPP.
  */
 BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm_filter *b,
@@ -1174,9 +1174,9 @@ BLM_API int blm_difference_estimate(const struct blm_filter *a, const struct blm
  *        is valid for this call only. in_b: it is in b, else in a. A value other than 0 ends the
  *        listing.
  *
- * A key that both have, or neither, is never listed, but with a probability of 2^-64 for each cell;
- * all others are, if each key was added once. Takes memory for the cells of one of them and for the
- * keys that differ. Writers of either wait until both are read.
+ * Lists exactly the keys that are in one filter only, if each key was added once. The chance of a
+ * wrong key is 2^-64 per cell. Takes memory for the cells of one of them and for the keys that
+ * differ. Writers of either wait until both are read.
  * Return: 0, what each() ended it with, or a negative errno: -EXFULL where more keys differ than
  * such a table is for, with about how many those are in blm_error_message(), and then none is
  * listed; -EUCLEAN where that comes of damage to a sealed one; -EMEDIUMTYPE where the templates
