@@ -13,7 +13,7 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Of the whole range of a 64-bit number, the part out of `n`: floor(x * n / 2^64). */
+/* Maps the range of a 64-bit number to 0 .. n - 1: floor(x * n / 2^64). */
 static inline uint64_t scale(uint64_t x, uint64_t n)
 {
 	return (uint64_t)((unsigned __int128)x * n >> 64);
@@ -116,14 +116,14 @@ static inline void add_relaxed(uint64_t *word, uint64_t n)
 /*
  * blm_fail() - fail with words
  *
- * Gives this thread's blm_error_message() its text (one line: which file, field or value, what is
- * wrong, how to mend it) and returns `err`, a negative errno value, so that `return
- * blm_fail(-EINVAL, ...)` is the whole of reporting.
+ * Gives this thread's blm_error_message() its text (one line: file, field or value, its fault, how
+ * to mend it) and returns `err`, a negative errno value, so that `return blm_fail(-EINVAL, ...)` is
+ * the whole of reporting.
  */
 int blm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What a caller must give, like "name". Return: 0, or -EINVAL where it is NULL. */
 int blm_must_have(bool given, const char *what);
-/* The same, with more words after those of the failure that is being told of. */
+/* The same, with more words after those of the reported failure. */
 int blm_fail_more(int err, const char *more);
 
 #endif

@@ -21,15 +21,15 @@ static inline bool blm_is_marked_written(const struct blm_live *live)
 /*
  * May the system hold a page for clean that it did not write? The first asks the words of flushes
  * under BLM_LOCK_SYNC, those of syncs among them, the second that of flushes that announce an
- * epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: who only wants to know
- * asks whether somebody else has that lock. synced_epoch: of the last sync record.
+ * epoch, under BLM_LOCK_WRITE. Both are true during each such flush as well: a caller that only
+ * wants to know asks whether another process has that lock. synced_epoch: of the last sync record.
  */
 bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch);
 bool blm_is_unannounced(const struct blm_live *live);
 
 /*
- * Is it known that one that announced failed, or was killed, whoever is at work now? Then
- * `announcing` is this: this boot's number, made even.
+ * True if an announcement failed or its writer died, whoever announces now. `announcing` then is
+ * the boot's number with bit 0 cleared.
  */
 bool blm_failed_to_announce(const struct blm_live *live);
 uint64_t blm_failed_number(void);

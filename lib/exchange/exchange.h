@@ -12,12 +12,12 @@
 int blm_find_format(const struct blm_format **ret, const char *name, const uint8_t *bytes,
 		    size_t count, bool text, const char *display);
 
-/* Does a file that begins like this lie in gzip? */
+/* Is a file that begins like this in gzip? */
 bool blm_looks_like_gzip(const uint8_t *bytes, size_t count);
 
 /*
- * Which of the families is it? The view has the bits, and nobody else has the view. -ENOTUNIQ, with
- * a list, if that stays open.
+ * Which of the families is it? The view has the bits, and no other thread has the view. -ENOTUNIQ,
+ * with a list, if that stays open.
  */
 int blm_settle_family(struct blm_view *view, const struct blm_outline *outline,
 		      const struct blm_format *format,
@@ -41,13 +41,13 @@ bool blm_padding_is_set(const struct blm_part *part);
 void blm_clear_padding(const struct blm_part *part);
 
 /*
- * Open what lies at the place, which then belongs to the handle, or is cleared. how: what is known
- * of it if it is of a foreign format; may be NULL.
+ * Open the file at the place, which then belongs to the handle, or is cleared. how: the known facts
+ * about a file of a foreign format; may be NULL.
  */
 int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,
 		 const uint8_t *secret, const struct blm_exchange *how);
 
-/* A view of what lies at the place, if that is a foreign format's file; 1: it is not. */
+/* A view of the file at the place, if that is of a foreign format; 1: it is not. */
 int blm_foreign_view(struct blm_view **ret, const struct blm_place *place, bool write,
 		     const struct blm_exchange *how);
 

@@ -20,7 +20,7 @@ enum { BLOCK = 256 << 10 };
 struct exporting {
 	const struct blm_filter *f;
 	const struct blm_view *view;
-	/* what is read: the view's, or a copy that nobody changes */
+	/* the data to read: the view's, or a copy that never changes */
 	const struct blm_view *data;
 	const struct blm_exchange *how;
 	const struct blm_format *format;
@@ -47,7 +47,7 @@ static void set_outline(struct exporting *out)
 	c->constant = view->constant;
 	c->parts = view->parts;
 	memcpy(c->part, view->image.header->part, view->parts * sizeof(*c->part));
-	/* as they were checked, whatever the map says by now */
+	/* as they were checked, whatever the map says now */
 	for (unsigned i = 0; i < view->parts; i++)
 		c->part[i].bytes = htole64(view->part[i].shape.bytes);
 	out->outline->keys = blm_counted_keys(out->data);
@@ -253,7 +253,7 @@ static int give_file(struct exporting *out)
 	return r;
 }
 
-/* Of a format that makes its own bytes of the data. */
+/* For a format that makes its own bytes of the data. */
 static int write_file(struct exporting *out)
 {
 	const char *name = blm_place_name(&out->f->place);
@@ -280,9 +280,9 @@ static int export(struct exporting *out)
 }
 
 /*
- * Of what moves keys, or takes them away, a copy goes out: nobody may change it while it is read,
- * and who takes the bytes may take his time, or wait for a change to this very filter. ret NULL: no
- * copy is needed.
+ * If a kind moves keys, or takes them away, a copy is exported. The data must not change while they
+ * are read, and the receiver of the bytes may be slow, or wait for a change to this very filter.
+ * ret NULL: no copy is needed.
  */
 static int make_copy(struct blm_filter **ret, const struct blm_filter *f, struct blm_view *view)
 {

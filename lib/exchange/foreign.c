@@ -301,8 +301,8 @@ static int view_of(struct blm_view **ret, int fd, const struct blm_format *forma
 }
 
 /*
- * The view of what is imported into memory; nobody changes it, since the handle that gets it is for
- * reading.
+ * The view of a file that is imported into memory. It never changes, since the handle that gets it
+ * is for reading.
  */
 static int read_in(struct blm_view **ret, const struct blm_format *format,
 		   const struct blm_place *place, const struct blm_exchange *how)
@@ -322,7 +322,7 @@ static int read_in(struct blm_view **ret, const struct blm_format *format,
 }
 
 /*
- * Of formats whose files are often in gzip. What is damaged is of none. Fails with words: -ENOMEM.
+ * For formats whose files are often in gzip. A damaged file is of none. Fails with words: -ENOMEM.
  */
 static int gzipped_format(const struct blm_format **ret, const uint8_t *head, size_t count,
 			  const char *display)

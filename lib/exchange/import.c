@@ -18,7 +18,7 @@
 struct importing {
 	struct blm_import_source from;
 	struct blm_outline *outline;	/* what it says of itself */
-	const char *made;		/* what is made of it: for messages */
+	const char *made;		/* the filter made of it: for messages */
 	uint8_t *whole;			/* all of it, of a format that wants it so */
 	struct blm_pages pages;		/* of data */
 };
@@ -179,8 +179,8 @@ static int count_keys(const struct importing *in, struct blm_view *view)
 }
 
 /*
- * What is written through the map must have its space, or a full disk would kill. It is little,
- * beside the data that come.
+ * Pages that are written through the map must have their space, or a full disk would kill the
+ * process. They are few compared with the data.
  */
 static int take_guard(const struct importing *in, const struct blm_view *view, unsigned i)
 {

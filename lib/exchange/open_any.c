@@ -34,7 +34,7 @@ static int open_foreign(struct blm_filter **ret, struct blm_place *place, bool w
 }
 
 /*
- * Our own files first: that costs them nothing. What is not ours may be another program's, which
+ * Our own files first: that costs them nothing. Another file may be another program's, which
  * says more than our refusal.
  */
 int blm_open_any(struct blm_filter **ret, struct blm_place *place, bool write,

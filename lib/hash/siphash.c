@@ -3,7 +3,7 @@
  * may choose
  *
  * Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. Without the secret
- * nobody can tell which keys share cells. The secret is not in the filter's file.
+ * an adversary cannot tell which keys share cells. The secret is not in the filter's file.
  *
  * The secret is read where the hasher says, in memory that is not dumped. In between it is in
  * registers and in the frames of the functions here that clear their registers; the others wipe

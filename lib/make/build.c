@@ -1,5 +1,5 @@
 /*
- * build.c - a filter made from all its keys at once: nobody sees it before it is whole
+ * build.c - a filter made from all its keys at once: it appears when it is whole
  *
  * The file is one without a name, so that a builder which dies leaves nothing. There are two ways.
  * Where the filter's size is known and its kind takes keys one by one, they go into the new file as
@@ -141,7 +141,7 @@ static int make_file(struct blm_build *b)
 	return r;
 }
 
-/* Of the memory for keys some is kept free, for what is made of them while they lie there. */
+/* Some of the memory for keys is kept free, for the filter that is made of them there. */
 static uint64_t kept_free(uint64_t memory_bytes)
 {
 	return memory_bytes / 2 < KEPT_FREE ? memory_bytes / 2 : KEPT_FREE;
@@ -424,7 +424,7 @@ static int count_keys(struct blm_build *b)
 }
 
 /*
- * Of kinds that take keys one by one, by this thread: in the order of their hashes no key is a
+ * For kinds that take keys one by one, by this thread: in the order of their hashes no key is a
  * miss.
  */
 static int fill(struct blm_build *b)

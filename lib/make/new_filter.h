@@ -1,5 +1,5 @@
 /*
- * new_filter.h - a new file of a filter: planned, made, filled while nobody sees it, then named, or
+ * new_filter.h - a new file of a filter: planned, made, filled before it has a name, then named, or
  * put in the place of another
  */
 #ifndef BLM_NEW_FILTER_H
@@ -43,7 +43,7 @@ int blm_params_take(struct blm_params *ret, const struct blm_params *given);
 
 int blm_spec_from(struct blm_spec *ret, const struct blm_params *params, uint8_t *secret);
 /*
- * The same where the number of keys is not known yet: what was chosen is kept, sizes come again
+ * The same where the number of keys is not known yet: the choices are kept, sizes come again
  * when choice->params.capacity says how many there are, and then from the keys themselves. What
  * params point to is not looked at again.
  */
@@ -84,8 +84,8 @@ struct blm_staged {
 int blm_staged_make(struct blm_staged *ret, const struct blm_place *place,
 		    const struct blm_spec *spec);
 /*
- * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name leads
- * to another by now. NULL: of none; -EEXIST if the name is taken. On failure end it.
+ * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name now
+ * leads to another. NULL: of none; -EEXIST if the name is taken. On failure end it.
  */
 int blm_staged_publish(struct blm_staged *staged, const struct blm_place *place,
 		       const struct blm_handover *over);
@@ -112,10 +112,10 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 	     int (*fill)(struct blm_view *view, void *context), void *context);
 
 /*
- * Replace what lies at `place` by what fill() makes of it, in one step for everyone else (replace.h
- * has the protocol). fill() gets the old view, which nobody can add to unnoticed while it runs.
- * secret: of what lies there, if it is keyed; NULL: look where it lies. making NULL: like the old
- * one, and its secret is then left where it is. carry: what keys it was given (allowlist_carry.h).
+ * Replace the filter at `place` by what fill() makes of it, in one step for all processes
+ * (replace.h has the protocol). fill() gets the old view, to which no key is added unnoticed while
+ * it runs. secret: of the old filter, if it is keyed; NULL: look where it is stored. making NULL:
+ * like the old one, and its secret then stays. carry: the keys it was given (allowlist_carry.h).
  */
 int blm_replace(const struct blm_place *place, const uint8_t *secret, const struct blm_spec *spec,
 		const struct blm_allowlist_carry *carry,

@@ -2,7 +2,7 @@
  * avx512_lanes.h - eight 64-bit numbers at once, by AVX-512: products of 128 bits, hashes and what
  * is in short keys
  *
- * What lies one after the other in memory comes in lanes of 128 bits, of which unpacking takes the
+ * Adjacent values in memory come in lanes of 128 bits, of which unpacking takes the
  * lower or the upper halves of two registers in turn. So they are of keys 0, 4, 1, 5, 2, 6, 3, 7,
  * and unpacked again they are in order.
  */

@@ -26,8 +26,8 @@ static inline uint64_t block_bit(const uint64_t *block, uint64_t probe)	/* the l
 
 /*
  * All seven probes of a word are looked at, whatever the first ones say: to leave as soon as one
- * misses is a branch that nobody can foresee, and costs more than the probes that it saves. Nor is
- * there a branch for each probe: the switch goes the same way for every key of a filter.
+ * misses is a branch that no processor can predict, and costs more than the probes that it saves.
+ * Nor is there a branch for each probe: the switch goes the same way for every key of a filter.
  */
 static inline bool block_contains(const uint64_t *block, unsigned probes,
 				  const struct blm_hash *hash)
@@ -87,8 +87,8 @@ typedef const uint64_t *blm_block_of(const void *data, uint64_t blocks,
 
 /*
  * Into the second cache, not the first: a core can wait for few lines of the first at once, on some
- * processors for many more of the second (in tests/bench: "read", by the best of both, beside
- * "read, into the first cache").
+ * processors for many more of the second (in tests/bench: "read", by the best of both, compared
+ * with "read, into the first cache").
  */
 static inline __attribute__((always_inline)) void block_prefetch(const struct blm_block_keys *k,
 	size_t i, blm_block_of *of)
@@ -129,9 +129,9 @@ blocks_each(const struct blm_block_keys *k, uint64_t *ret_bits, blm_block_of *of
 }
 
 /*
- * blocks_missing() likewise. missing() writes the bits of one key, `first` being that key's bit 0,
- * and returns how many; keys that are there are spared it (in tests/bench: "add_many present",
- * beside "contains_many present").
+ * blocks_missing() does the same. missing() writes the bits of one key, `first` being that key's
+ * bit 0, and returns how many; keys that are there are spared it (in tests/bench: "add_many
+ * present", compared with "contains_many present").
  */
 static inline __attribute__((always_inline)) size_t
 blocks_missing_each(const struct blm_block_keys *k, size_t from, struct blm_missing *ret,

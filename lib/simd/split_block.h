@@ -12,7 +12,7 @@
 
 enum { SPLIT_BYTES = 32, SPLIT_BITS = 256, SPLIT_LANES = 8, SPLIT_WORDS = 4, LANE_BITS = 32 };
 
-/* So many blocks have numbers of 32 bits, and the product below fits. */
+/* Up to this number, blocks have numbers of 32 bits, and the product below fits. */
 #define SPLIT_BLOCKS_MAX ((UINT64_C(1) << 31) - 1)
 
 #define SPLIT_SALTS 0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, \

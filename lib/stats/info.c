@@ -166,8 +166,8 @@ struct words {
 };
 
 /*
- * Who had a lock when the words were read may have ended well before the lock was looked at: then
- * they say something else the next time.
+ * A process that had a lock when the words were read may have ended well before the lock was looked
+ * at: then the words differ the next time.
  */
 static struct words words_of(const struct blm_filter *f, struct blm_view *view)
 {
@@ -226,7 +226,7 @@ static int fill(const struct blm_filter *f, struct blm_info *ret)
 		ret->epoch = load_acquire(&live->epoch.word);
 		ret->synced_epoch = le64toh(words.last.epoch);
 		ret->dirty = load_acquire(&live->written.word) > ret->synced_epoch;
-		/* of one whose records are lost nobody knows what is on the disk */
+		/* if its records are lost, the state of the disk is not known */
 		ret->suspect = words.suspect || words.lost;
 		if (words.suspect && !words.lost)
 			ret->suspect_epoch = load_acquire(&live->failed.word) > ret->synced_epoch

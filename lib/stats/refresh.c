@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* By its descriptor, so that the name, which may lead elsewhere by now, is not asked. */
+/* By its descriptor: the name is not asked, because it may lead elsewhere now. */
 static int read_header(const struct blm_store *s, const struct blm_info *info,
 		       struct blm_header *ret,
 		       uint64_t *ret_bytes)
