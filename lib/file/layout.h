@@ -10,10 +10,10 @@
  *	page 3	struct blm_record[2]	name and labels, in two alternating slots
  *	page 4	struct blm_stripe[64]	the count of keys, striped
  *
- * then come the parts, each after the records of its blocks. No lock and no address ever lies in
- * the file: a copy of it made at any moment, from its beginning to its end, is a good filter. What
- * tells how much of something is good lies before that something for this reason: the number of
- * parts before the part table, a block's record before the block.
+ * then come the parts, each after the records of its blocks. The file never holds a lock or
+ * an address: a copy of it made at any moment, from its beginning to its end, is a good filter. For
+ * this reason a number that says how much of some data is good is stored before the data: the
+ * number of parts before the part table, a block's record before the block.
  */
 #ifndef BLM_FILE_FORMAT_H
 #define BLM_FILE_FORMAT_H
@@ -32,7 +32,7 @@ enum {
 	BLM_ARGS = 8,
 	BLM_OWN = 8,
 	BLM_PART_ALIGN = 64,
-	BLM_BLOCK = 64 << 10,			/* what has a record, see struct blm_block_record */
+	BLM_BLOCK = 64 << 10,			/* has a record, see struct blm_block_record */
 	BLM_HUGE_PAGE = 2 << 20,		/* parts larger than this are aligned to it */
 	BLM_FORMAT_SEEDS = 256,
 	BLM_FORMAT_NAME = 256,
@@ -135,9 +135,9 @@ struct blm_part_entry {
 static_assert(sizeof(struct blm_part_entry) == 64, "format-spec.md, Page 2: part table");
 
 /*
- * What lies before each part, ending where the part begins, its guard: a record for each block of
- * 64 KiB of the part (the last one may be shorter), then a mark for each block, one byte, then up
- * to 63 bytes that make it a multiple of 64.
+ * The guard of a part, which ends where the part begins: a record for each block of 64 KiB of the
+ * part (the last one may be shorter), then a mark for each block, one byte, then up to 63 bytes
+ * that make it a multiple of 64.
  *
  *   mark     not 0: the block changed since it was recorded. Set, relaxed, by a writer after it
  *            changed the block, if it is not set yet; taken away by whoever records, under the sync
@@ -176,8 +176,8 @@ static inline bool is_written(const struct blm_block_record *r)
 enum blm_state {
 	BLM_LIVE = 0,
 	/*
-	 * somebody is making a new file of this one, or going back to its second image; or died of
-	 * it
+	 * a process makes a new file of this one, or goes back to its second image; or it died
+	 * while it did
 	 */
 	BLM_REPLACING = 1,
 	/* the name leads to another file; or the replacer died, or this is a copy */
@@ -185,7 +185,7 @@ enum blm_state {
 	BLM_DROPPED = 3,	/* the name leads nowhere; or the dropper died, or this is a copy */
 	/* made, and not yet in the catalog; or its maker died before it could say LIVE */
 	BLM_UNNAMED = 4,
-	/* as REPLACING, but the new file is whole, and may have the name by now */
+	/* as REPLACING, but the new file is whole, and may already have the name */
 	BLM_YIELDING = 5,
 };
 
@@ -193,7 +193,7 @@ enum blm_state {
 #define BLM_STATE_NAMED (UINT64_C(1) << 8 | BLM_LIVE)
 
 /*
- * One sync. Valid if its check is right. Of two valid ones the later is the last: sequences are
+ * One sync. Valid if its check is right. If two are valid, the later is the last: sequences are
  * serial numbers (RFC 1982), so that 1 is later than 2^64 - 1. The next record goes into the other
  * slot.
  */
@@ -224,15 +224,15 @@ struct blm_line {
  *            lock. See replace.h.
  *   epoch    the current epoch, from 1. Written by whoever holds the sync lock: epoch + 1, before
  *            it writes back. Read by writers.
- *   written  the last epoch in which somebody changed the data. Writers raise it (compare-and-swap,
+ *   written  the last epoch in which a writer changed the data. Writers raise it (compare-and-swap,
  *            only if it is less than the epoch) before they change data, and after a full fence
  *            again if the epoch went on in between. So: a change that a write-back of epoch e
  *            missed was made after epoch became e + 1, and its writer stores e + 1 before it says
  *            "added". The filter is dirty where written > the epoch of the last valid sync record.
  *   boot     a number made from the boot id of the machine on which `written` was raised last; not
- *            0. Written before `written` is raised: who opens a dirty file with another boot number
- *            knows that a power cut or a crash of the machine, not of a process, came between. All
- *            writers of one boot write the same value.
+ *            0. Written before `written` is raised: a process that opens a dirty file with another
+ *            boot number knows that a power cut or a crash of the machine, not of a process, came
+ *            between. All writers of one boot write the same value.
  *   failed   the last epoch whose write-back is not known to have been good; 0: none. Written under
  *            the sync lock, before any write-back, since one who is killed between the system's
  *            word and this one would be the only one that was told. While it is greater than the
@@ -248,11 +248,11 @@ struct blm_line {
  *   announced  kinds with a second image, and those that mind cuts: an epoch of which it is on the
  *            disk that something was written in it. Written under the writers' lock, after that
  *            flush; no change is begun in an epoch before that is announced, and where the epoch
- *            goes on during a change, who raises it raises `written` too.
+ *            goes on during a change, the sync that raises it raises `written` too.
  *   flushing  the boot number as long as the last sync record is in memory and not known to be on
- *            the disk, though it makes `failed` old: who is killed then may be the only one that
- *            was told of a failure. Else 0. Written under the sync lock. That of another boot says
- *            nothing: what is in memory came from the disk since.
+ *            the disk, though it makes `failed` old: a process that is killed then may be the only
+ *            one that got the report of a failure. Else 0. Written under the sync lock. That of
+ *            another boot says nothing: all data in memory came from the disk since.
  *   announcing  the same of an announcement, from before its flush, and 0 again if that was good;
  *            if not, the boot number made even, which the next announcement makes of the number of
  *            one who died. That stays, however good the next ones are, until a sync has made every
@@ -326,7 +326,7 @@ static inline uint64_t blocks_of_part(uint64_t bytes)
 	return bytes / BLM_BLOCK + (bytes % BLM_BLOCK != 0);
 }
 
-/* How many bytes lie before a part of so many. */
+/* The bytes of the guard before a part of `bytes` bytes. */
 static inline uint64_t blocksum_bytes(uint64_t bytes)
 {
 	return round_up(blocks_of_part(bytes) * (sizeof(struct blm_block_record) + 1),

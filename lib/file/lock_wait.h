@@ -14,7 +14,7 @@ enum {
 	/* the lock is never shared by the library, or its holder is known not to be a writer */
 	BLM_PATIENCE_READER = 5000,
 	BLM_PATIENCE_UNKNOWN = 30000,	/* its holder is unknown, or may be copying the filter */
-	/* of a file that may be copied: each so many bytes are one more, as from a slow disk */
+	/* of a file that may be copied: bytes for one millisecond more, as from a slow disk */
 	BLM_PATIENCE_BYTES = 50000,
 };
 

@@ -1,7 +1,7 @@
 /*
  * ofd_lock.h - locks between processes, on byte ranges of a filter's own file
  *
- * Open-file-description locks on bytes far past any data: they lie in no file, die with their
+ * Open-file-description locks on bytes far past any data: they are in no file, die with their
  * holder and with the machine, and cross containers. Threads that share a descriptor share its
  * locks, so struct blm_lock adds a lock for threads.
  */
@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-/* Who takes several takes them in this order. */
+/* A process that takes several takes them in this order. */
 enum blm_lock_of {
 	/*
 	 * exclusive: waiting for BLM_LOCK_REPLACE exclusively; processes that want that shared wait
@@ -39,7 +39,7 @@ enum blm_lock_of {
 /* Wait for one lock on fd. Fails as fcntl(2) does; unlocking cannot fail. */
 int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive);
 void blm_ofd_unlock(int fd, enum blm_lock_of what);
-/* Does somebody else hold `what` exclusively? In any way? */
+/* Does another process hold `what` exclusively? In any way? */
 bool blm_ofd_held(int fd, enum blm_lock_of what);
 bool blm_ofd_busy(int fd, enum blm_lock_of what);
 

@@ -3,20 +3,20 @@
  *
  * A page that the file no longer has, or that cannot be read, is a SIGBUS at the instruction that
  * touches it. The handler puts a page of ones of its own there, and the instruction goes on:
- * questions are answered with "maybe", which a filter may say, and what is added goes nowhere,
- * which its caller is told, since the map is then known to be struck. Faults elsewhere are none of
+ * questions are answered with "maybe", which a filter may say, and an added key goes nowhere. Its
+ * caller gets an error, since the map is then known to be struck. Faults elsewhere are none of
  * ours and go to whoever handled them before.
  *
  * Other threads work in the same map meanwhile, so two things hold:
  *
- *   The map is struck before the page is there. Who stores into the page is asked only afterwards,
- *   behind a full fence (blm_change_end()), whether it was, so no change that went nowhere is
+ *   The map is struck before the page is there. A writer into the page checks for that only
+ *   afterwards, behind a full fence (blm_change_end()), so no change that went nowhere is
  *   called done.
  *
  *   The page is of ones in the moment in which it is there: it comes whole, in the one step of a
- *   mmap(2) or mremap(2). Of two threads that fault at once the second puts its page over the first
- *   one's, and nothing is lost by that but what was stored in between: by changes that fail, as the
- *   map was struck before them.
+ *   mmap(2) or mremap(2). If two threads fault at once, the second puts its page over the first
+ *   one's. That loses only stores in between, by changes that fail, as the map was struck before
+ *   them.
  *
  * LMDB reads its map with trust, and any other page than the file's could lead it anywhere. So a
  * fault in it ends the step that it was in.
@@ -142,8 +142,8 @@ static struct slot slot_of_address(uintptr_t at)
 enum { ONES_BYTES = 2 << 20, NONE = -1, NOT_TO_BE_HAD = -2 };
 
 /*
- * A file in memory that nobody can change, made at the first fault. Pages of it that lie side by
- * side in a map lie so in the file, too: the system counts them as one map of at most so many as a
+ * A file in memory that no process can change, made at the first fault. Adjacent pages of a map are
+ * adjacent in the file, too: the system counts them as one map of at most so many as a
  * process may have, and they take no memory until they are written to.
  */
 static struct {
