@@ -659,24 +659,28 @@ struct blm_build_options {
  * @params:  as for blm_create(), with all that is said there
  * @options: NULL: as all zeros
  *
- * For many keys at once: a builder has its filter to itself, so it needs no atomic operations, and
- * it sorts the keys by where they go, so that memory is written in its order. For a filter larger
- * than the cache this is much faster than blm_add_many(); the data of kinds that set bits are the
- * same, bit for bit, for any order of keys, threads and memory.
+ * For many keys at once. A builder has its filter to itself, so it needs no atomic operations, and
+ * it sorts the keys by their place, so that memory is written in order. For a filter larger than
+ * the cache this is much faster than blm_add_many(). The data of kinds that set bits are the same,
+ * bit for bit, for any order of keys, threads and memory.
  *
- * Until blm_build_finish() there is no file: one that dies, or is cancelled, leaves nothing. The
- * name is not taken meanwhile. All space is taken here, unless params->sparse. A thread takes its
- * share of memory_bytes, but no less than 32 KiB and no more than 1 GiB, when it first adds.
+ * Until blm_build_finish() there is no file: a builder that dies, or is cancelled, leaves nothing.
+ * The name is not taken meanwhile. All space is taken here, unless params->sparse. A thread takes
+ * its share of memory_bytes, at least 32 KiB and at most 1 GiB, when it first adds.
  *
- * Kinds that are made from all their keys at once (BLM_CAN_BUILD), and the others where params have
- * neither capacity nor cells, are sized for the distinct keys that were really given. Their keys
- * are gathered, 16 bytes each and with values 24: in memory_bytes (no less than 64 KiB) less 64
- * MiB, or half of it, and beyond that in a temporary file without a name, in the folder of the
- * filter. The filter is made of them in memory_bytes less what they take; in up to 224 MiB where
- * that is more, by kinds with BLM_CAN_BUILD. Space and memory for the filter itself are then taken
- * by blm_build_finish(). (What is built in memory has that file there, too.) The data of the same
- * keys with the same seeds are the same, bit for bit, for any order of keys, threads and memory.
- * What capacity says is not looked at for kinds with BLM_CAN_BUILD, but by golomb.
+ * Kinds that are made from all their keys at once (BLM_CAN_BUILD) are sized for the distinct keys
+ * that were really given, and so are the others if params have neither capacity nor cells. Their
+ * keys are gathered:
+ *
+ *   - A key takes 16 bytes, with a value 24. Keys are in memory_bytes (at least 64 KiB) less 64
+ *     MiB, or in half of it, and beyond that in a temporary file without a name, in the folder of
+ *     the filter (in memory for a filter in memory).
+ *   - The filter is made in the rest of memory_bytes. Kinds with BLM_CAN_BUILD take up to 224 MiB
+ *     if the rest is less.
+ *   - blm_build_finish() takes the space and the memory for the filter itself.
+ *   - The same keys with the same seeds give the same data, bit for bit, for any order of keys,
+ *     threads and memory.
+ *   - Among the kinds with BLM_CAN_BUILD only golomb looks at the capacity.
  *
  * A builder belongs to the process that began it: after fork() the child must not touch it.
  * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys, and for keys that
@@ -1304,26 +1308,29 @@ BLM_API int blm_store_label(struct blm_store *store, const char *name, const cha
 enum { BLM_ALLOW_KEY_MAX = 64 << 10 };
 
 /**
- * blm_allowlist_add(), blm_allowlist_remove() - keys that a filter takes for its own by mistake, on
- * a list or off it
+ * blm_allowlist_add(), blm_allowlist_remove() - put known false positives of a filter on a list, or
+ * take them off
  *
- * The list is kept in the catalog of the filter's store, as exact keys. It goes with the name: a
- * rename keeps it, and what comes in the filter's place (by blm_clear(), blm_seal(), blm_rebuild(),
- * a build or an update, blm_store_publish(), ...) takes it over in the same step, less all keys
- * that the new file may have been given: those that were given by their names while it was made;
- * where it came by hashes, unions or publishing, all that it says yes to. A copy has none, and a
- * dropped filter's is gone. A caller that lists a key asserts that the key was not given to the
- * filter, which cannot check that: a key that was given is hidden until it is taken off.
- * blm_remove() and blm_remove_many() take a listed key for one that is not there. Given later, by
- * any call of any process, it goes off the list before that call returns, and that call says that
- * it was new: of all that claim it, one, and then it is added as blm_add() does. A union into the
- * filter, blm_data_unite() and blm_advance() take all keys off. While there is a list, adding and
- * claiming by hashes fail with -EMEDIUMTYPE, and adding keys takes one look-up in the catalog more.
+ * The list is kept in the catalog of the filter's store, as exact keys. Only keys that the filter
+ * may contain are put on it. A caller that lists a key asserts that the key was never added. The
+ * filter cannot check that: a key that was added is hidden until it is taken off.
+ *
+ *   - A listed key that is added or claimed later, by any process, leaves the list before that call
+ *     returns. The call says that the key was new; if several claim it, one gets that answer. The
+ *     key is then added as by blm_add().
+ *   - blm_remove() and blm_remove_many() take a listed key for one that is not there.
+ *   - A union into the filter, blm_data_unite() and blm_advance() take all keys off.
+ *   - While there is a list, adding and claiming by hashes fail with -EMEDIUMTYPE, and adding keys
+ *     takes one look-up in the catalog more.
+ *   - The list belongs to the name: a rename keeps it, and a dropped filter loses it. A copy has
+ *     none.
+ *   - A file that takes the filter's place (blm_clear(), blm_seal(), blm_rebuild(), a build or an
+ *     update, blm_store_publish() and others) gets the list in the same step, less the keys that it
+ *     may have been given. These are the keys that were added to it by their names while it was
+ *     made. If it came by hashes, unions or publishing, they are all keys that it may contain.
  *
  * A handle that was opened by the path of a store's file does not know the store, and takes nothing
  * off the list: do not add keys through such a handle.
- *
- * Only what the filter may contain is put on the list; the rest needs none.
  * Return: how many were put on or taken off, or
  *   -EOPNOTSUPP   the filter belongs to no store
  *   -EBADF        opened for reading only
