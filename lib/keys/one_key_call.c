@@ -5,8 +5,9 @@
  * about to be, kinds that take turns. Nearly always there is none of that, and a few loads tell.
  * Then an add is what is here; else it is keys.c's. Every promise of keys.c holds here, too:
  *
- *   1. The handle may change the file, for else its view has no function for that (view.h), and its
- *      view is not another's (struct blm_filter).
+ *   1. The handle may change the file, whose view else has no function for that (view.h), and its
+ *      view is not another's (struct blm_filter). What is read in from another program's file could
+ *      be changed, but its handle is for reading.
  *   2. The state word is the one that the name was looked up under, and says LIVE.
  *   3. The catalog was asked for a list under that word, and there is none (allowlist.c).
  *   4. `written` is at the epoch (layout.h) before the first bit, and is looked at again after the
@@ -117,7 +118,7 @@ BLM_API int blm_contains_hash(const struct blm_filter *f, uint64_t hash_id,
 static inline bool is_plain(struct blm_filter *f, struct blm_view *view, uint64_t state)
 {
 	return is_seen(view, state) && state_of(state) == BLM_LIVE
-		&& !f->lent
+		&& f->write && !f->lent
 		&& !atomic_load_explicit(&f->status, memory_order_relaxed)
 		&& blm_allow_has_none(f, view, state) && !blm_sigbus_hit_any();
 }
