@@ -198,10 +198,10 @@ BLM_API int blm_add(struct blm_filter *f, const void *bytes, size_t len);
  *
  * If several callers, in any processes, race to claim one new key, at most one gets 1. Exactly one
  * does, unless the key was a false positive, before or by what others add at that moment, or its
- * claimer died first. Takes no lock on the data, and none that a dead process could hold; it holds
- * off a replacement of the file, at about a microsecond a call: claim many at once with
- * blm_claim_many(). In kinds with slots (BLM_CAN_ROTATE) that holds for each window, and a claim
- * renews nothing. A key that was removed for good is not new.
+ * claimer died first. Takes no lock on the data, and none that a dead process could hold. It holds
+ * off a replacement of the file, for the time of the call, mostly without a system call: see
+ * bloomery-performance(7). blm_claim_many() is faster still. In kinds with slots (BLM_CAN_ROTATE)
+ * a claim counts for each window, and renews nothing. A key that was removed for good is not new.
  * Return: 1 (yours), 0 (not new), or a negative errno.
  */
 BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);

@@ -215,6 +215,20 @@ struct blm_line {
 };
 
 /*
+ * Slots of threads that claim (presence.h). Slot i is word i / BLM_SLOT_LINES of line i %
+ * BLM_SLOT_LINES, so the first slots are alone in their cache lines.
+ */
+enum {
+	BLM_SLOT_LINES = 42,
+	BLM_SLOTS_PER_LINE = 8,
+	BLM_SLOTS = BLM_SLOT_LINES * BLM_SLOTS_PER_LINE,
+};
+
+struct blm_slot_line {
+	uint64_t word[BLM_SLOTS_PER_LINE];
+};
+
+/*
  * What changes. Each word's protocol:
  *
  *   parts    how many entries of the part table are in use. Written by whoever holds the grow lock,
@@ -260,6 +274,15 @@ struct blm_line {
  *   original  kinds with a second image: blm_file_number() of the file whose own that image is. In
  *            every other file, which is a copy, the next sync makes it anew; BLM_TORN: what is
  *            there cannot be used. Written under the sync lock.
+ *   excluding  not 0: a process holds the replace lock exclusively, or died while it held it, or
+ *            this is a copy. presence.h has the protocol of this word and of the slots. Stored,
+ *            release, by the holder: 1 after it has the lock, 0 before it gives the lock back. A
+ *            process that holds the lock shared stores 0 as well: the word is a dead holder's then.
+ *            Claimers load it, acquire, after they announced themselves.
+ *   slots    words of threads that claim. Each is stored, without a read-modify-write, by its owner
+ *            alone: by the thread whose open file description holds a write lock on the slot's
+ *            byte. Holders of the replace lock load it, acquire. The word of a slot without an
+ *            owner means nothing, whatever a dead owner or a copy left in it.
  */
 struct blm_live {
 	struct blm_line parts;
@@ -275,13 +298,16 @@ struct blm_live {
 	struct blm_line flushing;
 	struct blm_line announcing;
 	struct blm_line original;
-	uint8_t reserved[BLM_PAGE - (13 + BLM_OWN) * 64];
+	struct blm_line excluding;
+	struct blm_slot_line slots[BLM_SLOT_LINES];
 };
 static_assert(sizeof(struct blm_live) == BLM_PAGE, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, sync) == 448, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, own) == 576, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, flushing) == 1152, "format-spec.md, Page 1: live words");
 static_assert(offsetof(struct blm_live, original) == 1280, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, excluding) == 1344, "format-spec.md, Page 1: live words");
+static_assert(offsetof(struct blm_live, slots) == 1408, "format-spec.md, Page 1: live words");
 
 enum { BLM_TORN = 1 };		/* in `original`, where no file has this number */
 

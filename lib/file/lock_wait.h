@@ -22,6 +22,17 @@ enum {
 extern int blm_patience_reader, blm_patience_unknown;
 
 /*
+ * A pause between two looks at what another thread or process must do first: some 20 microseconds
+ * at first, 1 millisecond after a moment, 10 after a second. -EINTR, with words, where the program
+ * was asked to stop (blm_stop_waiting_if()). Zeros before the first.
+ */
+struct blm_pause {
+	int64_t begun;		/* 0: not yet */
+	long nanoseconds;
+};
+int blm_pause(struct blm_pause *pause);
+
+/*
  * The process that shares the lock, or 0: none that this process may look at. *ret_writer: has it
  * the file open for writing?
  */

@@ -1,6 +1,7 @@
 /* ofd_lock.c - open-file-description locks, and what threads need beside them */
 #include "bloomery.h"
 #include "file/lock_wait.h"
+#include "file/presence.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -58,9 +59,9 @@ static int refuse(int fd, int pid)
 }
 
 struct wait {
-	int64_t begun, readers_since;	/* 0: a writer had it when it was last asked for */
+	struct blm_pause pause;
+	int64_t readers_since;		/* 0: a writer had it when it was last asked for */
 	int64_t looked;			/* when the holder was looked for last */
-	long pause;
 };
 
 /* A copy of a large file takes longer than one of a small file. */
@@ -110,31 +111,37 @@ static int lose_patience(int fd, enum blm_lock_of what, struct wait *w, int64_t 
 /* milliseconds that a call may still wait after the program was asked to stop */
 enum { GRACE = 100 };
 
-/*
- * The lock is asked for again and again, and never waited for in the kernel: there a process that
- * only reads the file could come before this one, and keep the lock. After a moment this is once a
- * millisecond, later every ten.
- */
-static int pause_for(int fd, enum blm_lock_of what, bool exclusive, struct wait *w)
+int blm_pause(struct blm_pause *w)
 {
 	int64_t now = milliseconds();
 	int (*asked)(void) = atomic_load(&asks_to_stop);
-	int r = exclusive ? lose_patience(fd, what, w, now) : 0;
 
-	if (r < 0)
-		return r;
+	if (!w->begun)
+		*w = (struct blm_pause){ now, 20000 };
 	if (asked && now - w->begun >= GRACE && asked())
 		return blm_fail(-EINTR, "asked to stop while it waited for a lock of a filter's "
 				"file");
-	nanosleep(&(struct timespec){ .tv_nsec = w->pause }, NULL);
-	w->pause = now - w->begun > 1000 ? 10000000 : w->pause < 500000 ? w->pause * 2 : 1000000;
+	nanosleep(&(struct timespec){ .tv_nsec = w->nanoseconds }, NULL);
+	w->nanoseconds = now - w->begun > 1000 ? 10000000
+		: w->nanoseconds < 500000 ? w->nanoseconds * 2 : 1000000;
 	return 0;
+}
+
+/*
+ * The lock is asked for again and again, and never waited for in the kernel: there a process that
+ * only reads the file could come before this one, and keep the lock.
+ */
+static int pause_for(int fd, enum blm_lock_of what, bool exclusive, struct wait *w)
+{
+	int r = exclusive ? lose_patience(fd, what, w, milliseconds()) : 0;
+
+	return r < 0 ? r : blm_pause(&w->pause);
 }
 
 int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive)
 {
 	struct flock lock = range(what, exclusive ? F_WRLCK : F_RDLCK);
-	struct wait w = { .pause = 20000 };
+	struct wait w = { 0 };
 	int r = 0;
 
 	while (r == 0 && fcntl(fd, F_OFD_SETLK, &lock) < 0) {
@@ -142,8 +149,6 @@ int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive)
 			continue;
 		if (errno != EAGAIN && errno != EACCES)
 			return blm_fail(-errno, "cannot lock a filter's file: %s", strerror(errno));
-		if (!w.begun)
-			w.begun = milliseconds();
 		r = pause_for(fd, what, exclusive, &w);
 	}
 	return r;
@@ -186,6 +191,7 @@ void blm_lock_init(struct blm_lock *lock)
 	pthread_cond_init(&lock->given_back, NULL);
 	lock->shared = lock->joined = 0;
 	lock->yields = false;
+	lock->presence = NULL;
 }
 
 void blm_lock_destroy(struct blm_lock *lock)
@@ -204,7 +210,7 @@ void blm_lock_destroy(struct blm_lock *lock)
  */
 static int pass_gate(int fd)
 {
-	struct wait w = { .begun = milliseconds(), .pause = 20000 };
+	struct wait w = { 0 };
 	int r = 0;
 
 	while (r == 0 && blm_ofd_held(fd, BLM_LOCK_GATE))
@@ -249,6 +255,8 @@ int blm_lock_shared(struct blm_lock *lock, int fd)
 		r = lock_replace(fd, false);
 	if (r == 0)
 		__atomic_fetch_add(&lock->shared, 1, __ATOMIC_SEQ_CST);
+	if (r == 0 && lock->presence)
+		blm_presence_settle(lock->presence);
 	pthread_mutex_unlock(&lock->counting);
 	if (r < 0)
 		pthread_rwlock_unlock(&lock->threads);
@@ -274,6 +282,11 @@ int blm_lock_exclusive(struct blm_lock *lock, int fd)
 
 	pthread_rwlock_wrlock(&lock->threads);
 	r = lock_replace(fd, true);
+	if (r == 0 && lock->presence) {
+		r = blm_presence_exclude(lock->presence, fd);
+		if (r < 0)
+			blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
+	}
 	if (r < 0)
 		pthread_rwlock_unlock(&lock->threads);
 	return r;
@@ -281,6 +294,8 @@ int blm_lock_exclusive(struct blm_lock *lock, int fd)
 
 void blm_unlock_exclusive(struct blm_lock *lock, int fd)
 {
+	if (lock->presence)
+		blm_presence_admit(lock->presence);
 	blm_ofd_unlock(fd, BLM_LOCK_REPLACE);
 	pthread_rwlock_unlock(&lock->threads);
 }

@@ -19,7 +19,10 @@ enum blm_lock_of {
 	 * until it is free
 	 */
 	BLM_LOCK_GATE,
-	/* shared: the file stays the filter; exclusive: replacing, dropping, setting the state */
+	/*
+	 * shared: the file stays the filter, as it does for threads that are present (presence.h);
+	 * exclusive: replacing, dropping, setting the state
+	 */
 	BLM_LOCK_REPLACE,
 	BLM_LOCK_SYNC,		/* exclusive: epoch, sync slots, name slots */
 	/*
@@ -36,12 +39,17 @@ enum blm_lock_of {
 	BLM_LOCK_GROW,
 };
 
+/* Locks of slots (presence.h) are on the bytes from here on; the others are before. */
+#define BLM_SLOT_BYTES ((INT64_C(1) << 62) + 4096)
+
 /* Wait for one lock on fd. Fails as fcntl(2) does; unlocking cannot fail. */
 int blm_ofd_lock(int fd, enum blm_lock_of what, bool exclusive);
 void blm_ofd_unlock(int fd, enum blm_lock_of what);
 /* Does another process hold `what` exclusively? In any way? */
 bool blm_ofd_held(int fd, enum blm_lock_of what);
 bool blm_ofd_busy(int fd, enum blm_lock_of what);
+
+struct blm_presence;
 
 /* BLM_LOCK_REPLACE for the threads of one descriptor. */
 struct blm_lock {
@@ -59,6 +67,8 @@ struct blm_lock {
 	 * Written under `counting`
 	 */
 	unsigned shared;
+	/* who holds it exclusively excludes those that are present, too. Or NULL */
+	struct blm_presence *presence;
 };
 
 void blm_lock_init(struct blm_lock *lock);

@@ -15,8 +15,8 @@
  *              it asked, and LIVE: no list has come since, or it will come after. Else it waits for
  *              the lister, dead or done, as for a replacer, and does all of it again. Word and
  *              answer are its own, and not the view's, which other threads ask again meanwhile.
- *   claimer,   and all who hold BLM_LOCK_REPLACE shared: no list comes while they do, so they ask,
- *              change, take off.
+ *   claimer,   and all who hold BLM_LOCK_REPLACE shared or are present (presence.h): no list comes
+ *              while they do, so they ask, change, take off.
  *   remover    does so too. It looks up which keys are listed, and leaves those: they are not in
  *              it, and taking out their cells takes others'.
  *   reader     asks the filter first, the list then. It finds a key listed only if no call that

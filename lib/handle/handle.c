@@ -34,6 +34,8 @@ static void after_fork_in_child(void)
 			close(view->image.fd);
 			view->image.fd = -1;
 			blm_lock_init(&view->lock);
+			if (view->presence.live)
+				view->lock.presence = &view->presence;
 			pthread_mutex_init(&view->syncing, NULL);
 			pthread_mutex_init(&view->writing, NULL);
 			view->syncs = view->writes = false;

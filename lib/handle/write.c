@@ -282,6 +282,51 @@ static int look_up(struct blm_filter *f, struct blm_view *view)
 	return 1;
 }
 
+/*
+ * A slot is as good as the lock held shared, but others do not see who has one. So kinds of which a
+ * sync or a copy looks whether somebody holds the lock (blm_quiesce_begin(), begin_epoch()) do not
+ * use slots. Views that are lent may share their description with another, which would then be
+ * given the same slots.
+ */
+static bool may_be_present(const struct blm_filter *f, const struct blm_view *view)
+{
+	return !f->lent && !kind_may_be_torn(view->whole.kind);
+}
+
+static bool enter(const struct blm_filter *f, struct blm_view *view)
+{
+	if (!may_be_present(f, view) || !blm_presence_enter(&view->presence))
+		return false;
+	if (is_current(view))
+		return true;
+	blm_presence_leave(&view->presence);
+	return false;
+}
+
+static int share(struct blm_view *view, int fd)
+{
+	int r = blm_lock_shared(&view->lock, fd);
+
+	if (r == 0 && blm_here.at)
+		blm_here.locks++;
+	return r;
+}
+
+/*
+ * What the thread's last begin() took. A call within a call, from a signal handler, takes the lock,
+ * and ends before the call that it came into.
+ */
+static void give_back(struct blm_view *view)
+{
+	if (blm_here.at == &view->presence && !blm_here.locks) {
+		blm_presence_leave(&view->presence);
+		return;
+	}
+	if (blm_here.at)
+		blm_here.locks--;
+	blm_unlock_shared(&view->lock, view->image.fd);
+}
+
 static int begin_held(struct blm_filter *f, struct blm_view **ret)
 {
 	for (;;) {
@@ -290,12 +335,18 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 
 		if (r < 0)
 			return r;
+		if (enter(f, view)) {
+			*ret = view;
+			return 0;
+		}
 		fd = blm_view_fd(f, view);
 		if (fd == -ESTALE && current_view(f) != view)
 			continue;
 		if (fd < 0)
 			return fd;
-		r = blm_lock_shared(&view->lock, fd);
+		if (may_be_present(f, view) && blm_presence_take(&view->presence, fd))
+			continue;
+		r = share(view, fd);
 		if (r < 0)
 			return r;
 		/* nobody is replacing now, so what the name says is true until end() */
@@ -307,7 +358,7 @@ static int begin_held(struct blm_filter *f, struct blm_view **ret)
 			if (r == 0)
 				return 0;
 		}
-		blm_unlock_shared(&view->lock, fd);
+		give_back(view);
 		if (r < 0 && r != -ENOENT)
 			return r;
 	}
@@ -321,7 +372,7 @@ int blm_change_begin_held(struct blm_filter *f, struct blm_view **ret)
 		return r;
 	r = become_writer(f, *ret);
 	if (r < 0)
-		blm_unlock_shared(&(*ret)->lock, (*ret)->image.fd);
+		give_back(*ret);
 	return r;
 }
 
@@ -333,7 +384,7 @@ void blm_change_end_held(struct blm_filter *f, struct blm_view *view)
 		blm_unlock_writing(view);
 	/* where it fails the filter is suspect, and the next change fails */
 	announce_alone(f, view);
-	blm_unlock_shared(&view->lock, view->image.fd);
+	give_back(view);
 }
 
 /*

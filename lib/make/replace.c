@@ -14,7 +14,8 @@
  *              dead or done, and looks the name up: another file, and the keys are added again,
  *              there; the same, and the replacer died before its one step: state := LIVE, they
  *              stand.
- *   claimer    holds BLM_LOCK_REPLACE shared for its batch, so nothing is replaced under it.
+ *   claimer    is present in a slot, or holds BLM_LOCK_REPLACE shared, for its batch, so nothing is
+ *              replaced under it. Taking the lock exclusively waits for both (presence.h).
  *   reader     loads the state word once a call. Changed: it looks the name up (view.c).
  *
  * Dropping is the same with DROPPED, and nothing put in place (drop.c); who lists false positives

@@ -154,6 +154,7 @@ void blm_view_free(struct blm_view *view)
 {
 	if (!view)
 		return;
+	blm_presence_end(&view->presence);
 	blm_image_unmap(&view->image);
 	blm_hidden_free(view->secret);
 	blm_lock_destroy(&view->lock);
@@ -186,6 +187,10 @@ int blm_view_make(struct blm_view **ret, int fd, const char *display, bool write
 	if (r < 0) {
 		blm_view_free(view);
 		return r;
+	}
+	if (write) {
+		view->presence.live = live_of(view);
+		view->lock.presence = &view->presence;
 	}
 	atomic_init(&view->seen_state, 0);
 	set_seen(view, load_acquire(&live_of(view)->state.word));

@@ -10,6 +10,7 @@
 #include "file/mapping.h"
 #include "file/new_file.h"
 #include "file/ofd_lock.h"
+#include "file/presence.h"
 #include "kind/single.h"
 #include "place/place.h"
 
@@ -55,6 +56,7 @@ struct blm_view {
 	/* the filter: its only part, or what its parts are together; ask and change this */
 	struct blm_part whole;
 	struct blm_lock lock;		/* BLM_LOCK_REPLACE of this file */
+	struct blm_presence presence;	/* what threads do instead of sharing that lock */
 	/* BLM_LOCK_SYNC of this file, among this handle's threads */
 	pthread_mutex_t syncing;
 	pthread_mutex_t writing;	/* BLM_LOCK_WRITE, likewise */

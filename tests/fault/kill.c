@@ -306,7 +306,15 @@ static void claim_some(struct blm_filter *f, struct log *log, enum fixed which, 
 	log->claim.which = which;
 	log->claim.first = first;
 	__atomic_store_n(&log->claim.under_way, true, __ATOMIC_SEQ_CST);
-	MUST(blm_claim_many(f, keys, BATCH, &won) >= 0);
+	if (one_of(random, 2))
+		MUST(blm_claim_many(f, keys, BATCH, &won) >= 0);
+	else
+		for (unsigned i = 0; i < BATCH; i++) {
+			int r = blm_claim(f, keys[i].bytes, keys[i].len);
+
+			MUST(r >= 0);
+			won |= (uint64_t)r << i;
+		}
 	for (unsigned i = 0; i < BATCH; i++) {
 		if (won >> i & 1)
 			__atomic_fetch_add(&shared->new[which][first + i], 1, __ATOMIC_SEQ_CST);
@@ -636,6 +644,12 @@ static void cycle(pid_t pid[WORKERS], struct checked *checked, uint64_t *random,
 		if (!pid[w])
 			pid[w] = spawn(worker_body, (int)w);
 	usleep(one_of(random, 20000));
+	if (one_of(random, 4) == 0) {		/* in the middle of whatever: the others wait for it, or do not */
+		kill(pid[one_of(random, WORKERS)], SIGSTOP);
+		usleep(one_of(random, 5000));
+		for (unsigned w = 0; w < WORKERS; w++)
+			kill(pid[w], SIGCONT);
+	}
 	kill_workers(pid, first, count);
 	begun = seconds();
 	store = open_store(0);

@@ -2,8 +2,8 @@
  * locks.c - holders of locks that stop, die or fork; containers; users and mounts that only read; copies made at any moment
  *
  * What is waited for, and what is not, is lib/file/ofd_lock.h's and lib/catalog/flock.h's promise: a question never waits, adding
- * only for a replacement, a claim for that and for the gate; the catalog's lock is waited for by changes only, while it moves. A dead
- * holder holds nothing.
+ * and claiming only for a replacement (a claim without a slot, lib/file/presence.h, for the gate, too); the catalog's lock is waited for
+ * by changes only, while it moves. A dead holder holds nothing.
  */
 #include "processes.h"
 #include "../info.h"
@@ -68,12 +68,15 @@ static const struct {
 	unsigned state;
 	unsigned waits;		/* a bit for each what that waits for the holder */
 	const char *kind;	/* NULL: the usual one */
+	bool present;		/* in a slot, instead of holding the lock */
 } holders[] = {
 	{ "a replacer", BLM_LOCK_REPLACE, true, BLM_REPLACING, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
 	{ "a replacer at its last step", BLM_LOCK_REPLACE, true, BLM_YIELDING, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
 	{ "a dropper", BLM_LOCK_REPLACE, true, BLM_DROPPED, 1 << ADD | 1 << CLAIM | 1 << CLEAR },
 	{ "a claimer", BLM_LOCK_REPLACE, false, BLM_LIVE, 1 << CLEAR },
-	{ "a holder of the gate", BLM_LOCK_GATE, true, BLM_LIVE, 1 << CLAIM | 1 << CLEAR },
+	{ "a claimer that is present", BLM_LOCK_REPLACE, false, BLM_LIVE, 1 << CLEAR, .present = true },
+	{ "a holder of the gate", BLM_LOCK_GATE, true, BLM_LIVE, 1 << CLEAR },
+	{ "a holder of the gate, of a kind whose claims take the lock", BLM_LOCK_GATE, true, BLM_LIVE, 1 << ADD | 1 << CLAIM | 1 << CLEAR, "counting" },
 	{ "a syncer", BLM_LOCK_SYNC, true, BLM_LIVE, 1 << SYNC },
 	{ "a writer where there are many", BLM_LOCK_WRITE, true, BLM_LIVE, 0 },
 	{ "the one writer", BLM_LOCK_WRITE, true, BLM_LIVE, 1 << ADD | 1 << CLAIM | 1 << SYNC | 1 << CLEAR, "cuckoo" },
@@ -90,7 +93,10 @@ static int hold_and_stop(int which)
 
 	MUST(blm_open(&f, the_store, "a", BLM_OPEN_WRITE) == 0);
 	view = current_view(f);
-	MUST(blm_ofd_lock(view->image.fd, holders[which].lock, holders[which].exclusive) == 0);
+	if (holders[which].present)
+		MUST(blm_claim(f, "key", 3) >= 0 && blm_change_begin_held(f, &view) == 0 && !blm_ofd_busy(view->image.fd, BLM_LOCK_REPLACE));
+	else
+		MUST(blm_ofd_lock(view->image.fd, holders[which].lock, holders[which].exclusive) == 0);
 	if (holders[which].state != BLM_LIVE)
 		set_state(view, holders[which].state);
 	raise(SIGSTOP);
@@ -181,7 +187,7 @@ START_TEST(a_stopped_holder_is_waited_for_by_those_who_need_its_lock_only_and_a_
 		waiting[what] = waits ? pid : 0;
 	}
 	ck_assert(holds(the_store, "b", "key"));		/* the other filters are nobody's business */
-	if (holders[which].waits >> CLEAR & 1) {		/* last: who waits to replace holds the gate, and claims wait for it */
+	if (holders[which].waits >> CLEAR & 1) {		/* last: claims without a slot wait for who waits to replace, and for who excludes */
 		waiting[CLEAR] = spawn(do_it, CLEAR);
 		ck_assert_msg(runs_after(waiting[CLEAR], 200), "%s is stopped: clearing does not wait", holders[which].name);
 	}

@@ -11,7 +11,7 @@
  * fence, or until anybody's whim, also after its death.
  *
  * Where the names of functions stand, they are those of lib/, and the steps under them theirs. Left out: threads of one process (the
- * mutexes in struct blm_lock), BLM_LOCK_SYNC (whoever holds it waits for nobody; it is taken under BLM_LOCK_REPLACE, never the other way
+ * mutexes in struct blm_lock), slots (lib/file/presence.h), which tests/schedule explores, BLM_LOCK_SYNC (whoever holds it waits for nobody; it is taken under BLM_LOCK_REPLACE, never the other way
  * round), filters that grow, power cuts (fault/cut.c). A lister of false positives (lib/handle/allowlist.c) is a replacer that goes back to LIVE.
  *
  * Who is there: an adder, two replacers and a reader; with -DADDERS a second adder, no reader; with -DCLAIMERS an adder and two claimers,

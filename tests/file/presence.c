@@ -1,0 +1,543 @@
+/*
+ * presence.c - threads that are present in a file without a system call, and those that exclude them
+ *
+ * The interleavings of the protocol are tests/schedule's. Here is what the kernel has a part in: locks of bytes, deaths, forks, membarrier(2).
+ */
+#include "suite.h"
+
+#include "file/ofd_lock.h"
+#include "handle/handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* ---- A membarrier(2) that is refused on order ---- */
+
+static bool refuses_registration, refuses_barriers;
+static unsigned refused;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_membarrier && ((int)a[0] == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED ? refuses_registration
+					 : refuses_barriers && ((int)a[0] == MEMBARRIER_CMD_GLOBAL_EXPEDITED || (int)a[0] == MEMBARRIER_CMD_GLOBAL))) {
+		refused++;
+		errno = EPERM;
+		return -1;
+	}
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* ---- Filters, and what their slots say ---- */
+
+static struct blm_filter *a_filter(const char *kind, const char **ret_path)
+{
+	const char *path = a_path();
+	struct blm_filter *f;
+
+	OK(blm_create(&f, NULL, path, &BLM_PARAMS(.kind = kind, .capacity = 10000, .rate = 1e-9)));
+	if (ret_path)
+		*ret_path = path;
+	return f;
+}
+
+static struct blm_filter *opened(const char *path)
+{
+	struct blm_filter *f;
+
+	OK(blm_open(&f, NULL, path, BLM_OPEN_WRITE));
+	return f;
+}
+
+static unsigned slots_with(const struct blm_filter *f, uint64_t bits)
+{
+	const struct blm_live *live = live_of(current_view(f));
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < BLM_SLOTS; i++)
+		count += (load_acquire(&live->slots[i % BLM_SLOT_LINES].word[i / BLM_SLOT_LINES]) & bits) != 0;
+	return count;
+}
+
+static unsigned owned(const struct blm_filter *f)
+{
+	return slots_with(f, BLM_SLOT_FENCED | BLM_SLOT_FENCES);
+}
+
+static unsigned announced(const struct blm_filter *f)
+{
+	return slots_with(f, BLM_SLOT_ANNOUNCED);
+}
+
+static int claim_number(struct blm_filter *f, uint64_t i)
+{
+	return blm_claim(f, &i, sizeof(i));
+}
+
+/* Ends the process where it stands, in a claim. */
+static int die_in_a_claim(void *path)
+{
+	struct blm_filter *f;
+	struct blm_view *view;
+
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
+	MUST(claim_number(f, 1) >= 0);
+	MUST(blm_change_begin_held(f, &view) == 0 && announced(f) == 1);
+	raise(SIGKILL);
+	return 0;
+}
+
+static void leave_an_announced_slot(const char *path)
+{
+	ck_assert_int_eq(join(spawn(die_in_a_claim, (void *)path)), 1000 + SIGKILL);
+}
+
+/* ---- Claims ---- */
+
+static const char *const kinds[] = { "blocked", "classic", "split-block", "scalable", "window" };
+
+static int claim_without_calls(void *context)
+{
+	struct blm_filter *f = context;
+
+	MUST(claim_number(f, 0) == 1);
+	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);	/* what is no read(2), write(2) or exit(2) kills from here on */
+	for (int twice = 0; twice < 2; twice++)
+		for (uint64_t i = 1; i < 1000; i++)
+			if (claim_number(f, i) != !twice)
+				__real_syscall(SYS_exit, 3);
+	__real_syscall(SYS_exit, 0);
+	return 4;
+}
+
+START_TEST(a_claim_after_the_first_calls_nothing_of_the_system)
+{
+	struct blm_filter *f = _i < (int)ARRAY_LEN(kinds) ? a_filter(kinds[_i], NULL) : NULL;
+
+	if (!f)
+		OK(blm_create(&f, NULL, NULL, &BLM_PARAMS(.capacity = 10000, .rate = 1e-9)));
+	ck_assert_int_eq(join(spawn(claim_without_calls, f)), 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		ck_assert_int_eq(claim_number(f, i), 0);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_slot_is_announced_during_a_claim_only_and_is_given_back_with_the_handle)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path), *other = opened(path);
+	struct blm_view *view;
+
+	ck_assert_uint_eq(owned(f), 0);
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	ck_assert(owned(f) == 1 && announced(f) == 0);
+	OK(blm_change_begin_held(f, &view));
+	ck_assert_uint_eq(announced(other), 1);
+	blm_change_end_held(f, view);
+	ck_assert_uint_eq(announced(other), 0);
+	ck_assert_int_eq(claim_number(other, 1), 0);
+	ck_assert_uint_eq(owned(f), 2);
+	blm_close(f);
+	ck_assert_uint_eq(owned(other), 1);
+	blm_close(other);
+}
+END_TEST
+
+static void *claim_once(void *f)
+{
+	return (void *)(intptr_t)claim_number(f, 7);
+}
+
+START_TEST(a_thread_that_ends_gives_its_slot_to_the_next)
+{
+	struct blm_filter *f = a_filter(NULL, NULL);
+
+	for (int i = 0; i < 2 * BLM_PRESENCE_THREADS; i++) {
+		pthread_t thread;
+		void *won;
+
+		ck_assert_int_eq(pthread_create(&thread, NULL, claim_once, f), 0);
+		ck_assert_int_eq(pthread_join(thread, &won), 0);
+		ck_assert_int_eq((int)(intptr_t)won, i == 0);
+		ck_assert_uint_eq(owned(f), 0);
+	}
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Excluding ---- */
+
+static int clear_it(void *f)
+{
+	MUST(blm_clear(f) == 0);
+	return 0;
+}
+
+static void *clear_in_a_thread(void *f)
+{
+	return (void *)(intptr_t)blm_clear(f);
+}
+
+static void *list_in_a_thread(void *view)
+{
+	struct blm_view *v = view;
+	int r = blm_lock_exclusive(&v->lock, v->image.fd);
+
+	if (r == 0)
+		blm_unlock_exclusive(&v->lock, v->image.fd);
+	return (void *)(intptr_t)r;
+}
+
+static void wait_until_excluding(const struct blm_view *view)
+{
+	while (!load_acquire(&live_of(view)->excluding.word))
+		usleep(100);
+}
+
+/* _i: by another process, by a thread with a handle of its own, by a thread with this handle */
+START_TEST(a_present_claimer_is_waited_for)
+{
+	struct blm_filter *f = a_filter(NULL, NULL);
+	struct blm_view *view;
+	pthread_t thread;
+	pid_t pid = 0;
+	void *r = NULL;
+
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	OK(blm_change_begin_held(f, &view));
+	ck_assert_uint_eq(announced(f), 1);
+	if (_i == 0)
+		pid = spawn(clear_it, f);
+	else
+		ck_assert_int_eq(pthread_create(&thread, NULL, _i == 1 ? clear_in_a_thread : list_in_a_thread, _i == 1 ? (void *)f : view), 0);
+	wait_until_excluding(view);
+	usleep(20000);		/* it would have gone on by now, mostly: then the next line fails */
+	ck_assert(load_acquire(&live_of(view)->excluding.word) && state_of(load_acquire(&live_of(view)->state.word)) == BLM_LIVE);
+	ck_assert(atomic_load(&f->view) == view);
+	blm_change_end_held(f, view);
+	alarm(TOO_LONG);
+	if (_i == 0)
+		ck_assert_int_eq(join(pid), 0);
+	else
+		ck_assert_int_eq(pthread_join(thread, &r), 0);
+	alarm(0);
+	ck_assert_ptr_null(r);
+	ck_assert_uint_eq(load_acquire(&live_of(view)->excluding.word), 0);
+	ck_assert_int_eq(claim_number(f, 1), _i < 2);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_claim_waits_for_who_excludes)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path), *other = opened(path);
+	struct blm_view *view;
+	pthread_t thread;
+	void *won;
+
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	OK(blm_lock_current(other, &view));
+	ck_assert_int_eq(pthread_create(&thread, NULL, claim_once, f), 0);
+	usleep(20000);
+	ck_assert(!blm_contains(f, &(uint64_t){ 7 }, 8));
+	blm_unlock_exclusive(&view->lock, view->image.fd);
+	alarm(TOO_LONG);
+	ck_assert_int_eq(pthread_join(thread, &won), 0);
+	alarm(0);
+	ck_assert_int_eq((int)(intptr_t)won, 1);
+	blm_close(f);
+	blm_close(other);
+}
+END_TEST
+
+START_TEST(a_claimer_that_died_present_is_not_waited_for)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+
+	for (int i = 0; i < 3; i++) {
+		leave_an_announced_slot(path);
+		ck_assert_uint_eq(announced(f), 1);
+		alarm(TOO_LONG);
+		OK(blm_clear(f));
+		alarm(0);
+		ck_assert_int_eq(claim_number(f, 1), 1);
+	}
+	blm_close(f);
+}
+END_TEST
+
+static int die_excluding(void *path)
+{
+	struct blm_filter *f;
+	struct blm_view *view;
+
+	MUST(blm_open(&f, NULL, path, BLM_OPEN_WRITE) == 0);
+	MUST(blm_lock_current(f, &view) == 0);
+	raise(SIGKILL);
+	return 0;
+}
+
+START_TEST(what_a_dead_excluder_left_is_taken_away_by_the_next_claim)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+	const struct blm_live *live = live_of(current_view(f));
+
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	ck_assert_int_eq(join(spawn(die_excluding, (void *)path)), 1000 + SIGKILL);
+	ck_assert_uint_eq(load_acquire(&live->excluding.word), 1);
+	ck_assert_int_eq(claim_number(f, 2), 1);
+	ck_assert_uint_eq(load_acquire(&live->excluding.word), 0);
+	ck_assert_int_eq(claim_number(f, 2), 0);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Strangers, copies, forks, many threads ---- */
+
+static void lock_all_bytes(int fd, short type)
+{
+	unsigned locked = 0;
+
+	for (unsigned i = 0; i < BLM_SLOTS; i++) {
+		struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = BLM_SLOT_BYTES + i, .l_len = 1 };
+
+		locked += fcntl(fd, F_OFD_SETLK, &lock) == 0;
+	}
+	ck_assert_uint_ge(locked, BLM_SLOTS - 1);	/* one may be a living owner's */
+}
+
+START_TEST(a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+	int stranger;
+
+	leave_an_announced_slot(path);
+	stranger = open(path, O_RDONLY | O_CLOEXEC);
+	lock_all_bytes(stranger, F_RDLCK);
+	alarm(TOO_LONG);
+	OK(blm_clear(f));
+	ck_assert_int_eq(claim_number(f, 5), 1);
+	close(stranger);
+	stranger = open(path, O_RDONLY | O_CLOEXEC);	/* of the new file */
+	leave_an_announced_slot(path);
+	lock_all_bytes(stranger, F_RDLCK);
+	for (uint64_t i = 10; i < 30; i++)
+		ck_assert(claim_number(f, i) == 1 && claim_number(f, i) == 0);
+	OK(blm_clear(f));
+	alarm(0);
+	close(stranger);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(where_no_slot_is_free_claims_take_the_lock)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+	int others = open(path, O_RDWR | O_CLOEXEC);
+	struct blm_view *view;
+
+	lock_all_bytes(others, F_WRLCK);
+	ck_assert(claim_number(f, 1) == 1 && claim_number(f, 1) == 0);
+	ck_assert_uint_eq(owned(f), 0);
+	OK(blm_change_begin_held(f, &view));
+	ck_assert(blm_ofd_busy(others, BLM_LOCK_REPLACE));
+	blm_change_end_held(f, view);
+	ck_assert(!blm_ofd_busy(others, BLM_LOCK_REPLACE));
+	close(others);
+	for (int i = 0; i < 5000; i++)		/* and look for a slot again, after some thousand */
+		ck_assert_int_eq(claim_number(f, 1), 0);
+	ck_assert_uint_eq(owned(f), 1);
+	blm_close(f);
+}
+END_TEST
+
+static void copy_bytes(const char *from, const char *to)
+{
+	char command[1300];
+
+	snprintf(command, sizeof(command), "cp %s %s", from, to);
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter)
+{
+	const char *path, *copy = a_path();
+	struct blm_filter *f = a_filter(NULL, &path), *g;
+	struct blm_view *view;
+
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	OK(blm_change_begin_held(f, &view));
+	store_release(&live_of(view)->excluding.word, 1);
+	copy_bytes(path, copy);
+	store_release(&live_of(view)->excluding.word, 0);
+	g = opened(copy);
+	alarm(TOO_LONG);
+	ck_assert(announced(g) == 1 && load_acquire(&live_of(current_view(g))->excluding.word) == 1);
+	ck_assert(claim_number(g, 1) == 0 && claim_number(g, 2) == 1);
+	OK(blm_sync(g));
+	OK(blm_clear(g));
+	ck_assert_int_eq(claim_number(g, 1), 1);
+	alarm(0);
+	blm_close(g);
+	blm_change_end_held(f, view);
+	blm_close(f);
+}
+END_TEST
+
+static int claim_as_child(void *context)
+{
+	struct blm_filter *f = context;
+
+	MUST(owned(f) == 1);
+	MUST(claim_number(f, 1) == 0 && claim_number(f, 2) == 1);
+	MUST(owned(f) == 2);
+	blm_close(f);
+	return 0;
+}
+
+START_TEST(a_forked_child_takes_a_slot_of_its_own)
+{
+	struct blm_filter *f = a_filter(NULL, NULL);
+	struct blm_view *view;
+
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	if (_i)
+		OK(blm_change_begin_held(f, &view));	/* that its slot is announced is nothing to the child */
+	ck_assert_int_eq(join(spawn(claim_as_child, f)), 0);
+	ck_assert(owned(f) == 1 && announced(f) == (unsigned)_i);
+	if (_i)
+		blm_change_end_held(f, view);
+	ck_assert_int_eq(claim_number(f, 2), 0);
+	blm_close(f);
+}
+END_TEST
+
+enum { CROWD = BLM_SLOTS + 20, CROWD_KEYS = 100 };
+
+static struct {
+	struct blm_filter *f;
+	pthread_barrier_t all_there, all_done;
+	_Atomic unsigned won[CROWD_KEYS];
+} crowd;
+
+static void *claim_in_a_crowd(void *nothing)
+{
+	pthread_barrier_wait(&crowd.all_there);
+	for (uint64_t i = 0; i < CROWD_KEYS; i++)
+		atomic_fetch_add(&crowd.won[i], (unsigned)claim_number(crowd.f, i));
+	pthread_barrier_wait(&crowd.all_done);
+	return nothing;
+}
+
+START_TEST(of_more_threads_than_slots_each_key_has_one_winner)
+{
+	pthread_t thread[CROWD];
+	pthread_attr_t attr;
+
+	crowd.f = a_filter(NULL, NULL);
+	pthread_barrier_init(&crowd.all_there, NULL, CROWD);
+	pthread_barrier_init(&crowd.all_done, NULL, CROWD + 1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 1 << 18);
+	for (int i = 0; i < CROWD; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], &attr, claim_in_a_crowd, NULL), 0);
+	pthread_barrier_wait(&crowd.all_done);
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < CROWD_KEYS; i++)
+		ck_assert_uint_eq(crowd.won[i], 1);
+	ck_assert_uint_eq(owned(crowd.f), 0);
+	OK(blm_clear(crowd.f));
+	blm_close(crowd.f);
+}
+END_TEST
+
+/* ---- Without membarrier(2) ---- */
+
+START_TEST(who_cannot_register_fences_itself_and_needs_no_fence_of_others)
+{
+	struct blm_filter *f = a_filter(NULL, NULL);
+
+	refuses_registration = refuses_barriers = true;
+	ck_assert(claim_number(f, 1) == 1 && claim_number(f, 1) == 0);
+	ck_assert_uint_ge(refused, 1);
+	ck_assert_uint_eq(slots_with(f, BLM_SLOT_FENCES), 1);
+	ck_assert_uint_eq(slots_with(f, BLM_SLOT_FENCED), 0);
+	OK(blm_clear(f));
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(who_may_not_fence_others_excludes_nobody_that_relies_on_it)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+	const struct blm_live *live = live_of(current_view(f));
+
+	leave_an_announced_slot(path);
+	refuses_barriers = true;
+	OK(blm_clear(f));		/* it is dead */
+	refuses_barriers = false;
+	ck_assert_int_eq(claim_number(f, 2), 1);
+	live = live_of(current_view(f));
+	if (slots_with(f, BLM_SLOT_FENCED)) {	/* as on every system since Linux 4.16 */
+		refuses_barriers = true;
+		FAILS(blm_clear(f), -ENOSYS);
+		ck_assert(strstr(blm_error_message(), "membarrier"));
+		ck_assert_uint_eq(load_acquire(&live->excluding.word), 0);
+		ck_assert_int_eq(claim_number(f, 2), 0);
+		refuses_barriers = false;
+	}
+	OK(blm_clear(f));
+	ck_assert_int_eq(claim_number(f, 2), 1);
+	blm_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("file/presence");
+	TCase *tc = tcase_create("presence");
+
+	if (!SANITIZED)		/* sanitizers call the system themselves */
+		tcase_add_loop_test(tc, a_claim_after_the_first_calls_nothing_of_the_system, 0, (int)ARRAY_LEN(kinds) + 1);
+	tcase_add_test(tc, a_slot_is_announced_during_a_claim_only_and_is_given_back_with_the_handle);
+	tcase_add_test(tc, a_thread_that_ends_gives_its_slot_to_the_next);
+	tcase_add_loop_test(tc, a_present_claimer_is_waited_for, 0, 3);
+	tcase_add_test(tc, a_claim_waits_for_who_excludes);
+	tcase_add_test(tc, a_claimer_that_died_present_is_not_waited_for);
+	tcase_add_test(tc, what_a_dead_excluder_left_is_taken_away_by_the_next_claim);
+	tcase_add_test(tc, a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody);
+	tcase_add_test(tc, where_no_slot_is_free_claims_take_the_lock);
+	tcase_add_test(tc, a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter);
+	tcase_add_loop_test(tc, a_forked_child_takes_a_slot_of_its_own, 0, 2);
+	tcase_add_test(tc, of_more_threads_than_slots_each_key_has_one_winner);
+	tcase_add_test(tc, who_cannot_register_fences_itself_and_needs_no_fence_of_others);
+	tcase_add_test(tc, who_may_not_fence_others_excludes_nobody_that_relies_on_it);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
