@@ -83,7 +83,7 @@ struct blm_presence {
 struct blm_here {
 	/* where it is present. Written by this thread, read by its signal handlers */
 	struct blm_presence *at;
-	/* locks that it took since, in calls within that call (from signal handlers) */
+	/* locks of that file that it took since, in calls within that call (signal handlers) */
 	uint32_t locks;
 	/* 0: none yet, or none any more. Its slots are at this index of blm_presence.word */
 	uint16_t number;

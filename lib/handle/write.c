@@ -307,7 +307,7 @@ static int share(struct blm_view *view, int fd)
 {
 	int r = blm_lock_shared(&view->lock, fd);
 
-	if (r == 0 && blm_here.at)
+	if (r == 0 && blm_here.at == &view->presence)
 		blm_here.locks++;
 	return r;
 }
@@ -318,12 +318,13 @@ static int share(struct blm_view *view, int fd)
  */
 static void give_back(struct blm_view *view)
 {
-	if (blm_here.at == &view->presence && !blm_here.locks) {
+	bool present = blm_here.at == &view->presence;
+
+	if (present && !blm_here.locks) {
 		blm_presence_leave(&view->presence);
 		return;
 	}
-	if (blm_here.at)
-		blm_here.locks--;
+	blm_here.locks -= present;
 	blm_unlock_shared(&view->lock, view->image.fd);
 }
 
