@@ -90,6 +90,20 @@ static int64_t add_many(struct site *s, size_t count)
 	return blm_add_many(s->it, s->piece.key, count, NULL);
 }
 
+static int64_t claim(struct site *s, size_t count)
+{
+	int64_t yes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int r = blm_claim(s->it, s->piece.key[i].bytes, s->piece.key[i].len);
+
+		if (r < 0)
+			return r;
+		yes += r;
+	}
+	return yes;
+}
+
 static int64_t claim_many(struct site *s, size_t count)
 {
 	return blm_claim_many(s->it, s->piece.key, count, NULL);
@@ -224,6 +238,8 @@ static const struct work works[] = {
 	{ .name = "contains_hash", .limit = "read", .which = ABSENT, .run = contains_hash, .hashed = true },
 	{ .name = "add_hash", .limit = "atomic OR", .which = FRESH, .run = add_hash, .changes = true, .hashed = true },
 #endif
+	{ .name = "claim", .limit = "atomic OR", .which = FRESH, .run = claim, .changes = true, .can = BLM_CAN_CLAIM },
+	{ .name = "claim", .limit = "read", .which = PRESENT, .run = claim, .changes = true, .can = BLM_CAN_CLAIM },
 	{ .name = "add_many", .limit = "atomic OR", .which = FRESH, .run = add_many, .changes = true, .simd = true, .every = true },
 	{ .name = "add_many", .limit = "read", .which = PRESENT, .run = add_many, .changes = true, .simd = true },
 	{ .name = "claim_many", .limit = "atomic OR", .which = FRESH, .run = claim_many, .changes = true, .can = BLM_CAN_CLAIM },
@@ -235,6 +251,8 @@ static const struct work works[] = {
 	{ .name = "atomic OR, 2 processes", .run = or_lines, .processes = 2 },
 	{ .name = "add_many, 1 process", .which = FRESH, .run = add_many, .changes = true, .processes = 1 },
 	{ .name = "add_many, 2 processes", .which = FRESH, .run = add_many, .changes = true, .processes = 2 },
+	{ .name = "claim, 1 process", .which = FRESH, .run = claim, .changes = true, .processes = 1 },
+	{ .name = "claim, 2 processes", .which = FRESH, .run = claim, .changes = true, .processes = 2 },
 };
 
 /* ---- Sites ---- */

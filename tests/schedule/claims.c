@@ -551,9 +551,13 @@ static void hash_state(const struct state *s, uint64_t h[2])
 
 	h[0] = UINT64_C(0x9E3779B97F4A7C15);
 	h[1] = UINT64_C(0xD1B54A32D192ED03);
-	for (size_t i = 0; i < sizeof(*s); i++) {
-		h[0] = (h[0] ^ bytes[i]) * UINT64_C(0x100000001b3);
-		h[1] = (h[1] + bytes[i] + 1) * UINT64_C(0xA0761D6478BD642F);
+	for (size_t i = 0; i < sizeof(*s); i += 8) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes + i, sizeof(*s) - i < 8 ? sizeof(*s) - i : 8);
+		h[0] = (h[0] ^ word) * UINT64_C(0xE7037ED1A0B428DB);
+		h[0] ^= h[0] >> 32;
+		h[1] = (h[1] + word + 1) * UINT64_C(0xA0761D6478BD642F);
 		h[1] ^= h[1] >> 29;
 	}
 	h[0] |= h[0] == 0;
