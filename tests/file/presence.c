@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -481,6 +482,77 @@ START_TEST(of_more_threads_than_slots_each_key_has_one_winner)
 }
 END_TEST
 
+START_TEST(a_file_made_before_there_were_slots_has_them)
+{
+	const char *copy = a_path();
+	struct blm_filter *f;
+
+	copy_bytes(EXCHANGE "/../golden/blocked-xxh3.blm", copy);
+	f = opened(copy);
+	for (uint64_t i = 1000; i < 1003; i++)
+		ck_assert(claim_number(f, i) == 1 && claim_number(f, i) == 0);
+	ck_assert_uint_eq(owned(f), 1);
+	OK(blm_clear(f));
+	ck_assert_int_eq(claim_number(f, 1000), 1);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Dropping ---- */
+
+enum { DROPPED_UNDER = 3, KEYS_MOST = 1 << 20 };
+
+static struct {
+	_Atomic uint64_t told;
+	_Atomic uint8_t won[KEYS_MOST];
+} *drop_log;
+
+static int claim_until_dropped(void *dir)
+{
+	struct blm_store *store;
+	struct blm_filter *f;
+	int r = 0;
+
+	MUST(blm_store_open(&store, dir, 0) == 0 && blm_open(&f, store, "a", BLM_OPEN_WRITE) == 0);
+	for (uint64_t i = 0; i < KEYS_MOST && r >= 0; i++) {
+		r = claim_number(f, i);
+		if (r == 1)
+			atomic_fetch_add(&drop_log->won[i], 1);
+		atomic_fetch_add(&drop_log->told, 1);
+	}
+	MUST(r >= 0 || r == -ESTALE);
+	blm_close(f);
+	blm_store_close(store);
+	return r < 0 ? 1 : 0;
+}
+
+START_TEST(claimers_of_a_dropped_filter_are_told_and_no_key_was_won_twice)
+{
+	const char *dir = a_path();
+	struct blm_store *store;
+	struct blm_filter *f;
+	pid_t pid[DROPPED_UNDER];
+
+	drop_log = mmap(NULL, sizeof(*drop_log), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(drop_log, MAP_FAILED);
+	OK(blm_store_open(&store, dir, BLM_STORE_CREATE));
+	OK(blm_create(&f, store, "a", &BLM_PARAMS(.capacity = KEYS_MOST, .rate = 1e-9)));
+	blm_close(f);
+	for (int i = 0; i < DROPPED_UNDER; i++)
+		pid[i] = spawn(claim_until_dropped, (void *)dir);
+	while (atomic_load(&drop_log->told) < 1000)
+		usleep(100);
+	alarm(TOO_LONG);
+	OK(blm_store_drop(store, "a"));
+	for (int i = 0; i < DROPPED_UNDER; i++)
+		ck_assert_int_le(join(pid[i]), 1);
+	alarm(0);
+	for (int i = 0; i < KEYS_MOST; i++)
+		ck_assert_uint_le(drop_log->won[i], 1);
+	blm_store_close(store);
+}
+END_TEST
+
 /* ---- Without membarrier(2) ---- */
 
 START_TEST(who_cannot_register_fences_itself_and_needs_no_fence_of_others)
@@ -542,6 +614,8 @@ int main(void)
 	tcase_add_test(tc, a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter);
 	tcase_add_loop_test(tc, a_forked_child_takes_a_slot_of_its_own, 0, 2);
 	tcase_add_test(tc, of_more_threads_than_slots_each_key_has_one_winner);
+	tcase_add_test(tc, a_file_made_before_there_were_slots_has_them);
+	tcase_add_test(tc, claimers_of_a_dropped_filter_are_told_and_no_key_was_won_twice);
 	tcase_add_test(tc, who_cannot_register_fences_itself_and_needs_no_fence_of_others);
 	tcase_add_test(tc, who_may_not_fence_others_excludes_nobody_that_relies_on_it);
 	suite_add_tcase(s, tc);
