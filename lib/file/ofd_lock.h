@@ -77,7 +77,10 @@ int blm_lock_shared(struct blm_lock *lock, int fd);
 void blm_unlock_shared(struct blm_lock *lock, int fd);
 int blm_lock_exclusive(struct blm_lock *lock, int fd);
 void blm_unlock_exclusive(struct blm_lock *lock, int fd);
-/* Does anybody hold it, a thread of this descriptor or another process? Waits for nobody. */
+/*
+ * Does anybody hold it, a thread of this descriptor or another process? Waits for nobody. Threads
+ * that are present (presence.h) are not seen.
+ */
 bool blm_lock_is_held(const struct blm_lock *lock, int fd);
 
 #endif

@@ -86,6 +86,10 @@ static int drop_without_secret(struct blm_store *store, const char *name)
 struct unopened {
 	/* -1: there is none, or it is no filter of this version, or another one */
 	int fd;
+	/*
+	 * Threads that are present (presence.h) are not excluded, as nothing is mapped: their
+	 * claims came before the drop. The next ones see the state.
+	 */
 	struct blm_lock lock;
 };
 
