@@ -29,12 +29,24 @@ struct room {
 	struct blm_key *keys[2];
 };
 
+static void unpack(const struct blm_input *in, size_t at, size_t count, struct blm_key *room)
+{
+	uint64_t begin = count ? blm_offset_at(in, at) : 0, end;
+
+	for (size_t i = 0; i < count; i++, begin = end) {
+		end = blm_offset_at(in, at + i + 1);
+		room[i] = (struct blm_key){ in->packed + begin, (size_t)(end - begin) };
+	}
+}
+
 const struct blm_key *blm_input_keys(const struct blm_input *in, size_t at, size_t count,
 				     struct blm_key *room)
 {
 	if (in->keys)
 		return in->keys + at;
-	for (size_t i = 0; i < count; i++)
+	if (in->offsets)
+		unpack(in, at, count, room);
+	for (size_t i = 0; i < count && !in->offsets; i++)
 		room[i] = (struct blm_key){ in->fixed + (at + i) * in->width, in->width };
 	return room;
 }
@@ -53,8 +65,10 @@ static struct blm_batch batch_from(const struct blm_view *view, const struct blm
 	} else if (wants_keys(by)) {
 		batch.keys = blm_input_keys(in, at, batch.count, keys);
 	} else {
-		if (in->keys)
-			blm_hash_all(by, in->keys + at, batch.count, hashes);
+		if (in->offsets)
+			batch.keys = blm_input_keys(in, at, batch.count, keys);
+		if (batch.keys)
+			blm_hash_all(by, batch.keys, batch.count, hashes);
 		else
 			blm_hash_all_fixed(by, in->fixed + at * in->width, in->width, batch.count,
 					   hashes);
@@ -87,7 +101,8 @@ static int work(struct blm_view *view, const struct blm_batch *batch, const stru
 static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_what what)
 {
 	struct blm_part *whole = &view->whole;
-	const struct blm_key key = in->keys ? *in->keys : (struct blm_key){ in->fixed, in->width };
+	struct blm_key room;
+	const struct blm_key key = in->keys ? *in->keys : *blm_input_keys(in, 0, 1, &room);
 	struct blm_hashed hashed = { .key = &key, .by = &view->hasher };
 
 	if (in->hashes)

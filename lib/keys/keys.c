@@ -62,6 +62,16 @@ static int64_t take_off(struct blm_filter *f, struct blm_view *view, const struc
 	return new;
 }
 
+static void note_packed(const struct blm_filter *f, const struct blm_input *in)
+{
+	struct blm_key room[BLM_BATCH];
+
+	for (size_t at = 0, count; at < in->count; at += count) {
+		count = in->count - at < BLM_BATCH ? in->count - at : BLM_BATCH;
+		blm_allowlist_carry_note(f->carry, blm_input_keys(in, at, count, room), count);
+	}
+}
+
 /* To a file that is to take the place of another (allowlist_carry.h). */
 static void note(const struct blm_filter *f, const struct blm_input *in)
 {
@@ -69,6 +79,8 @@ static void note(const struct blm_filter *f, const struct blm_input *in)
 		blm_allowlist_carry_note_unnamed(f->carry);
 	else if (in->keys)
 		blm_allowlist_carry_note(f->carry, in->keys, in->count);
+	else if (in->offsets)
+		note_packed(f, in);
 	else
 		blm_allowlist_carry_note_fixed(f->carry, in->fixed, in->width, in->count);
 }
@@ -110,6 +122,7 @@ static struct blm_input input_from(const struct blm_input *in, size_t at)
 	rest.count -= at;
 	rest.keys = in->keys ? in->keys + at : NULL;
 	rest.fixed = in->fixed ? in->fixed + at * in->width : NULL;
+	rest.offsets = in->offsets ? in->offsets + at * in->offset_bytes : NULL;
 	rest.hashes = in->hashes ? in->hashes + at : NULL;
 	rest.values = in->values ? in->values + at : NULL;
 	rest.ret_values = in->ret_values ? in->ret_values + at : NULL;
@@ -401,6 +414,19 @@ static int64_t change_all(struct blm_filter *f, const struct blm_input *in, enum
 		at += count;
 	} while (at < in->count);
 	return all;
+}
+
+int64_t blm_input_ask(const struct blm_filter *f, const struct blm_input *in, uint64_t *ret_bits)
+{
+	BLM_INSIDE;
+
+	return ask_all(current_view(f), in, ret_bits);
+}
+
+int64_t blm_input_change(struct blm_filter *f, const struct blm_input *in, enum blm_what what,
+			 uint64_t *ret_bits)
+{
+	return change_all(f, in, what, ret_bits);
 }
 
 /* ---- Keys ---- */

@@ -54,6 +54,37 @@ static int ask_fixed(struct world *w)
 	return blm_contains_fixed(w->g, second_keys(), WIDTH, SOME, NULL) == SOME ? 0 : -EILSEQ;
 }
 
+/* ---- Packed keys ---- */
+
+static const int32_t *offsets_of_second(void)
+{
+	static int32_t offsets[SOME + 1];
+
+	for (int i = 0; i <= SOME; i++)
+		offsets[i] = i * WIDTH;
+	return offsets;
+}
+
+static int add_packed(struct world *w)
+{
+	return (int)blm_add_packed(w->f, second_keys(), offsets_of_second(), 4, SOME, NULL);
+}
+
+static int claim_packed(struct world *w)
+{
+	return (int)blm_claim_packed(w->f, second_keys(), offsets_of_second(), 4, SOME, NULL);
+}
+
+static int ask_packed(struct world *w)
+{
+	return blm_contains_packed(w->g, second_keys(), offsets_of_second(), 4, SOME, NULL) == SOME ? 0 : -EILSEQ;
+}
+
+static int remove_packed(struct world *w)
+{
+	return (int)blm_remove_packed(w->f, "not there", (int64_t []){ 0, 9 }, 8, 1, NULL);
+}
+
 /* ---- Hashes ---- */
 
 static int hash_one(const struct blm_filter *f, struct blm_hash *ret)
@@ -252,6 +283,10 @@ const struct one_case forms_cases[] = {
 	{ "add-fixed", EVERYWHERE | OPEN_F, add_fixed, NULL, BOTH, 0 },
 	{ "claim-fixed", EVERYWHERE | OPEN_F, claim_fixed, NULL, BOTH, 0 },
 	{ "contains-fixed", EVERYWHERE | OPEN_F | OPEN_G, ask_fixed, NULL, 0, 0 },
+	{ "add-packed", EVERYWHERE | OPEN_F, add_packed, NULL, BOTH, 0 },
+	{ "claim-packed", EVERYWHERE | OPEN_F, claim_packed, NULL, BOTH, 0 },
+	{ "contains-packed", EVERYWHERE | OPEN_F | OPEN_G, ask_packed, NULL, 0, 0 },
+	{ "remove-packed", IN_PATH | IN_STORE | OPEN_F, remove_packed, as_counting, 0, 0 },
 	{ "add-hashes", EVERYWHERE | OPEN_F, add_hashes, NULL, BOTH, 0 },
 	{ "claim-hashes", EVERYWHERE | OPEN_F, claim_hashes, NULL, BOTH, 0 },
 	{ "contains-hashes", EVERYWHERE | OPEN_F | OPEN_G, ask_hashes, NULL, 0, 0 },

@@ -659,6 +659,99 @@ START_TEST(keys_of_one_width_give_the_same_answers_as_keys_of_any_length)
 }
 END_TEST
 
+/* ---- Packed keys ---- */
+
+/*
+ * Keys of lengths 0 to 20, few of them twice: in one buffer that begins at an odd address, and the same as (pointer, length). The first offset is above 0.
+ */
+static void pack(uint8_t *data, uint8_t *offsets, size_t offset_bytes, struct blm_key *keys, size_t count, size_t most)
+{
+	size_t at = 5;
+
+	for (size_t i = 0; i <= count; i++) {
+		const uint64_t wide = at, number = N / 2 + i % 900 * 7;
+		const uint32_t narrow = (uint32_t)at;
+		const size_t len = i % 900 ? 2 + i % 900 % (most - 1) : 0;
+
+		memcpy(offsets + i * offset_bytes, offset_bytes == 8 ? (const void *)&wide : &narrow, offset_bytes);
+		if (i == count)
+			return;
+		for (size_t b = 0; b < len; b++)
+			data[at + b] = b < 8 ? (uint8_t)(number >> 8 * b) : (uint8_t)(number + b);
+		keys[i] = (struct blm_key){ data + at, len };
+		at += len;
+	}
+}
+
+static void packed_is_many(struct blm_filter *a, struct blm_filter *b, size_t offset_bytes, size_t count)
+{
+	uint8_t *data = malloc(1001 * 21), *offsets = malloc(1002 * 8 + 1);
+	struct blm_key keys[1001];
+	uint64_t x[17] = { 0 }, y[17] = { 0 };
+
+	pack(data + 1, offsets + 1, offset_bytes, keys, count, longest(a) < 20 ? longest(a) : 20);
+	if (info(a).can & BLM_CAN_CLAIM) {
+		ck_assert_int_eq(blm_claim_many(a, keys, count / 3, x),
+				 blm_claim_packed(b, data + 1, offsets + 1, offset_bytes, count / 3, y));
+		ck_assert_mem_eq(x, y, sizeof(x));
+	}
+	ck_assert_int_eq(blm_contains_many(a, keys, count, x),
+			 blm_contains_packed(b, data + 1, offsets + 1, offset_bytes, count, y));
+	ck_assert_mem_eq(x, y, sizeof(x));
+	ck_assert_int_eq(blm_add_many(a, keys, count, x), blm_add_packed(b, data + 1, offsets + 1, offset_bytes, count, y));
+	ck_assert_mem_eq(x, y, sizeof(x));
+	ck_assert_int_eq(blm_contains_packed(b, data + 1, offsets + 1, offset_bytes, count, NULL), (int64_t)count);
+	same_data(a, b);
+	if (info(a).can & BLM_CAN_REMOVE) {
+		ck_assert_int_eq(blm_remove_many(a, keys, count / 2, x),
+				 blm_remove_packed(b, data + 1, offsets + 1, offset_bytes, count / 2, y));
+		ck_assert_mem_eq(x, y, sizeof(x));
+		same_data(a, b);
+	}
+	free(data), free(offsets);
+}
+
+START_TEST(packed_keys_give_the_same_answers_as_keys_of_any_length)
+{
+	struct blm_filter *first = make(kind_of(_i));
+
+	for (size_t bytes = 4; bytes <= 8; bytes += 4)
+		for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
+			if (is_left_out((int)(c + bytes / 4 + (size_t)_i)))
+				continue;
+			struct blm_filter *a = twin(first), *b = twin(first);
+
+			packed_is_many(a, b, bytes, counts[c]);
+			blm_close(a), blm_close(b);
+		}
+	blm_close(first);
+}
+END_TEST
+
+START_TEST(offsets_that_make_no_keys_are_refused)
+{
+	static const int32_t back[] = { 0, 3, 2, 4 }, negative[] = { -1, 3, 4, 4 }, end[] = { 0, 1, 2, INT32_MIN }, none[] = { 0, 0 };
+	static const int64_t wide[] = { 0, INT64_MAX, INT64_MIN, 4 };
+	struct blm_filter *f = make(kind_of(_i));
+	uint64_t bits = 7;
+
+	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 4, 3, &bits), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "offsets: number 2 is 2, and the one before it is 3"));
+	ck_assert_int_eq(blm_claim_packed(f, "abcd", negative, 4, 3, &bits), -EINVAL);
+	ck_assert_int_eq(blm_contains_packed(f, "abcd", end, 4, 3, &bits), -EINVAL);
+	ck_assert_int_eq(blm_remove_packed(f, "abcd", wide, 8, 3, &bits), -EINVAL);
+	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 2, 3, &bits), -EINVAL);
+	ck_assert_int_eq(blm_add_packed(f, "abcd", NULL, 4, 3, &bits), -EINVAL);
+	ck_assert_int_eq(blm_add_packed(f, "abcd", back, 4, SIZE_MAX, &bits), -EINVAL);
+	ck_assert_uint_eq(bits, 7);
+	ck_assert_uint_eq(info(f).keys, 0);
+	ck_assert_int_eq(blm_add_packed(f, NULL, NULL, 4, 0, NULL), 0);
+	ck_assert_int_eq(blm_add_packed(f, NULL, none, 4, 1, NULL), 1);
+	ck_assert(blm_contains(f, NULL, 0));
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(keys_of_one_width_have_the_same_hashes_as_keys_of_any_length)
 {
 	static const size_t widths[] = { 0, 1, 4, 8, 16, 17, 32, 100 };
@@ -1081,6 +1174,8 @@ START_TEST(a_read_only_handle_refuses_every_change)
 	ck_assert_int_eq(blm_claim_many(r, &key, 1, NULL), -EBADF);
 	ck_assert_int_eq(blm_add_fixed(r, "x", 1, 1, NULL), -EBADF);
 	ck_assert_int_eq(blm_claim_fixed(r, "x", 1, 1, NULL), -EBADF);
+	ck_assert_int_eq(blm_add_packed(r, "x", (int32_t []){ 0, 1 }, 4, 1, NULL), -EBADF);
+	ck_assert_int_eq(blm_claim_packed(r, "x", (int32_t []){ 0, 1 }, 4, 1, NULL), -EBADF);
 	ck_assert_int_eq(blm_add_hashes(r, blm_hash_id(r), &hash, 1, NULL), -EBADF);
 	ck_assert_int_eq(blm_claim_hashes(r, blm_hash_id(r), &hash, 1, NULL), -EBADF);
 	ck_assert_int_eq(blm_combine_into(r, BLM_UNION, others, 1, 0, NULL), -EBADF);
@@ -1367,6 +1462,8 @@ static void add_laws(TCase *tc, int i)
 static void add_laws_of_families(TCase *tc, int i)
 {
 	LAW(every_hash_family_that_a_kind_takes_serves_it, BLM_CAN_ADD, BLM_FORGETS);
+	LAW(packed_keys_give_the_same_answers_as_keys_of_any_length, BLM_CAN_ADD, BLM_EXACT | BLM_FORGETS | BLM_CAN_ROTATE);
+	LAW(offsets_that_make_no_keys_are_refused, BLM_CAN_ADD, BLM_EXACT);
 	LAW(hashes_give_the_same_answers_as_keys, BLM_CAN_ADD, BLM_CAN_LIST);
 	LAW(keys_of_one_width_have_the_same_hashes_as_keys_of_any_length, BLM_CAN_ADD, BLM_EXACT | BLM_FORGETS);
 	LAW(hashes_of_another_seed_are_refused, BLM_CAN_ADD | BLM_CAN_CLAIM, BLM_EXACT);

@@ -513,7 +513,23 @@ static int fill_with_numbers(struct blm_filter *new, void *context)
 	return 0;
 }
 
-START_TEST(keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
+/* The same, as packed keys. */
+static int fill_with_packed_numbers(struct blm_filter *new, void *context)
+{
+	uint32_t keys[GIVEN + 1];
+	int64_t offsets[GIVEN + 2];
+
+	for (uint32_t i = 0; i < GIVEN; i++)
+		keys[i] = i;
+	memcpy(&keys[GIVEN], context, 4);
+	for (int i = 0; i < GIVEN + 2; i++)
+		offsets[i] = 4 * i;
+	OK(blm_add_packed(new, keys, offsets, 8, GIVEN + 1, NULL));
+	return 0;
+}
+
+/* _i: packed, or of one width. */
+START_TEST(numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay)
 {
 	struct blacklist *b = begin("classic");
 	const struct blm_params same_seed = BLM_PARAMS(.seed_count = 1, .seeds = (const uint64_t[]){ 7 });
@@ -524,7 +540,7 @@ START_TEST(keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_other
 		if (blm_contains(b->f, &i, 4))
 			wrong[count++] = i;
 	ck_assert_int_eq(blm_allowlist_add(b->f, keys, 2), 2);
-	OK(blm_rebuild(b->store, "list", &same_seed, fill_with_numbers, wrong));
+	OK(blm_rebuild(b->store, "list", &same_seed, _i ? fill_with_packed_numbers : fill_with_numbers, wrong));
 	ck_assert_int_eq(found_of(b->f, &keys[0], 1), 1);
 	ck_assert_int_eq(found_of(b->f, &keys[1], 1), 0);
 	ck_assert_int_eq(listed(b->f), 1);
@@ -949,7 +965,7 @@ int main(void)
 	tcase_add_test(tc, a_cleared_filter_keeps_its_list_and_hides_nothing_that_is_given_then);
 	tcase_add_test(tc, a_rebuilt_filter_keeps_on_its_list_what_it_was_not_given);
 	tcase_add_test(tc, a_listed_key_that_is_put_with_a_value_is_found_from_then_on);
-	tcase_add_test(tc, keys_of_one_width_that_a_rebuild_gives_are_off_the_list_and_the_others_stay);
+	tcase_add_loop_test(tc, numbers_that_a_rebuild_gives_are_off_the_list_and_the_others_stay, 0, 2);
 	tcase_add_loop_test(tc, a_filter_rebuilt_from_what_has_no_names_hides_none_of_it, 0, sizeof(unnamed) / sizeof(*unnamed));
 	tcase_add_loop_test(tc, a_published_filter_hides_nothing_and_what_it_denies_stays_on_the_list, 0, (int)ARRAY_LEN(published));
 	tcase_add_loop_test(tc, a_filter_built_in_its_place_keeps_on_the_list_what_it_was_not_given, 0, sizeof(built) / sizeof(*built));
