@@ -656,6 +656,28 @@ BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const c
 BLM_API int blm_open_keyed(struct blm_filter **ret, struct blm_store *store, const char *name,
 			   unsigned flags, const uint8_t *secret);
 
+/** enum blm_opened - what blm_open_or_create() found */
+enum blm_opened {
+	BLM_OPENED  = 0,	/* a filter that has what the parameters say */
+	BLM_CREATED = 1,	/* none: it was made */
+	BLM_DIFFERS = 2,	/* a filter that has something else than the parameters say */
+};
+
+/**
+ * blm_open_or_create() - open a filter for writing, or make it where there is none
+ * @params: as for blm_create(); `replace` is not looked at. Without capacity and cells, a filter
+ *          that exists is opened, and none is made.
+ *
+ * A filter that exists keeps its own parameters: fields of params that are not zero and say
+ * otherwise are not used. Then the answer is BLM_DIFFERS, and blm_error_message() says what the
+ * filter has and which fields were not used: show that to your user as a warning. A number that
+ * would be rounded to what the filter has does not differ.
+ * Processes: of several that race, one makes the filter and the others open it.
+ * Return: one of enum blm_opened; or a negative errno, as blm_open() and blm_create().
+ */
+BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store, const char *name,
+			       const struct blm_params *params);
+
 /** struct blm_build_options - how to build; zero means default */
 struct blm_build_options {
 	/*

@@ -143,6 +143,46 @@ START_TEST(a_name_that_is_taken_stays_what_it_was)
 }
 END_TEST
 
+/* ---- A filter that is there, or a new one ---- */
+
+static int open_or_create(struct blm_params params)
+{
+	struct blm_filter *f = NULL;
+	int r = blm_open_or_create(&f, NULL, "shared.blm", &params);
+
+	if (r >= 0) {
+		ck_assert_ptr_nonnull(f);
+		ck_assert_int_ge(blm_add(f, "a", 1), 0);
+	}
+	blm_close(f);
+	return r;
+}
+
+START_TEST(a_filter_that_exists_keeps_its_parameters_and_says_what_differs)
+{
+	const char *message = "shared.blm: exists with capacity 1000, rate 0.01, kind blocked; "
+		"blm_params.capacity, blm_params.rate, blm_params.kind were not used";
+	struct blm_filter *f;
+
+	unlink("shared.blm");
+	ck_assert_int_eq(open_or_create(BLM_PARAMS()), -EINVAL);
+	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 1000, .rate = 0.01)), BLM_CREATED);
+	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 1000)), BLM_OPENED);
+	ck_assert_int_eq(open_or_create(BLM_PARAMS()), BLM_OPENED);
+	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 5, .rate = 0.5, .kind = "classic", .replace = true)),
+			 BLM_DIFFERS);
+	ck_assert_str_eq(blm_error_message(), message);
+	ck_assert_int_eq(open_or_create(BLM_PARAMS(.capacity = 5, .rate = 2)), -EINVAL);
+	ck_assert_int_eq(blm_open_or_create(&f, NULL, "shared.blm", NULL), -EINVAL);
+	OK(blm_open(&f, NULL, "shared.blm", 0));
+	ck_assert(blm_contains(f, "a", 1));
+	blm_close(f);
+	ck_assert_int_eq(blm_open_or_create(&f, NULL, NULL, &small), BLM_CREATED);
+	blm_close(f);
+	unlink("shared.blm");
+}
+END_TEST
+
 START_TEST(a_dangling_link_is_taken_and_what_it_names_is_not_made)
 {
 	struct blm_filter *f = NULL;
@@ -437,6 +477,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, a_sparse_filter_of_2_to_the_36_bits_uses_counts_combines_and_reopens_bits_above_2_to_the_32, 0, 2);
 	tcase_add_test(names, a_name_that_is_taken_stays_what_it_was);
+	tcase_add_test(names, a_filter_that_exists_keeps_its_parameters_and_says_what_differs);
 	tcase_add_test(names, a_dangling_link_is_taken_and_what_it_names_is_not_made);
 	tcase_add_test(names, of_twenty_who_race_to_create_one_file_one_makes_it);
 	tcase_add_test(names, what_is_no_plain_file_is_refused_at_once);

@@ -1,13 +1,13 @@
-/* cmd_claim.c - bloomery claim: add keys, and print those that nobody added before */
+/* cmd_claim.c - bloomery claim: add keys, and print those that are new */
 #include "command.h"
 #include "durable.h"
-#include "exists.h"
 #include "load.h"
 #include "output.h"
 #include "params.h"
 #include "progress.h"
 #include "signals.h"
 #include "stream.h"
+#include "terms.h"
 #include "values.h"
 
 #include <errno.h>
@@ -105,37 +105,36 @@ static int claim(struct batch *batch, void *context)
 	return code;
 }
 
-/*
- * Of several that find no filter, one makes it and the others open it; it may also be dropped in
- * between, hence again. A filter that is there needs no size.
- */
+static int tell_of_differences(const char *message)
+{
+	if (same)
+		return broken("%s, which --create-same refuses", message);
+	if (!quiet)
+		say("warning: %s", message);
+	return DONE;
+}
+
+/* A filter that is there needs no size. */
 static int open_or_make(struct blm_filter **ret, const char *name)
 {
 	const bool sized = params.capacity || params.cells;
-	const uint8_t *secret;
 	struct place place;
-	int code = sized ? params_check() : params_finish(), r, tries = 10;
-	bool made;
+	int code = sized ? params_check() : params_finish(), r;
 
-	if (code == DONE)
-		code = find_secret(&secret);
 	if (code == DONE && !sized && !is_path(name) && is_store_missing())
 		return params_check();		/* says what is missing */
 	if (code == DONE)
 		code = find_place(&place, name, sized ? BLM_STORE_CREATE : 0);
 	if (code != DONE)
 		return code;
-	do {
-		r = open_place(ret, &place, true, secret);
-		made = r == -ENOENT;
-		if (made && !sized)
-			return params_check();
-		if (made)
-			r = make_filter(ret, &place);
-	} while (r == -EEXIST && --tries);
+	r = blm_open_or_create(ret, place.store, place.name, &params);
+	if (r == -EINVAL && !sized)
+		return params_check();
 	if (r < 0)
 		return fail(r);
-	code = made ? DONE : compare_with_params(*ret, name, same);
+	if (r == BLM_CREATED)
+		warn_of_place(*ret, name);
+	code = r == BLM_DIFFERS ? tell_of_differences(own_terms(blm_error_message())) : DONE;
 	if (code != DONE)
 		blm_close(*ret);
 	return code;

@@ -78,11 +78,6 @@ bool params_given(void)
 	       seeds.count || params.tweak || params.mode || params.sparse || params.no_checkpoint;
 }
 
-bool params_untrusted(void)
-{
-	return untrusted;
-}
-
 int params_with(const char *name, uint64_t value)
 {
 	char text[64];

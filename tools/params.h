@@ -23,8 +23,6 @@ int params_finish(void);
 /* The same as options of a filter that is there: did anybody give one? */
 bool params_given(void);
 
-bool params_untrusted(void);	/* was --untrusted given? */
-
 /* As if --with NAME=VALUE had been given. Return: DONE or USAGE, with a message. */
 int params_with(const char *name, uint64_t value);
 

@@ -12,6 +12,13 @@ static int create(struct world *w)
 	return blm_create(&w->made, w->store, new_name(w), &small);
 }
 
+static int create_or_open(struct world *w)
+{
+	int r = blm_open_or_create(&w->made, w->store, new_name(w), &small);
+
+	return r == BLM_CREATED || r == BLM_OPENED ? 0 : r < 0 ? r : -EILSEQ;
+}
+
 static int create_keyed(struct world *w)
 {
 	return blm_create(&w->made, w->store, new_name(w), &keyed);
@@ -297,6 +304,7 @@ static int clear_with_list(struct world *w)
 
 const struct one_case filters_cases[] = {
 	{ "create", EVERYWHERE, create, NULL, 0, EMPTY },
+	{ "create-or-open", EVERYWHERE, create_or_open, NULL, 0, EMPTY },
 	{ "create-keyed", EVERYWHERE, create_keyed, NULL, 0, EMPTY },
 	{ "create-secret", EVERYWHERE, create_with_new_secret, NULL, 0, EMPTY },
 	{ "create-keyed-again", IN_PATH, create_keyed, leave_secret, 0, EMPTY },

@@ -1,0 +1,218 @@
+/* open_or_create.c - open a filter or make it, and say which parameters it does not have */
+#include "handle/handle.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* What the filter has, and which fields of the parameters say otherwise: two lists for one line. */
+struct differences {
+	char has[512], fields[512];
+	int count;
+};
+
+static void append(char *list, size_t room, const char *text)
+{
+	size_t at = strlen(list);
+
+	snprintf(list + at, room - at, "%s%s", at ? ", " : "", text);
+}
+
+static void differs(struct differences *d, const char *field, const char *noun, const char *value)
+{
+	char has[300];
+
+	snprintf(has, sizeof(has), "%s %s", noun, value);
+	append(d->has, sizeof(d->has), has);
+	append(d->fields, sizeof(d->fields), field);
+	d->count++;
+}
+
+/* asked: what `given` comes to in a new filter. */
+static void compare_number(struct differences *d, const char *field, const char *noun,
+			   uint64_t given, uint64_t asked, uint64_t has)
+{
+	char value[24];
+
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)has);
+	if (given && given != has && asked != has)
+		differs(d, field, noun, value);
+}
+
+/* In names '-' and '_' are the same. */
+static bool is_name(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++)
+		if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
+			return false;
+	return *a == *b;
+}
+
+static void compare_name(struct differences *d, const char *field, const char *noun,
+			 const char *given, const char *has)
+{
+	if (given && !is_name(given, has))
+		differs(d, field, noun, has);
+}
+
+static void compare_seeds(struct differences *d, const struct blm_params *p,
+			  const struct blm_info *i)
+{
+	char seed[24];
+
+	if (!p->seed_count)
+		return;
+	if (p->seed_count == i->seed_count
+	    && !memcmp(p->seeds, i->seeds, i->seed_count * sizeof(*i->seeds)))
+		return;
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)i->seeds[0]);
+	differs(d, "blm_params.seeds", i->seed_count == 1 ? "seed" : "other seeds, the first",
+		seed);
+}
+
+/* An option's value in "name=value,name=value". Return: its length; 0: there is none. */
+static size_t value_of_option(const char *options, const char *name, size_t len, const char **ret)
+{
+	for (const char *at = options; *at; at += strcspn(at, ","), at += *at == ',')
+		if (!strncmp(at, name, len) && at[len] == '=') {
+			*ret = at + len + 1;
+			return strcspn(*ret, ",");
+		}
+	*ret = "";
+	return 0;
+}
+
+/*
+ * Both sides as the library writes them. A filter in memory shows what these options come to. It
+ * takes no memory while it is empty.
+ */
+static void compare_options(struct differences *d, const struct blm_params *params,
+			    const struct blm_info *has)
+{
+	struct blm_params p = *params;
+	struct blm_filter *f;
+	struct blm_info asked;
+	int r;
+
+	if (!params->options)
+		return;
+	p.sparse = true;
+	p.replace = false;
+	p.secret = NULL;
+	if (blm_create(&f, NULL, NULL, &p) < 0)
+		return;
+	r = blm_info(f, &asked);
+	blm_close(f);
+	for (const char *at = params->options; r == 0 && *at;
+	     at += strcspn(at, ","), at += *at == ',') {
+		size_t len = strcspn(at, "=,");
+		const char *wanted, *there;
+		size_t a = value_of_option(asked.options, at, len, &wanted);
+		size_t b = value_of_option(has->options, at, len, &there);
+		char noun[64], value[64];
+
+		if (a == b && !strncmp(wanted, there, a))
+			continue;
+		snprintf(noun, sizeof(noun), "%.*s", (int)len, at);
+		snprintf(value, sizeof(value), "%.*s", b ? (int)b : 4, b ? there : "none");
+		differs(d, "blm_params.options", noun, value);
+	}
+}
+
+/* How its file is, beside what is in it. */
+static void compare_file(struct differences *d, const struct blm_params *p,
+			 const struct blm_info *i)
+{
+	struct stat st;
+	char value[24];
+
+	if (p->sparse && !i->sparse)
+		differs(d, "blm_params.sparse", "space", "allocated");
+	snprintf(value, sizeof(value), "%llu bytes", (unsigned long long)i->shadow_bytes);
+	if (p->no_checkpoint && i->shadow_bytes)
+		differs(d, "blm_params.no_checkpoint", "a second image of", value);
+	if (!p->mode || stat(i->path, &st) < 0 || (st.st_mode & 07777) == p->mode)
+		return;
+	snprintf(value, sizeof(value), "%04o", (unsigned)(st.st_mode & 07777));
+	differs(d, "blm_params.mode", "mode", value);
+}
+
+static void compare(struct differences *d, const struct blm_params *p, const struct blm_info *i)
+{
+	struct blm_plan plan;
+	char rate[24];
+
+	if (blm_plan(&plan, p) < 0)
+		plan = (struct blm_plan){ 0 };
+	compare_number(d, "blm_params.capacity", "capacity", p->capacity, plan.capacity,
+		       i->capacity);
+	snprintf(rate, sizeof(rate), "%.3g", i->rate);
+	if (p->rate > 0 && !(i->can & BLM_EXACT) && p->rate != i->rate && plan.rate != i->rate)
+		differs(d, "blm_params.rate", "rate", rate);
+	compare_number(d, "blm_params.cells", "m", p->cells, plan.cells, i->cells);
+	compare_number(d, "blm_params.probes", "k", p->probes, plan.probes, i->probes);
+	compare_name(d, "blm_params.kind", "kind", p->kind, i->kind);
+	compare_options(d, p, i);
+	compare_name(d, "blm_params.hash", "hash", p->hash, i->hash);
+	compare_name(d, "blm_params.scheme", "scheme", p->scheme, i->scheme);
+	compare_seeds(d, p, i);
+	compare_number(d, "blm_params.tweak", "tweak", p->tweak, p->tweak, i->tweak);
+	compare_file(d, p, i);
+}
+
+/* Return: BLM_OPENED, or BLM_DIFFERS with a message. */
+static int compare_with(const struct blm_filter *f, const char *name,
+			const struct blm_params *params)
+{
+	struct differences d = { 0 };
+	struct blm_info info;
+	int r = blm_info(f, &info);
+
+	if (r < 0)
+		return r;
+	compare(&d, params, &info);
+	if (!d.count)
+		return BLM_OPENED;
+	blm_fail(-EEXIST, "%s: exists with %s; %s %s not used", name, d.has, d.fields,
+		 d.count == 1 ? "was" : "were");
+	return BLM_DIFFERS;
+}
+
+static int open_for_writing(struct blm_filter **ret, struct blm_store *store, const char *name,
+			    const struct blm_params *params)
+{
+	return params->secret
+		? blm_open_keyed(ret, store, name, BLM_OPEN_WRITE, params->secret)
+		: blm_open(ret, store, name, BLM_OPEN_WRITE);
+}
+
+/*
+ * Of several callers that find no filter, one makes it and the others open it. Another process may
+ * drop it in between, hence again.
+ */
+BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store, const char *name,
+			       const struct blm_params *params)
+{
+	struct blm_params new;
+	struct blm_plan plan;
+	int r = params ? 0 : blm_must_have(params, "params");
+
+	if (r == 0 && (params->capacity || params->cells))
+		r = blm_plan(&plan, params);
+	if (r < 0)
+		return r;
+	new = *params;
+	new.replace = false;
+	r = -EEXIST;
+	for (int tries = 0; r == -EEXIST && tries < 10; tries++) {
+		r = name ? open_for_writing(ret, store, name, params) : -ENOENT;
+		if (r == 0) {
+			r = compare_with(*ret, name, params);
+			if (r < 0)
+				*ret = blm_close(*ret);
+			return r;
+		}
+		if (r == -ENOENT)
+			r = blm_create(ret, store, name, &new) ?: BLM_CREATED;
+	}
+	return r;
+}
