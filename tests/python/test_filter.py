@@ -1,0 +1,305 @@
+"""test_filter.py - bloomery.Filter and bloomery.Store"""
+import array
+import gc
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+import tracemalloc
+import unittest
+import warnings
+
+import bloomery
+from bloomery import Filter
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+class Arrow:
+    """What an Arrow array of strings shows of itself, without pyarrow."""
+
+    null_count, type, offset = 0, 'string', 1
+
+    def __init__(self, words, width='i'):
+        self.data = ''.join(['skipped', *words]).encode()
+        offsets = [0]
+        for word in ['skipped', *words]:
+            offsets.append(offsets[-1] + len(word.encode()))
+        self.offsets, self.count = array.array(width, offsets), len(words)
+        self.type = 'string' if width == 'i' else 'large_string'
+
+    def __len__(self):
+        return self.count
+
+    def buffers(self):
+        return [None, self.offsets, self.data]
+
+
+def claim_all(f, keys, queue):
+    queue.put(f.claim_many(keys).yes)
+
+
+def small(where=None, **params):
+    return Filter.create(where, 10000, 1e-9, **params)
+
+
+class Keys(unittest.TestCase):
+    def test_a_key_is_the_same_key_in_each_of_its_types(self):
+        f = small()
+        self.assertTrue(f.add('schön'))
+        for same in 'schön'.encode(), bytearray('schön'.encode()), memoryview('schön'.encode()):
+            self.assertIn(same, f)
+        self.assertTrue(f.add(-2))
+        self.assertIn((-2).to_bytes(8, 'little', signed=True), f)
+        self.assertIn(array.array('q', [-2]), f)
+        self.assertNotIn(2, f)
+        self.assertNotIn('-2', f)
+
+    def test_what_is_no_key_is_refused_and_nothing_is_added(self):
+        f = small()
+        for wrong in True, 1.5, None, ('a',), ['a'], {}, object(), 1j:
+            for call in f.add, f.claim, f.__contains__, f.test, lambda key: f.add_many(['a', key]), lambda key: f.put(key, 1):
+                with self.assertRaisesRegex(TypeError, 'a key is str, bytes-like or int'):
+                    call(wrong)
+        for number in 2**63, -2**63 - 1:
+            self.assertRaises(OverflowError, f.add, number)
+        self.assertRaises(UnicodeEncodeError, f.add, '\udc80')
+        self.assertEqual(len(f), 0)
+
+    def test_a_batch_answers_as_its_keys_one_by_one(self):
+        keys = [str(i) if i % 3 else i for i in range(1000)] + [b'x', b'x', bytearray(b'y'), memoryview(b'z')]
+        for call, many in ('add', 'add_many'), ('claim', 'claim_many'):
+            for form in list, tuple, iter, lambda keys: (key for key in keys):
+                one, all = small(seeds=[7]), small(seeds=[7])
+                expected = [getattr(one, call)(key) for key in keys]
+                answers = getattr(all, many)(form(keys))
+                self.assertEqual(list(answers), expected)
+                self.assertEqual(answers.yes, sum(expected))
+                self.assertEqual(one, all)
+        asked = all.contains_many(['5', 'none', 3])
+        self.assertEqual((list(asked), asked.bits, len(asked), asked[-1]), ([True, False, True], b'\x05', 3, True))
+        self.assertEqual(list(asked.select(['5', 'none', 3])), ['5', 3])
+
+    def test_an_iterator_longer_than_a_piece_has_all_its_answers(self):
+        f = Filter(200000, 1e-9)
+        answers = f.claim_many(iter(range(140001)))
+        self.assertEqual((answers.yes, len(answers)), (140001, 140001))
+        self.assertEqual(f.contains_many(range(139999, 140003)).bits, b'\x03')
+
+    def test_an_array_is_keys_of_one_width(self):
+        f = small()
+        self.assertEqual(f.add_many(array.array('q', range(100))).yes, 100)
+        self.assertEqual(f.contains_many(range(101)).yes, 100)
+        for wrong in array.array('d', [1.0]), array.array('u', 'a'), memoryview(bytes(16)).cast('B', (2, 2, 4)), 'ab', b'ab':
+            self.assertRaises(TypeError, f.add_many, wrong)
+
+    @unittest.skipUnless(numpy, 'numpy is not here')
+    def test_numpy_arrays_are_keys_by_their_bytes(self):
+        f = small()
+        self.assertEqual(f.add_many(numpy.arange(50)).yes, 50)
+        self.assertIn(49, f)
+        self.assertEqual(f.claim_many(numpy.array([b'abc', b'a'], dtype='S3')).yes, 2)
+        self.assertIn(b'a\0\0', f)
+        self.assertEqual(f.claim_many(numpy.zeros((3, 16), dtype='u1')).yes, 1)
+        self.assertEqual(f.claim_many(numpy.array(['one', 'two'], dtype=object)).yes, 2)
+        self.assertIn('one', f)
+        for wrong in numpy.array(['a']), numpy.array([1.5]), numpy.arange(4, dtype='>i8'), numpy.array([True]):
+            self.assertRaises(TypeError, f.add_many, wrong)
+
+    def test_arrow_arrays_are_taken_by_their_buffers(self):
+        for width in 'i', 'q':
+            f, words = small(), ['', 'a', 'schön', 'a']
+            self.assertEqual(list(f.claim_many(Arrow(words, width))), [True, True, True, False])
+            self.assertEqual(f.contains_many(words).yes, 4)
+            self.assertNotIn('skipped', f)
+        with self.assertRaisesRegex(ValueError, 'the last one is 9'):
+            f.packed('add', b'abc', array.array('i', [0, 9]))
+        with self.assertRaisesRegex(bloomery.InvalidParameter, 'no offset may be less'):
+            f.packed('add', b'abc', array.array('i', [0, 2, 1]))
+
+    def test_keys_leave_and_have_values_where_the_kind_can(self):
+        f = Filter(1000, 1e-6, kind='cuckoo')
+        f.add_many(['a', 'b'])
+        self.assertTrue(f.remove('a'))
+        self.assertEqual(list(f.remove_many(['a', 'b'])), [False, True])
+        with self.assertRaisesRegex(bloomery.Unsupported, 'cannot|take'):
+            small().remove('a')
+        levels = Filter(1000, 1e-9, kind='attenuated', options='depth=3')
+        self.assertTrue(levels.put('k', 2))
+        self.assertEqual((levels.get('k'), levels.get('none', 'absent')), (2, 'absent'))
+
+
+class Whole(unittest.TestCase):
+    def test_filters_of_one_template_combine(self):
+        a = small('a.blm')
+        b = a.template()
+        a.add_many(['x', 'y'])
+        b.add_many(['y', 'z'])
+        self.assertEqual([key in (a | b) for key in 'xyz'], [True] * 3)
+        self.assertEqual([key in (a & b) for key in 'xyz'], [False, True, False])
+        self.assertEqual(a | b, b | a)
+        self.assertNotEqual(a, b)
+        self.assertEqual(a.copy(), a)
+        a |= b
+        self.assertIn('z', Filter.open('a.blm', 'r'))
+        a &= b
+        self.assertNotIn('x', a)
+        self.assertRaises(TypeError, lambda: a | 'x')
+        with self.assertRaises(bloomery.TemplateMismatch):
+            a |= small(seeds=[9])
+        self.assertRaises(TypeError, hash, a)
+
+    def test_an_existing_filter_keeps_its_parameters_with_a_warning(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            Filter.open_or_create('kept.blm', 1000, 0.01).add('a')
+            Filter.open_or_create('kept.blm', 1000, 0.01)
+            Filter.open_or_create('kept.blm')
+        with self.assertWarnsRegex(bloomery.DifferentParameters, 'exists with capacity 1000, rate 0.01; '):
+            f = Filter.open_or_create('kept.blm', 5, 0.5)
+        self.assertIn('a', f)
+        self.assertRaises(bloomery.Exists, Filter.create, 'kept.blm', 10)
+        self.assertRaises(bloomery.InvalidParameter, Filter.open_or_create, 'none.blm')
+
+    def test_it_tells_what_it_is(self):
+        f = Filter.build('told.blm', (str(i) for i in range(1000)), 1000, 0.01)
+        self.assertEqual((f.info.capacity, f.info.rate, len(f), f.info.path.endswith('told.blm')), (1000, 0.01, f.info.keys, True))
+        self.assertAlmostEqual(f.estimate(True).keys.value, 1000, delta=100)
+        self.assertEqual(f.compare(f.copy()).jaccard.value, 1)
+        self.assertEqual(bloomery.plan(1000, 0.01).cells, f.info.cells)
+        self.assertEqual(bytes(memoryview(f)), f.data)
+        self.assertTrue(memoryview(f).readonly)
+        self.assertIn('capacity 1000', repr(f))
+        self.assertEqual(f.verify(), [])
+
+    def test_it_goes_through_text_and_other_programs_files(self):
+        f = small(hash='mm3_64')
+        f.add('a')
+        self.assertEqual(Filter.from_base64(None, f.to_base64()), f)
+        self.assertEqual(Filter.from_base64('t.blm', f.to_base64().decode()), f)
+        f.export('theirs.bloom', 'pybloomfiltermmap')
+        self.assertIn('a', Filter.open_foreign('theirs.bloom', hash='mm3_64'))
+        self.assertIn('a', Filter.import_('ours.blm', file='theirs.bloom', hash='mm3_64'))
+        self.assertRaises(TypeError, Filter.import_, 'x.blm')
+
+    def test_a_store_has_filters_by_their_names(self):
+        with bloomery.Store('store') as store:
+            f = Filter.create('seen', 1000, store=store)
+            f.add('a')
+            self.assertEqual((list(store), 'seen' in store, 'none' in store), (['seen'], True, False))
+            self.assertIn('a', store['seen'])
+            self.assertIn('a', pickle.loads(pickle.dumps(f)))
+            store.rename('seen', 'old')
+            store.label('old', 'why', 'test')
+            self.assertEqual(store.find('old')['labels'], 'why=test\n')
+            store.publish('new', f)
+            self.assertTrue(Filter.open('new', 'r', store=store).info.sealed)
+            store.drop('old')
+            with self.assertRaises(bloomery.Stale):
+                f.add('b')
+        self.assertRaises(ValueError, store.find, 'new')
+
+
+class Handles(unittest.TestCase):
+    def test_a_filter_pickles_by_its_path(self):
+        f = small('pickled.blm')
+        other = pickle.loads(pickle.dumps(f))
+        f.add('a')
+        self.assertIn('a', other)
+        read = pickle.loads(pickle.dumps(Filter.open('pickled.blm', 'r')))
+        self.assertRaises(bloomery.ReadOnly, read.add, 'b')
+        self.assertRaisesRegex(TypeError, 'in memory', pickle.dumps, small())
+
+    def test_of_all_processes_one_claims_a_key(self):
+        keys = [f'key {i}' for i in range(2000)]
+        for method in 'fork', 'spawn':
+            f = small(f'{method}.blm')
+            context = multiprocessing.get_context(method)
+            queue = context.Queue()
+            processes = [context.Process(target=claim_all, args=(f, keys, queue)) for _ in range(2)]
+            for process in processes:
+                process.start()
+            self.assertEqual(sum(queue.get() for _ in processes), 2000)
+            for process in processes:
+                process.join()
+
+    def test_of_all_threads_one_claims_a_key_and_closing_waits_for_them(self):
+        f, yes, keys = Filter(100000, 1e-9), [], [str(i) for i in range(50000)]
+        threads = [threading.Thread(target=lambda: yes.append(f.claim_many(keys).yes)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(yes), 50000)
+        racing = threading.Thread(target=lambda: self.assertRaises(ValueError, lambda: [f.contains_many(keys) for _ in range(10**6)]))
+        racing.start()
+        f.close()
+        racing.join()
+        self.assertTrue(f.closed)
+
+    def test_a_closed_filter_raises_in_every_call(self):
+        f = small('closed.blm')
+        with f:
+            f.add('a')
+        f.close()
+        for call in (lambda: f.add('a'), lambda: 'a' in f, lambda: len(f), lambda: f.info, f.sync, lambda: f.claim_many(['a']),
+                     lambda: f | f, f.copy, f.to_base64, lambda: memoryview(f), lambda: pickle.dumps(f), f.estimate):
+            self.assertRaises(bloomery.Closed, call)
+        self.assertIn('closed', repr(f))
+
+    def test_each_failure_is_an_exception_of_the_tree(self):
+        full = Filter(16, 0.01, kind='cuckoo')
+        small('damaged.blm').close()
+        with open('damaged.blm', 'r+b') as file:
+            file.truncate(5000)
+        sealed = small()
+        sealed.seal()
+        for kind, call in ((bloomery.NotFound, lambda: Filter.open('none.blm')), (bloomery.NotAFilter, lambda: Filter.open(__file__)),
+                           (bloomery.NotAFilter, lambda: Filter.open('damaged.blm')), (bloomery.Full, lambda: full.add_many(range(10000))),
+                           (bloomery.ReadOnly, lambda: sealed.add('a')), (bloomery.InvalidParameter, lambda: Filter(10, 2.0)),
+                           (bloomery.NotFound, lambda: Filter(10, kind='none'))):
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIsInstance(caught.exception, (bloomery.Error, OSError))
+            self.assertNotRegex(str(caught.exception), r' --?[a-z]')
+        with self.assertRaises(bloomery.Full) as caught:
+            Filter(16, 0.01, kind='cuckoo').add_many(range(10000))
+        self.assertGreater(sum(map(int.bit_count, caught.exception.answers)), 10)
+        for wrong in '10', 1.5, True, -1:
+            self.assertRaisesRegex((TypeError, ValueError), '^capacity is a whole number', Filter, wrong)
+
+    def test_opening_and_failing_a_thousand_times_keeps_nothing(self):
+        small('often.blm').close()
+        big = object()
+
+        def work():
+            with Filter.open('often.blm') as f:
+                f.add_many(['a', 1, bytearray(b'b')])
+                for wrong in 'add', 'add_many':
+                    try:
+                        getattr(f, wrong)(['x', big] if wrong == 'add_many' else big)
+                    except TypeError:
+                        pass
+                try:
+                    Filter.create('often.blm', 10)
+                except bloomery.Exists:
+                    pass
+                f.info, f.data, f.template(), memoryview(f)[:1]
+
+        for _ in range(50):
+            work()
+        gc.collect()
+        files, references = len(os.listdir('/proc/self/fd')), sys.getrefcount(big)
+        tracemalloc.start()
+        first = tracemalloc.get_traced_memory()[0]
+        for _ in range(300):
+            work()
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - first
+        tracemalloc.stop()
+        self.assertLess(grown, 20000)
+        self.assertEqual((len(os.listdir('/proc/self/fd')), sys.getrefcount(big)), (files, references))

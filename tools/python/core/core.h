@@ -1,0 +1,73 @@
+/* core.h - the types of the module bloomery._core, and what its files share */
+#ifndef BLOOMERY_PYTHON_CORE_H
+#define BLOOMERY_PYTHON_CORE_H
+
+#include "abi.h"
+
+#include <bloomery.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A filter's handle. Calls that give up the GIL count themselves in `users`. close() of a handle
+ * that is in use only marks it, and the last user closes it. Both are changed under the GIL.
+ */
+struct handle {
+	PyObject_HEAD
+	struct blm_filter *f;
+	Py_ssize_t users;
+	int closing;
+};
+
+struct store {
+	PyObject_HEAD
+	struct blm_store *store;
+};
+
+struct builder {
+	PyObject_HEAD
+	struct blm_build *build;
+};
+
+extern PyTypeObject *handle_type, *store_type, *builder_type;
+extern PyType_Spec handle_spec, store_spec, builder_spec;
+
+/* A key's bytes while it is used. */
+struct key {
+	struct blm_key key;
+	uint8_t number[8];
+	Py_buffer view;
+	int held;		/* view is to be released */
+};
+
+/* Return: 0, or -1 with TypeError, OverflowError or UnicodeEncodeError. */
+int key_from(PyObject *object, struct key *ret);
+void key_done(struct key *key);
+
+/* What is done with many keys. */
+enum op { CONTAINS, ADD, CLAIM, REMOVE, BUILD, OPS };
+
+/* Return: (yes, bits, count), or NULL. */
+PyObject *run_many(void *target, enum op op, PyObject *keys);
+PyObject *run_packed(struct blm_filter *f, enum op op, PyObject *data, PyObject *offsets);
+
+/* Raise what the library failed with. bits: NULL, or the answers so far. Return: NULL. */
+PyObject *fail(int r, PyObject *bits);
+PyObject *fail_closed(void);
+
+/* The filter, or NULL with an exception. */
+struct blm_filter *filter_of(PyObject *self);
+struct blm_filter *use(struct handle *handle);
+void unuse(struct handle *handle);
+
+/* None and a handle's store: NULL. Return: 0, or -1 with an exception. */
+int store_of(PyObject *object, struct blm_store **ret);
+PyObject *handle_new(struct blm_filter *f);
+PyObject *info_dict(const struct blm_info *info);
+PyObject *verify(PyObject *self, PyObject *args);
+
+/* Statements that may wait, so other threads of Python run meanwhile. */
+#define WITHOUT_GIL(statements) { Py_BEGIN_ALLOW_THREADS statements Py_END_ALLOW_THREADS }
+
+#endif

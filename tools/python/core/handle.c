@@ -1,0 +1,482 @@
+/* handle.c - bloomery._core.Handle: one filter */
+#include "core.h"
+
+PyTypeObject *handle_type;
+
+struct blm_filter *filter_of(PyObject *self)
+{
+	struct handle *handle = (struct handle *)self;
+
+	if (handle->f && !handle->closing)
+		return handle->f;
+	fail_closed();
+	return NULL;
+}
+
+struct blm_filter *use(struct handle *handle)
+{
+	struct blm_filter *f = filter_of((PyObject *)handle);
+
+	handle->users += f != NULL;
+	return f;
+}
+
+void unuse(struct handle *handle)
+{
+	if (--handle->users || !handle->closing)
+		return;
+	handle->f = blm_close(handle->f);
+}
+
+/* A call that may wait: r = call, without the GIL. Return: its answer, or NULL. */
+#define RUN(self, call) \
+	struct handle *handle = (struct handle *)(self); \
+	struct blm_filter *f = use(handle); \
+	int64_t r; \
+	if (!f) \
+		return NULL; \
+	WITHOUT_GIL(r = (call);) \
+	unuse(handle); \
+	if (r < 0) \
+		return fail((int)r, NULL)
+
+/* ---- One key ---- */
+
+static int contains(PyObject *self, PyObject *object)
+{
+	struct blm_filter *f = filter_of(self);
+	struct key key;
+	int r;
+
+	if (!f || key_from(object, &key) < 0)
+		return -1;
+	r = blm_contains(f, key.key.bytes, key.key.len);
+	key_done(&key);
+	return r;
+}
+
+static PyObject *change(PyObject *self, PyObject *object,
+			int (*what)(struct blm_filter *f, const void *bytes, size_t len))
+{
+	struct blm_filter *f = filter_of(self);
+	struct key key;
+	int r;
+
+	if (!f || key_from(object, &key) < 0)
+		return NULL;
+	r = what(f, key.key.bytes, key.key.len);
+	key_done(&key);
+	return r < 0 ? fail(r, NULL) : PyBool_FromLong(r);
+}
+
+static PyObject *add(PyObject *self, PyObject *key)
+{
+	return change(self, key, blm_add);
+}
+
+static PyObject *claim(PyObject *self, PyObject *key)
+{
+	return change(self, key, blm_claim);
+}
+
+static PyObject *remove_key(PyObject *self, PyObject *key)
+{
+	return change(self, key, blm_remove);
+}
+
+static PyObject *put(PyObject *self, PyObject *args)
+{
+	struct blm_filter *f = filter_of(self);
+	unsigned long long value;
+	PyObject *object, *number;
+	struct key key;
+	int r;
+
+	if (!f || !PyArg_ParseTuple(args, "OO:put", &object, &number))
+		return NULL;
+	value = PyLong_AsUnsignedLongLong(number);
+	if (PyErr_Occurred() || key_from(object, &key) < 0)
+		return NULL;
+	r = blm_put(f, key.key.bytes, key.key.len, value);
+	key_done(&key);
+	return r < 0 ? fail(r, NULL) : PyBool_FromLong(r);
+}
+
+static PyObject *get(PyObject *self, PyObject *args)
+{
+	struct blm_filter *f = filter_of(self);
+	PyObject *object, *otherwise = Py_None;
+	struct key key;
+	uint64_t value;
+	int r;
+
+	if (!f || !PyArg_ParseTuple(args, "O|O:get", &object, &otherwise)
+	    || key_from(object, &key) < 0)
+		return NULL;
+	r = blm_get(f, key.key.bytes, key.key.len, &value);
+	key_done(&key);
+	if (r < 0)
+		return fail(r, NULL);
+	if (r)
+		return PyLong_FromUnsignedLongLong(value);
+	Py_INCREF(otherwise);
+	return otherwise;
+}
+
+/* ---- Many keys ---- */
+
+static PyObject *many(PyObject *self, PyObject *args)
+{
+	struct handle *handle = (struct handle *)self;
+	struct blm_filter *f;
+	PyObject *keys, *ret;
+	int op;
+
+	if (!PyArg_ParseTuple(args, "iO:many", &op, &keys) || !(f = use(handle)))
+		return NULL;
+	ret = run_many(f, (enum op)op, keys);
+	unuse(handle);
+	return ret;
+}
+
+static PyObject *packed(PyObject *self, PyObject *args)
+{
+	struct handle *handle = (struct handle *)self;
+	PyObject *data, *offsets, *ret;
+	struct blm_filter *f;
+	int op;
+
+	if (!PyArg_ParseTuple(args, "iOO:packed", &op, &data, &offsets) || !(f = use(handle)))
+		return NULL;
+	ret = run_packed(f, (enum op)op, data, offsets);
+	unuse(handle);
+	return ret;
+}
+
+/* ---- The whole filter ---- */
+
+static PyObject *close_handle(PyObject *self, PyObject *unused)
+{
+	struct handle *handle = (struct handle *)self;
+	struct blm_filter *f = handle->f;
+
+	handle->closing = 1;
+	if (!handle->users) {
+		handle->f = NULL;
+		WITHOUT_GIL(blm_close(f);)
+	}
+	Py_RETURN_NONE;
+}
+
+static PyObject *is_closed(PyObject *self, PyObject *unused)
+{
+	struct handle *handle = (struct handle *)self;
+
+	return PyBool_FromLong(!handle->f || handle->closing);
+}
+
+static PyObject *sync_filter(PyObject *self, PyObject *unused)
+{
+	RUN(self, blm_sync(f));
+	Py_RETURN_NONE;
+}
+
+static PyObject *clear_filter(PyObject *self, PyObject *unused)
+{
+	RUN(self, blm_clear(f));
+	Py_RETURN_NONE;
+}
+
+static PyObject *seal(PyObject *self, PyObject *unused)
+{
+	RUN(self, blm_seal(f));
+	Py_RETURN_NONE;
+}
+
+static PyObject *rotate(PyObject *self, PyObject *unused)
+{
+	RUN(self, blm_rotate(f));
+	Py_RETURN_NONE;
+}
+
+static PyObject *status(PyObject *self, PyObject *unused)
+{
+	RUN(self, blm_status(f));
+	Py_RETURN_NONE;
+}
+
+static PyObject *sync_every(PyObject *self, PyObject *args)
+{
+	unsigned long long keys;
+	double seconds;
+
+	if (!PyArg_ParseTuple(args, "Kd:sync_every", &keys, &seconds))
+		return NULL;
+	RUN(self, blm_sync_every(f, keys, seconds));
+	Py_RETURN_NONE;
+}
+
+static PyObject *count(PyObject *self, PyObject *unused)
+{
+	uint64_t keys;
+	bool estimated;
+
+	RUN(self, blm_count(f, &keys, &estimated));
+	return Py_BuildValue("KN", (unsigned long long)keys, PyBool_FromLong(estimated));
+}
+
+static PyObject *info(PyObject *self, PyObject *unused)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *f = filter_of(self);
+	int r = info && f ? blm_info(f, info) : -ENOMEM;
+	PyObject *ret = !f ? NULL : r < 0 ? fail(r, NULL) : info_dict(info);
+
+	free(info);
+	return ret;
+}
+
+static PyObject *estimate(PyObject *self, PyObject *args)
+{
+	struct blm_estimate e;
+	int exact;
+
+	if (!PyArg_ParseTuple(args, "p:estimate", &exact))
+		return NULL;
+	RUN(self, blm_estimate(f, exact, &e));
+	return Py_BuildValue("(dd)(dd)(dd)NK", e.fill.value, e.fill.error, e.rate.value,
+			     e.rate.error, e.keys.value, e.keys.error,
+			     PyBool_FromLong(e.saturated), (unsigned long long)e.ones);
+}
+
+static PyObject *data(PyObject *self, PyObject *unused)
+{
+	struct handle *handle = (struct handle *)self;
+	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_filter *f = info ? use(handle) : NULL;
+	PyObject *ret = NULL;
+	int r = f ? blm_info(f, info) : -ENOMEM;
+
+	if (r == 0 && (ret = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)info->data_bytes))) {
+		char *room = PyBytes_AsString(ret);
+
+		WITHOUT_GIL(r = blm_data_read(f, 0, room, (size_t)info->data_bytes);)
+	}
+	if (f)
+		unuse(handle);
+	free(info);
+	if (r < 0)
+		Py_CLEAR(ret);
+	if (r < 0 && !PyErr_Occurred())
+		fail(r, NULL);
+	return ret;
+}
+
+static PyObject *unite(PyObject *self, PyObject *args)
+{
+	const char *bytes;
+	Py_ssize_t len;
+
+	if (!PyArg_ParseTuple(args, "y#:unite", &bytes, &len))
+		return NULL;
+	RUN(self, blm_data_unite(f, 0, bytes, (size_t)len));
+	Py_RETURN_NONE;
+}
+
+/* The data as they are now, as bytes. */
+static int get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+	PyObject *bytes = data(self, NULL);
+	int r = bytes ? PyObject_GetBuffer(bytes, view, flags) : -1;
+
+	Py_XDECREF(bytes);
+	return r;
+}
+
+/* ---- Of several filters ---- */
+
+static PyObject *combine_into(PyObject *self, PyObject *args)
+{
+	const struct blm_filter *from[2];
+	PyObject *other;
+	int op;
+
+	if (!PyArg_ParseTuple(args, "O!i:combine_into", handle_type, &other, &op))
+		return NULL;
+	from[0] = filter_of(self);
+	from[1] = from[0] ? use((struct handle *)other) : NULL;
+	if (!from[1])
+		return NULL;
+	{
+		struct handle *handle = (struct handle *)self;
+		int r;
+
+		handle->users++;
+		WITHOUT_GIL(r = blm_combine_into((struct blm_filter *)from[0], (enum blm_op)op,
+						 from, 2, 0, NULL);)
+		unuse(handle);
+		unuse((struct handle *)other);
+		if (r < 0)
+			return fail(r, NULL);
+	}
+	Py_RETURN_NONE;
+}
+
+static PyObject *same_template(PyObject *self, PyObject *other)
+{
+	const struct blm_filter *a = filter_of(self), *b;
+
+	if (!a || !PyObject_TypeCheck(other, handle_type) || !(b = filter_of(other)))
+		return PyErr_Occurred() ? NULL : PyBool_FromLong(0);
+	return PyBool_FromLong(blm_same_template(a, b) == 0);
+}
+
+#define PAIR(v) (v).value, (v).error
+
+static PyObject *compare(PyObject *self, PyObject *other)
+{
+	struct blm_comparison c;
+	struct blm_filter *g;
+
+	if (!PyObject_TypeCheck(other, handle_type)) {
+		PyErr_SetString(PyExc_TypeError, "a filter is compared with a filter");
+		return NULL;
+	}
+	g = use((struct handle *)other);
+	if (!g)
+		return NULL;
+	{
+		struct handle *handle = (struct handle *)self;
+		struct blm_filter *f = use(handle);
+		int r = 0;
+
+		if (f) {
+			WITHOUT_GIL(r = blm_compare(f, g, &c);)
+			unuse(handle);
+		}
+		unuse((struct handle *)other);
+		if (!f || r < 0)
+			return f ? fail(r, NULL) : NULL;
+	}
+	return Py_BuildValue("(dd)(dd)(dd)(dd)(dd)(dd)(dd)N", PAIR(c.a), PAIR(c.b), PAIR(c.both),
+			     PAIR(c.common), PAIR(c.jaccard), PAIR(c.tanimoto), PAIR(c.difference),
+			     PyBool_FromLong(c.saturated));
+}
+
+static PyObject *template_or_copy(PyObject *self, PyObject *args)
+{
+	struct blm_filter *made;
+	struct blm_store *store;
+	PyObject *where;
+	const char *name;
+	unsigned mode;
+	int copy;
+
+	if (!PyArg_ParseTuple(args, "pOzI:template", &copy, &where, &name, &mode)
+	    || store_of(where, &store) < 0)
+		return NULL;
+	RUN(self, (copy ? blm_copy : blm_template)(&made, store, name, f, mode));
+	return handle_new(made);
+}
+
+/* ---- Other forms ---- */
+
+static PyObject *export_filter(PyObject *self, PyObject *args)
+{
+	struct blm_exchange how = BLM_EXCHANGE();
+	const char *path;
+	int base64, fresh, replace;
+	void *bytes = NULL;
+	size_t len = 0;
+	PyObject *ret;
+
+	if (!PyArg_ParseTuple(args, "zzpppIz:export", &path, &how.format, &base64, &fresh,
+			      &replace, &how.mode, &how.redis_key))
+		return NULL;
+	how.base64 = base64;
+	how.fresh = fresh;
+	how.replace = replace;
+	RUN(self, path ? blm_export_file(f, &how, path) : blm_export_bytes(f, &how, &bytes, &len));
+	ret = PyBytes_FromStringAndSize(bytes, path ? 0 : (Py_ssize_t)len);
+	blm_free(bytes);
+	return ret;
+}
+
+static void dealloc(PyObject *self)
+{
+	struct handle *handle = (struct handle *)self;
+	PyTypeObject *type = Py_TYPE(self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+	blm_close(handle->f);
+	release(self);
+	Py_DECREF(type);
+}
+
+/* Takes the filter of another handle: how a class in Python becomes what was opened. */
+static PyObject *adopt(PyObject *self, PyObject *other)
+{
+	struct handle *mine = (struct handle *)self, *theirs = (struct handle *)other;
+
+	if (!PyObject_TypeCheck(other, handle_type) || mine->f || theirs->users) {
+		PyErr_SetString(PyExc_ValueError, "adopt(): for a new handle, from one not in use");
+		return NULL;
+	}
+	mine->f = theirs->f;
+	theirs->f = NULL;
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+	{ "add", add, METH_O, "add($self, key, /)\n--\n\nAdd a key. True: the filter changed; "
+	  "False: it held the key, or seemed to." },
+	{ "claim", claim, METH_O, "claim($self, key, /)\n--\n\nAdd a key. True: this caller is "
+	  "the first of all threads and processes to claim it." },
+	{ "remove", remove_key, METH_O, "remove($self, key, /)\n--\n\nTake a key out. Remove only "
+	  "what was added. True: it was there." },
+	{ "put", put, METH_VARARGS, "put($self, key, value, /)\n--\n\nGive a key a value, a whole "
+	  "number. True: the filter changed." },
+	{ "get", get, METH_VARARGS, "get($self, key, default=None, /)\n--\n\nThe value of a key." },
+	{ "close", close_handle, METH_NOARGS, "close($self, /)\n--\n\nClose the file. Syncs "
+	  "nothing. A call in another thread ends first." },
+	{ "sync", sync_filter, METH_NOARGS, "sync($self, /)\n--\n\nMake all keys added before "
+	  "this call survive a power cut." },
+	{ "clear", clear_filter, METH_NOARGS, "clear($self, /)\n--\n\nTake all keys out, in one "
+	  "step for all processes." },
+	{ "seal", seal, METH_NOARGS, "seal($self, /)\n--\n\nMake it read-only for good, with "
+	  "checksums." },
+	{ "rotate", rotate, METH_NOARGS, "rotate($self, /)\n--\n\nBegin the next slot of a window "
+	  "and forget the oldest." },
+	{ "status", status, METH_NOARGS, "status($self, /)\n--\n\nRaise Stale if the file was "
+	  "deleted or dropped." },
+	{ "_sync_every", sync_every, METH_VARARGS, NULL },
+	{ "_many", many, METH_VARARGS, NULL },
+	{ "_packed", packed, METH_VARARGS, NULL },
+	{ "_is_closed", is_closed, METH_NOARGS, NULL },
+	{ "_count", count, METH_NOARGS, NULL },
+	{ "_info", info, METH_NOARGS, NULL },
+	{ "_estimate", estimate, METH_VARARGS, NULL },
+	{ "_data", data, METH_NOARGS, NULL },
+	{ "_unite", unite, METH_VARARGS, NULL },
+	{ "_combine_into", combine_into, METH_VARARGS, NULL },
+	{ "_same_template", same_template, METH_O, NULL },
+	{ "_compare", compare, METH_O, NULL },
+	{ "_template", template_or_copy, METH_VARARGS, NULL },
+	{ "_export", export_filter, METH_VARARGS, NULL },
+	{ "_adopt", adopt, METH_O, NULL },
+	{ 0 }
+};
+
+static PyType_Slot slots[] = {
+	{ Py_tp_doc, (char *)"A filter of the library; bloomery.Filter is the class to use." },
+	{ Py_tp_dealloc, dealloc },
+	{ Py_tp_methods, methods },
+	{ Py_sq_contains, contains },
+	{ Py_bf_getbuffer, get_buffer },
+	{ 0, NULL }
+};
+
+PyType_Spec handle_spec = {
+	.name = "bloomery._core.Handle", .basicsize = sizeof(struct handle),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, .slots = slots,
+};
