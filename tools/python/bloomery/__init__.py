@@ -10,7 +10,7 @@
     list(new.select(urls))
 
 Filter has the calls on one filter, Store those on a directory of filters. bloomery.compat.pybloomfilter has the calls of
-pybloomfiltermmap3.
+pybloomfiltermmap3, bloomery.scrapy a DUPEFILTER_CLASS for Scrapy.
 """
 from . import _core
 from ._answers import Answers

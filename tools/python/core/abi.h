@@ -2,7 +2,8 @@
  * abi.h - Python.h for extensions that every CPython from 3.9 on loads
  *
  * The buffer protocol and PyUnicode_AsUTF8AndSize() entered the limited API later than 3.9. Their
- * symbols and the layout of Py_buffer are the same in all these versions, so they are declared here.
+ * symbols and the layout of Py_buffer are the same in all these versions, so this file declares
+ * them.
  */
 #ifndef BLOOMERY_PYTHON_ABI_H
 #define BLOOMERY_PYTHON_ABI_H
@@ -28,7 +29,8 @@ void PyBuffer_Release(Py_buffer *view);
 const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
 
 enum {
-	PyBUF_SIMPLE = 0, PyBUF_FORMAT = 4, PyBUF_ND = 8, PyBUF_C_CONTIGUOUS = 0x20 | 0x10 | PyBUF_ND,
+	PyBUF_SIMPLE = 0, PyBUF_FORMAT = 4, PyBUF_ND = 8,
+	PyBUF_C_CONTIGUOUS = 0x20 | 0x10 | PyBUF_ND,
 };
 #ifndef Py_bf_getbuffer
 #define Py_bf_getbuffer 1

@@ -245,8 +245,8 @@ static int64_t run_fixed(void *target, enum op op, Py_buffer *view, size_t width
 	int64_t r = more_answers(a, count) < 0 ? -ENOMEM : 0;
 
 	if (r == 0 && op == REMOVE) {
-		PyErr_SetString(PyExc_TypeError, "remove_many() takes no array of keys of one width; "
-				"give it a list of bytes");
+		PyErr_SetString(PyExc_TypeError, "remove_many() takes no array of keys of one "
+				"width; give it a list of bytes");
 		r = -EINVAL;
 	}
 	if (r == 0) {
@@ -267,8 +267,8 @@ PyObject *run_many(void *target, enum op op, PyObject *keys)
 	int is;
 
 	if (PyUnicode_Check(keys) || PyBytes_Check(keys)) {
-		PyErr_Format(PyExc_TypeError, "many keys are an iterable or an array; %R is one key",
-			     Py_TYPE(keys));
+		PyErr_Format(PyExc_TypeError, "many keys are an iterable or an array; %R is one "
+			     "key", Py_TYPE(keys));
 		return NULL;
 	}
 	if (PyTuple_Check(keys) || PyList_Check(keys)) {

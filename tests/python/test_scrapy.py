@@ -1,0 +1,117 @@
+"""test_scrapy.py - crawls that share a filter, against a site on the loopback"""
+import collections
+import http.server
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import bloomery
+
+PAGES = 2000 if float(os.environ.get('BLOOMERY_TEST_SCALE', '0.05').replace('full', '1')) >= 1 else 400
+
+SPIDER = '''
+import scrapy
+
+class Pages(scrapy.Spider):
+    name = 'pages'
+    custom_settings = {'DUPEFILTER_CLASS': 'bloomery.scrapy.DupeFilter', 'BLOOMERY_FILTER': './seen.blm', 'BLOOMERY_CAPACITY': 100000,
+                       'LOG_LEVEL': 'INFO', 'CONCURRENT_REQUESTS_PER_DOMAIN': 16, 'TELNETCONSOLE_ENABLED': False,
+                       'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7'}
+
+    def start_requests(self):
+        yield scrapy.Request(self.site + self.first)
+
+    def parse(self, response):
+        for link in response.text.split():
+            yield scrapy.Request(self.site + link)
+'''
+
+
+class Site(http.server.ThreadingHTTPServer):
+    """Page i links to 2i + 1, 2i + 2, 7i and 0. It counts what is fetched, and answers while `gate` is set."""
+
+    def __init__(self):
+        site, self.fetched, self.gate = self, collections.Counter(), threading.Event()
+        self.gate.set()
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+            wbufsize = -1
+
+            def do_GET(self):
+                site.fetched[self.path] += 1
+                if sum(site.fetched.values()) >= 30:
+                    site.gate.wait()
+                i = int(self.path[1:]) if self.path[1:].isdigit() else PAGES
+                body = ' '.join(f'/{j}' for j in (2 * i + 1, 2 * i + 2, 7 * i % PAGES, 0) if j < PAGES).encode()
+                self.send_response(200)
+                self.send_header('Content-Type', 'text/plain')
+                self.send_header('Content-Length', str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        super().__init__(('127.0.0.1', 0), Page)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+@unittest.skipUnless(importlib.util.find_spec('scrapy'), 'scrapy is not here')
+class Crawls(unittest.TestCase):
+    def setUp(self):
+        self.site = Site()
+        for name in os.listdir('.'):
+            if name.endswith('.blm'):
+                os.remove(name)
+        with open('spider.py', 'w') as file:
+            file.write(SPIDER)
+
+    def tearDown(self):
+        self.site.shutdown()
+        self.site.server_close()
+
+    def crawl(self, *settings, first='/0'):
+        args = [f'--set={each}' for each in settings]
+        return subprocess.Popen([sys.executable, '-m', 'scrapy', 'runspider', 'spider.py', *args, '-a', f'first={first}', '-a',
+                                 f'site=http://127.0.0.1:{self.site.server_port}'], stderr=subprocess.PIPE, text=True)
+
+    def test_of_two_crawls_one_fetches_each_page(self):
+        crawls = [self.crawl(first='/1'), self.crawl(first='/2')]
+        said = [crawl.communicate()[1] for crawl in crawls]
+        self.assertEqual([crawl.returncode for crawl in crawls], [0, 0], said)
+        self.assertEqual(dict(self.site.fetched), {f'/{i}': 1 for i in range(PAGES)}, said)
+        self.assertEqual(len(bloomery.Filter.open('./seen.blm', 'r')), PAGES)
+        self.assertIn('is made for 100000', said[0])
+        self.assertIn("'bloomery/predicted_lost'", said[0])
+        for each in said:
+            self.assertIn("'bloomery/claimed'", each)
+
+    def test_a_crawl_that_was_stopped_goes_on_and_fetches_the_rest(self):
+        self.site.gate.clear()
+        crawl = self.crawl('JOBDIR=job')
+        while sum(self.site.fetched.values()) < 30 and crawl.poll() is None:
+            time.sleep(0.01)
+        crawl.send_signal(signal.SIGTERM)
+        self.site.gate.set()
+        crawl.communicate()
+        said = self.crawl('JOBDIR=job').communicate()[1]
+        self.assertEqual(dict(self.site.fetched), {f'/{i}': 1 for i in range(PAGES)}, said)
+
+    def test_a_lease_is_refused_with_words(self):
+        said = self.crawl('BLOOMERY_LEASE=60').communicate()[1]
+        self.assertIn('has no leases', said)
+        self.assertEqual(len(self.site.fetched), 0)
+
+    def test_requests_seen_is_taken_over(self):
+        from bloomery.scrapy import import_requests_seen
+        with open('requests.seen', 'w') as file:
+            file.write('00ff\n' + '11' * 20 + '\n')
+        f = bloomery.Filter(1000, 1e-9)
+        self.assertEqual(import_requests_seen('requests.seen', f), 2)
+        self.assertIn(b'\x11' * 20, f)
