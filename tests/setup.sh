@@ -11,6 +11,9 @@ build_packages='gcc libc6-dev meson ninja-build pkg-config liblmdb-dev libxxhash
 # Programs whose filters we read and write, for the tests of both ways.
 peer_packages='golang-github-dcso-bloom-cli libbloom-dev libleveldb-dev libguava-java default-jdk-headless'
 
+# The package of Python, and what its tests compare it with.
+python_packages='python3-dev python3-numpy python3-scrapy mypy'
+
 # bash calls this for a program that is not found, in a process of its own.
 command_not_found_handle()
 {
