@@ -120,12 +120,13 @@ static int each(void *context, const struct blm_info *info, int err)
 
 static PyObject *store_list(PyObject *self, PyObject *args)
 {
-	PyObject *list = PyList_New(0);
 	struct blm_store *store;
 	const char *pattern;
+	PyObject *list;
 	int r;
 
-	if (!list || !PyArg_ParseTuple(args, "z:list", &pattern) || store_of(self, &store) < 0)
+	if (!PyArg_ParseTuple(args, "z:list", &pattern) || store_of(self, &store) < 0
+	    || !(list = PyList_New(0)))
 		return NULL;
 	r = blm_store_list(store, pattern, each, list);
 	if (r == 0)
@@ -222,14 +223,14 @@ static void finding(void *context, const struct blm_finding *found)
 /* It calls back, so it keeps the GIL. store None and dir: a whole store. */
 PyObject *verify(PyObject *self, PyObject *args)
 {
-	PyObject *where, *list = PyList_New(0);
+	PyObject *where, *list;
 	struct blm_store *store;
 	const char *name, *dir;
 	unsigned flags;
 	int r;
 
-	if (!list || !PyArg_ParseTuple(args, "OzzI:verify", &where, &name, &dir, &flags)
-	    || store_of(where, &store) < 0)
+	if (!PyArg_ParseTuple(args, "OzzI:verify", &where, &name, &dir, &flags)
+	    || store_of(where, &store) < 0 || !(list = PyList_New(0)))
 		return NULL;
 	r = dir ? blm_store_verify(dir, flags, finding, list)
 		: blm_verify(store, name, flags, finding, list);
