@@ -89,8 +89,7 @@ class Crawls(unittest.TestCase):
         self.assertEqual(len(bloomery.Filter.open('./seen.blm', 'r')), PAGES)
         self.assertIn('is made for 100000', said[0])
         self.assertIn("'bloomery/predicted_lost'", said[0])
-        for each in said:
-            self.assertIn("'bloomery/claimed'", each)
+        self.assertIn("'bloomery/claimed'", said[0] + said[1])  # a late one may find all pages claimed
 
     def test_a_crawl_that_was_stopped_goes_on_and_fetches_the_rest(self):
         self.site.gate.clear()
