@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -271,6 +272,13 @@ class Handles(unittest.TestCase):
         self.assertGreater(sum(map(int.bit_count, caught.exception.answers)), 10)
         for wrong in '10', 1.5, True, -1:
             self.assertRaisesRegex((TypeError, ValueError), '^capacity is a whole number', Filter, wrong)
+
+    def test_a_file_that_is_truncated_while_it_is_open_raises_damaged(self):
+        code = ("import bloomery, os\nf = bloomery.Filter.create('cut.blm', 10**6)\nos.truncate('cut.blm', 20480)\n"
+                "print('any' in f)\ntry:\n    f.add_many(range(1000))\nexcept bloomery.Damaged as error:\n    print(error)")
+        done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r'^True\ncut\.blm: ')
 
     def test_opening_and_failing_a_thousand_times_keeps_nothing(self):
         small('often.blm').close()

@@ -270,7 +270,9 @@ PyMODINIT_FUNC PyInit__core(void)
 
 	error_of = errors ? PyObject_GetAttrString(errors, "error_of") : NULL;
 	Py_XDECREF(errors);
-	if (!module || !error_of || add_type(module, &handle_spec, "Handle", &handle_type) < 0
+	/* a file that is truncated while it is open raises Damaged, instead of ending Python */
+	if (!module || !error_of || (blm_survive_truncation() < 0 && !fail(-EIO, NULL))
+	    || add_type(module, &handle_spec, "Handle", &handle_type) < 0
 	    || add_type(module, &store_spec, "StoreHandle", &store_type) < 0
 	    || add_type(module, &builder_spec, "Builder", &builder_type) < 0
 	    || PyModule_AddStringConstant(module, "VERSION", blm_version()) < 0
