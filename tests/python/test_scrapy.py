@@ -107,6 +107,23 @@ class Crawls(unittest.TestCase):
         self.assertIn('has no leases', said)
         self.assertEqual(len(self.site.fetched), 0)
 
+    def test_pages_are_due_again_after_recrawl_after(self):
+        import scrapy
+        from bloomery.scrapy import DupeFilter
+        from scrapy.utils.test import get_crawler
+        store = {'BLOOMERY_STORE': 'store', 'BLOOMERY_FILTER': 'due', 'BLOOMERY_CAPACITY': 1000,
+                 'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7'}
+        for settings, kind in ({'BLOOMERY_RECRAWL_AFTER': 3600}, 'window'), ({'BLOOMERY_FILTER': 'kept'}, 'blocked'):
+            crawler = get_crawler(settings_dict={**store, **settings})
+            pages = DupeFilter.from_crawler(crawler)
+            pages.open()
+            info = pages.filter.info
+            self.assertEqual((info.kind, info.rate, 'span=3600' in info.options), (kind, 1e-6, kind == 'window'))
+            request = scrapy.Request('http://example.org/')
+            self.assertEqual([pages.request_seen(request) for _ in range(2)], [False, True])
+            pages.close('finished')
+            self.assertEqual([crawler.stats.get_value(f'bloomery/{name}') for name in ('claimed', 'known', 'pages')], [1, 1, 1])
+
     def test_requests_seen_is_taken_over(self):
         from bloomery.scrapy import import_requests_seen
         with open('requests.seen', 'w') as file:
