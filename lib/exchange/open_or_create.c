@@ -1,5 +1,5 @@
 /* open_or_create.c - open a filter or make it, and say which parameters it does not have */
-#include "handle/handle.h"
+#include "make/new_filter.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -90,7 +90,7 @@ static void compare_options(struct differences *d, const struct blm_params *para
 {
 	struct blm_params p = *params;
 	struct blm_filter *f;
-	struct blm_info asked;
+	struct blm_info asked = BLM_INFO;
 	int r;
 
 	if (!params->options)
@@ -164,7 +164,7 @@ static int compare_with(const struct blm_filter *f, const char *name,
 			const struct blm_params *params)
 {
 	struct differences d = { 0 };
-	struct blm_info info;
+	struct blm_info info = BLM_INFO;
 	int r = blm_info(f, &info);
 
 	if (r < 0)
@@ -192,21 +192,21 @@ static int open_for_writing(struct blm_filter **ret, struct blm_store *store, co
 BLM_API int blm_open_or_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 			       const struct blm_params *params)
 {
-	struct blm_params new;
+	struct blm_params p, new;
 	struct blm_plan plan;
-	int r = params ? 0 : blm_must_have(params, "params");
+	int r = blm_params_take(&p, params);
 
-	if (r == 0 && (params->capacity || params->cells))
-		r = blm_plan(&plan, params);
+	if (r == 0 && (p.capacity || p.cells))
+		r = blm_plan(&plan, &p);
 	if (r < 0)
 		return r;
-	new = *params;
+	new = p;
 	new.replace = false;
 	r = -EEXIST;
 	for (int tries = 0; r == -EEXIST && tries < 10; tries++) {
-		r = name ? open_for_writing(ret, store, name, params) : -ENOENT;
+		r = name ? open_for_writing(ret, store, name, &p) : -ENOENT;
 		if (r == 0) {
-			r = compare_with(*ret, name, params);
+			r = compare_with(*ret, name, &p);
 			if (r < 0)
 				*ret = blm_close(*ret);
 			return r;

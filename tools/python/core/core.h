@@ -64,6 +64,8 @@ void unuse(struct handle *handle);
 /* None and a handle's store: NULL. Return: 0, or -1 with an exception. */
 int store_of(PyObject *object, struct blm_store **ret);
 PyObject *handle_new(struct blm_filter *f);
+/* For free(); NULL: no memory. */
+struct blm_info *info_new(void);
 PyObject *info_dict(const struct blm_info *info);
 PyObject *verify(PyObject *self, PyObject *args);
 

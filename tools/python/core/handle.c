@@ -227,7 +227,7 @@ static PyObject *count(PyObject *self, PyObject *unused)
 
 static PyObject *info(PyObject *self, PyObject *unused)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_new();
 	struct blm_filter *f = filter_of(self);
 	int r = info && f ? blm_info(f, info) : -ENOMEM;
 	PyObject *ret = !f ? NULL : r < 0 ? fail(r, NULL) : info_dict(info);
@@ -252,7 +252,7 @@ static PyObject *estimate(PyObject *self, PyObject *args)
 static PyObject *data(PyObject *self, PyObject *unused)
 {
 	struct handle *handle = (struct handle *)self;
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_new();
 	struct blm_filter *f = info ? use(handle) : NULL;
 	PyObject *ret = NULL;
 	int r = f ? blm_info(f, info) : -ENOMEM;

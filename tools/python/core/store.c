@@ -41,6 +41,15 @@ static PyObject *numbers(const uint64_t *words, uint32_t count)
 	return ret;
 }
 
+struct blm_info *info_new(void)
+{
+	struct blm_info *info = malloc(sizeof(*info));
+
+	if (info)
+		*info = BLM_INFO;
+	return info;
+}
+
 PyObject *info_dict(const struct blm_info *i)
 {
 	PyObject *d = PyDict_New();
@@ -137,7 +146,7 @@ static PyObject *store_list(PyObject *self, PyObject *args)
 
 static PyObject *store_find(PyObject *self, PyObject *args)
 {
-	struct blm_info *info = malloc(sizeof(*info));
+	struct blm_info *info = info_new();
 	struct blm_store *store;
 	PyObject *ret = NULL;
 	const char *name;
