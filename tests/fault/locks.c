@@ -686,7 +686,8 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 	OK(blm_create(&the_filter, NULL, "a", &BLM_PARAMS(.kind = "classic", .cells = 1 << 21, .probes = 7)));
 	pid[0] = spawn(add_for_ever, 0);
 	pid[1] = spawn(replace_for_ever, 0);
-	for (int i = 0; i < 200; i++) {
+	/* on a busy machine the replacer may have all of its time for a while */
+	for (int i = 0; i < 200 || __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST) <= 100; i++) {
 		uint64_t keys = __atomic_load_n(acknowledged, __ATOMIC_SEQ_CST);
 		double begun;
 
@@ -705,7 +706,6 @@ START_TEST(a_copy_made_at_any_moment_opens_at_once_and_has_every_key_acknowledge
 	}
 	kill_it(pid[0]);
 	kill_it(pid[1]);
-	ck_assert_uint_gt(*acknowledged, 100);
 	blm_close(the_filter);
 }
 END_TEST
