@@ -542,11 +542,6 @@ BLM_API int64_t blm_get_many(const struct blm_filter *f, const struct blm_key *k
 	return r < 0 ? r : found;
 }
 
-BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
-{
-	return (int)blm_claim_many(f, &(struct blm_key){ bytes, len }, 1, NULL);
-}
-
 BLM_API int blm_remove(struct blm_filter *f, const void *bytes, size_t len)
 {
 	return (int)blm_remove_many(f, &(struct blm_key){ bytes, len }, 1, NULL);

@@ -215,6 +215,23 @@ static FLAT bool contains_##name(const struct blm_one *one, const void *bytes, s
 	return contains_other_##name(one, bytes, len); \
 } \
 \
+static APART bool ask_other_##name(const struct blm_one *one, const void *bytes, size_t len, \
+				   struct blm_hash *ret) \
+{ \
+	*ret = hash##_one(one->by, one->seed, bytes, len); \
+	return asks(one, ret); \
+} \
+\
+static FLAT bool ask_##name(const struct blm_one *one, const void *bytes, size_t len, \
+			    struct blm_hash *ret) \
+{ \
+	if (__builtin_expect(len == 16, true)) { \
+		*ret = HASH_16_##hash(one, bytes); \
+		return asks(one, ret); \
+	} \
+	return ask_other_##name(one, bytes, len, ret); \
+} \
+\
 static APART int add_other_##name(const struct blm_one *one, const void *bytes, size_t len) \
 { \
 	const struct blm_hash key = hash##_one(one->by, one->seed, bytes, len); \
@@ -250,7 +267,7 @@ PAIRS(DECLARE)
 
 #define ENTRY(name, kind, asks, adds, hash, most, unit, fixed) \
 	{ &blm_family_##hash, &blm_kind_##kind, most, unit, contains_##name, add_##name, \
-	  contains_hash_##name, add_hash_##name, fixed },
+	  ask_##name, contains_hash_##name, add_hash_##name, fixed },
 static const struct blm_single table[] = { PAIRS(ENTRY) { .kind = NULL } };
 
 #define QUOTED(name) #name

@@ -60,7 +60,7 @@ static void make_one(struct blm_view *view)
 
 	blm_one_make(&view->one, &view->whole, &view->hasher);
 	if (!changes || !sets_bits)
-		view->one.add = NULL, view->one.add_hash = NULL;
+		view->one.add = NULL, view->one.ask = NULL, view->one.add_hash = NULL;
 }
 
 static int fill_with(struct blm_view *view, const struct blm_contents *contents,
