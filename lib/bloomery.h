@@ -91,7 +91,7 @@ extern "C" {
 #define BLM_API __attribute__((visibility("default")))
 #define BLM_VERSION "0.1.0"
 
-/* The first member of a struct that says its own size: C++ sets it by itself. */
+/* The first member of a struct that says its own size: in C++ `= {}` sets it. */
 #ifdef __cplusplus
 #define BLM_SIZE(type) = sizeof(type)
 #else
@@ -585,7 +585,7 @@ struct blm_params {
 
 /* With its size set: in C BLM_PARAMS(.capacity = 1000000, .rate = 0.001), in C++ BLM_PARAMS() */
 #ifdef __cplusplus
-#define BLM_PARAMS() blm_params()
+#define BLM_PARAMS() {}
 #else
 #define BLM_PARAMS(...) (struct blm_params){ .size = sizeof(struct blm_params), __VA_ARGS__ }
 #endif
@@ -1081,7 +1081,7 @@ struct blm_info {
 
 /* An empty one with its size set */
 #ifdef __cplusplus
-#define BLM_INFO blm_info()
+#define BLM_INFO {}
 #else
 #define BLM_INFO (struct blm_info){ .size = sizeof(struct blm_info) }
 #endif
@@ -1296,7 +1296,8 @@ BLM_API int blm_store_refresh(struct blm_store *store, struct blm_info *info);
  * blm_store_list() - every filter of which the catalog knows, in the order of their names' bytes
  * @pattern: NULL, or as for fnmatch(3)
  * @each:    called with what the catalog knows, no lock held, no file opened; a value other than 0
- *           ends the listing. A damaged record comes with err (-EUCLEAN) and only its name.
+ *           ends the listing. A damaged record comes with err (-EUCLEAN) and only its name. The
+ *           struct is the library's: only info->size bytes of it are there.
  * Return: 0, what each() ended it with, or a negative errno.
  */
 BLM_API int blm_store_list(struct blm_store *store, const char *pattern,
@@ -1523,7 +1524,7 @@ struct blm_exchange {
 
 /* With its size set: in C BLM_EXCHANGE(.format = "guava"), in C++ BLM_EXCHANGE() */
 #ifdef __cplusplus
-#define BLM_EXCHANGE() blm_exchange()
+#define BLM_EXCHANGE() {}
 #else
 #define BLM_EXCHANGE(...) (struct blm_exchange){ .size = sizeof(struct blm_exchange), __VA_ARGS__ }
 #endif

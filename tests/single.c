@@ -328,6 +328,13 @@ START_TEST(a_key_after_a_sync_makes_the_file_dirty_and_its_block_marked)
 		ck_assert(is_dirty(path));
 		ck_assert_int_eq(*mark, 1);
 	}
+	ck_assert_int_eq(blm_claim(f, "f", 1), 1);	/* which gets the thread its slot */
+	OK(blm_sync(f));
+	ck_assert_int_eq(blm_claim(f, "f", 1), 0);
+	ck_assert(!is_dirty(path));
+	ck_assert_int_eq(blm_claim(f, "g", 1), 1);
+	ck_assert(is_dirty(path));
+	ck_assert_int_eq(*mark, 1);
 	blm_close(f);
 }
 END_TEST
@@ -345,6 +352,16 @@ START_TEST(a_key_is_synced_when_syncs_are_asked_for)
 	ck_assert(is_dirty(path));
 	ck_assert_int_eq(blm_add(f, "c", 1), 1);
 	ck_assert(!is_dirty(path));
+	ck_assert_int_eq(blm_claim(f, "d", 1), 1);
+	ck_assert(is_dirty(path));
+	ck_assert_int_eq(blm_claim(f, "d", 1), 0);
+	ck_assert(is_dirty(path));
+	ck_assert_int_eq(blm_claim(f, "e", 1), 1);
+	ck_assert(!is_dirty(path));
+	for (char c = 'f'; c < 'j'; c++) {
+		ck_assert_int_eq(blm_claim(f, &c, 1), 1);
+		ck_assert(is_dirty(path) == (c % 2 == 0));
+	}
 	blm_close(f);
 }
 END_TEST
@@ -445,7 +462,7 @@ START_TEST(a_key_stands_where_the_replacing_process_died)
 	ck_assert_uint_eq(interrupted, 1);
 	view->one.add = real_add;
 	ck_assert_ptr_eq(current_view(f), view);
-	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_LIVE);
+	ck_assert_int_eq(state_of(load_acquire(&live_of(view)->state.word)), BLM_LIVE);
 	ck_assert(blm_contains(f, "a", 1));
 	ck_assert_uint_eq(counted(f), 2);
 	ck_assert_int_eq(blm_add(f, "b", 1), 1);
@@ -461,9 +478,9 @@ START_TEST(what_a_dead_replacing_process_left_is_set_right_by_the_next_key)
 	ck_assert_int_eq(blm_add(f, "a", 1), 1);
 	set_state(view, BLM_REPLACING);
 	ck_assert(blm_contains(f, "a", 1));	/* and the handle knows the word */
-	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_REPLACING);
+	ck_assert_int_eq(state_of(load_acquire(&live_of(view)->state.word)), BLM_REPLACING);
 	ck_assert_int_eq(blm_add(f, "b", 1), 1);
-	ck_assert_int_eq(state_of(live_of(view)->state.word), BLM_LIVE);
+	ck_assert_int_eq(state_of(load_acquire(&live_of(view)->state.word)), BLM_LIVE);
 	ck_assert(blm_contains(f, "b", 1));
 	blm_close(f);
 }
@@ -621,6 +638,43 @@ START_TEST(a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error)
 }
 END_TEST
 
+static blm_single_ask *real_ask;
+
+static bool ask_what_is_cut(const struct blm_one *one, const void *bytes, size_t len, struct blm_hash *ret)
+{
+	interrupted++;
+	MUST(truncate(cut_path, 0) == 0);
+	return real_ask(one, bytes, len, ret);
+}
+
+static int claim_of_what_is_cut_meanwhile(void *context)
+{
+	struct blm_filter *f = context;
+	struct blm_one *one = &current_view(f)->one;
+
+	MUST(blm_survive_truncation() == 0);
+	MUST(blm_claim(f, "a", 1) == 1);
+	interrupted = 0;
+	real_ask = one->ask;
+	one->ask = ask_what_is_cut;
+	MUST(blm_claim(f, "a", 1) == -EIO && interrupted == 1);
+	MUST(blm_claim(f, "b", 1) == -EIO && interrupted == 1);
+	return 0;
+}
+
+START_TEST(a_claim_in_a_file_that_is_cut_meanwhile_is_an_error)
+{
+	struct blm_filter *f;
+
+	if (SANITIZED)		/* sanitizers take all signals for themselves */
+		return;
+	cut_path = a_path();
+	f = make(cut_path, kinds[_i], "xxh3");
+	ck_assert_int_eq(join(spawn(claim_of_what_is_cut_meanwhile, f)), 0);
+	blm_close(f);
+}
+END_TEST
+
 static int marked_before;	/* -1: it was not called */
 
 static int look_at_mark(const struct blm_one *one, const void *bytes, size_t len)
@@ -643,6 +697,34 @@ START_TEST(the_file_says_that_it_changes_before_it_does)
 	ck_assert(!blm_is_marked_written(live_of(view)));
 	marked_before = -1;
 	ck_assert_int_eq(blm_add(f, "a", 1), 1);
+	ck_assert_int_eq(marked_before, 1);
+	blm_close(f);
+}
+END_TEST
+
+static struct blm_view *claimed_in;
+static int (*real_claim)(struct blm_part *part, const struct blm_hashed *key);
+
+static int look_at_mark_and_claim(struct blm_part *part, const struct blm_hashed *key)
+{
+	marked_before = blm_is_marked_written(live_of(claimed_in));
+	return real_claim(part, key);
+}
+
+START_TEST(the_file_says_that_it_changes_before_a_key_is_claimed)
+{
+	struct blm_filter *f = make(a_path(), kinds[_i], "xxh3");
+	struct blm_kind looks = *current_view(f)->whole.kind;
+
+	ck_assert_int_eq(blm_claim(f, "before", 6), 1);
+	OK(blm_sync(f));
+	claimed_in = current_view(f);
+	real_claim = looks.claim;
+	looks.claim = look_at_mark_and_claim;
+	claimed_in->whole.kind = &looks;
+	ck_assert(!blm_is_marked_written(live_of(claimed_in)));
+	marked_before = -1;
+	ck_assert_int_eq(blm_claim(f, "a", 1), 1);
 	ck_assert_int_eq(marked_before, 1);
 	blm_close(f);
 }
@@ -768,7 +850,9 @@ int main(void)
 	tcase_add_loop_test(c, a_handle_that_lost_its_file_takes_no_key_however_often_it_is_asked, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_that_is_listed_while_it_is_added_is_not_hidden, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_of_a_file_that_is_cut_while_it_is_added_is_an_error, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, a_claim_in_a_file_that_is_cut_meanwhile_is_an_error, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, the_file_says_that_it_changes_before_it_does, 0, ARRAY_LEN(kinds));
+	tcase_add_loop_test(c, the_file_says_that_it_changes_before_a_key_is_claimed, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_whose_file_is_replaced_under_it_is_in_the_new_one, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_key_that_a_sync_may_have_missed_makes_the_next_epoch_dirty, 0, ARRAY_LEN(kinds));
 	tcase_add_loop_test(c, a_child_adds_to_its_parents_filter, 0, ARRAY_LEN(kinds));

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "base/sized.h"
 
-enum { MOST = 1 << 16 };	/* no struct of ours is as long: what says so was not set */
+enum { GROWTH = 1024 };		/* no struct will grow by more: what says so was not set */
 
 static size_t size_of(const void *s)
 {
@@ -12,11 +12,11 @@ static size_t size_of(const void *s)
 	return size;
 }
 
-int blm_sized_check(const void *to, size_t least, const char *name)
+int blm_sized_check(const void *to, size_t bytes, size_t least, const char *name)
 {
 	size_t size = size_of(to);
 
-	if (size >= least && size <= MOST)
+	if (size >= least && size <= bytes + GROWTH && size % sizeof(size) == 0)
 		return 0;
 	return blm_fail(-EINVAL, "%s.size is %zu; set it to sizeof(struct %s)", name, size, name);
 }
@@ -24,7 +24,7 @@ int blm_sized_check(const void *to, size_t least, const char *name)
 int blm_sized_take(void *to, size_t bytes, size_t least, const void *from, const char *name)
 {
 	size_t size = size_of(from);
-	int r = blm_sized_check(from, least, name);
+	int r = blm_sized_check(from, bytes, least, name);
 
 	if (r < 0)
 		return r;

@@ -52,7 +52,7 @@
  * or none, and there it took longer. Where others change the words meanwhile it is done again: the
  * bits go from 0 to 1 as ever, and nobody asks what was there before.
  */
-#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+#if defined(__x86_64__) && defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
 typedef unsigned __int128 __attribute__((may_alias)) two_words;
 
 BLM_INLINED void set_two(uint64_t *words, const uint64_t *masks)

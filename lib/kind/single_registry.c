@@ -57,7 +57,8 @@ void blm_one_make(struct blm_one *ret, struct blm_part *part, const struct blm_h
 		.seed = by->seed_count ? by->seeds[0] : 0, .probes = part->shape.probes,
 		.contains_fixed = s ? s->contains_fixed : NULL,
 		.lanes = part->shape.probes < 32 ? (UINT32_C(1) << part->shape.probes) - 1 : 0,
-		.part = part, .by = by, .ask = s ? s->ask : NULL, .contains_hash = s ? s->contains_hash : NULL,
+		.part = part, .by = by, .ask = s ? s->ask : NULL,
+		.contains_hash = s ? s->contains_hash : NULL,
 		.add_hash = s ? s->add_hash : wants_keys(by) ? NULL : add_hash_by_pointers,
 	};
 	xxh3_prepare(ret->seed, ret->prepared);

@@ -1,13 +1,20 @@
-/* avx2.c - built with -mavx2 and -mpopcnt; reached only where runs_here() */
+/*
+ * avx2.c - built with -mavx2 and -mpopcnt (kind/single.c with -mcx16, too); reached only where
+ * runs_here()
+ */
 #include "simd/simd.h"
 #include "simd/avx2_block.h"
 #include "simd/avx2_split.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 static bool runs_here(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
+	unsigned a, b, c, d;
+
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")
+		&& __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
 }
 
 static void or_words(void *dst, const void *src, size_t bytes)

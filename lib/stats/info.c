@@ -45,7 +45,8 @@ static void look_at_origin(struct blm_info *to, const struct blm_constant *c,
 
 int blm_info_begin(struct blm_info **ret, const struct blm_info *callers)
 {
-	int r = blm_sized_check(callers, BLM_FIRST_SIZE(struct blm_info, labels), "blm_info");
+	int r = blm_sized_check(callers, sizeof(*callers),
+				BLM_FIRST_SIZE(struct blm_info, labels), "blm_info");
 
 	*ret = r < 0 ? NULL : calloc(1, sizeof(**ret));
 	return r == 0 && !*ret ? blm_fail(-ENOMEM, "out of memory") : r;

@@ -131,11 +131,15 @@ static int64_t made_anew(struct site *s, const struct work *work, const struct j
 	return r < 0 ? r : work->check(s, job->count);
 }
 
-/* The answers, known but for the false positives: at most twice the predicted rate. */
+/*
+ * The answers, known but for the false positives: at most twice the predicted rate. Filters of the curve are filled with noise: half
+ * of their bits are set, and a question is answered yes with a probability of 2^-k, which is above the rate of keys. So at most four
+ * times.
+ */
 static int check(const struct site *s, const struct work *work, size_t asked, int64_t yes)
 {
 	int64_t count = (int64_t)asked;
-	int64_t doubtful = (int64_t)(2 * s->predicted_rate * (double)count) + 10;
+	int64_t doubtful = (int64_t)((s->curve ? 4 : 2) * s->predicted_rate * (double)count) + 10;
 	int64_t least = 0, most = count;
 
 	if (work->which == NO_KEYS || (!work->limit && !work->changes))	/* hashes are no answers */
