@@ -248,7 +248,8 @@ static inline bool claim_present(struct blm_filter *f, struct blm_view *view, ui
  * A key that is there is not new, whatever comes in the file's place: it is asked as by
  * blm_contains(). -EAGAIN: to be done by keys.c.
  */
-static inline int claim_plainly(struct blm_filter *f, const void *bytes, size_t len)
+static inline __attribute__((always_inline)) int claim_plainly(struct blm_filter *f,
+							       const struct given given)
 {
 	struct blm_view *view = view_of(f);
 	uint64_t state = state_word(view);
@@ -257,7 +258,12 @@ static inline int claim_plainly(struct blm_filter *f, const void *bytes, size_t 
 
 	if (__builtin_expect(!view->one.ask || !is_plain(f, view, state), false))
 		return -EAGAIN;
-	if (!view->one.ask(&view->one, bytes, len, &hash)
+	if (given.hash && view->hash_id != given.hash_id)
+		return -EAGAIN;
+	if (given.hash)
+		hash = *given.hash;
+	if (!(given.hash ? view->one.contains_hash(&view->one, &hash)
+	      : view->one.ask(&view->one, given.bytes, given.len, &hash))
 	    && !claim_present(f, view, state, &hash, &won))
 		return -EAGAIN;
 	if (__builtin_expect(blm_sigbus_hit_any(), false)) {
@@ -279,7 +285,7 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
 	int r = -EAGAIN;
 
 	if (__builtin_expect(blm_enter_quickly(), true)) {
-		r = claim_plainly(f, bytes, len);
+		r = claim_plainly(f, (struct given){ .bytes = bytes, .len = len });
 		blm_leave_quickly();
 	}
 	return __builtin_expect(r != -EAGAIN, true) ? r
@@ -288,5 +294,12 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len)
 
 BLM_API int blm_claim_hash(struct blm_filter *f, uint64_t hash_id, const struct blm_hash *hash)
 {
-	return (int)blm_claim_hashes(f, hash_id, hash, 1, NULL);
+	int r = -EAGAIN;
+
+	if (__builtin_expect(blm_enter_quickly(), true)) {
+		r = claim_plainly(f, (struct given){ .hash = hash, .hash_id = hash_id });
+		blm_leave_quickly();
+	}
+	return __builtin_expect(r != -EAGAIN, true) ? r
+		: (int)blm_claim_hashes(f, hash_id, hash, 1, NULL);
 }
