@@ -102,7 +102,8 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 {
 	struct blm_part *whole = &view->whole;
 	struct blm_key room;
-	const struct blm_key key = in->keys ? *in->keys : *blm_input_keys(in, 0, 1, &room);
+	const struct blm_key key = in->hashes ? (struct blm_key){ NULL, 0 }
+		: *blm_input_keys(in, 0, 1, &room);
 	struct blm_hashed hashed = { .key = &key, .by = &view->hasher };
 
 	if (in->hashes)
