@@ -69,7 +69,8 @@
  *     is needed gives -EINVAL.
  *   - Threads: any number may share a handle, in any function but blm_close(). Processes: any
  *     number may open the same file, for reading and for writing. After fork() the child may go on
- *     with its parent's handles.
+ *     with its parent's handles. A signal handler must not change a filter: the call that it
+ *     interrupted may be what it would wait for.
  *   - A replaced filter has a new file with the owner and the group of the old one. This holds for
  *     clearing, sealing, rebuilding, intersecting in place, growing, publishing, and blm_create()
  *     with replace. Only root may set another owner; else the new file belongs to the caller. If

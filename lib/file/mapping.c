@@ -8,9 +8,48 @@
 #include "file/filesystem.h"
 #include "base/random.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/*
+ * A map is a reference to its open file description, and a forked child inherits it. So locks of a
+ * description that is mapped would outlive their owner as long as its children live, although they
+ * close the descriptor. What is mapped for writing is therefore opened anew, and the description
+ * that has the locks is mapped by nobody. Where that cannot be done (no /proc, no right to the file
+ * any more, no descriptor) the one that is there is mapped. Return: a descriptor; image->fd itself.
+ */
+static int fd_to_map(const struct blm_image *image)
+{
+	char path[32];
+	struct stat a, b;
+	int fd;
+
+	if (!image->write)
+		return image->fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", image->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return image->fd;
+	if (fstat(fd, &a) == 0 && fstat(image->fd, &b) == 0 && a.st_dev == b.st_dev
+	    && a.st_ino == b.st_ino)
+		return fd;
+	close(fd);
+	return image->fd;
+}
+
+static int map_at(const struct blm_image *image, void *at, int protection)
+{
+	int fd = fd_to_map(image), r = 0;
+
+	if (mmap(at, image->bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		r = -errno;
+	if (fd != image->fd)
+		close(fd);
+	return r;
+}
 
 /*
  * Map so that the address is aligned like the file's offset: the system can then use pages of 2
@@ -20,17 +59,16 @@ static int map_aligned(struct blm_image *image, int protection, const char *path
 {
 	size_t room = image->bytes + BLM_HUGE_PAGE;
 	uint8_t *reserved, *at;
+	int r;
 
 	reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (reserved == MAP_FAILED)
 		return -errno;
 	at = (uint8_t *)round_up((uintptr_t)reserved, BLM_HUGE_PAGE);
-	if (mmap(at, image->bytes, protection, MAP_SHARED | MAP_FIXED, image->fd, 0)
-	    == MAP_FAILED) {
-		int err = -errno;
-
+	r = map_at(image, at, protection);
+	if (r < 0) {
 		munmap(reserved, room);
-		return err;
+		return r;
 	}
 	if (blm_sigbus_note(at, image->bytes, path) < 0) {
 		munmap(reserved, room);

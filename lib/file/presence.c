@@ -1,6 +1,7 @@
 /* presence.c - slots of threads, and waiting for threads that are present (see presence.h) */
 #include "file/presence.h"
 #include "file/lock_wait.h"
+#include "file/sigbus.h"
 
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -91,7 +92,6 @@ static void give_back(struct blm_presence *p, unsigned number)
 		return;
 	slot = slot_of(p->live, word);
 	p->word[number] = NULL;
-	store_release(word, 0);
 	p->taken[slot / 64] &= ~(UINT64_C(1) << slot % 64);
 	unlock_byte(p->fd, slot);
 }
@@ -110,22 +110,32 @@ static void forget(void *here)
 	h->gone = true;
 }
 
+/*
+ * These may be registered twice: a thread may fork while another one is in set_up(), which the
+ * child then runs again. So the first and the last of one fork do the work.
+ */
+static _Thread_local unsigned forking;
+
 static void before_fork(void)
 {
-	pthread_mutex_lock(&mutex);
+	if (forking++ == 0)
+		pthread_mutex_lock(&mutex);
 }
 
 static void after_fork_in_parent(void)
 {
-	pthread_mutex_unlock(&mutex);
+	if (--forking == 0)
+		pthread_mutex_unlock(&mutex);
 }
 
 /*
- * The slots are the parent's. The child closes its copies of the descriptors (handle.c), so that it
- * keeps none of the parent's locks, and takes slots of its own. Its maps and handles stay.
+ * The slots are the parent's. The child closes its copies of the descriptors (handle.c), which are
+ * not what is mapped (mapping.c), so that it keeps none of the parent's locks, and takes slots of
+ * its own. Its maps and handles stay.
  */
 static void after_fork_in_child(void)
 {
+	forking = 0;
 	pthread_mutex_init(&mutex, NULL);
 	for (struct blm_presence *p = all, *next; p; p = next) {
 		next = p->next;
@@ -145,8 +155,8 @@ static void after_fork_in_child(void)
 static void set_up(void)
 {
 	at_end_made = pthread_key_create(&at_end, forget) == 0;
+	register_for_fences();	/* which takes some milliseconds where there are threads */
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-	register_for_fences();
 }
 
 /* Under the mutex. */
@@ -234,9 +244,6 @@ bool blm_presence_take(struct blm_presence *p, int fd)
 void blm_presence_end(struct blm_presence *p)
 {
 	pthread_mutex_lock(&mutex);
-	for (unsigned slot = 0; p->live && slot < BLM_SLOTS; slot++)
-		if (has_taken(p, slot))
-			store_release(word_of(p->live, slot), 0);
 	memset(p->word, 0, sizeof(p->word));
 	memset(p->taken, 0, sizeof(p->taken));
 	unlist(p);
@@ -280,6 +287,14 @@ static int fence_everywhere(struct blm_presence *p, int fd)
 #define SPINS 200		/* looks before the owner is asked for; tests/schedule has less */
 #endif
 
+/* Was the file cut under its map? Then all words are ones, for ever (sigbus.h). */
+static int check_cut(const struct blm_presence *p)
+{
+	const uint8_t *map = (const uint8_t *)p->live - offsetof(struct blm_header, live);
+
+	return blm_sigbus_hit(map) ? blm_fail(-EIO, "the file was truncated while it was open") : 0;
+}
+
 static int wait_for(struct blm_presence *p, int fd, unsigned slot)
 {
 	const uint64_t *word = word_of(p->live, slot);
@@ -291,7 +306,9 @@ static int wait_for(struct blm_presence *p, int fd, unsigned slot)
 			continue;
 		if (!has_owner(p, fd, slot))
 			break;
-		r = blm_pause(&pause);
+		r = check_cut(p);
+		if (r == 0)
+			r = blm_pause(&pause);
 	}
 	return r;
 }

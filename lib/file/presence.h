@@ -43,7 +43,8 @@
  * What a kill -9 leaves: a claimer, a slot that is announced and has no owner, which is skipped;
  * an excluder, the word excluding, which the next claimer takes away under the lock. A copy of the
  * file has the words and nobody's locks, so it is as a file whose processes all died. A claimer
- * that is stopped while it is present holds up excluders, as a holder of the lock does.
+ * that is stopped while it is present holds up excluders, as a holder of the lock does, and an
+ * excluder that waits holds up new claimers.
  *
  * Whether an owner lives is asked with F_OFD_GETLK for a read lock. A write lock alone conflicts
  * with that. So a process that may only read, which can hold read locks on all bytes, is not taken
@@ -135,7 +136,9 @@ static inline bool blm_presence_enter(struct blm_presence *p)
 
 /* Get a slot for this thread. False: there is none, or it has one already. */
 bool blm_presence_take(struct blm_presence *p, int fd);
-/* Before the file is unmapped, and fd is closed. */
+/*
+ * Before fd is closed, which gives back the slots. Their words are left: the file may be cut by now.
+ */
 void blm_presence_end(struct blm_presence *p);
 
 /* ---- Excluders and sharers ---- */

@@ -235,6 +235,7 @@ static int settle(struct blm_filter *f, struct blm_view *view)
 int blm_change_end(struct blm_filter *f, struct blm_view *view)
 {
 	uint64_t state;
+	int r;
 
 	if (has_single_writer(view)) {
 		blm_change_end_held(f, view);
@@ -246,7 +247,11 @@ int blm_change_end(struct blm_filter *f, struct blm_view *view)
 	if (state == atomic_load_explicit(&view->seen_state, memory_order_relaxed)
 	    && state_of(state) == BLM_LIVE)
 		return blm_check_sigbus(view, f->place.display);
-	return settle(f, view);
+	/* a file that was cut has a state of ones, and its locks say nothing */
+	r = blm_check_sigbus(view, f->place.display);
+	if (r == 0)
+		r = settle(f, view);
+	return r == 0 ? blm_check_sigbus(view, f->place.display) : r;
 }
 
 /* ---- Holding others off ---- */

@@ -77,9 +77,24 @@ static unsigned slots_with(const struct blm_filter *f, uint64_t bits)
 	return count;
 }
 
+/* By the locks: words outlive their owners. */
 static unsigned owned(const struct blm_filter *f)
 {
-	return slots_with(f, BLM_SLOT_FENCED | BLM_SLOT_FENCES);
+	char path[64];
+	unsigned count = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", blm_view_fd((struct blm_filter *)f, current_view(f)));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	for (unsigned i = 0; i < BLM_SLOTS; i++) {
+		struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = BLM_SLOT_BYTES + i, .l_len = 1 };
+
+		ck_assert_int_eq(fcntl(fd, F_OFD_GETLK, &lock), 0);
+		count += lock.l_type == F_WRLCK;
+	}
+	close(fd);
+	return count;
 }
 
 static unsigned announced(const struct blm_filter *f)
@@ -336,6 +351,164 @@ static void lock_all_bytes(int fd, short type)
 	ck_assert_uint_ge(locked, BLM_SLOTS - 1);	/* one may be a living owner's */
 }
 
+/* ---- Children that outlive their parents ---- */
+
+static int child_pipe[2];
+
+/* The child waits until the test closes its pipe. */
+static int die_with_a_child(void *context)
+{
+	const char *path = context;
+	struct blm_filter *f = opened(path);
+	struct blm_view *view;
+	char c;
+
+	MUST(claim_number(f, 1) == 1);
+	MUST(blm_change_begin_held(f, &view) == 0);
+	if (fork() == 0) {
+		close(child_pipe[1]);
+		MUST(read(child_pipe[0], &c, 1) == 0);
+		MUST(blm_contains(f, "x", 1) == false);
+		_exit(0);
+	}
+	kill(getpid(), SIGKILL);
+	return 0;
+}
+
+START_TEST(a_claimer_that_died_present_is_not_waited_for_though_its_child_lives)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+
+	ck_assert_int_eq(pipe2(child_pipe, O_CLOEXEC), 0);
+	ck_assert_int_eq(join(spawn(die_with_a_child, (void *)path)), 1000 + SIGKILL);
+	alarm(TOO_LONG);
+	OK(blm_clear(f));
+	alarm(0);
+	close(child_pipe[0]);
+	close(child_pipe[1]);
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	blm_close(f);
+}
+END_TEST
+
+static int exclude_and_die_with_a_child(void *context)
+{
+	struct blm_filter *f = opened(context);
+	struct blm_view *view;
+	char c;
+
+	MUST(blm_lock_current(f, &view) == 0);
+	if (fork() == 0) {
+		close(child_pipe[1]);
+		MUST(read(child_pipe[0], &c, 1) == 0);
+		_exit(0);
+	}
+	kill(getpid(), SIGKILL);
+	return 0;
+}
+
+START_TEST(who_died_excluding_holds_nobody_up_though_its_child_lives)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path);
+
+	ck_assert_int_eq(pipe2(child_pipe, O_CLOEXEC), 0);
+	ck_assert_int_eq(join(spawn(exclude_and_die_with_a_child, (void *)path)), 1000 + SIGKILL);
+	alarm(TOO_LONG);
+	ck_assert_int_eq(claim_number(f, 1), 1);
+	alarm(0);
+	close(child_pipe[0]);
+	close(child_pipe[1]);
+	blm_close(f);
+}
+END_TEST
+
+static int sleep_until_asked(void *unused)
+{
+	char c;
+
+	close(child_pipe[1]);
+	return read(child_pipe[0], &c, 1) != 0;
+}
+
+START_TEST(a_closed_handle_gives_its_slots_back_though_a_child_lives)
+{
+	const char *path;
+	struct blm_filter *f = a_filter(NULL, &path), *g;
+	pid_t pid[10];
+
+	ck_assert_int_eq(pipe2(child_pipe, O_CLOEXEC), 0);
+	for (unsigned i = 0; i < ARRAY_LEN(pid); i++) {
+		g = opened(path);
+		ck_assert_int_eq(claim_number(g, i), 1);
+		pid[i] = spawn(sleep_until_asked, NULL);
+		blm_close(g);
+	}
+	alarm(TOO_LONG);
+	while (owned(f))	/* until all children have begun */
+		usleep(1000);
+	alarm(0);
+	close(child_pipe[1]);
+	for (unsigned i = 0; i < ARRAY_LEN(pid); i++)
+		ck_assert_int_eq(join(pid[i]), 0);
+	close(child_pipe[0]);
+	blm_close(f);
+}
+END_TEST
+
+/* ---- Files that are cut ---- */
+
+static int change_what_is_cut_meanwhile(void *context)
+{
+	const char *path = context;
+	struct blm_filter *f = opened(path);
+	struct blm_view *view;
+
+	MUST(blm_survive_truncation() == 0);
+	MUST(claim_number(f, 1) == 1);
+	MUST(blm_change_begin(f, &view) == 0);
+	MUST(truncate(path, 0) == 0);
+	alarm(TOO_LONG);
+	MUST(blm_change_end(f, view) == -EIO);
+	MUST(claim_number(f, 2) == -EIO);
+	MUST(blm_clear(f) < 0);
+	alarm(0);
+	blm_close(f);
+	return 0;
+}
+
+START_TEST(who_excludes_in_a_file_that_is_cut_waits_for_nobody)
+{
+	const char *path;
+
+	if (SANITIZED)		/* sanitizers take all signals for themselves */
+		return;
+	blm_close(a_filter(NULL, &path));
+	ck_assert_int_eq(join(spawn(change_what_is_cut_meanwhile, (void *)path)), 0);
+}
+END_TEST
+
+static int close_what_was_cut(void *context)
+{
+	const char *path = context;
+	struct blm_filter *f = opened(path);
+
+	MUST(claim_number(f, 1) == 1);
+	MUST(truncate(path, 0) == 0);
+	blm_close(f);
+	return 0;
+}
+
+START_TEST(a_handle_of_a_file_that_was_cut_is_closed_without_a_look_at_it)
+{
+	const char *path;
+
+	blm_close(a_filter(NULL, &path));
+	ck_assert_int_eq(join(spawn(close_what_was_cut, (void *)path)), 0);
+}
+END_TEST
+
 START_TEST(a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody)
 {
 	const char *path;
@@ -370,7 +543,7 @@ START_TEST(where_no_slot_is_free_claims_take_the_lock)
 
 	lock_all_bytes(others, F_WRLCK);
 	ck_assert(claim_number(f, 1) == 1 && claim_number(f, 1) == 0);
-	ck_assert_uint_eq(owned(f), 0);
+	ck_assert_ptr_null(current_view(f)->presence.word[blm_here.number]);
 	OK(blm_change_begin_held(f, &view));
 	ck_assert(blm_ofd_busy(others, BLM_LOCK_REPLACE));
 	blm_change_end_held(f, view);
@@ -611,6 +784,11 @@ int main(void)
 	tcase_add_test(tc, a_claim_waits_for_who_excludes);
 	tcase_add_test(tc, a_claimer_that_died_present_is_not_waited_for);
 	tcase_add_test(tc, what_a_dead_excluder_left_is_taken_away_by_the_next_claim);
+	tcase_add_test(tc, a_claimer_that_died_present_is_not_waited_for_though_its_child_lives);
+	tcase_add_test(tc, who_died_excluding_holds_nobody_up_though_its_child_lives);
+	tcase_add_test(tc, a_closed_handle_gives_its_slots_back_though_a_child_lives);
+	tcase_add_test(tc, who_excludes_in_a_file_that_is_cut_waits_for_nobody);
+	tcase_add_test(tc, a_handle_of_a_file_that_was_cut_is_closed_without_a_look_at_it);
 	tcase_add_test(tc, a_reader_that_locks_the_bytes_of_slots_is_taken_for_no_owner_and_stops_nobody);
 	tcase_add_test(tc, where_no_slot_is_free_claims_take_the_lock);
 	tcase_add_test(tc, a_copy_made_while_claimers_are_present_and_excluded_is_a_good_filter);

@@ -151,6 +151,11 @@ int blm_lock_holder(int fd, enum blm_lock_of what, bool *ret_writer)
 	return 0;
 }
 
+bool blm_sigbus_hit(const void *map)
+{
+	return false;
+}
+
 /* ---- The programs ---- */
 
 static struct blm_live live;
