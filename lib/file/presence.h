@@ -137,7 +137,8 @@ static inline bool blm_presence_enter(struct blm_presence *p)
 /* Get a slot for this thread. False: there is none, or it has one already. */
 bool blm_presence_take(struct blm_presence *p, int fd);
 /*
- * Before fd is closed, which gives back the slots. Their words are left: the file may be cut by now.
+ * Before fd is closed, which gives back the slots. Their words are left: the file may be cut by
+ * now.
  */
 void blm_presence_end(struct blm_presence *p);
 
