@@ -203,7 +203,7 @@ a_keyed_set_is_brought_up_to_date_with_its_secret() {
 }
 
 one_stream_is_not_read_for_two_options() {
-	seq 100 | bloomery build ./f --kind golomb --with counted=1
+	seq 100 | bloomery build ./f --kind golomb --with counted=1 --seed 7
 	cp f before; mkfifo pipe; ln -s pipe other
 	echo 1 | exits 64 bloomery update ./f --add - --remove -
 	says '--add - and --remove - both read standard input'
