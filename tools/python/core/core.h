@@ -20,14 +20,19 @@ struct handle {
 	int closing;
 };
 
+/* As a handle: a call may give up the GIL or run code of Python, so close() only marks the store. */
 struct store {
 	PyObject_HEAD
 	struct blm_store *store;
+	Py_ssize_t users;
+	int closing;
 };
 
+/* finish() is refused while another thread is in add_many(). */
 struct builder {
 	PyObject_HEAD
 	struct blm_build *build;
+	Py_ssize_t users;
 };
 
 extern PyTypeObject *handle_type, *store_type, *builder_type;
@@ -61,8 +66,12 @@ struct blm_filter *filter_of(PyObject *self);
 struct blm_filter *use(struct handle *handle);
 void unuse(struct handle *handle);
 
-/* None and a handle's store: NULL. Return: 0, or -1 with an exception. */
-int store_of(PyObject *object, struct blm_store **ret);
+/*
+ * None's store is NULL. The store stays open until the object is given to unuse_store(). Return: 0,
+ * or -1 with an exception.
+ */
+int use_store(PyObject *object, struct blm_store **ret);
+void unuse_store(PyObject *object);
 PyObject *handle_new(struct blm_filter *f);
 /* For free(); NULL: no memory. */
 struct blm_info *info_new(void);

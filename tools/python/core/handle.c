@@ -42,15 +42,22 @@ void unuse(struct handle *handle)
 
 /* ---- One key ---- */
 
+/*
+ * To convert a key may run code of Python, which may close the filter. So each call converts its
+ * key first. The filter that it fetches then stays open, because these calls keep the GIL.
+ */
+
 static int contains(PyObject *self, PyObject *object)
 {
-	struct blm_filter *f = filter_of(self);
+	struct blm_filter *f;
 	struct key key;
-	int r;
+	int r = -1;
 
-	if (!f || key_from(object, &key) < 0)
+	if (key_from(object, &key) < 0)
 		return -1;
-	r = blm_contains(f, key.key.bytes, key.key.len);
+	f = filter_of(self);
+	if (f)
+		r = blm_contains(f, key.key.bytes, key.key.len);
 	key_done(&key);
 	return r;
 }
@@ -58,15 +65,19 @@ static int contains(PyObject *self, PyObject *object)
 static PyObject *change(PyObject *self, PyObject *object,
 			int (*what)(struct blm_filter *f, const void *bytes, size_t len))
 {
-	struct blm_filter *f = filter_of(self);
+	struct blm_filter *f;
 	struct key key;
-	int r;
+	int r = 0;
 
-	if (!f || key_from(object, &key) < 0)
+	if (key_from(object, &key) < 0)
 		return NULL;
-	r = what(f, key.key.bytes, key.key.len);
+	f = filter_of(self);
+	if (f)
+		r = what(f, key.key.bytes, key.key.len);
+	if (r < 0)
+		fail(r, NULL);
 	key_done(&key);
-	return r < 0 ? fail(r, NULL) : PyBool_FromLong(r);
+	return !f || r < 0 ? NULL : PyBool_FromLong(r);
 }
 
 static PyObject *add(PyObject *self, PyObject *key)
@@ -86,37 +97,45 @@ static PyObject *remove_key(PyObject *self, PyObject *key)
 
 static PyObject *put(PyObject *self, PyObject *args)
 {
-	struct blm_filter *f = filter_of(self);
+	struct blm_filter *f;
 	unsigned long long value;
 	PyObject *object, *number;
 	struct key key;
-	int r;
+	int r = 0;
 
-	if (!f || !PyArg_ParseTuple(args, "OO:put", &object, &number))
+	if (!PyArg_ParseTuple(args, "OO:put", &object, &number))
 		return NULL;
 	value = PyLong_AsUnsignedLongLong(number);
 	if (PyErr_Occurred() || key_from(object, &key) < 0)
 		return NULL;
-	r = blm_put(f, key.key.bytes, key.key.len, value);
+	f = filter_of(self);
+	if (f)
+		r = blm_put(f, key.key.bytes, key.key.len, value);
+	if (r < 0)
+		fail(r, NULL);
 	key_done(&key);
-	return r < 0 ? fail(r, NULL) : PyBool_FromLong(r);
+	return !f || r < 0 ? NULL : PyBool_FromLong(r);
 }
 
 static PyObject *get(PyObject *self, PyObject *args)
 {
-	struct blm_filter *f = filter_of(self);
 	PyObject *object, *otherwise = Py_None;
+	struct blm_filter *f;
 	struct key key;
 	uint64_t value;
-	int r;
+	int r = 0;
 
-	if (!f || !PyArg_ParseTuple(args, "O|O:get", &object, &otherwise)
+	if (!PyArg_ParseTuple(args, "O|O:get", &object, &otherwise)
 	    || key_from(object, &key) < 0)
 		return NULL;
-	r = blm_get(f, key.key.bytes, key.key.len, &value);
-	key_done(&key);
+	f = filter_of(self);
+	if (f)
+		r = blm_get(f, key.key.bytes, key.key.len, &value);
 	if (r < 0)
-		return fail(r, NULL);
+		fail(r, NULL);
+	key_done(&key);
+	if (!f || r < 0)
+		return NULL;
 	if (r)
 		return PyLong_FromUnsignedLongLong(value);
 	Py_INCREF(otherwise);
@@ -365,18 +384,26 @@ static PyObject *compare(PyObject *self, PyObject *other)
 
 static PyObject *template_or_copy(PyObject *self, PyObject *args)
 {
-	struct blm_filter *made;
+	struct handle *handle = (struct handle *)self;
+	struct blm_filter *made, *f;
 	struct blm_store *store;
 	PyObject *where;
 	const char *name;
 	unsigned mode;
-	int copy;
+	int copy, r = 0;
 
 	if (!PyArg_ParseTuple(args, "pOzI:template", &copy, &where, &name, &mode)
-	    || store_of(where, &store) < 0)
+	    || use_store(where, &store) < 0)
 		return NULL;
-	RUN(self, (copy ? blm_copy : blm_template)(&made, store, name, f, mode));
-	return handle_new(made);
+	f = use(handle);
+	if (f) {
+		WITHOUT_GIL(r = (copy ? blm_copy : blm_template)(&made, store, name, f, mode);)
+		unuse(handle);
+	}
+	unuse_store(where);
+	if (!f)
+		return NULL;
+	return r < 0 ? fail(r, NULL) : handle_new(made);
 }
 
 /* ---- Other forms ---- */

@@ -95,13 +95,14 @@ static PyObject *make(PyObject *module, PyObject *args)
 	const char *name;
 	int how, r;
 
-	if (params_from(args, &how, &where, &name, &p, seeds) < 0 || store_of(where, &store) < 0)
+	if (params_from(args, &how, &where, &name, &p, seeds) < 0 || use_store(where, &store) < 0)
 		return NULL;
 	if (how == 2) {
 		WITHOUT_GIL(r = blm_build_begin(&build, store, name, &p, NULL);)
 	} else {
 		WITHOUT_GIL(r = (how ? blm_open_or_create : blm_create)(&f, store, name, &p);)
 	}
+	unuse_store(where);
 	if (r < 0)
 		return fail(r, NULL);
 	if (how == 2) {
@@ -130,16 +131,18 @@ static PyObject *open_filter(PyObject *module, PyObject *args)
 	PyObject *where;
 	int write, r;
 
-	if (!PyArg_ParseTuple(args, "Ospz#:open", &where, &name, &write, &secret, &len)
-	    || store_of(where, &store) < 0)
+	if (!PyArg_ParseTuple(args, "Ospz#:open", &where, &name, &write, &secret, &len))
 		return NULL;
 	if (secret && len != BLM_SECRET_BYTES) {
 		PyErr_SetString(PyExc_ValueError, "secret: 16 bytes are needed");
 		return NULL;
 	}
+	if (use_store(where, &store) < 0)
+		return NULL;
 	WITHOUT_GIL(r = secret ? blm_open_keyed(&f, store, name, write ? BLM_OPEN_WRITE : 0,
 						(const uint8_t *)secret)
 		    : blm_open(&f, store, name, write ? BLM_OPEN_WRITE : 0);)
+	unuse_store(where);
 	return r < 0 ? fail(r, NULL) : handle_new(f);
 }
 
@@ -159,7 +162,7 @@ static PyObject *import_filter(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "pOzzz#zpzz#IK:import_", &open, &where, &name, &path, &bytes,
 			      &len, &how.format, &base64, &how.hash, &known, &known_len, &how.mode,
 			      &most)
-	    || store_of(where, &store) < 0)
+	    || use_store(where, &store) < 0)
 		return NULL;
 	key = (struct blm_key){ known, (size_t)known_len };
 	how.known = known ? &key : NULL;
@@ -169,6 +172,7 @@ static PyObject *import_filter(PyObject *module, PyObject *args)
 	WITHOUT_GIL(r = open ? blm_open_foreign(&f, path, &how)
 		    : path ? blm_import_file(&f, store, name, &how, path)
 		    : blm_import_bytes(&f, store, name, &how, bytes, (size_t)len);)
+	unuse_store(where);
 	return r < 0 ? fail(r, NULL) : handle_new(f);
 }
 
@@ -198,7 +202,14 @@ static PyObject *build_add(PyObject *self, PyObject *keys)
 {
 	struct builder *builder = (struct builder *)self;
 
-	return builder->build ? run_many(builder->build, BUILD, keys) : fail_closed();
+	PyObject *ret;
+
+	if (!builder->build)
+		return fail_closed();
+	builder->users++;
+	ret = run_many(builder->build, BUILD, keys);
+	builder->users--;
+	return ret;
 }
 
 static PyObject *build_finish(PyObject *self, PyObject *unused)
@@ -210,6 +221,10 @@ static PyObject *build_finish(PyObject *self, PyObject *unused)
 
 	if (!build)
 		return fail_closed();
+	if (builder->users) {
+		PyErr_SetString(PyExc_ValueError, "finish(): another thread is in add_many()");
+		return NULL;
+	}
 	builder->build = NULL;
 	WITHOUT_GIL(r = blm_build_finish(build, &f);)
 	return r < 0 ? fail(r, NULL) : handle_new(f);

@@ -3,15 +3,29 @@
 
 PyTypeObject *store_type;
 
-int store_of(PyObject *object, struct blm_store **ret)
+int use_store(PyObject *object, struct blm_store **ret)
 {
+	struct store *store = (struct store *)object;
+
 	*ret = NULL;
 	if (object == Py_None)
 		return 0;
-	if (PyObject_TypeCheck(object, store_type) && (*ret = ((struct store *)object)->store))
+	if (PyObject_TypeCheck(object, store_type) && store->store && !store->closing) {
+		store->users++;
+		*ret = store->store;
 		return 0;
+	}
 	PyErr_SetString(PyExc_ValueError, "the store is closed, or is no Store");
 	return -1;
+}
+
+void unuse_store(PyObject *object)
+{
+	struct store *store = (struct store *)object;
+
+	if (object == Py_None || --store->users || !store->closing)
+		return;
+	store->store = blm_store_close(store->store);
 }
 
 /* ---- struct blm_info ---- */
@@ -114,34 +128,62 @@ static PyObject *store_close(PyObject *self, PyObject *unused)
 {
 	struct store *store = (struct store *)self;
 
-	store->store = blm_store_close(store->store);
+	store->closing = 1;
+	if (!store->users)
+		store->store = blm_store_close(store->store);
 	Py_RETURN_NONE;
 }
 
+/*
+ * What a function that calls back gets. The function runs without the GIL, because other calls wait
+ * for its locks. Each callback takes the GIL back, in the thread that gave it up.
+ */
+struct listing {
+	PyObject *list;
+	PyThreadState *thread;
+};
+
 static int each(void *context, const struct blm_info *info, int err)
 {
-	PyObject *item = err ? Py_BuildValue("{s:s}", "name", info->name) : info_dict(info);
-	int r = item ? PyList_Append(context, item) : -1;
+	struct listing *listing = context;
+	PyObject *item;
+	int r;
 
+	PyEval_RestoreThread(listing->thread);
+	item = err ? Py_BuildValue("{s:N}", "name", text(info->name)) : info_dict(info);
+	r = item ? PyList_Append(listing->list, item) : -1;
 	Py_XDECREF(item);
+	listing->thread = PyEval_SaveThread();
 	return r < 0;
+}
+
+/* Return: the list, or NULL with an exception. r: what the function that called back returned. */
+static PyObject *listed(struct listing *listing, int r)
+{
+	if (r >= 0 && !PyErr_Occurred())
+		return listing->list;
+	if (!PyErr_Occurred())
+		fail(r, NULL);
+	Py_DECREF(listing->list);
+	return NULL;
 }
 
 static PyObject *store_list(PyObject *self, PyObject *args)
 {
+	struct listing listing;
 	struct blm_store *store;
 	const char *pattern;
-	PyObject *list;
 	int r;
 
-	if (!PyArg_ParseTuple(args, "z:list", &pattern) || store_of(self, &store) < 0
-	    || !(list = PyList_New(0)))
+	if (!PyArg_ParseTuple(args, "z:list", &pattern) || !(listing.list = PyList_New(0)))
 		return NULL;
-	r = blm_store_list(store, pattern, each, list);
-	if (r == 0)
-		return list;
-	Py_DECREF(list);
-	return r < 0 ? fail(r, NULL) : NULL;
+	if (use_store(self, &store) < 0)
+		return listed(&listing, 0);
+	listing.thread = PyEval_SaveThread();
+	r = blm_store_list(store, pattern, each, &listing);
+	PyEval_RestoreThread(listing.thread);
+	unuse_store(self);
+	return listed(&listing, r);
 }
 
 static PyObject *store_find(PyObject *self, PyObject *args)
@@ -152,9 +194,12 @@ static PyObject *store_find(PyObject *self, PyObject *args)
 	const char *name;
 	int r;
 
-	if (info && PyArg_ParseTuple(args, "s:find", &name) && store_of(self, &store) == 0) {
-		r = blm_store_find(store, name, info);
+	if (!info)
+		return PyErr_NoMemory();
+	if (PyArg_ParseTuple(args, "s:find", &name) && use_store(self, &store) == 0) {
+		WITHOUT_GIL(r = blm_store_find(store, name, info);)
 		ret = r < 0 ? fail(r, NULL) : info_dict(info);
+		unuse_store(self);
 	}
 	free(info);
 	return ret;
@@ -167,11 +212,12 @@ static PyObject *store_change(PyObject *self, PyObject *args)
 	int what, r;
 
 	if (!PyArg_ParseTuple(args, "iszz:change", &what, &name, &to, &value)
-	    || store_of(self, &store) < 0)
+	    || use_store(self, &store) < 0)
 		return NULL;
 	WITHOUT_GIL(r = what == 0 ? blm_store_drop(store, name)
 		    : what == 1 ? blm_store_rename(store, name, to)
 		    : blm_store_label(store, name, to, value);)
+	unuse_store(self);
 	if (r < 0)
 		return fail(r, NULL);
 	Py_RETURN_NONE;
@@ -184,13 +230,19 @@ static PyObject *store_publish(PyObject *self, PyObject *args)
 	struct blm_filter *f;
 	const char *name;
 	unsigned mode, flags;
-	int r;
+	int r = 0;
 
 	if (!PyArg_ParseTuple(args, "sO!II:publish", &name, handle_type, &handle, &mode, &flags)
-	    || store_of(self, &store) < 0 || !(f = use(handle)))
+	    || use_store(self, &store) < 0)
 		return NULL;
-	WITHOUT_GIL(r = blm_store_publish(store, name, f, mode, flags);)
-	unuse(handle);
+	f = use(handle);
+	if (f) {
+		WITHOUT_GIL(r = blm_store_publish(store, name, f, mode, flags);)
+		unuse(handle);
+	}
+	unuse_store(self);
+	if (!f)
+		return NULL;
 	if (r < 0)
 		return fail(r, NULL);
 	Py_RETURN_NONE;
@@ -217,34 +269,39 @@ PyType_Spec store_spec = {
 
 static void finding(void *context, const struct blm_finding *found)
 {
+	struct listing *listing = context;
 	PyObject *item;
 
-	if (PyErr_Occurred())
-		return;
-	item = Py_BuildValue("NNNNN", text(found->file), text(found->what),
-			     PyBool_FromLong(found->repaired), PyBool_FromLong(found->lost),
-			     text(found->name));
+	PyEval_RestoreThread(listing->thread);
+	item = PyErr_Occurred() ? NULL
+		: Py_BuildValue("NNNNN", text(found->file), text(found->what),
+				PyBool_FromLong(found->repaired), PyBool_FromLong(found->lost),
+				text(found->name));
 	if (item)
-		PyList_Append(context, item);
+		PyList_Append(listing->list, item);
 	Py_XDECREF(item);
+	listing->thread = PyEval_SaveThread();
 }
 
-/* It calls back, so it keeps the GIL. store None and dir: a whole store. */
+/* store None and dir: a whole store. */
 PyObject *verify(PyObject *self, PyObject *args)
 {
-	PyObject *where, *list;
+	struct listing listing;
 	struct blm_store *store;
 	const char *name, *dir;
+	PyObject *where;
 	unsigned flags;
 	int r;
 
 	if (!PyArg_ParseTuple(args, "OzzI:verify", &where, &name, &dir, &flags)
-	    || store_of(where, &store) < 0 || !(list = PyList_New(0)))
+	    || !(listing.list = PyList_New(0)))
 		return NULL;
-	r = dir ? blm_store_verify(dir, flags, finding, list)
-		: blm_verify(store, name, flags, finding, list);
-	if (r >= 0 && !PyErr_Occurred())
-		return list;
-	Py_DECREF(list);
-	return r < 0 ? fail(r, NULL) : NULL;
+	if (use_store(where, &store) < 0)
+		return listed(&listing, 0);
+	listing.thread = PyEval_SaveThread();
+	r = dir ? blm_store_verify(dir, flags, finding, &listing)
+		: blm_verify(store, name, flags, finding, &listing);
+	PyEval_RestoreThread(listing.thread);
+	unuse_store(where);
+	return listed(&listing, r);
 }
