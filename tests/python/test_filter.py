@@ -1,9 +1,13 @@
 """test_filter.py - bloomery.Filter and bloomery.Store"""
 import array
+import ctypes
 import gc
+import itertools
+import mmap
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -56,13 +60,13 @@ class Keys(unittest.TestCase):
             self.assertIn(same, f)
         self.assertTrue(f.add(-2))
         self.assertIn((-2).to_bytes(8, 'little', signed=True), f)
-        self.assertIn(array.array('q', [-2]), f)
+        self.assertIn(ctypes.c_int64(-2), f)
         self.assertNotIn(2, f)
         self.assertNotIn('-2', f)
 
     def test_what_is_no_key_is_refused_and_nothing_is_added(self):
         f = small()
-        for wrong in True, 1.5, None, ('a',), ['a'], {}, object(), 1j:
+        for wrong in True, 1.5, None, ('a',), ['a'], {}, object(), 1j, f, array.array('q', [-2]), memoryview(bytes(4)).cast('B', (2, 2)):
             for call in f.add, f.claim, f.__contains__, f.test, lambda key: f.add_many(['a', key]), lambda key: f.put(key, 1):
                 with self.assertRaisesRegex(TypeError, 'a key is str, bytes-like or int'):
                     call(wrong)
@@ -95,7 +99,8 @@ class Keys(unittest.TestCase):
         f = small()
         self.assertEqual(f.add_many(array.array('q', range(100))).yes, 100)
         self.assertEqual(f.contains_many(range(101)).yes, 100)
-        for wrong in array.array('d', [1.0]), array.array('u', 'a'), memoryview(bytes(16)).cast('B', (2, 2, 4)), 'ab', b'ab':
+        for wrong in array.array('d', [1.0]), array.array('u', 'a'), memoryview(bytes(16)).cast('B', (2, 2, 4)), 'ab', b'ab', bytearray(b'ab'), \
+                mmap.mmap(-1, 4096), memoryview(b'ab'), memoryview(bytes(16)).cast('?'), (ctypes.c_int.__ctype_be__ * 2)(1, 2):
             self.assertRaises(TypeError, f.add_many, wrong)
 
     @unittest.skipUnless(numpy, 'numpy is not here')
@@ -106,10 +111,16 @@ class Keys(unittest.TestCase):
         self.assertEqual(f.claim_many(numpy.array([b'abc', b'a'], dtype='S3')).yes, 2)
         self.assertIn(b'a\0\0', f)
         self.assertEqual(f.claim_many(numpy.zeros((3, 16), dtype='u1')).yes, 1)
-        self.assertEqual(f.claim_many(numpy.array(['one', 'two'], dtype=object)).yes, 2)
-        self.assertIn('one', f)
-        for wrong in numpy.array(['a']), numpy.array([1.5]), numpy.arange(4, dtype='>i8'), numpy.array([True]):
+        self.assertEqual(f.claim_many(numpy.zeros(3, 'V16')).yes, 0)
+        for wrong in (numpy.array(['a']), numpy.array([1.5]), numpy.arange(4, dtype='>i8'), numpy.array([True]), numpy.array([1j]),
+                      numpy.array(['one', 'two'], dtype=object), numpy.array(['2020-01-01'], dtype='M8[D]'), numpy.array(5),
+                      numpy.zeros(4, [('a', 'i4')])):
             self.assertRaises(TypeError, f.add_many, wrong)
+        self.assertIn(numpy.int64(49), f)
+        for wrong in (numpy.float32(1.5), numpy.float64(1.5), numpy.complex64(1), numpy.bool_(True), numpy.datetime64('2020-01-01'),
+                      numpy.int32(5), numpy.array([1.5]), numpy.array(5, dtype='>i8'), numpy.array(['ab']), numpy.zeros((2, 2), 'u1'),
+                      numpy.arange(2)):
+            self.assertRaises(TypeError, f.add, wrong)
 
     def test_arrow_arrays_are_taken_by_their_buffers(self):
         for width in 'i', 'q':
@@ -117,10 +128,21 @@ class Keys(unittest.TestCase):
             self.assertEqual(list(f.claim_many(Arrow(words, width))), [True, True, True, False])
             self.assertEqual(f.contains_many(words).yes, 4)
             self.assertNotIn('skipped', f)
+            self.assertEqual(len(f.add_many(Arrow([], width))), 0)
+            self.assertEqual(Filter.build(None, Arrow(words, width), 100).contains_many(words).yes, 4)
         with self.assertRaisesRegex(ValueError, 'the last one is 9'):
             f.packed('add', b'abc', array.array('i', [0, 9]))
         with self.assertRaisesRegex(bloomery.InvalidParameter, 'no offset may be less'):
             f.packed('add', b'abc', array.array('i', [0, 2, 1]))
+        self.assertEqual(f.packed('add', b'', array.array('i')).yes, 0)
+        with self.assertRaisesRegex(bloomery.InvalidParameter, 'the first one is -2'):
+            f.packed('add', b'abc', array.array('i', [-2, 1]))
+        with self.assertRaisesRegex(bloomery.InvalidParameter, 'number 1 is -1, and'):
+            f.packed('add', b'abc', array.array('q', [0, -1]))
+        for wrong in array.array('I', [0, 1]), array.array('h', [0, 1]), array.array('f', [0, 0]), b'\0' * 8, \
+                memoryview(bytes(16)).cast('i', (2, 2)), (ctypes.c_int.__ctype_be__ * 2)(0, 1):
+            self.assertRaisesRegex(TypeError, 'offsets are a buffer of one dimension', f.packed, 'add', b'abc', wrong)
+        self.assertRaisesRegex(ValueError, 'what is "contains".*not .frob.', f.packed, 'frob', b'', array.array('i'))
 
     def test_keys_leave_and_have_values_where_the_kind_can(self):
         f = Filter(1000, 1e-6, kind='cuckoo')
@@ -132,6 +154,80 @@ class Keys(unittest.TestCase):
         levels = Filter(1000, 1e-9, kind='attenuated', options='depth=3')
         self.assertTrue(levels.put('k', 2))
         self.assertEqual((levels.get('k'), levels.get('none', 'absent')), (2, 'absent'))
+
+    def test_many_values_take_the_same_keys_as_other_batches(self):
+        new = lambda: Filter(1000, 1e-9, kind='attenuated', options='depth=3')
+        for keys in ['a', 1, bytearray(b'b')], array.array('q', [1, 2, 3]), Arrow(['a', 'b', 'c']):
+            levels = new()
+            self.assertEqual(levels.put_many(keys, iter([2, 1, 2])), 3)
+            self.assertEqual(levels.get_many(keys, 'absent'), [2, 1, 2])
+            self.assertEqual(levels.contains_many(keys).yes, 3)
+            for values in [1], [1, 1, 1, 1]:
+                self.assertRaisesRegex(ValueError, f'there are 3 keys, but {len(values)} values', levels.put_many, keys, values)
+        self.assertEqual(levels.get_many(iter(['a', 'none']), 'absent'), [2, 'absent'])
+        self.assertEqual(levels.get_many(['none', 'b']), [None, 1])
+        for wrong in lambda f: f.put_many(['a', 'b'], [1, 'x']), lambda f: f.put_many(['a', 1.5], [1, 2]), lambda f: f.get_many('ab'):
+            levels = new()
+            self.assertRaises(TypeError, wrong, levels)
+            self.assertEqual(len(levels), 0)
+
+    def test_every_exception_that_ends_a_batch_has_the_answers_so_far(self):
+        class Own(Exception):
+            pass
+
+        def keys(wrong):
+            yield from range(70000)
+            yield wrong() if callable(wrong) else wrong
+
+        def fail():
+            raise Own('mine')
+
+        for wrong, kind in (fail, Own), (1.5, TypeError), (2**63, OverflowError):
+            f = Filter(200000, 1e-9)
+            f.add('other')
+            with self.assertRaises(kind) as caught:
+                f.claim_many(keys(wrong))
+            self.assertEqual((caught.exception.used, caught.exception.answers, len(f)), (65536, b'\xff' * 8192, 65537))
+        with self.assertRaises(TypeError) as caught:
+            f.claim_many(['a', 1.5])
+        self.assertEqual((caught.exception.used, caught.exception.answers), (0, b''))
+
+    def test_offsets_that_change_during_a_batch_are_not_read_again(self):
+        done = subprocess.run([sys.executable, '-c', '''
+import array, bloomery, threading
+f, count, stop = bloomery.Filter(10**6, 0.01), 2000000, []
+offsets = array.array('q', [0] * (count + 1))
+view = memoryview(offsets)
+def change():
+    while not stop:
+        view[count // 2] = 2**60
+        view[count // 2] = 0
+thread = threading.Thread(target=change)
+thread.start()
+for i in range(25):
+    try:
+        f.packed('add', b'', offsets)
+    except bloomery.InvalidParameter:
+        pass
+stop.append(1)
+thread.join()
+print('done')
+'''], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, 'done\n'), done.stderr)
+
+    def test_a_signal_and_close_end_a_batch_without_end(self):
+        def stop(*unused):
+            raise KeyboardInterrupt
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            Filter(1000, 0.01).add_many(itertools.repeat(5))
+        self.assertEqual((caught.exception.used % 65536, caught.exception.answers[:2]), (0, b'\x01\0'))
+        f = Filter(1000, 0.01)
+        with self.assertRaises(bloomery.Closed) as caught:
+            f.add_many(f.close() or i for i in itertools.count())
+        self.assertEqual((caught.exception.used, len(caught.exception.answers)), (65536, 8192))
 
 
 class Whole(unittest.TestCase):

@@ -6,10 +6,11 @@ from typing import Optional
 class Error(OSError):
     """What the library failed with. `errno` is the value, `strerror` the message.
 
-    `answers`: None, or the bitmap of the keys of a batch that were used before the failure.
+    `answers`: None, or the bitmap of the keys of a batch that were used before the failure. `used`: how many keys.
     """
 
     answers: Optional[bytes] = None
+    used: Optional[int] = None
 
     def __str__(self) -> str:
         return str(self.strerror)

@@ -13,7 +13,7 @@ from ._store import Path, Store
 Key = Union[str, int, bytes, bytearray, memoryview]
 F = TypeVar("F", bound="Filter")
 Bytes = bytes
-CONTAINS, ADD, CLAIM, REMOVE = range(4)
+CONTAINS, ADD, CLAIM, REMOVE, PUT, GET = range(6)
 
 
 class DifferentParameters(UserWarning):
@@ -164,9 +164,9 @@ class Filter(_core.Handle):
     Filter(1000000, 0.001) is in memory. Filter.create(), Filter.open() and Filter.open_or_create() take a path, or a
     name and a `store`. Any number of threads and processes share one file.
 
-    Keys: `bytes`, `bytearray`, `memoryview` and other buffers by their bytes; `str` as UTF-8; `int` from -2**63 to
-    2**63 - 1 as 8 bytes, little-endian, two's complement, which is the key that a numpy int64 has. bool, float, None,
-    tuples and all else raise TypeError.
+    Keys: `bytes`, `bytearray`, `memoryview` and other buffers of bytes by their bytes; `str` as UTF-8; `int` from -2**63
+    to 2**63 - 1 as 8 bytes, little-endian, two's complement, which is the key that a numpy int64 has. bool, float, None,
+    tuples, buffers of other types and all else raise TypeError.
 
     A filter pickles by its path, also into another process. One in memory does not: use export().
     """
@@ -226,7 +226,10 @@ class Filter(_core.Handle):
               store: Optional[Store] = None, **params: Any) -> F:
         """Make a filter from all its keys at once: an iterable, or an array. It appears when it is whole."""
         builder = _core.make(*_params(2, where, store, capacity, rate, **params))
-        builder.add_many(keys)
+        if _is_arrow(keys):
+            builder.add_packed(*_arrow(keys))
+        else:
+            builder.add_many(keys)
         return cls._wrap(builder.finish(), where, store)
 
     @classmethod
@@ -272,7 +275,8 @@ class Filter(_core.Handle):
         An array exports the buffer protocol: whole numbers or bytes of one width, as numpy's int64 or S16. A key is its
         bytes: an int32 is 4 bytes, and S16 is 16 bytes with the zeros at its end. An Arrow array of strings or binary
         is taken as it is. Keys of a list are converted before the first one is used; keys of an iterator, 65536 at a
-        time. What fails has the answers so far in its `answers`.
+        time. Every exception that ends a batch has the answers so far in `answers`, and in `used` how many keys these
+        are of.
         """
         return self._run(CONTAINS, keys)
 
@@ -288,22 +292,27 @@ class Filter(_core.Handle):
         """Take many keys out; no arrays of one width. Yes: the key was there."""
         return self._run(REMOVE, keys)
 
-    def put_many(self, keys: Iterable[Key], values: Iterable[int]) -> int:
-        """Give keys their values. Returns how many changed the filter."""
-        return sum(self.put(key, value) for key, value in zip(keys, values))
+    def put_many(self, keys: Any, values: Iterable[int]) -> int:
+        """Give keys their values, one for each key. Returns how many changed the filter."""
+        return Answers(*self._use(PUT, keys, values)).yes
 
-    def get_many(self, keys: Iterable[Key], default: Any = None) -> List[Any]:
-        """The values of keys."""
-        return [self.get(key, default) for key in keys]
+    def get_many(self, keys: Any, default: Any = None) -> List[Any]:
+        """The values of keys, as contains_many() takes them."""
+        values: List[Any] = self._use(GET, keys, default)
+        return values
 
     def packed(self, what: str, data: Any, offsets: Any) -> Answers:
         """Keys in one buffer: `what` is "contains", "add", "claim" or "remove"; offsets of 4 or 8 bytes as Arrow's."""
-        return Answers(*self._packed(("contains", "add", "claim", "remove").index(what), data, offsets))
+        calls = ("contains", "add", "claim", "remove")
+        if what not in calls:
+            raise ValueError(f'what is "contains", "add", "claim" or "remove", not {what!r}')
+        return Answers(*self._packed(calls.index(what), data, offsets))
 
     def _run(self, op: int, keys: Any) -> Answers:
-        if hasattr(keys, "buffers") and hasattr(keys, "null_count"):
-            return Answers(*self._packed(op, *_arrow(keys)))
-        return Answers(*self._many(op, keys))
+        return Answers(*self._use(op, keys))
+
+    def _use(self, op: int, keys: Any, *more: Any) -> Any:
+        return self._packed(op, *_arrow(keys), *more) if _is_arrow(keys) else self._many(op, keys, *more)
 
     # ---- The whole filter ----
 
@@ -429,6 +438,10 @@ def _reopen(cls: Type[F], where: str, mode: str, store: Optional[Store]) -> F:
     return cls.open(where, mode, store=store)
 
 
+def _is_arrow(keys: Any) -> bool:
+    return hasattr(keys, "buffers") and hasattr(keys, "null_count")
+
+
 def _arrow(array: Any) -> Tuple[Any, Any]:
     """The data and offsets of an Arrow array of strings, by its own buffers()."""
     if array.null_count:
@@ -438,6 +451,6 @@ def _arrow(array: Any) -> Tuple[Any, Any]:
         raise TypeError(f"an Arrow array of strings or binary is needed, not of {array.type}")
     buffers, size = array.buffers(), width[str(array.type)]
     if not len(array) or buffers[1] is None:
-        return b"", b""
+        return b"", memoryview(bytes(size)).cast("i" if size == 4 else "q")
     offsets = memoryview(buffers[1]).cast("B")[array.offset * size:(array.offset + len(array) + 1) * size]
     return buffers[2] if buffers[2] is not None else b"", offsets.cast("i" if size == 4 else "q")

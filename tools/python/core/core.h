@@ -20,7 +20,7 @@ struct handle {
 	int closing;
 };
 
-/* As a handle: a call may give up the GIL or run code of Python, so close() only marks the store. */
+/* As a handle: a call may give up the GIL or run code of Python, so close() may only mark it. */
 struct store {
 	PyObject_HEAD
 	struct blm_store *store;
@@ -50,16 +50,37 @@ struct key {
 int key_from(PyObject *object, struct key *ret);
 void key_done(struct key *key);
 
-/* What is done with many keys. */
-enum op { CONTAINS, ADD, CLAIM, REMOVE, BUILD, OPS };
+/*
+ * The letter of a buffer's format, if its items are bytes or whole numbers of this machine's byte
+ * order: then the same key has the same bytes everywhere. 0: another format.
+ */
+int plain_format(const char *format);
 
-/* Return: (yes, bits, count), or NULL. */
-PyObject *run_many(void *target, enum op op, PyObject *keys);
-PyObject *run_packed(struct blm_filter *f, enum op op, PyObject *data, PyObject *offsets);
+/* numpy shows the bytes of some types as if they were plain bytes. Is this of such a type? */
+int is_no_plain_numpy(PyObject *object);
+
+/* What is done with many keys. The order is that of _filter.py. */
+enum op { CONTAINS, ADD, CLAIM, REMOVE, PUT, GET, BUILD, OPS };
+
+/* A filter or a builder, in use until the call ends. closing: NULL, or set by close(). */
+struct target {
+	void *what;
+	const int *closing;
+};
+
+/*
+ * more: the values of PUT; what GET has for a key without a value; else NULL. Return: (yes, bits,
+ * count), GET: a list; or NULL with an exception that has `answers` and `used`.
+ */
+PyObject *run_many(struct target target, enum op op, PyObject *keys, PyObject *more);
+PyObject *run_packed(struct target target, enum op op, PyObject *data, PyObject *offsets,
+		     PyObject *more);
 
 /* Raise what the library failed with. bits: NULL, or the answers so far. Return: NULL. */
 PyObject *fail(int r, PyObject *bits);
 PyObject *fail_closed(void);
+/* -EINVAL with words, as PyUnicode_FromFormat() has them. Return: -1. */
+int fail_invalid(const char *format, ...);
 
 /* The filter, or NULL with an exception. */
 struct blm_filter *filter_of(PyObject *self);

@@ -147,13 +147,16 @@ static PyObject *get(PyObject *self, PyObject *args)
 static PyObject *many(PyObject *self, PyObject *args)
 {
 	struct handle *handle = (struct handle *)self;
-	struct blm_filter *f;
-	PyObject *keys, *ret;
+	PyObject *keys, *more = NULL, *ret;
+	struct target target;
 	int op;
 
-	if (!PyArg_ParseTuple(args, "iO:many", &op, &keys) || !(f = use(handle)))
+	if (!PyArg_ParseTuple(args, "iO|O:many", &op, &keys, &more))
 		return NULL;
-	ret = run_many(f, (enum op)op, keys);
+	target = (struct target){ use(handle), &handle->closing };
+	if (!target.what)
+		return NULL;
+	ret = run_many(target, (enum op)op, keys, more);
 	unuse(handle);
 	return ret;
 }
@@ -161,13 +164,16 @@ static PyObject *many(PyObject *self, PyObject *args)
 static PyObject *packed(PyObject *self, PyObject *args)
 {
 	struct handle *handle = (struct handle *)self;
-	PyObject *data, *offsets, *ret;
-	struct blm_filter *f;
+	PyObject *data, *offsets, *more = NULL, *ret;
+	struct target target;
 	int op;
 
-	if (!PyArg_ParseTuple(args, "iOO:packed", &op, &data, &offsets) || !(f = use(handle)))
+	if (!PyArg_ParseTuple(args, "iOO|O:packed", &op, &data, &offsets, &more))
 		return NULL;
-	ret = run_packed(f, (enum op)op, data, offsets);
+	target = (struct target){ use(handle), &handle->closing };
+	if (!target.what)
+		return NULL;
+	ret = run_packed(target, (enum op)op, data, offsets, more);
 	unuse(handle);
 	return ret;
 }

@@ -29,6 +29,22 @@ PyObject *fail_closed(void)
 	return NULL;
 }
 
+int fail_invalid(const char *format, ...)
+{
+	PyObject *message, *error = NULL;
+	va_list args;
+
+	va_start(args, format);
+	message = PyUnicode_FromFormatV(format, args);
+	va_end(args);
+	if (message)
+		error = PyObject_CallFunction(error_of, "iNO", EINVAL, message, Py_None);
+	if (error)
+		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+	Py_XDECREF(error);
+	return -1;
+}
+
 PyObject *handle_new(struct blm_filter *f)
 {
 	allocfunc alloc = (allocfunc)PyType_GetSlot(handle_type, Py_tp_alloc);
@@ -207,7 +223,22 @@ static PyObject *build_add(PyObject *self, PyObject *keys)
 	if (!builder->build)
 		return fail_closed();
 	builder->users++;
-	ret = run_many(builder->build, BUILD, keys);
+	ret = run_many((struct target){ builder->build, NULL }, BUILD, keys, NULL);
+	builder->users--;
+	return ret;
+}
+
+static PyObject *build_add_packed(PyObject *self, PyObject *args)
+{
+	struct builder *builder = (struct builder *)self;
+	PyObject *data, *offsets, *ret;
+
+	if (!PyArg_ParseTuple(args, "OO:add_packed", &data, &offsets))
+		return NULL;
+	if (!builder->build)
+		return fail_closed();
+	builder->users++;
+	ret = run_packed((struct target){ builder->build, NULL }, BUILD, data, offsets, NULL);
 	builder->users--;
 	return ret;
 }
@@ -241,6 +272,7 @@ static void build_dealloc(PyObject *self)
 
 static PyMethodDef build_methods[] = {
 	{ "add_many", build_add, METH_O, NULL },
+	{ "add_packed", build_add_packed, METH_VARARGS, NULL },
 	{ "finish", build_finish, METH_NOARGS, NULL },
 	{ 0 }
 };
