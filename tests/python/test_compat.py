@@ -47,6 +47,17 @@ class Compat(unittest.TestCase):
         f = BloomFilter(1000, 0.01, hash_seeds=[1, 2, 3], data_array=bytes([255] * 100))
         self.assertEqual((f.num_bits, f.num_hashes, f.bit_count, 'any' in f), (800, 3, 800, True))
 
+    def test_a_file_that_is_replaced_is_there_until_the_filter_is_made(self):
+        with open('precious.txt', 'w') as file:
+            file.write('precious')
+        for wrong in (-1, 0.1), (2**60, 0.1), (0, 0.1):
+            self.assertRaises(ValueError, BloomFilter, *wrong, 'precious.txt')
+            self.assertEqual(open('precious.txt').read(), 'precious')
+        f = BloomFilter(10, 0.1, 'precious.txt', 0o640)
+        f.add('a')
+        self.assertIn('a', BloomFilter.open('precious.txt', 'r'))
+        self.assertEqual((os.stat('precious.txt').st_mode & 0o777, f.filename), (0o640, os.path.abspath('precious.txt')))
+
     def test_what_the_original_refuses_is_refused(self):
         f = BloomFilter(100, 0.1, 'refused.bloom')
         f.add('a')

@@ -283,6 +283,50 @@ class Whole(unittest.TestCase):
         self.assertIn('a', Filter.import_('ours.blm', file='theirs.bloom', hash='mm3_64'))
         self.assertRaises(TypeError, Filter.import_, 'x.blm')
 
+    def test_an_export_writes_over_no_file_unless_told_to(self):
+        f = small()
+        for name in 'text', 'filter.blm':
+            if name == 'filter.blm':
+                small(name).close()
+            else:
+                with open(name, 'w') as file:
+                    file.write('precious')
+            before = open(name, 'rb').read()
+            self.assertRaisesRegex(bloomery.Exists, f'{name}: exists', f.export, name)
+            self.assertEqual(open(name, 'rb').read(), before)
+            f.export(name, replace=True)
+            self.assertEqual(Filter.open(name), f)
+        os.symlink('nothing', 'link')
+        self.assertRaises(bloomery.Exists, f.export, 'link')
+        self.assertRaises(bloomery.NotFound, f.export, 'unmade', 'bogus')
+        self.assertFalse(os.path.exists('unmade'))
+        self.assertRaises(bloomery.NotFound, f.export, 'nowhere/unmade')
+
+    def test_paths_need_not_be_utf_8(self):
+        name = b'\xff.blm'
+        f = small(name, hash='mm3_64')
+        f.add('a')
+        again = os.fsdecode(name)
+        self.assertIn('a', Filter.open(name, 'r'))
+        self.assertIn('a', Filter.open(again, 'r'))
+        self.assertEqual((os.fsencode(os.path.basename(f.info.path)), f.verify()), (name, []))
+        with self.assertRaises(bloomery.Exists) as caught:
+            small(name)
+        self.assertIn('xff.blm', str(caught.exception))
+        f.export(b'\xfe.bloom', 'pybloomfiltermmap')
+        self.assertEqual(len(Filter.import_(b'\xfd.blm', file=b'\xfe.bloom', hash='mm3_64')), len(Filter.open(b'\xfd.blm', 'r')))
+        with bloomery.Store(b's\xff') as store:
+            self.assertEqual(list(store), [])
+        self.assertRaisesRegex(ValueError, 'null byte', Filter.open, 'a\0b')
+
+    def test_a_filter_whose_header_was_overwritten_is_damaged(self):
+        for name, bytes in ('ones.blm', b'\xff' * 20480), ('some.blm', b'\x3b' * 20480):
+            f, other = small(name, seeds=[5]), small(seeds=[5])
+            with open(name, 'r+b') as file:
+                file.write(bytes)
+            for call in lambda: f.data, lambda: memoryview(f), lambda: f == other:
+                self.assertRaisesRegex(bloomery.Damaged, 'header was overwritten', call)
+
     def test_a_store_has_filters_by_their_names(self):
         with bloomery.Store('store') as store:
             f = Filter.create('seen', 1000, store=store)

@@ -1,4 +1,5 @@
 """Filter: one filter, in memory, in a file, or in a store."""
+import errno
 import operator
 import os
 import warnings
@@ -7,8 +8,8 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Type, TypeV
 
 from . import _core
 from ._answers import Answers
-from ._errors import Closed
-from ._store import Path, Store
+from ._errors import Closed, Exists
+from ._store import Path, Store, _encoded
 
 Key = Union[str, int, bytes, bytearray, memoryview]
 F = TypeVar("F", bound="Filter")
@@ -132,13 +133,10 @@ def _whole(name: str, value: Any, most: int) -> int:
     return number
 
 
-def _place(where: Optional[Path], store: Optional[Store]) -> Tuple[Any, Optional[str]]:
+def _place(where: Optional[Path], store: Optional[Store]) -> Tuple[Any, Optional[Bytes]]:
     if where is None and store is not None:
         raise TypeError("a filter in a store has a name")
-    name = None if where is None else os.fsdecode(where)
-    if name is not None and "\0" in name:
-        raise ValueError("embedded null byte")
-    return (store._handle if store is not None else None), name
+    return (store._handle if store is not None else None), (None if where is None else _encoded(where))
 
 
 def _params(how: int, where: Optional[Path], store: Optional[Store], capacity: int = 0, rate: float = 0.0, *,
@@ -239,7 +237,7 @@ class Filter(_core.Handle):
         """Make a filter from another program's file or bytes. `known`: a key that is in it, which rules out hashes."""
         if (file is None) == (data is None):
             raise TypeError("import_() takes either file or data")
-        path = None if file is None else os.fsdecode(file)
+        path = None if file is None else _encoded(file)
         handle = _core.import_(False, *_place(where, store), path, data, format, base64, hash, known, mode, max_bytes)
         return cls._wrap(handle, where, store)
 
@@ -247,7 +245,7 @@ class Filter(_core.Handle):
     def open_foreign(cls: Type[F], path: Path, *, format: Optional[str] = None, hash: Optional[str] = None,
                      known: Optional[bytes] = None) -> F:
         """Open another program's file as it is, for reading."""
-        handle = _core.import_(True, None, None, os.fsdecode(path), None, format, False, hash, known, 0, 0)
+        handle = _core.import_(True, None, None, _encoded(path), None, format, False, hash, known, 0, 0)
         return cls._wrap(handle, path, None, False)
 
     @classmethod
@@ -398,9 +396,20 @@ class Filter(_core.Handle):
 
     def export(self, path: Optional[Path] = None, format: Optional[str] = None, *, base64: bool = False,
                fresh: bool = False, replace: bool = False, mode: int = 0, redis_key: Optional[str] = None) -> bytes:
-        """Write the filter as another program's file, or return its bytes where there is no path."""
-        where = None if path is None else os.fsdecode(path)
-        return self._export(where, format, base64, fresh, replace, mode, redis_key)
+        """Write the filter as another program's file, or return its bytes where there is no path.
+
+        Exists if the file exists, whatever it is, and `replace` is not set.
+        """
+        where = None if path is None else _encoded(path)
+        if where is None or replace:
+            return self._export(where, format, base64, fresh, replace, mode, redis_key)
+        mine = _reserve(where, mode)
+        try:
+            return self._export(where, format, base64, fresh, False, mode, redis_key)
+        except BaseException:
+            if mine is not None and os.path.lexists(where) and os.path.samestat(os.lstat(where), mine):
+                os.unlink(where)
+            raise
 
     def to_base64(self, format: Optional[str] = None) -> bytes:
         """The filter as text: Bloomery's form, or that of `format`."""
@@ -436,6 +445,20 @@ class Filter(_core.Handle):
 
 def _reopen(cls: Type[F], where: str, mode: str, store: Optional[Store]) -> F:
     return cls.open(where, mode, store=store)
+
+
+def _reserve(path: bytes, mode: int) -> Optional[os.stat_result]:
+    """Take a path that nobody has, by an empty file. None: the library fails on this path, too, with its own words."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode or 0o666)
+    except FileExistsError:
+        raise Exists(errno.EEXIST, f"{os.fsdecode(path)}: exists; give replace=True to write over it") from None
+    except OSError:
+        return None
+    try:
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
 
 
 def _is_arrow(keys: Any) -> bool:

@@ -10,6 +10,14 @@ if TYPE_CHECKING:
 Path = Union[str, bytes, "os.PathLike[str]"]
 
 
+def _encoded(path: Path) -> bytes:
+    """The bytes of a path, which need not be UTF-8."""
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("embedded null byte")
+    return encoded
+
+
 class Store:
     """A directory of filters. Names are looked up in its catalog, which remembers what each filter is.
 
@@ -20,7 +28,7 @@ class Store:
     def __init__(self, directory: Path, *, create: bool = True, read: bool = False, anyone: bool = False) -> None:
         self._flags = (1 if create and not read else 0) | (2 if read else 0) | (4 if anyone else 0)
         self.directory = os.path.abspath(os.fsdecode(directory))
-        self._handle = _core.StoreHandle(self.directory, self._flags)
+        self._handle = _core.StoreHandle(_encoded(self.directory), self._flags)
 
     def __reduce__(self) -> Any:
         return _reopen, (self.directory, self._flags)
@@ -32,7 +40,7 @@ class Store:
     def __contains__(self, name: str) -> bool:
         from ._errors import NotFound
         try:
-            self._handle.find(name)
+            self._handle.find(_encoded(name))
         except NotFound:
             return False
         return True
@@ -46,23 +54,23 @@ class Store:
 
     def find(self, name: str) -> Dict[str, Any]:
         """What the catalog knows of a filter, as of its last sync; opens no file."""
-        return self._handle.find(name)
+        return self._handle.find(_encoded(name))
 
     def rename(self, old: str, new: str) -> None:
         """One step. Exists if `new` is taken."""
-        self._handle.change(1, old, new, None)
+        self._handle.change(1, _encoded(old), _encoded(new), None)
 
     def drop(self, name: str) -> None:
         """Take a filter out and delete its file. Other handles raise Stale when they change it."""
-        self._handle.change(0, name, None, None)
+        self._handle.change(0, _encoded(name), None, None)
 
     def label(self, name: str, key: str, value: Optional[str]) -> None:
         """Set a label, or take it away with None."""
-        self._handle.change(2, name, key, value)
+        self._handle.change(2, _encoded(name), key, value)
 
     def publish(self, name: str, source: "Filter", *, writable: bool = False, mode: int = 0) -> None:
         """Put a sealed copy of a filter under a name, in one step for all processes."""
-        self._handle.publish(name, source, mode, int(writable))
+        self._handle.publish(_encoded(name), source, mode, int(writable))
 
     def close(self) -> None:
         """Close the catalog. Filters that are open stay open."""

@@ -459,20 +459,20 @@ static int check_offsets(const struct batch *b, size_t count, Py_ssize_t len)
 	int64_t last = offset_at(b, 0);
 
 	if (last < 0)
-		return fail_invalid("offsets: the first one is %lld, but no offset is negative",
-				    (long long)last);
+		return fail_with(EINVAL, "offsets: the first one is %lld, but no offset is "
+				 "negative", (long long)last);
 	for (size_t i = 1; i <= count; i++) {
 		int64_t next = offset_at(b, i);
 
 		if (next < last)
-			return fail_invalid("offsets: number %zu is %lld, and the one before it is "
-					    "%lld; no offset may be less than the one before it",
-					    i, (long long)next, (long long)last);
+			return fail_with(EINVAL, "offsets: number %zu is %lld, and the one before "
+					 "it is %lld; no offset may be less than the one before "
+					 "it", i, (long long)next, (long long)last);
 		last = next;
 	}
 	return last <= len ? 0
-		: fail_invalid("offsets: the last one is %lld, but data has %zd bytes",
-			       (long long)last, len);
+		: fail_with(EINVAL, "offsets: the last one is %lld, but data has %zd bytes",
+			    (long long)last, len);
 }
 
 /* A copy, so that what was checked is what is used. Return: 0, or -1 with an exception. */

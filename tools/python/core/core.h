@@ -79,8 +79,8 @@ PyObject *run_packed(struct target target, enum op op, PyObject *data, PyObject 
 /* Raise what the library failed with. bits: NULL, or the answers so far. Return: NULL. */
 PyObject *fail(int r, PyObject *bits);
 PyObject *fail_closed(void);
-/* -EINVAL with words, as PyUnicode_FromFormat() has them. Return: -1. */
-int fail_invalid(const char *format, ...);
+/* An errno value with words, as PyUnicode_FromFormat() has them. Return: -1. */
+int fail_with(int code, const char *format, ...);
 
 /* The filter, or NULL with an exception. */
 struct blm_filter *filter_of(PyObject *self);
@@ -98,6 +98,9 @@ PyObject *handle_new(struct blm_filter *f);
 struct blm_info *info_new(void);
 PyObject *info_dict(const struct blm_info *info);
 PyObject *verify(PyObject *self, PyObject *args);
+
+/* A converter for "O&": text as UTF-8, or bytes as they are, without NUL; None is NULL. */
+int text_of(PyObject *object, const char **ret);
 
 /* Statements that may wait, so other threads of Python run meanwhile. */
 #define WITHOUT_GIL(statements) { Py_BEGIN_ALLOW_THREADS statements Py_END_ALLOW_THREADS }

@@ -282,6 +282,11 @@ static PyObject *data(PyObject *self, PyObject *unused)
 	PyObject *ret = NULL;
 	int r = f ? blm_info(f, info) : -ENOMEM;
 
+	/* the header may have been written over since the filter was opened */
+	if (r == 0 && (info->data_bytes > PTRDIFF_MAX
+		       || blm_data_read(f, info->data_bytes, NULL, 0) < 0))
+		r = fail_with(EUCLEAN, "%s: the header was overwritten while the file was open; "
+			      "put a copy in its place", info->path);
 	if (r == 0 && (ret = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)info->data_bytes))) {
 		char *room = PyBytes_AsString(ret);
 
@@ -398,7 +403,7 @@ static PyObject *template_or_copy(PyObject *self, PyObject *args)
 	unsigned mode;
 	int copy, r = 0;
 
-	if (!PyArg_ParseTuple(args, "pOzI:template", &copy, &where, &name, &mode)
+	if (!PyArg_ParseTuple(args, "pOO&I:template", &copy, &where, text_of, &name, &mode)
 	    || use_store(where, &store) < 0)
 		return NULL;
 	f = use(handle);
@@ -423,7 +428,7 @@ static PyObject *export_filter(PyObject *self, PyObject *args)
 	size_t len = 0;
 	PyObject *ret;
 
-	if (!PyArg_ParseTuple(args, "zzpppIz:export", &path, &how.format, &base64, &fresh,
+	if (!PyArg_ParseTuple(args, "O&zpppIz:export", text_of, &path, &how.format, &base64, &fresh,
 			      &replace, &how.mode, &how.redis_key))
 		return NULL;
 	how.base64 = base64;

@@ -6,12 +6,14 @@ static PyObject *error_of;	/* bloomery._errors.error_of(code, message, bits) */
 PyObject *fail(int r, PyObject *bits)
 {
 	const char *message = blm_error_message();
-	PyObject *error;
+	PyObject *error = NULL, *words;
 
 	if (r == -ENOMEM && !(message && *message))
 		return PyErr_NoMemory();
-	error = PyObject_CallFunction(error_of, "isO", -r, message && *message ? message
-				      : blm_strerror(r), bits ? bits : Py_None);
+	/* a path in it need not be UTF-8 */
+	words = PyUnicode_DecodeFSDefault(message && *message ? message : blm_strerror(r));
+	if (words)
+		error = PyObject_CallFunction(error_of, "iNO", -r, words, bits ? bits : Py_None);
 	if (error)
 		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 	Py_XDECREF(error);
@@ -29,7 +31,28 @@ PyObject *fail_closed(void)
 	return NULL;
 }
 
-int fail_invalid(const char *format, ...)
+int text_of(PyObject *object, const char **ret)
+{
+	Py_ssize_t len;
+
+	*ret = NULL;
+	if (object == Py_None)
+		return 1;
+	if (PyBytes_Check(object)) {
+		*ret = PyBytes_AsString(object);
+		len = PyBytes_Size(object);
+	} else if (PyUnicode_Check(object)) {
+		*ret = PyUnicode_AsUTF8AndSize(object, &len);
+	} else {
+		PyErr_Format(PyExc_TypeError, "str or bytes are needed, not %R", Py_TYPE(object));
+	}
+	if (!*ret || strlen(*ret) == (size_t)len)
+		return *ret != NULL;
+	PyErr_SetString(PyExc_ValueError, "embedded null byte");
+	return 0;
+}
+
+int fail_with(int code, const char *format, ...)
 {
 	PyObject *message, *error = NULL;
 	va_list args;
@@ -38,7 +61,7 @@ int fail_invalid(const char *format, ...)
 	message = PyUnicode_FromFormatV(format, args);
 	va_end(args);
 	if (message)
-		error = PyObject_CallFunction(error_of, "iNO", EINVAL, message, Py_None);
+		error = PyObject_CallFunction(error_of, "iNO", code, message, Py_None);
 	if (error)
 		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 	Py_XDECREF(error);
@@ -72,8 +95,9 @@ static int params_from(PyObject *args, int *how, PyObject **where, const char **
 	PyObject *list;
 
 	*p = BLM_PARAMS();
-	if (!PyArg_ParseTuple(args, "iOzzzzzzKdKIO!Kz#Ippp:open", how, where, name, &p->kind,
-			      &p->options, &p->hash, &p->scheme, &p->format, &capacity, &p->rate,
+	if (!PyArg_ParseTuple(args, "iOO&zzzzzKdKIO!Kz#Ippp:open", how, where, text_of, name,
+			      &p->kind, &p->options, &p->hash, &p->scheme, &p->format, &capacity,
+				      &p->rate,
 			      &cells, &p->probes, &PyTuple_Type, &list, &tweak, &secret,
 			      &secret_len, &p->mode, &replace, &sparse, &no_checkpoint))
 		return -1;
@@ -147,7 +171,7 @@ static PyObject *open_filter(PyObject *module, PyObject *args)
 	PyObject *where;
 	int write, r;
 
-	if (!PyArg_ParseTuple(args, "Ospz#:open", &where, &name, &write, &secret, &len))
+	if (!PyArg_ParseTuple(args, "OO&pz#:open", &where, text_of, &name, &write, &secret, &len))
 		return NULL;
 	if (secret && len != BLM_SECRET_BYTES) {
 		PyErr_SetString(PyExc_ValueError, "secret: 16 bytes are needed");
@@ -175,8 +199,9 @@ static PyObject *import_filter(PyObject *module, PyObject *args)
 	PyObject *where;
 	int open, base64, r;
 
-	if (!PyArg_ParseTuple(args, "pOzzz#zpzz#IK:import_", &open, &where, &name, &path, &bytes,
-			      &len, &how.format, &base64, &how.hash, &known, &known_len, &how.mode,
+	if (!PyArg_ParseTuple(args, "pOO&O&z#zpzz#IK:import_", &open, &where, text_of, &name,
+			      text_of, &path, &bytes, &len, &how.format, &base64, &how.hash,
+				      &known, &known_len, &how.mode,
 			      &most)
 	    || use_store(where, &store) < 0)
 		return NULL;

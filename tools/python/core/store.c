@@ -102,7 +102,7 @@ static PyObject *store_new(PyTypeObject *type, PyObject *args, PyObject *named)
 	PyObject *self;
 	int r;
 
-	if (!PyArg_ParseTuple(args, "sI:StoreHandle", &dir, &flags))
+	if (!PyArg_ParseTuple(args, "O&I:StoreHandle", text_of, &dir, &flags))
 		return NULL;
 	WITHOUT_GIL(r = blm_store_open(&store, dir, flags);)
 	if (r < 0)
@@ -175,7 +175,8 @@ static PyObject *store_list(PyObject *self, PyObject *args)
 	const char *pattern;
 	int r;
 
-	if (!PyArg_ParseTuple(args, "z:list", &pattern) || !(listing.list = PyList_New(0)))
+	if (!PyArg_ParseTuple(args, "O&:list", text_of,
+		      &pattern) || !(listing.list = PyList_New(0)))
 		return NULL;
 	if (use_store(self, &store) < 0)
 		return listed(&listing, 0);
@@ -196,7 +197,7 @@ static PyObject *store_find(PyObject *self, PyObject *args)
 
 	if (!info)
 		return PyErr_NoMemory();
-	if (PyArg_ParseTuple(args, "s:find", &name) && use_store(self, &store) == 0) {
+	if (PyArg_ParseTuple(args, "O&:find", text_of, &name) && use_store(self, &store) == 0) {
 		WITHOUT_GIL(r = blm_store_find(store, name, info);)
 		ret = r < 0 ? fail(r, NULL) : info_dict(info);
 		unuse_store(self);
@@ -211,7 +212,8 @@ static PyObject *store_change(PyObject *self, PyObject *args)
 	struct blm_store *store;
 	int what, r;
 
-	if (!PyArg_ParseTuple(args, "iszz:change", &what, &name, &to, &value)
+	if (!PyArg_ParseTuple(args, "iO&O&z:change", &what, text_of, &name, text_of, &to,
+			      &value)
 	    || use_store(self, &store) < 0)
 		return NULL;
 	WITHOUT_GIL(r = what == 0 ? blm_store_drop(store, name)
@@ -232,7 +234,8 @@ static PyObject *store_publish(PyObject *self, PyObject *args)
 	unsigned mode, flags;
 	int r = 0;
 
-	if (!PyArg_ParseTuple(args, "sO!II:publish", &name, handle_type, &handle, &mode, &flags)
+	if (!PyArg_ParseTuple(args, "O&O!II:publish", text_of, &name, handle_type, &handle, &mode,
+		      &flags)
 	    || use_store(self, &store) < 0)
 		return NULL;
 	f = use(handle);
@@ -293,7 +296,8 @@ PyObject *verify(PyObject *self, PyObject *args)
 	unsigned flags;
 	int r;
 
-	if (!PyArg_ParseTuple(args, "OzzI:verify", &where, &name, &dir, &flags)
+	if (!PyArg_ParseTuple(args, "OO&O&I:verify", &where, text_of, &name, text_of, &dir,
+			      &flags)
 	    || !(listing.list = PyList_New(0)))
 		return NULL;
 	if (use_store(where, &store) < 0)

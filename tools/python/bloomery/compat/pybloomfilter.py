@@ -78,13 +78,17 @@ class BloomFilter:
         if data_array is not None and (filename or not seeds or not data_array):
             raise ValueError("data_array is for a filter in memory, is not empty, and needs hash_seeds")
         path = _path(filename)
-        if path and os.path.exists(path) and not _is_filter(path):
-            os.remove(path)  # as the original replaces what has the name
         self._path = path and os.path.abspath(path)
         shape: Dict[str, Any] = {"cells": 8 * len(data_array), "kind": "classic", "hash": "mm3_64"} if data_array else \
             {"hash": "mm3_64"}
-        self._filter = Filter.create(path, capacity, error_rate, seeds=seeds, mode=_masked(perm), replace=bool(path),
-                                     **shape)
+        def make(where: Optional[str], replace: bool = False) -> Filter:
+            return Filter.create(where, capacity, error_rate, seeds=seeds, mode=_masked(perm), replace=replace, **shape)
+
+        if path and os.path.exists(path) and not _is_filter(path):
+            # as the original replaces what has the name, but only once the filter is made
+            self._filter = self._put(path, make)._filter
+        else:
+            self._filter = make(path, bool(path))
         if data_array:
             self._filter._unite(data_array)
 
