@@ -291,7 +291,7 @@ BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t w
 /**
  * blm_contains_packed(), blm_add_packed(), blm_claim_packed(), blm_remove_packed() - as the _many
  * forms, for keys in one buffer, in the layout of Arrow's arrays of strings
- * @data:         the bytes of all keys; NULL if no key has any
+ * @data:         the bytes of all keys; NULL if all offsets are 0
  * @offsets:      count + 1 signed numbers, at any address, in the machine's byte order: key i is
  *                the bytes of data from offset i up to offset i + 1. The first may be above 0, as
  *                in a slice of an array.
@@ -300,8 +300,11 @@ BLM_API int64_t blm_claim_fixed(struct blm_filter *f, const void *keys, size_t w
  * No array of pointers is needed, so bindings pass the buffers of their language as they are. The
  * answers are those of the same bytes as (pointer, length) keys. All offsets are checked before
  * the first key is used; that data has as many bytes as the last one says is the caller's care.
+ * offsets and data must not change during the call: another thread that changes an offset after it
+ * was checked makes the call read outside data.
  * Return: as the _many forms, or -EINVAL where an offset is negative or less than the one before
- * it, or where offset_bytes is neither 4 nor 8: then no key was used and ret_bits is not written.
+ * it, where offset_bytes is neither 4 nor 8, or where data is NULL and a key has bytes or the first
+ * offset is above 0: then no key was used and ret_bits is not written.
  */
 BLM_API int64_t blm_contains_packed(const struct blm_filter *f, const void *data,
 				    const void *offsets, size_t offset_bytes, size_t count,

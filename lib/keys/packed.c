@@ -5,7 +5,7 @@
  * Arrow's offsets are signed, and each is at least the one before it. If all are in order, the last
  * one is the largest, so only the last one is compared with the largest signed number.
  */
-static int check_order(const struct blm_input *in)
+static int check_offsets(const struct blm_input *in, bool has_data)
 {
 	const uint64_t most = in->offset_bytes == 4 ? INT32_MAX : INT64_MAX;
 	uint64_t last = blm_offset_at(in, 0);
@@ -19,9 +19,13 @@ static int check_order(const struct blm_input *in)
 					i, (unsigned long long)next, (unsigned long long)last);
 		last = next;
 	}
-	return last <= most ? 0
-		: blm_fail(-EINVAL, "offsets: number %zu is %llu, but offsets are signed: at most "
-			   "%llu", in->count, (unsigned long long)last, (unsigned long long)most);
+	if (last > most)
+		return blm_fail(-EINVAL, "offsets: number %zu is %llu, but offsets are signed: at "
+				"most %llu", in->count, (unsigned long long)last,
+				(unsigned long long)most);
+	return has_data || !last ? 0
+		: blm_fail(-EINVAL, "data: is NULL, but offset number %zu is %llu; give the bytes "
+			   "of the keys", in->count, (unsigned long long)last);
 }
 
 /* 0, or -EINVAL with words: then no key was looked at. */
@@ -45,7 +49,7 @@ static int pack(struct blm_input *ret, const void *data, const void *offsets, si
 	    || __builtin_add_overflow(all, offset_bytes, &all) || all > PTRDIFF_MAX)
 		return blm_fail(-EINVAL, "offsets: %zu keys have more offsets than memory can "
 				"hold", count);
-	return check_order(ret);
+	return check_offsets(ret, data != NULL);
 }
 
 static int64_t change_packed(struct blm_filter *f, const void *data, const void *offsets,
