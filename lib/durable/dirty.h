@@ -28,8 +28,8 @@ bool blm_is_unwritten(const struct blm_live *live, uint64_t synced_epoch);
 bool blm_is_unannounced(const struct blm_live *live);
 
 /*
- * True if an announcement failed or its writer died, whoever announces now. `announcing` then is
- * the boot's number with bit 0 cleared.
+ * True if an announcement failed, or if the process that made it died. Another process may be
+ * announcing now. `announcing` then is the boot's number with bit 0 cleared.
  */
 bool blm_failed_to_announce(const struct blm_live *live);
 uint64_t blm_failed_number(void);

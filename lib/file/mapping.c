@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 /*
- * A map is a reference to its open file description, and a forked child inherits it. So locks of a
- * description that is mapped would outlive their owner as long as its children live, although they
- * close the descriptor. What is mapped for writing is therefore opened anew, and the description
- * that has the locks is mapped by nobody. Where that cannot be done (no /proc, no right to the file
- * any more, no descriptor) the one that is there is mapped. Return: a descriptor; image->fd itself.
+ * A map keeps its open file description alive, and a forked child inherits the map. So the locks of
+ * a mapped description outlive their process until its children end, although the children close
+ * the descriptor. Therefore the file is opened a second time for a writable map, and the
+ * description that takes the locks is never mapped. The second open fails without /proc, without
+ * the right to open the file, and without a free descriptor; then image->fd is mapped.
+ *
+ * Return: the descriptor to map: a new one, which the caller closes, or image->fd.
  */
 static int fd_to_map(const struct blm_image *image)
 {

@@ -78,8 +78,8 @@ void blm_unlock_shared(struct blm_lock *lock, int fd);
 int blm_lock_exclusive(struct blm_lock *lock, int fd);
 void blm_unlock_exclusive(struct blm_lock *lock, int fd);
 /*
- * Does anybody hold it, a thread of this descriptor or another process? Waits for nobody. Threads
- * that are present (presence.h) are not seen.
+ * True if a thread that uses this descriptor, or another process, holds the lock. Does not wait.
+ * Does not see threads that are present (presence.h).
  */
 bool blm_lock_is_held(const struct blm_lock *lock, int fd);
 

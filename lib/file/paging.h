@@ -1,6 +1,6 @@
 /*
- * paging.h - how a mapped file is kept in memory: in pages of which size, brought in beforehand,
- * held there, asked for in time
+ * paging.h - how a mapped file is kept in memory: its page size, reading it in advance, pinning its
+ * pages, and requesting pages before they are needed
  *
  * Pages of 2 MiB halve the time of a random line, and multiply what a miss reads and what a changed
  * bit writes back: the system reads and writes the whole page. Pages of 4 KiB are the other way

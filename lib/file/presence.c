@@ -13,7 +13,7 @@ uint64_t blm_slot_idle;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows */
 static struct blm_presence *all;			/* those that have taken a slot */
-static uint64_t numbers[BLM_PRESENCE_THREADS / 64] = { 1 };	/* in use; 0 is nobody's */
+static uint64_t numbers[BLM_PRESENCE_THREADS / 64] = { 1 };	/* in use; no thread has 0 */
 static pthread_key_t at_end;
 static bool at_end_made;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

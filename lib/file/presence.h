@@ -10,8 +10,8 @@
  *              BLM_SLOT_FENCES while it has an owner, with BLM_SLOT_ANNOUNCED while that thread is
  *              present.
  *   byte       one byte for each slot, on which the owner's description holds a write lock. The
- *              kernel gives it back when the owner dies. So a slot has an owner if and only if
- *              somebody has a write lock on its byte.
+ *              kernel releases the lock when the owner dies. So a slot has an owner if and only if
+ *              its byte has a write lock.
  *   excluding  not 0 while a process that holds BLM_LOCK_REPLACE exclusively excludes the present.
  *
  *   claimer    1. store slot := announced, plain. Only the compiler is kept from moving it, or a
@@ -40,11 +40,11 @@
  *      store of its slot's first value and its first claim. So either the excluder sees that value,
  *      or the thread sees excluding.
  *
- * What a kill -9 leaves: a claimer, a slot that is announced and has no owner, which is skipped;
- * an excluder, the word excluding, which the next claimer takes away under the lock. A copy of the
- * file has the words and nobody's locks, so it is as a file whose processes all died. A claimer
- * that is stopped while it is present holds up excluders, as a holder of the lock does, and an
- * excluder that waits holds up new claimers.
+ * What a kill -9 leaves: A killed claimer leaves a slot that is announced and has no owner; an
+ * excluder skips it. A killed excluder leaves the word excluding; the next claimer sets it to 0
+ * under the lock. A copy of the file has the words and no locks, like a file whose processes all
+ * died. A claimer that is stopped while it is present delays excluders, as a holder of the lock
+ * does, and an excluder that waits delays new claimers.
  *
  * Whether an owner lives is asked with F_OFD_GETLK for a read lock. A write lock alone conflicts
  * with that. So a process that may only read, which can hold read locks on all bytes, is not taken
@@ -137,8 +137,8 @@ static inline bool blm_presence_enter(struct blm_presence *p)
 /* Get a slot for this thread. False: there is none, or it has one already. */
 bool blm_presence_take(struct blm_presence *p, int fd);
 /*
- * Before fd is closed, which gives back the slots. Their words are left: the file may be cut by
- * now.
+ * Called before fd is closed, which gives back the slots. It does not write their words, because
+ * the file may have been truncated.
  */
 void blm_presence_end(struct blm_presence *p);
 
@@ -146,8 +146,9 @@ void blm_presence_end(struct blm_presence *p);
 
 /*
  * Steps 2 to 4, with BLM_LOCK_REPLACE held exclusively. Waits for owners that live, however long.
- * Fails, with words: -EINTR as blm_ofd_lock() does; -ENOSYS where membarrier(2) is refused and
- * owners rely on it. Then nobody is excluded.
+ * Fails, with a message: -EINTR as blm_ofd_lock() does; -EIO if the file was truncated while it was
+ * mapped; -ENOSYS if membarrier(2) is refused and owners rely on it. After a failure `excluding` is
+ * 0 again.
  */
 int blm_presence_exclude(struct blm_presence *p, int fd);
 /* Step 6. */
