@@ -18,6 +18,11 @@
 #define BLOCK_CONTAINS avx2_contains
 #define BLOCK_CONTAINS_FEW avx2_contains_few
 #define BLOCK_LACKS block_lacks
+#elif defined(SET_NEON)
+#include "simd/neon_block.h"
+#define BLOCK_CONTAINS neon_contains
+#define BLOCK_CONTAINS_FEW neon_contains_few
+#define BLOCK_LACKS block_lacks
 #else
 #define BLOCK_CONTAINS block_contains
 #define BLOCK_CONTAINS_FEW block_contains
@@ -32,6 +37,10 @@
 #include "simd/avx2_split.h"
 #define SPLIT_CONTAINS avx2_split_contains
 #define SPLIT_LACKS avx2_split_lacks
+#elif defined(SET_NEON)
+#include "simd/neon_split.h"
+#define SPLIT_CONTAINS neon_split_contains
+#define SPLIT_LACKS neon_split_lacks
 #else
 #define SPLIT_CONTAINS split_contains
 #define SPLIT_LACKS split_lacks
