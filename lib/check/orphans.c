@@ -19,6 +19,7 @@
  */
 #include "catalog/flock.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "view/scan.h"
 #include "check/store_check.h"
 #include "handle/name_record.h"

@@ -9,6 +9,7 @@
 #include "catalog/flock.h"
 #include "check/store_check.h"
 #include "handle/name_record.h"
+#include "file/two_slots.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include "handle/handle.h"
 #include "stats/tally.h"
 #include "file/sigbus.h"
+#include "file/two_slots.h"
 #include "durable/checkpoint.h"
 #include "check/verify.h"
 

@@ -24,6 +24,7 @@
  */
 #include "durable/checkpoint_blocks.h"
 #include "durable/flush.h"
+#include "file/two_slots.h"
 
 #include <fcntl.h>
 #include <time.h>

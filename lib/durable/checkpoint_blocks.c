@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "durable/checkpoint_blocks.h"
+#include "file/two_slots.h"
 
 struct blm_checkpoint blm_checkpoint_of(const struct blm_view *view)
 {

@@ -4,6 +4,7 @@
  */
 #include "file/sigbus.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "durable/checkpoint_blocks.h"
 #include "durable/dirty.h"
 

@@ -6,6 +6,7 @@
 #include "durable/flush.h"
 #include "durable/locks.h"
 #include "place/store_dir.h"
+#include "file/two_slots.h"
 
 /* The file that a name leads to, locked for writing its name record. That takes no secret. */
 int blm_name_record_lock(struct blm_store *store, const char *name, struct blm_view **ret)

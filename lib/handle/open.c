@@ -4,6 +4,7 @@
  */
 #include "durable/checkpoint.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "handle/allowlist.h"
 #include "handle/handle.h"
 #include "handle/name_record.h"

@@ -1,6 +1,7 @@
 /* sync.c - what was added is on the disk when blm_sync() returns */
 #include "file/sigbus.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "view/scan.h"
 #include "durable/checkpoint.h"
 #include "handle/handle.h"

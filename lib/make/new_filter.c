@@ -6,6 +6,7 @@
 #include "place/boot.h"
 #include "file/sigbus.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "durable/checkpoint.h"
 
 #include <fcntl.h>

@@ -31,6 +31,7 @@
 #include "catalog/catalog.h"
 #include "make/replace.h"
 #include "place/store_dir.h"
+#include "file/two_slots.h"
 
 #include <fcntl.h>
 #include <stdio.h>

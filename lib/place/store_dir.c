@@ -4,6 +4,7 @@
 #include "file/mapping.h"
 #include "file/ofd_lock.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "handle/handle.h"
 #include "stats/tally.h"
 #include "file/filesystem.h"
+#include "file/two_slots.h"
 #include "format/format.h"
 #include "kind/common/options.h"
 #include "place/store_dir.h"

@@ -2,6 +2,7 @@
 #include "base/sized.h"
 #include "file/mapping.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "stats/info.h"
 #include "kind/kind.h"
 #include "place/store_dir.h"

@@ -3,6 +3,7 @@
 #include "base/secret_memory.h"
 #include "bloomery.h"
 #include "file/sigbus.h"
+#include "file/two_slots.h"
 
 #include <unistd.h>
 

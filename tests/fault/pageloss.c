@@ -12,6 +12,7 @@
 #include "../info.h"
 #include "fault.h"
 #include "handle/handle.h"
+#include "file/two_slots.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "file/mapping.h"
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "store/suite.h"
 
 START_TEST(a_header_has_a_random_uuid_of_its_own_and_the_time)

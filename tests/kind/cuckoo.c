@@ -1,5 +1,6 @@
 /* cuckoo.c - what holds for the kind cuckoo only: how full it gets, what it forgets when it is told to, and what cuts and kills leave */
 #include "file/os.h"
+#include "file/two_slots.h"
 #include "handle/handle.h"
 #include "durable/checkpoint.h"
 #include "suite.h"

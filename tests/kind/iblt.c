@@ -2,6 +2,7 @@
 #include "handle/handle.h"
 #include "kind/iblt.h"
 #include "suite.h"
+#include "file/two_slots.h"
 
 #include <fcntl.h>
 #include <math.h>
