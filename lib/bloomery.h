@@ -653,6 +653,27 @@ BLM_API double blm_rate_bound(uint64_t cells, uint32_t probes, uint64_t keys);
 BLM_API int blm_create(struct blm_filter **ret, struct blm_store *store, const char *name,
 		       const struct blm_params *params);
 
+/* of filters that one call of blm_create_many() makes */
+#define BLM_CREATE_MANY_MAX 32768
+
+/**
+ * blm_create_many() - make many empty filters in a store, with one commit of its catalog
+ * @names:  `count` names, each of which is new
+ * @count:  0 to BLM_CREATE_MANY_MAX, because each new file is mapped until all have their names
+ * @params: as for blm_create(); without `replace`
+ *
+ * All filters appear together or none does, also where the process is killed or the power fails.
+ * They have one template, and so the same seeds and the same secret: they combine. None is opened.
+ * The files are synced together, which writes back what others wrote to that file system too.
+ * Files of a process that was killed are deleted by blm_store_verify() with BLM_VERIFY_REPAIR.
+ * Processes: SIGHUP, SIGINT, SIGQUIT and SIGTERM that would end the program wait, and end the call
+ * early: all that it made is deleted first.
+ * Return: 0, or -EEXIST before anything is made, -EINVAL for a name that is given twice or for
+ * `replace`, -E2BIG for too many, and as blm_create().
+ */
+BLM_API int blm_create_many(struct blm_store *store, const char *const *names, size_t count,
+			    const struct blm_params *params);
+
 /**
  * blm_open_keyed() - as blm_open(), with the secret (BLM_SECRET_BYTES) of a keyed filter; -ENOKEY
  * if it is another's

@@ -134,6 +134,34 @@ int blm_catalog_put(struct blm_catalog *c, const char *name, const struct blm_en
 							   .over = how == BLM_PUT_OVER });
 }
 
+struct put_many {
+	size_t count;
+	int (*give)(void *context, size_t i, const char **ret_name, struct blm_entry *ret);
+	void *context;
+};
+
+static int put_many(struct blm_catalog *c, MDB_txn *txn, void *context)
+{
+	const struct put_many *p = context;
+	struct blm_entry entry;
+	struct put one = { .entry = &entry };
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < p->count; i++) {
+		code = p->give(p->context, i, &one.name, &entry);
+		if (code == 0)
+			code = put(c, txn, &one);
+	}
+	return code;
+}
+
+int blm_catalog_put_many(struct blm_catalog *c, size_t count,
+			 int (*give)(void *context, size_t i, const char **ret_name,
+				     struct blm_entry *ret), void *context)
+{
+	return blm_catalog_transact(c, put_many, &(struct put_many){ count, give, context });
+}
+
 static int replace_entry(struct blm_catalog *c, MDB_txn *txn, void *context)
 {
 	struct put *p = context;

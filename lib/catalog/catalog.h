@@ -62,6 +62,13 @@ enum blm_put { BLM_PUT_NEW, BLM_PUT_OVER };
 int blm_catalog_put(struct blm_catalog *catalog, const char *name, const struct blm_entry *entry,
 		    enum blm_put how);
 /*
+ * Several that are new, in one transaction. give() gets a number below count, and says the name and
+ * what is kept of that filter, or fails with words; it may be asked again. -EEXIST: none was put.
+ */
+int blm_catalog_put_many(struct blm_catalog *catalog, size_t count,
+			 int (*give)(void *context, size_t i, const char **ret_name,
+				     struct blm_entry *ret), void *context);
+/*
  * Put `entry` in the place of the record of another filter, whose labels it keeps, and of whose
  * list of false positives (allowlist.h) what keeps() says: they are the name's. keeps NULL:
  * nothing. It is asked within the transaction, and may be asked again. -ENOENT where the name now

@@ -67,3 +67,26 @@ int blm_copied_up(int fd, bool *ret_unsure)
 	close(fd);
 	return again;
 }
+
+/*
+ * Of others syncfs(2) may not reach the server, or the daemon, that has the file. Linux reports
+ * failed writes here since 5.8.
+ */
+bool blm_sync_all(int folder, int *ret_err)
+{
+	static const uint32_t whole[] = {
+		0xef53,		/* ext2, ext3, ext4 */
+		0x58465342,	/* XFS */
+		0x9123683e,	/* btrfs */
+		0xf2f52010,	/* F2FS */
+		0x01021994,	/* tmpfs */
+	};
+	uint32_t type = type_of(folder);
+
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (whole[i] == type) {
+			*ret_err = syncfs(folder) < 0 ? -errno : 0;
+			return true;
+		}
+	return false;
+}

@@ -18,4 +18,10 @@ const char *blm_caution_about(int fd);
  */
 int blm_copied_up(int fd, bool *ret_unsure);
 
+/*
+ * Write back all files of the file system in one go, and flush it once? Where this is not known to
+ * do what fsync(2) of each file does, nothing is done: false. ret_err: 0 or a negative errno.
+ */
+bool blm_sync_all(int folder, int *ret_err);
+
 #endif

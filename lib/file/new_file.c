@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
@@ -270,16 +271,16 @@ int blm_write_pages(int fd, const void *bytes, size_t count, uint64_t at, struct
  * Network file systems and those of FUSE know no flags of rename, most of them. Killed in between
  * the file has both names, one a leftover.
  */
-static int rename_new(struct blm_new_file *file, const char *name)
+int blm_rename_new(int folder, const char *temporary, const char *name)
 {
-	if (renameat2(file->folder, file->temporary, file->folder, name, RENAME_NOREPLACE) == 0)
+	if (renameat2(folder, temporary, folder, name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	if (linkat(file->folder, file->temporary, file->folder, name, 0) < 0)
+	if (linkat(folder, temporary, folder, name, 0) < 0)
 		/* no links there, which is no matter of rights */
 		return errno == EPERM ? -EOPNOTSUPP : -errno;
-	unlinkat(file->folder, file->temporary, 0);
+	unlinkat(folder, temporary, 0);
 	return 0;
 }
 
@@ -288,7 +289,7 @@ static int name_it(struct blm_new_file *file, const char *name)
 	char self[40];
 
 	if (file->temporary[0])
-		return rename_new(file, name);
+		return blm_rename_new(file->folder, file->temporary, name);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
 	if (linkat(AT_FDCWD, self, file->folder, name, AT_SYMLINK_FOLLOW) == 0)
 		return 0;
@@ -334,6 +335,40 @@ int blm_new_file_sync(struct blm_new_file *file, const char *path)
 		return blm_fail(r, "%s: cannot set mode %o: %s", path, file->mode, strerror(-r));
 	return fsync(file->fd) < 0 ? blm_fail(-errno, "%s: cannot put the new file in place: %s",
 					      path, strerror(errno)) : 0;
+}
+
+/* A map holds the open file description, and so the locks, after its descriptors are closed. */
+static int park(struct blm_new_file *file, char temporary[BLM_TEMPORARY_NAME], void **ret_map)
+{
+	bool named = file->temporary[0];
+	int r = set_mode(file);
+
+	if (r < 0)
+		return r;
+	if (named)
+		memcpy(temporary, file->temporary, BLM_TEMPORARY_NAME);
+	else if ((r = temporary_name(temporary)) < 0
+		 || (r = blm_ofd_lock(file->fd, BLM_LOCK_MAKING, true)) < 0)
+		return r;
+	*ret_map = mmap(NULL, BLM_PARKED_BYTES, PROT_READ, MAP_SHARED, file->fd, 0);
+	if (*ret_map == MAP_FAILED)
+		return -errno;
+	r = madvise(*ret_map, BLM_PARKED_BYTES, MADV_DONTFORK) < 0 ? -errno
+		: named ? 0 : name_it(file, temporary);
+	if (r < 0)
+		munmap(*ret_map, BLM_PARKED_BYTES);
+	else
+		file->temporary[0] = '\0';
+	return r;
+}
+
+int blm_new_file_park(struct blm_new_file *file, char ret_temporary[BLM_TEMPORARY_NAME],
+		      void **ret_map, const char *path)
+{
+	int r = park(file, ret_temporary, ret_map);
+
+	return r < 0 ? blm_fail(r, "%s: cannot make its file beside the others: %s", path,
+				strerror(-r)) : 0;
 }
 
 int blm_new_file_name(struct blm_new_file *file, const char *name, enum blm_over over,

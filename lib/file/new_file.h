@@ -85,6 +85,20 @@ bool blm_is_replacement(const char *name);
 bool blm_temporary_is_made(int folder, const char *file);
 void blm_replacement_name(uint64_t inode, char ret[BLM_TEMPORARY_NAME]);
 
+/*
+ * For one of many files that get their names together, of which a process may have more than it may
+ * have descriptors: it gets its mode and a temporary name (ret_temporary), and a second
+ * description of it (*ret_map, BLM_PARKED_BYTES of its beginning) takes over the locks that are
+ * held through file->fd. `file` can then be ended, which leaves the temporary name. A forked child
+ * gets no such map, so it holds no lock up. munmap() gives the locks back. The bytes of the map are
+ * not to be touched, since the file may be cut.
+ */
+enum { BLM_PARKED_BYTES = 1 };
+int blm_new_file_park(struct blm_new_file *file, char ret_temporary[BLM_TEMPORARY_NAME],
+		      void **ret_map, const char *path);
+/* Give it a name that is free: 0, or a negative errno, without words. */
+int blm_rename_new(int folder, const char *temporary, const char *name);
+
 /* Take a temporary name away; and close what is open. */
 void blm_new_file_unname(struct blm_new_file *file);
 void blm_new_file_end(struct blm_new_file *file);

@@ -186,8 +186,7 @@ int blm_staged_make(struct blm_staged *ret, const struct blm_place *place,
 	return r;
 }
 
-static int publish(struct blm_staged *staged, const struct blm_place *place,
-		   const struct blm_handover *over)
+int blm_staged_finish(struct blm_staged *staged, const struct blm_place *place)
 {
 	int r = blm_blocksum_new(staged->view);
 
@@ -203,6 +202,16 @@ static int publish(struct blm_staged *staged, const struct blm_place *place,
 	live_of(staged->view)->written.word = 0;
 	live_of(staged->view)->boot.word = 0;
 	live_of(staged->view)->announced.word = 0;
+	return 0;
+}
+
+static int publish(struct blm_staged *staged, const struct blm_place *place,
+		   const struct blm_handover *over)
+{
+	int r = blm_staged_finish(staged, place);
+
+	if (r < 0)
+		return r;
 	r = blm_place_publish(place, &staged->file, staged->view->image.header, over);
 	if (r == 0 && place->store)
 		atomic_store(&staged->view->seen_state, BLM_STATE_NAMED);

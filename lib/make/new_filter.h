@@ -83,6 +83,8 @@ struct blm_staged {
 };
 int blm_staged_make(struct blm_staged *ret, const struct blm_place *place,
 		    const struct blm_spec *spec);
+/* What publish does first: all of the file is as it will be, but for its sync. */
+int blm_staged_finish(struct blm_staged *staged, const struct blm_place *place);
 /*
  * Sync and name it. over: the filter in whose place it comes (catalog.h); -ENOENT if the name now
  * leads to another. NULL: of none; -EEXIST if the name is taken. On failure end it.

@@ -79,6 +79,18 @@ int blm_store_new(struct blm_store *store, const char *name, unsigned mode,
 		  struct blm_new_file *ret);
 int blm_store_put(struct blm_store *store, const char *name, struct blm_new_file *file,
 		  struct blm_header *header, const struct blm_handover *over);
+/*
+ * store_batch.c: new filters that appear together. new: room for so many; NULL, with words. add:
+ * the file is finished but for its sync, and is the batch's; end `file` then. publish: once, after
+ * the last add. end: frees the batch, and deletes its files unless it was published. Signals that
+ * end the process are held throughout (blm_hold_end()).
+ */
+struct blm_store_batch;
+struct blm_store_batch *blm_store_batch_new(struct blm_store *store, size_t most);
+int blm_store_batch_add(struct blm_store_batch *batch, const char *name, struct blm_new_file *file,
+			struct blm_header *header);
+int blm_store_batch_publish(struct blm_store_batch *batch);
+void blm_store_batch_end(struct blm_store_batch *batch);
 /* 0, or a negative errno without words. Opening the store by its path finds that file. */
 int blm_store_stat(const struct blm_store *store, const uint8_t uuid[16], struct stat *ret);
 /* deletes the file of that name, unless it is another filter's */

@@ -50,6 +50,11 @@ static int create_sparse(struct world *w)
 	return blm_create(&w->made, w->store, new_name(w), &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .sparse = true));
 }
 
+static int create_many(struct world *w)
+{
+	return blm_create_many(w->store, (const char *[]){ new_name(w) }, 1, &keyed);
+}
+
 static int create_over(struct world *w)
 {
 	return blm_create(&w->made, w->store, "a", &BLM_PARAMS(.capacity = 600, .rate = 0.0001, .replace = true));
@@ -310,6 +315,7 @@ const struct one_case filters_cases[] = {
 	{ "create-keyed-again", IN_PATH, create_keyed, leave_secret, 0, EMPTY },
 	{ "create-keyed-behind-a-line", IN_PATH, create_keyed, leave_line, 0, EMPTY },
 	{ "create-sparse", EVERYWHERE, create_sparse, NULL, 0, EMPTY },
+	{ "create-many", IN_STORE, create_many, NULL, 0, EMPTY },
 	{ "create-over", IN_PATH | IN_STORE, create_over, NULL, EMPTY, 0 },
 	{ "open-read", IN_PATH | IN_STORE, open_to_read, NULL, 0, 0 },
 	{ "open-write", IN_PATH | IN_STORE, open_to_write, NULL, 0, 0 },

@@ -556,6 +556,16 @@ int fdatasync(int fd)
 	return fails(FAULT_SYNC) ? -1 : REAL(fdatasync)(fd);
 }
 
+int syncfs(int fd)
+{
+	return fails(FAULT_SYNC) ? -1 : REAL(syncfs)(fd);
+}
+
+int sync_file_range(int fd, off_t at, off_t bytes, unsigned how)
+{
+	return fails(FAULT_SYNC) ? -1 : REAL(sync_file_range)(fd, at, bytes, how);
+}
+
 /* Giving a lock back does not fail, asking for one can. */
 int fcntl(int fd, int what, ...)
 {

@@ -111,6 +111,26 @@ creating_never_overwrites_unless_forced() {
 	exits 2 bloomery create named -n 1t -p 1e-6 --force; bloomery info named > /dev/null
 }
 
+filters_of_a_list_of_names_appear_together() {
+	seq -f 'day %.0f' 40 > names
+	bloomery create --names-from names -n 1000 --hash siphash
+	same "$(bloomery ls | sort)" "$(sort names)"
+	same "$(for f in 'day 1' 'day 40'; do bloomery info "$f" --json | json 'j["template"]'; done | sort -u | wc -l)" 1
+	same "$(ls store/keys | wc -l)" 1
+	echo key | bloomery add 'day 7'; bloomery union 'day 7' 'day 8' -o both; bloomery test -q both --key key
+	printf 'new\n\0day 3\n' > bad; exits 2 bloomery create --names-from bad -n 10; says 'line 2 has a NUL'
+	printf 'new\nday 3\n' | exits 2 bloomery create --names-from - -n 10; says 'day 3 '; says 'exists already'
+	printf 'new\n\nnewer\n' | exits 2 bloomery create --names-from - -n 10; says 'line 2 is empty'
+	printf 'new\na/b\n' | exits 2 bloomery create --names-from - -n 10; says 'a/b'
+	printf 'new\nnew\n' | exits 2 bloomery create --names-from - -n 10; says 'new: given twice'
+	exits 64 bloomery create new --names-from names -n 10; exits 64 bloomery create -n 10
+	exits 64 bloomery create --names-from names -n 10 --force; exits 2 bloomery create --names-from absent -n 10; says absent
+	same "$(bloomery ls | wc -l)" 41; same "$(ls store/filters | wc -l)" 41
+	printf 'with\nno end' | gzip | bloomery create --names-from - -n 10; bloomery info 'no end' > out
+	bloomery create --names-from /dev/null -n 10
+	bloomery verify
+}
+
 a_filter_renamed_while_its_name_is_published_over_is_not_lost() {
 	bloomery create ./b -n 1000; seq 100 | bloomery add ./b
 	bloomery publish ./b n
