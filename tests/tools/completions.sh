@@ -47,6 +47,7 @@ quoted_lines_name_the_filters()
 }
 
 bash_quotes_names_and_expands_none() {
+	no_terminal && return
 	make_names
 	bash_makes "${typed[@]/#/bloomery add }" > lines
 	quoted_lines_name_the_filters < lines
@@ -57,6 +58,7 @@ bash_quotes_names_and_expands_none() {
 
 zsh_quotes_names_and_expands_none() {
 	missing zsh && return
+	no_terminal && return
 	make_names
 	zsh_makes "${typed[@]/#/bloomery add }" > lines
 	quoted_lines_name_the_filters < lines
@@ -109,12 +111,14 @@ make_some()
 }
 
 bash_completes_what_stands_at_each_place() {
+	no_terminal && return
 	make_some
 	same "$(bash_makes "${all[@]}")" "$made"
 }
 
 zsh_completes_what_stands_at_each_place() {
 	missing zsh && return
+	no_terminal && return
 	make_some
 	same "$(zsh_makes "${all[@]}")" "$made"
 }

@@ -75,6 +75,15 @@ unset XDG_DATA_HOME BLOOMERY_SIMD
 # A name and not a function, because a function starts one process more in each pipe and each $( ).
 hash -p "$BLOOMERY" bloomery
 
+# Can no pseudo terminal be had, as in a chroot without /dev/pts? `no_terminal && return` skips a test.
+no_terminal()
+{
+	python3 -c 'import os, pty, sys
+try: os.close(pty.openpty()[0])
+except OSError as e: sys.exit(str(e))' 2> no-terminal && return 1
+	echo "# SKIP no pseudo terminal can be had: $(< no-terminal)"
+}
+
 # Processes are what the tests spend their time on, so the checks below start none, but for a pipe.
 
 # Does the command exit with that code, with one line on stderr if it is 2 or 64?

@@ -19,6 +19,7 @@ sys.exit(f"{wrong!r} in {text!r}" if wrong else 0)'
 }
 
 labels_are_escaped_on_a_terminal_alone() {
+	no_terminal && return
 	bloomery create f -n 10
 	bloomery label f "note=$bad"
 	same "$(bloomery label f)" "note=$bad"
@@ -28,6 +29,7 @@ labels_are_escaped_on_a_terminal_alone() {
 }
 
 keys_are_escaped_on_a_terminal_alone() {
+	no_terminal && return
 	bloomery create f -n 10
 	printf '%s\n' "$bad" ümlaut > keys
 	bloomery claim f keys > out; cmp out keys
@@ -38,6 +40,7 @@ keys_are_escaped_on_a_terminal_alone() {
 }
 
 ids_of_banks_are_escaped_on_a_terminal_alone() {
+	no_terminal && return
 	path=./${bad}
 	bloomery create "$path" -n 10; echo 1 | bloomery add "$path"
 	bloomery bank ./b "$path"
@@ -51,6 +54,7 @@ ids_of_banks_are_escaped_on_a_terminal_alone() {
 }
 
 paths_are_escaped_in_info_verify_dedup_and_messages() {
+	no_terminal && return
 	path=./$bad
 	bloomery create "$path" -n 10
 	on_terminal info "$path" > out; grep -qF "$good" out; is_harmless < out
@@ -68,6 +72,7 @@ paths_are_escaped_in_info_verify_dedup_and_messages() {
 }
 
 a_character_is_never_taken_apart() {
+	no_terminal && return
 	bloomery create f -n 10
 	python3 -c 'for i in range(40000): print("x" * (i % 7) + "üß€😀" * 3)' > keys
 	bloomery add f keys
