@@ -16,13 +16,17 @@ static const struct opt own_options[] = {
 
 struct seen {
 	struct blm_store *store;
-	uint64_t filters, damaged, unread;
+	uint64_t filters, damaged, unread, estimated;
 };
 
+/* A message at the end says what the marks behind the number of keys mean. */
 static void show_long(const struct blm_info *i)
 {
-	printf("%-12s %11llu%s %12llu %9s %10s  %s  ", i->kind, (unsigned long long)i->keys,
-	       i->from_catalog ? "*" : " ",
+	const char *mark = i->from_catalog ? "*" : "";
+
+	if (i->keys_estimated)
+		mark = i->from_catalog ? "~*" : "~";
+	printf("%-12s %11llu%-2s %12llu %9s %10s  %s  ", i->kind, (unsigned long long)i->keys, mark,
 	       (unsigned long long)i->capacity, show_rate(i->rate), show_bytes(i->bytes),
 	       show_time(i->created));
 	print_text(i->name);
@@ -44,6 +48,7 @@ static int show(void *context, const struct blm_info *info, int err)
 	} else if (json) {
 		describe_json(&(struct description){ .info = &now });
 	} else if (detailed) {
+		seen->estimated += now.keys_estimated;
 		show_long(&now);
 	} else {
 		print_data(info->name, strlen(info->name));
@@ -61,12 +66,14 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	if (detailed && !json)
-		printf("%-12s %11s  %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity", "rate",
-		       "size", "created", "name");
+		printf("%-12s %11s   %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity",
+		       "rate", "size", "created", "name");
 	seen.store = store;
 	r = blm_store_list(store, count ? operands[0] : NULL, show, &seen);
 	if (r < 0)
 		return fail(r);
+	if (seen.estimated)
+		say("~ keys are estimated: they were not all counted one by one");
 	if (seen.unread && detailed && !json)
 		say("* keys and size as of the last sync: the file cannot be read");
 	if (seen.damaged)
@@ -84,7 +91,8 @@ const struct command cmd_ls = {
 	.least = 0, .most = 1,
 	.notes = "With -l or --json the keys and the size are those in the header of each file. "
 	"Where that cannot be read, they are the\ncatalog's, as of the last sync: marked with *, "
-	"in JSON \"from_catalog\": true. Exit 1 if none matches.",
+	"in JSON \"from_catalog\": true. Numbers of keys that\nare estimated, as in a union, are "
+	"marked with ~, in JSON \"keys_estimated\": true. Exit 1 if none matches.",
 	.example = "bloomery ls 'crawl-*' -l",
 	.options = options,
 	.run = run,

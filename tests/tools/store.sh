@@ -15,6 +15,17 @@ ls_counts_the_keys_in_the_files_and_not_those_of_the_last_sync() {
 	bloomery ls --json | holds 'all[0]["keys"] > 1500 and all[0]["from_catalog"] and all[1]["from_catalog"]'
 }
 
+ls_marks_numbers_of_keys_that_are_estimated() {
+	bloomery create a -n 1000; bloomery template a b; seq 100 | bloomery add a; seq 51 150 | bloomery add b
+	bloomery union a b -o both
+	bloomery ls -l > out 2> err
+	same "$(awk 'NR > 1 { print $NF, $2 }' out | tr -d 0-9)" $'a \nb \nboth ~'
+	grep -q '^bloomery: ~ keys are estimated' err
+	bloomery sync both; mv store/filters .; mkdir store/filters
+	same "$(bloomery ls -l both 2> err | awk 'NR > 1 { print $2 }' | tr -d 0-9)" '~*'
+	bloomery ls -l a > out 2> err; not grep '~' err out
+}
+
 what_is_built_or_published_was_written_durably() {
 	seq 1000 | bloomery build b --seal -n 1000; seq 1000 | bloomery build ./b --kind fuse
 	bloomery create c -n 1000; bloomery publish c d
