@@ -142,6 +142,25 @@ a_cpp_user_compiles_links_and_runs() {
 	done
 }
 
+# block HEADING LANGUAGE: the first block of that language below the heading of README
+block()
+{
+	awk -v heading="## $1" -v fence="\`\`\`$2" '$0 == heading { on = 1 } in_it && /^```/ { exit } in_it { print } on && $0 == fence { in_it = 1 }' \
+		"$ROOT/README.md"
+}
+
+the_example_of_readme_links_in_each_way_that_readme_says() {
+	block 'From C' c > example.c
+	block 'From C' sh > ways
+	same "$(grep -c . ways)" 5; same "$(grep -c '^c++ ' ways)" 2
+	while read -r line; do
+		[[ $line != c++* ]] || command -v c++ > /dev/null || { echo "# without: $line"; continue; }
+		rm -f a.out seen.blm
+		eval "$line"
+		same "$(LD_LIBRARY_PATH=$lib ./a.out)" 'first to see https://example.org/'
+	done < ways
+}
+
 without_cpp=''
 if ! command -v g++ > /dev/null; then
 	without_cpp='s/^ok .* a cpp user .*/& # SKIP no g++/'
