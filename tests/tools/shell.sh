@@ -163,6 +163,10 @@ a_missing_program_ends_every_other_script() {
 	done
 }
 
+the_program_uses_the_instruction_set_that_is_asked_for() {
+	export BLOOMERY_SIMD=scalar; passes 'bloomery --version | grep -qw scalar'
+}
+
 the_console_tells_why_a_test_failed() {
 	tried 'echo "this is why"; seq 3 > three; cmp three /dev/null'
 	python3 - <<-'P'

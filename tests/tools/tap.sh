@@ -67,7 +67,7 @@ if [ -z "${TMPDIR:-}${TAP_DISK:-}" ] && [ -w /dev/shm ]; then
 	[ $((${tap_blocks:-0} * ${tap_bytes:-0} >> 31)) = 0 ] ||
 		command grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts || tap_folder=/dev/shm
 fi
-unset XDG_DATA_HOME BLOOMERY_SIMD
+unset XDG_DATA_HOME
 
 # Not one that stands before it in the PATH only to choose among several.
 [ ! -x /usr/bin/python3 ] || hash -p /usr/bin/python3 python3
