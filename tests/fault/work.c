@@ -202,6 +202,8 @@ static int take_step(struct blm_store *store, const struct report *r, const stru
 	name_of(r->name, name);
 	switch ((enum op)r->op) {
 	case OP_CREATE:
+		if (store && !s->there && r->generation % 2)
+			return blm_create_many(store, (const char *[]){ name }, 1, &params);
 		params.replace = s->there;
 		e = blm_create(&f, store, name, &params);
 		if (e == 0)
