@@ -15,13 +15,11 @@
  * key. A question reads a few words of that vector, which is small, and one block: at most
  * GOLOMB_CODES codes of it.
  */
-#include "kind/golomb_layout.h"
+#include "kind/golomb_search.h"
 #include "kind/common/sizing.h"
 
 #include <math.h>
 #include <stdio.h>
-
-#define RANGE_MOST (UINT64_C(1) << 62)
 
 static const struct blm_option options[] = {
 	[GOLOMB_MODULUS] = { "modulus", "the rate is exactly 1/modulus, and the range modulus "
@@ -33,74 +31,6 @@ static const struct blm_option options[] = {
 };
 
 /* ---- Questions ---- */
-
-static inline unsigned ones_of(uint64_t w)
-{
-	w -= w >> 1 & UINT64_C(0x5555555555555555);
-	w = (w & UINT64_C(0x3333333333333333)) + (w >> 2 & UINT64_C(0x3333333333333333));
-	return (unsigned)(((w + (w >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f))
-			  * UINT64_C(0x0101010101010101) >> 56);
-}
-
-/* The place of the n-th set bit, from 0, of a word that has more. */
-static inline unsigned nth_one(uint64_t w, unsigned n)
-{
-	unsigned at = 0;
-
-	for (unsigned half = 32; half >= 8; half /= 2) {
-		unsigned below = ones_of(w & ((UINT64_C(1) << half) - 1));
-
-		if (n >= below) {
-			n -= below;
-			w >>= half;
-			at += half;
-		}
-	}
-	for (; n; n--)
-		w &= w - 1;
-	return at + (unsigned)__builtin_ctzll(w);
-}
-
-/*
- * The place in the vector behind the n-th zero at or after `at`; its end if there are fewer. n 0:
- * `at`.
- */
-static inline uint64_t behind_zeros(const struct layout *l, uint64_t at, unsigned n)
-{
-	while (n && at / 64 < l->vector_words) {
-		uint64_t w = ~load_relaxed(&l->vector[at / 64]) >> at % 64;
-		unsigned zeros = ones_of(w), here = 64 - at % 64;
-
-		if (zeros >= n)
-			return at + nth_one(w, n - 1) + 1;
-		n -= zeros;
-		at += here;
-	}
-	return at;
-}
-
-/*
- * The first block whose first number has this high half, or would come behind: *ret_at is its place
- * in the vector.
- */
-static inline uint64_t first_block(const struct layout *l, uint64_t high, uint64_t *ret_at)
-{
-	*ret_at = behind_zeros(l, le32toh(__atomic_load_n(&l->samples[high
-		/ SAMPLE], __ATOMIC_RELAXED)), (unsigned)(high % SAMPLE));
-	return *ret_at - high;
-}
-
-/*
- * How many high halves a number may be behind the first of its block: all the codes that there is
- * room for, at their longest.
- */
-static inline uint64_t reach(const struct layout *l)
-{
-	unsigned __int128 most = (unsigned __int128)(8 * l->code.block_bytes + 1) * l->code.divisor
-		>> l->code.low_bits;
-
-	return (uint64_t)most + 2;
-}
 
 /*
  * The last block whose first number is not above the value. False: none is, or it lies too far
@@ -165,51 +95,6 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 		&& block_has(&l, block, first, value);
 }
 
-static void prefetch_block(const struct layout *l, uint64_t block)
-{
-	const uint8_t *at = l->block + (block < l->blocks ? block : 0) * l->code.block_bytes;
-
-	__builtin_prefetch(at - (block ? l->code.block_bytes : 0));
-	__builtin_prefetch(at);
-	__builtin_prefetch(at + l->code.block_bytes - 1);
-}
-
-/* On its way through a block. */
-struct walk {
-	const uint8_t *block;
-	uint64_t number, value;
-	unsigned bit;
-};
-
-/* One step: false where it is at the number or past it, or at the end of the block. */
-static inline bool step(const struct layout *l, struct walk *w)
-{
-	uint64_t distance;
-
-	if (w->number >= w->value || !next_distance(l, w->block, &w->bit, &distance))
-		return false;
-	w->number += distance;
-	return true;
-}
-
-/* Two at a time: each step waits for the one before it, and that of the other goes on meanwhile. */
-static void walk_both(const struct layout *l, struct walk *a, struct walk *b)
-{
-	struct walk x = *a, y = *b;
-	bool both = true;
-
-	while (both) {
-		both = step(l, &x);
-		both &= step(l, &y);
-	}
-	while (step(l, &x))
-		;
-	while (step(l, &y))
-		;
-	*a = x;
-	*b = y;
-}
-
 /* All are found in the vector before the blocks of any are looked at. */
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
@@ -259,7 +144,7 @@ uint64_t blm_golomb_range(uint64_t capacity, double rate, uint64_t modulus)
 	/* 1/1000 is no double, and 1000 is meant */
 	if (fabs(each - whole) < each * 1e-12 && whole < 0x1p62)
 		range = (long double)exact;
-	if (range > (long double)RANGE_MOST) {
+	if (range > (long double)GOLOMB_RANGE_MOST) {
 		blm_fail(-EFBIG, "%llu keys at a rate of %g: a golomb filter's range is at most "
 			 "2^62", (unsigned long long)capacity, 1 / each);
 		return 0;
@@ -294,8 +179,8 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 
 static bool valid(const struct blm_shape *s)
 {
-	return s->cells >= 1 && s->cells <= RANGE_MOST && s->bytes >= HEAD_BYTES && s->probes == 1
-		&& s->cell_bits == 1;
+	return s->cells >= 1 && s->cells <= GOLOMB_RANGE_MOST && s->bytes >= HEAD_BYTES
+		&& s->probes == 1 && s->cell_bits == 1;
 }
 
 static double rate_at(const struct blm_shape *s, uint64_t keys)
@@ -318,6 +203,35 @@ static int build(struct blm_part *part, const struct blm_sorted *keys)
 
 	blm_golomb_keys(&k, keys, part->shape.cells, true);
 	return blm_golomb_write(part, &k.numbers, keys->count);
+}
+
+static int open_keys(struct golomb_numbers **ret, const struct blm_sorted *keys,
+		     const struct blm_shape *shape)
+{
+	struct golomb_keys *k = malloc(sizeof(*k));
+
+	if (!k)
+		return blm_fail(-ENOMEM, "no memory to merge golomb filters");
+	blm_golomb_keys(k, keys, shape->cells, false);
+	*ret = &k->numbers;
+	return 0;
+}
+
+static void close_keys(struct golomb_numbers *n)
+{
+	free(n);
+}
+
+static const struct golomb_source source = { open_keys, close_keys };
+
+static int merged(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys)
+{
+	return blm_golomb_merged(&source, shape, of, shape->args[GOLOMB_COUNTED], ret_keys);
+}
+
+static int merge(struct blm_part *part, const struct blm_merging *of)
+{
+	return blm_golomb_merge(&source, part, of, part->shape.args[GOLOMB_COUNTED]);
 }
 
 static bool counts_keys(const uint64_t args[BLM_KIND_ARGS])
@@ -352,7 +266,7 @@ const struct blm_kind blm_kind_golomb = {
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.fit = fit, .build = build, .roomy = true,
-	.counts_keys = counts_keys, .merged = blm_golomb_merged, .merge = blm_golomb_merge,
+	.counts_keys = counts_keys, .merged = merged, .merge = merge,
 	.contains_many = contains_many, .describe = describe,
 	.hash_bits = 64,
 };

@@ -12,6 +12,8 @@
 
 extern const struct blm_kind blm_kind_golomb;
 
+#define GOLOMB_RANGE_MOST (UINT64_C(1) << 62)
+
 enum { GOLOMB_MODULUS, GOLOMB_COUNTED };		/* which of its arguments is what */
 
 /* Numbers that ascend; one may come more than once. A struct of the owner's begins with this. */
@@ -55,8 +57,20 @@ struct golomb_keys {
 void blm_golomb_keys(struct golomb_keys *ret, const struct blm_sorted *keys, uint64_t range,
 		     bool tell);
 
-/* The kind's: of several parts one, and with keys more and less (golomb_merge.c). */
-int blm_golomb_merged(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys);
-int blm_golomb_merge(struct blm_part *part, const struct blm_merging *of);
+/* How a kind that is coded so makes numbers of keys in order: open() fails with words. */
+struct golomb_source {
+	int (*open)(struct golomb_numbers **ret, const struct blm_sorted *keys,
+		    const struct blm_shape *shape);
+	void (*close)(struct golomb_numbers *n);
+};
+
+/*
+ * Of several parts one, and with keys more and less (golomb_merge.c); counted: a number is there as
+ * often as in all of them together.
+ */
+int blm_golomb_merged(const struct golomb_source *by, struct blm_shape *shape,
+		      const struct blm_merging *of, bool counted, uint64_t *ret_keys);
+int blm_golomb_merge(const struct golomb_source *by, struct blm_part *part,
+		     const struct blm_merging *of, bool counted);
 
 #endif

@@ -66,7 +66,8 @@ struct merge {
 	bool counted;
 	uint64_t number, times;		/* it is still to be given so often */
 	struct golomb_cursor *cursor;
-	struct golomb_keys *keys;	/* two: that come, that go */
+	const struct golomb_source *by;
+	struct golomb_numbers *keys[2];	/* that come, that go; NULL: none */
 };
 
 static int advance(struct source *s)
@@ -149,35 +150,39 @@ static void end(struct merge *m)
 {
 	free(m->source);
 	free(m->cursor);
-	free(m->keys);
+	for (size_t i = 0; i < ARRAY_LEN(m->keys); i++)
+		if (m->keys[i])
+			m->by->close(m->keys[i]);
 }
 
-static int begin(struct merge *m, const struct blm_merging *of)
+static int begin(struct merge *m, const struct golomb_source *by, const struct blm_merging *of,
+		 bool counted)
 {
-	uint64_t range = of->from[0]->shape.cells;
+	const struct blm_shape *shape = &of->from[0]->shape;
+	int r = 0;
 
-	*m = (struct merge){ .numbers = { merge_begin, merge_next },
-			     .counted = of->from[0]->shape.args[GOLOMB_COUNTED] };
+	*m = (struct merge){ .numbers = { merge_begin, merge_next }, .counted = counted, .by = by };
 	m->source = calloc(of->count + 2, sizeof(*m->source));
 	m->cursor = calloc(of->count, sizeof(*m->cursor));
-	m->keys = calloc(2, sizeof(*m->keys));
-	if (!m->source || !m->cursor || !m->keys) {
+	if (!m->source || !m->cursor)
+		r = blm_fail(-ENOMEM, "no memory to merge %s filters", of->from[0]->kind->name);
+	if (r == 0 && of->add)
+		r = by->open(&m->keys[0], of->add, shape);
+	if (r == 0 && of->remove)
+		r = by->open(&m->keys[1], of->remove, shape);
+	if (r < 0) {
 		end(m);
-		return blm_fail(-ENOMEM, "no memory to merge golomb filters");
+		return r;
 	}
 	for (size_t i = 0; i < of->count; i++) {
 		blm_golomb_cursor(&m->cursor[i], of->from[i]);
 		m->source[m->all++].numbers = &m->cursor[i].numbers;
 	}
-	if (of->add) {
-		blm_golomb_keys(&m->keys[0], of->add, range, false);
-		m->source[m->all++].numbers = &m->keys[0].numbers;
-	}
+	if (of->add)
+		m->source[m->all++].numbers = m->keys[0];
 	m->come = m->all;
-	if (of->remove) {
-		blm_golomb_keys(&m->keys[1], of->remove, range, false);
-		m->source[m->all++].numbers = &m->keys[1].numbers;
-	}
+	if (of->remove)
+		m->source[m->all++].numbers = m->keys[1];
 	return 0;
 }
 
@@ -194,16 +199,18 @@ static int count(struct merge *m, uint64_t *ret)
 	return r;
 }
 
-int blm_golomb_merged(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys)
+int blm_golomb_merged(const struct golomb_source *by, struct blm_shape *shape,
+		      const struct blm_merging *of, bool counted, uint64_t *ret_keys)
 {
 	struct merge m;
 	int r;
 
-	if (of->remove && of->remove->count && !shape->args[GOLOMB_COUNTED])
-		return blm_fail(-EOPNOTSUPP, "a golomb filter does not know how often it has a "
-				"key, unless it was built with the option counted=1: taking one "
-				"out could take another with it");
-	r = begin(&m, of);
+	if (of->remove && of->remove->count && !counted)
+		return blm_fail(-EOPNOTSUPP, "a %s filter does not know how often it has a "
+				"key%s: taking one out could take another with it",
+				of->from[0]->kind->name, of->from[0]->kind->counts_keys
+				? ", unless it was built with the option counted=1" : "");
+	r = begin(&m, by, of, counted);
 	if (r < 0)
 		return r;
 	r = count(&m, ret_keys);
@@ -213,11 +220,12 @@ int blm_golomb_merged(struct blm_shape *shape, const struct blm_merging *of, uin
 	return r;
 }
 
-int blm_golomb_merge(struct blm_part *part, const struct blm_merging *of)
+int blm_golomb_merge(const struct golomb_source *by, struct blm_part *part,
+		     const struct blm_merging *of, bool counted)
 {
 	struct merge m;
 	uint64_t keys;
-	int r = begin(&m, of);
+	int r = begin(&m, by, of, counted);
 
 	if (r < 0)
 		return r;

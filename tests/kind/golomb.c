@@ -526,20 +526,20 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 	const struct blm_part *only[] = { &late };
 	uint64_t keys = 0;
 
-	OK(blm_golomb_merged(&shape, &of, &keys));
+	OK(blm_kind_golomb.merged(&shape, &of, &keys));
 	ck_assert_uint_eq(keys, 2 * KEYS);	/* those that came went again */
 	part.shape = shape;
 	part.bytes = calloc(1, shape.bytes);
-	OK(blm_golomb_merge(&part, &of));
+	OK(blm_kind_golomb.merge(&part, &of));
 	ck_assert_uint_eq(blm_golomb_count(&part), 2 * KEYS);
 	for (int which = 0; which < 2; which++)
 		for (uint64_t at = 0; at < KEYS; at += 1100) {	/* at the first, and in the pieces behind it */
 			struct even_keys *failing = which ? &gone : &add;
 
 			failing->fails_from = at;
-			FAILS(blm_golomb_merged(&shape, &of, &keys), -EIO);
+			FAILS(blm_kind_golomb.merged(&shape, &of, &keys), -EIO);
 			memset(part.bytes, 0, shape.bytes);
-			FAILS(blm_golomb_merge(&part, &of), -EIO);
+			FAILS(blm_kind_golomb.merge(&part, &of), -EIO);
 			ck_assert_uint_eq(blm_golomb_count(&part), 0);
 			failing->fails_from = UINT64_MAX;
 		}
@@ -548,9 +548,9 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 	late.bytes = calloc(1, late.shape.bytes);
 	OK(blm_golomb_write(&late, &list.numbers, 1));
 	gone.fails_from = 1100;
-	FAILS(blm_golomb_merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys), -EIO);
+	FAILS(blm_kind_golomb.merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys), -EIO);
 	gone.fails_from = UINT64_MAX;
-	OK(blm_golomb_merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys));
+	OK(blm_kind_golomb.merged(&shape, &(struct blm_merging){ .from = only, .count = 1, .remove = &gone.sorted }, &keys));
 	ck_assert_uint_eq(keys, 1);
 	free(late.bytes);
 	for (int i = 0; i < 2; i++) {
@@ -558,11 +558,11 @@ START_TEST(a_source_that_fails_ends_the_merge_with_its_error_wherever_it_does)
 
 		memcpy(was, head, 8);
 		memset(head, 0, 8);
-		FAILS(blm_golomb_merged(&shape, &of, &keys), -EUCLEAN);
+		FAILS(blm_kind_golomb.merged(&shape, &of, &keys), -EUCLEAN);
 		ck_assert_str_eq(blm_error_message(), "a golomb filter whose data do not add up");
 		memcpy(head, was, 8);
 	}
-	OK(blm_golomb_merged(&shape, &of, &keys));
+	OK(blm_kind_golomb.merged(&shape, &of, &keys));
 	free(part.bytes);
 	blm_close(a), blm_close(b);
 }
