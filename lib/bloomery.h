@@ -316,6 +316,36 @@ BLM_API int64_t blm_claim_packed(struct blm_filter *f, const void *data, const v
 BLM_API int64_t blm_remove_packed(struct blm_filter *f, const void *data, const void *offsets,
 				  size_t offset_bytes, size_t count, uint64_t *ret_bits);
 
+/* ---- Ranges of keys ---- */
+
+/**
+ * blm_contains_range() - may the filter hold any key from first to last, those two included?
+ * (BLM_CAN_RANGE)
+ * @first, @last: keys as the filter's hash takes them (struct blm_hash_info), for example decimal
+ *                digits of ordered-uint; of ordered-string any bytes, of which the first 8 count
+ *
+ * 0 is certain. 1 is wrong at the filter's rate for ranges of up to `width` places (the option of
+ * that name), wherever the range is, also right beside a key; for wider ranges in proportion. A
+ * range that touches more than 65,536 blocks of 8 to 16 widths gets 1 if the filter has any key. A
+ * key that stands for several places, as a network does, is an interval: as `first` it begins the
+ * range, as `last` it ends it. blm_contains() with such a key asks for all of its places.
+ * Return: 1, 0, or a negative errno: -EINVAL for a key that is none of the filter's hash, or a
+ * range that ends before it begins; -EOPNOTSUPP from kinds that cannot answer for ranges.
+ */
+BLM_API int blm_contains_range(const struct blm_filter *f, const void *first, size_t first_len,
+			       const void *last, size_t last_len);
+
+/**
+ * blm_contains_ranges() - the same for many ranges, several times as fast
+ * @first, @last: count keys each: range i is from first[i] to last[i]
+ * @ret_bits:     as for blm_contains_many()
+ *
+ * Return: how many answers were yes, or a negative errno as above: then some answers may be
+ * missing.
+ */
+BLM_API int64_t blm_contains_ranges(const struct blm_filter *f, const struct blm_key *first,
+				    const struct blm_key *last, size_t count, uint64_t *ret_bits);
+
 /* ---- Keys by their hashes ---- */
 
 /**
@@ -752,7 +782,7 @@ struct blm_build_options {
  *   - blm_build_finish() takes the space and the memory for the filter itself.
  *   - The same keys with the same seeds give the same data, bit for bit, for any order of keys,
  *     threads and memory.
- *   - Among the kinds with BLM_CAN_BUILD only golomb looks at the capacity.
+ *   - Among the kinds with BLM_CAN_BUILD only golomb and range look at the capacity.
  *
  * A builder belongs to the process that began it: after fork() the child must not touch it.
  * Return: 0, or as blm_create(); -EOPNOTSUPP for a kind that takes no keys, and for keys that
@@ -1873,6 +1903,7 @@ enum blm_can {
 	 * them
 	 */
 	BLM_CAN_LIST      = 1 << 17,
+	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
 };
 

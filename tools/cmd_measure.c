@@ -5,6 +5,7 @@
 #include "params.h"
 #include "values.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <math.h>
 #include <unistd.h>
@@ -20,10 +21,17 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-/* Keys of 16 bytes: some bytes that only this run has, and a number. */
+/*
+ * Keys of 16 bytes: some bytes that only this run has, and a number. For a kind that answers for
+ * ranges the first 8 are a place, and two places are STEP apart, so that ranges of the width have
+ * no key.
+ */
+#define STEP (UINT64_C(1) << 30)
 struct keys {
 	uint8_t bytes[AT_ONCE][KEY];
 	uint64_t next;
+	uint64_t width;		/* of ranges; 0: keys are asked for */
+	uint64_t start;		/* ... below STEP / 2, where the places begin */
 };
 
 static int begin_keys(struct keys *keys)
@@ -40,8 +48,40 @@ static int begin_keys(struct keys *keys)
 
 static void next_keys(struct keys *keys, size_t count)
 {
-	for (size_t i = 0; i < count; i++, keys->next++)
+	for (size_t i = 0; i < count; i++, keys->next++) {
+		uint64_t place = htobe64(keys->start + keys->next * STEP);
+
 		memcpy(keys->bytes[i] + HALF, &keys->next, HALF);
+		if (keys->width)
+			memcpy(keys->bytes[i], &place, HALF);
+	}
+}
+
+/* The width from the text of the kind's options; a caller that gives none has the usual one. */
+static uint64_t width_in(const char *options)
+{
+	const char *at = options ? strstr(options, "width=") : NULL;
+
+	return at ? strtoull(at + strlen("width="), NULL, 10) : 1024;
+}
+
+/* How to ask a kind that answers for ranges. Return: DONE, or an exit code with a message. */
+static int set_width(struct keys *keys, unsigned can, const char *options, const char *hash)
+{
+	if (!(can & BLM_CAN_RANGE))
+		return DONE;
+	if (hash && strcmp(hash, "ordered-string"))
+		return broken("measure: places are made for the hash ordered-string, not for %s; "
+			      "'bloomery info' prints the rates of such a filter", hash);
+	keys->width = width_in(options);
+	if (keys->width > STEP / 2)
+		return broken("measure: a width of %llu is more than can be measured, which is "
+			      "2^29", (unsigned long long)keys->width);
+	memcpy(&keys->start, keys->bytes[0], HALF);
+	keys->start %= STEP / 2;
+	if (questions > UINT64_C(1) << 33)
+		questions = UINT64_C(1) << 33;
+	return DONE;
 }
 
 /* Any value does, but one of 1 and 0 may be none of the kind's. */
@@ -86,14 +126,14 @@ static int fill(struct blm_filter *f, struct keys *keys, uint64_t *ret)
 	return r < 0 && r != -EXFULL ? fail(r) : DONE;
 }
 
-static bool takes_keys(const char *name)
+static unsigned can_of(const char *name)
 {
 	struct blm_kind_info kind;
 
 	for (size_t i = 0; name && blm_kind_list(i, &kind) == 0; i++)
 		if (!strcmp(name, kind.name))
-			return kind.can & (BLM_CAN_ADD | BLM_CAN_PUT);
-	return true;
+			return kind.can;
+	return BLM_CAN_ADD;
 }
 
 /* A kind that is made of all its keys at once. */
@@ -132,6 +172,21 @@ struct measured {
 	double rate, error;
 };
 
+/* Ranges of the width that begin at these keys. */
+static int64_t ask_ranges(const struct blm_filter *f, const struct keys *keys, size_t count)
+{
+	static struct blm_key first[AT_ONCE], last[AT_ONCE];
+	static uint64_t ends[AT_ONCE];
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&ends[i], keys->bytes[i], HALF);
+		ends[i] = htobe64(be64toh(ends[i]) + keys->width - 1);
+		first[i] = (struct blm_key){ keys->bytes[i], HALF };
+		last[i] = (struct blm_key){ &ends[i], HALF };
+	}
+	return blm_contains_ranges(f, first, last, count, NULL);
+}
+
 static struct measured ask(const struct blm_filter *f, struct keys *keys)
 {
 	struct measured m = { 0 };
@@ -141,7 +196,8 @@ static struct measured ask(const struct blm_filter *f, struct keys *keys)
 			: AT_ONCE;
 
 		next_keys(keys, count);
-		m.found += (uint64_t)blm_contains_fixed(f, keys->bytes, KEY, count, NULL);
+		m.found += (uint64_t)(keys->width ? ask_ranges(f, keys, count)
+				      : blm_contains_fixed(f, keys->bytes, KEY, count, NULL));
 		m.asked += count;
 	}
 	m.rate = (double)m.found / (double)m.asked;
@@ -179,8 +235,8 @@ static void print(const struct blm_info *i, const struct measured *m, double for
 		printf("scheme     %s\n", i->scheme);
 	printf("keys       %llu of %llu\n", (unsigned long long)i->keys,
 	       (unsigned long long)i->capacity);
-	printf("asked      %llu absent keys, %llu found\n", (unsigned long long)m->asked,
-	       (unsigned long long)m->found);
+	printf("asked      %llu absent %s, %llu found\n", (unsigned long long)m->asked,
+	       i->can & BLM_CAN_RANGE ? "ranges" : "keys", (unsigned long long)m->found);
 	if (m->found)
 		printf("measured   %.4g ± %.2g\n", m->rate, m->error);
 	else
@@ -202,6 +258,9 @@ static int measure(const struct blm_filter *f, struct keys *keys, uint64_t given
 		return fail(r);
 	if (info.can & BLM_EXACT)
 		return never_wrong(&info);
+	r = set_width(keys, info.can, info.options, info.hash);
+	if (r != DONE)
+		return r;
 	m = ask(f, keys);
 	estimated = blm_estimate(f, true, &estimate);
 	(json ? print_json : print)(&info, &m,
@@ -216,7 +275,10 @@ static int make(struct blm_filter **ret, struct keys *keys, uint64_t *ret_given)
 
 	if (code != DONE)
 		return code;
-	if (!takes_keys(params.kind))
+	code = set_width(keys, can_of(params.kind), params.options, params.hash);
+	if (code != DONE)
+		return code;
+	if (!(can_of(params.kind) & (BLM_CAN_ADD | BLM_CAN_PUT)))
 		return build(ret, keys, ret_given);
 	r = blm_create(ret, NULL, NULL, &params);
 	if (r < 0)
@@ -262,7 +324,7 @@ const struct command cmd_measure = {
 	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for "
 	"create, filled to its capacity. Keys that\nare surely not in it are asked for; the error "
 	"is the standard error of that sample. 'formula' goes by m, k and the\nnumber of keys, "
-	"'from bits' by how full it is.",
+	"'from bits' by how full it is. A range filter is asked for ranges of\nits width.",
 	.example = "bloomery measure -n 1m -p 0.001 --kind counting",
 	.options = options,
 	.run = run,

@@ -57,10 +57,10 @@ const struct command cmd_merge = {
 	.summary = "make one filter of several that were built, without their keys",
 	.operands = "A B... -o C",
 	.least = 2, .most = -1,
-	.notes = "For golomb filters that were built with the same -n, -p and --seed. -n is the "
-	"number of keys that all of them may have\ntogether. The result answers as the filter "
-	"that 'build' makes of all the keys. Other built kinds need their keys;\nkinds that are "
-	"not built have 'union'.",
+	.notes = "For golomb and range filters that were built with the same -n, -p, --width and "
+	"--seed. -n is the number of keys that\nall of them may have together. The result answers "
+	"as the filter that 'build' makes of all the keys. Other built kinds\nneed their keys; "
+	"kinds that are not built have 'union'.",
 	.example = "bloomery merge ./monday ./tuesday -o ./both",
 	.options = options,
 	.run = run,

@@ -124,11 +124,11 @@ const struct command cmd_update = {
 	.summary = "put some keys into a filter that was built, and take some out",
 	.operands = "F [--add FILE] [--remove FILE]",
 	.least = 1, .most = 1,
-	.notes = "For golomb filters, without their other keys. A new file takes the place of the "
-	"old one in one step. Keys can be\nremoved only from a filter that counts them ('build "
-	"--with counted=1'); it has a key as often as the key was given.\nRemove only keys that "
-	"were given: the removal of a false positive takes another key with it. For other built "
-	"kinds\n'build --force' makes a new filter from all keys.",
+	.notes = "For golomb and range filters, without their other keys. A new file takes the "
+	"place of the old one in one step. Keys can\nbe removed only from a golomb filter that "
+	"counts them ('build --with counted=1'); it has a key as often as the key was\ngiven. "
+	"Remove only keys that were given: the removal of a false positive takes another key with "
+	"it. For other built\nkinds 'build --force' makes a new filter from all keys.",
 	.example = "bloomery update ./blocked --add new.txt",
 	.options = options,
 	.run = run,

@@ -41,6 +41,13 @@ struct blm_family {
 	bool keyed;
 	/* no hash: the key is a number, which is `lo`; `hi` is 0, or says that it is none */
 	bool number;
+	/* no hash: a place in an order, and the seed (ordered.h) */
+	bool ordered;
+	/*
+	 * Where not all bytes are a key: NULL, or in words what the key with this hash is that no
+	 * filter takes.
+	 */
+	const char *(*refuse)(const struct blm_hash *hash);
 	bool tweaked;			/* takes a tweak; others refuse one */
 	/* before the first key: make ready; returns the fault, or NULL. NULL: nothing to do */
 	const char *(*need)(void);

@@ -26,11 +26,16 @@ static void hash(const struct blm_hasher *by, const struct blm_key *key, struct 
 	*ret = (struct blm_hash){ .lo = is == IS_NUMBER ? number : 0, .hi = is };
 }
 
+static const char *refuse(const struct blm_hash *hash)
+{
+	return hash->hi ? "no number in decimal digits, or too large" : NULL;
+}
+
 const struct blm_family blm_family_integer = {
 	.id = 12,
 	.name = "integer",
 	.summary = "none: a key is a number in decimal digits, its own place in a bitmap",
 	.bits = 64,
 	.number = true,
-	.hash = hash,
+	.hash = hash, .refuse = refuse,
 };

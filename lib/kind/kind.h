@@ -372,6 +372,14 @@ struct blm_kind {
 	const char *becomes;		/* its name; its cells are bits */
 	void (*become)(const struct blm_part *part, uint64_t first, uint64_t *ret, size_t count);
 
+	/*
+	 * ---- Kinds that answer for ranges: of keys by a family that is `ordered` ----
+	 * Is any key there from first[i] to last[i], those two included? A hash that is no place,
+	 * or a range that ends before it begins, has none.
+	 */
+	void (*contains_ranges)(const struct blm_part *part, const struct blm_hash *first,
+				const struct blm_hash *last, size_t count, uint64_t *ret_bits);
+
 	/* ---- Worth having, never needed ---- */
 
 	/*
@@ -522,6 +530,8 @@ static inline bool kind_takes(const struct blm_kind *kind, const struct blm_fami
 {
 	if (family->number || kind->exact)
 		return family->number && kind->exact;
+	if (family->ordered || kind->contains_ranges)
+		return family->ordered && kind->contains_ranges;
 	/* they are too short, or too weak, to make cells of but by a rule */
 	if (family->scheme && family->bits < 128)
 		return kind->every_scheme;

@@ -46,6 +46,7 @@ unsigned blm_kind_can(const struct blm_kind *kind)
 	     | (kind->grow      ? BLM_CAN_GROW      : 0)
 	     | (kind->advance   ? BLM_CAN_ADVANCE   : 0)
 	     | (kind->differences ? BLM_CAN_LIST    : 0)
+	     | (kind->contains_ranges ? BLM_CAN_RANGE : 0)
 	     | (kind->turn      ? BLM_CAN_ROTATE    : 0)
 	     | (kind->room && !kind->turn ? BLM_GROWS : 0)
 	     | (kind->forgets   ? BLM_FORGETS       : 0);

@@ -288,22 +288,6 @@ static int add_growing(struct blm_build *b, const struct input *in)
 	return r < 0 ? (int)r : 0;
 }
 
-/* Hashes that are numbers are to be some. */
-static int check_numbers(const struct blm_build *b, const struct blm_batch *batch)
-{
-	for (size_t i = 0; b->hasher.family->number && i < batch->count; i++)
-		if (batch->hashes[i].hi) {
-			const struct blm_key *key = batch->keys ? &batch->keys[i]
-				: &(struct blm_key){ "a key", 5 };
-
-			return blm_fail(-EINVAL, "\"%.*s\" is no number in decimal digits, or too "
-					"large: a %s filter takes no other keys",
-					key->len < 40 ? (int)key->len : 40, key->len
-					? (const char *)key->bytes : "", b->spec.of->name);
-		}
-	return 0;
-}
-
 static int add_to_order(struct blm_build *b, const struct input *in)
 {
 	struct blm_hash hashes[BLM_BATCH];
@@ -313,7 +297,7 @@ static int add_to_order(struct blm_build *b, const struct input *in)
 	for (size_t at = 0; r == 0 && at < in->count; at += BLM_BATCH) {
 		struct blm_batch batch = batch_of(b, in, at, keys, hashes);
 
-		r = check_numbers(b, &batch);
+		r = blm_check_keys(&batch, b->spec.of);
 		if (r == 0)
 			r = blm_sort_add(&b->sort, batch.hashes,
 					 in->values ? in->values + at : NULL, batch.count);

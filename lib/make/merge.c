@@ -142,6 +142,7 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 
 struct blm_update {
 	struct blm_place place;
+	const struct blm_kind *kind;
 	struct blm_hasher hasher;	/* of the filter that was there when this began */
 	uint64_t seeds[BLM_SEEDS_MAX], hash_id;
 	/* in memory that is not dumped; NULL: its family is not keyed */
@@ -161,6 +162,7 @@ static int take_hasher(struct blm_update *u, const struct blm_view *view)
 					u->place.display);
 		blm_secret_copy(u->secret, view->secret);
 	}
+	u->kind = view->whole.kind;
 	u->hash_id = view->hash_id;
 	return blm_hasher_set(&u->hasher, u->seeds, &view->constant.template, u->secret,
 			      u->place.display);
@@ -252,7 +254,11 @@ static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_
 		size_t some = count - at < BLM_BATCH ? count - at : BLM_BATCH;
 
 		blm_hash_all(&u->hasher, keys + at, some, hashes);
-		r = blm_sort_add(sort, hashes, NULL, some);
+		r = blm_check_keys(&(struct blm_batch){ .by = &u->hasher, .hashes = hashes,
+						        .keys = keys + at, .count = some },
+				   u->kind);
+		if (r == 0)
+			r = blm_sort_add(sort, hashes, NULL, some);
 	}
 	return r;
 }

@@ -330,3 +330,24 @@ int blm_make(struct blm_filter **ret, struct blm_store *store, const char *name,
 	blm_place_clear(&place);
 	return r;
 }
+
+/* ---- Keys that a kind cannot have ---- */
+
+int blm_check_keys(const struct blm_batch *batch, const struct blm_kind *kind)
+{
+	const struct blm_family *family = batch->by->family;
+
+	for (size_t i = 0; family->refuse && i < batch->count; i++) {
+		const struct blm_key *key = batch->keys ? &batch->keys[i]
+			: &(struct blm_key){ "a key", 5 };
+		const char *why = family->refuse(&batch->hashes[i]);
+
+		if (why)
+			return blm_fail(-EINVAL, "\"%.*s\" is %s: a %s filter%s%s takes no other "
+					"keys", key->len < 40 ? (int)key->len : 40,
+					key->len ? (const char *)key->bytes : "", why, kind->name,
+					family->ordered ? " with the hash " : "",
+					family->ordered ? family->name : "");
+	}
+	return 0;
+}

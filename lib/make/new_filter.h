@@ -134,4 +134,10 @@ int blm_replace_changed(const struct blm_place *place, const uint8_t *secret,
 int blm_replace_by(const struct blm_place *place, struct blm_staged *made,
 		   const struct blm_allowlist_carry *carry);
 
+/*
+ * Keys that are hashed: are all of them such that the hash has a place for them? -EINVAL, with
+ * words.
+ */
+int blm_check_keys(const struct blm_batch *batch, const struct blm_kind *kind);
+
 #endif

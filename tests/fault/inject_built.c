@@ -66,6 +66,11 @@ static int build_bloomier(struct world *w)
 	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"), COMMON, 300, MORE, &w->made);
 }
 
+static int build_range(struct world *w)
+{
+	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "range", .rate = 1e-6), COMMON, 300, MORE, &w->made);
+}
+
 /* Of keys that are counted first; what it was goes. */
 static int build_counted_over(struct world *w)
 {
@@ -196,6 +201,43 @@ static void as_listed_golomb(struct world *w)
 	blm_close(f);
 }
 
+static const struct blm_params ranges = BLM_PARAMS(.kind = "range", .capacity = 600, .rate = 1e-6, .replace = true);
+
+static void both_as_range(struct world *w)
+{
+	FIXTURE(build_kind(w, "a", ranges, 0, KEYS, 0, NULL));
+	FIXTURE(build_kind(w, "b", ranges, COMMON, 300, 0, NULL));
+}
+
+/* What only "b" has comes, and more than memory has room for. */
+static int add_to_range(struct world *w)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	struct blm_update *u;
+	char key[16];
+	int r = blm_update_begin(&u, w->store, "a", NULL, &least);
+
+	if (r < 0)
+		return r;
+	for (int i = KEYS; r == 0 && i < KEYS + MORE; i++) {
+		key_of(i, key);
+		r = blm_update_add_many(u, &(struct blm_key){ key, strlen(key) }, 1);
+	}
+	if (r == 0)
+		return blm_update_finish(u);
+	blm_update_cancel(u);
+	return r;
+}
+
+static int ask_ranges(struct world *w)
+{
+	const struct blm_key from = { "key 1", 5 }, to = { "key 1999", 8 };
+	uint64_t bit;
+	int64_t r = blm_contains_ranges(w->f, &from, &to, 1, &bit);
+
+	return r < 0 ? (int)r : r == 1 && bit == 1 && blm_contains_range(w->f, "l", 1, "l", 1) == 0 ? 0 : -EPROTO;
+}
+
 const struct one_case built_cases[] = {
 	{ "golomb-build", EVERYWHERE, build_golomb, NULL, 0, SECOND },
 	{ "fuse-build", IN_PATH | IN_MEMORY, build_fuse, NULL, 0, SECOND },
@@ -211,5 +253,9 @@ const struct one_case built_cases[] = {
 	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
 	{ "golomb-update-much", IN_PATH, update_much, as_large_golomb, BOTH, 0 },
 	{ "golomb-update-listed", IN_STORE, update, as_listed_golomb, SECOND, 0 },
+	{ "range-build", EVERYWHERE, build_range, NULL, 0, SECOND },
+	{ "range-merge", IN_PATH | OPEN_F | OPEN_G, merge, both_as_range, 0, BOTH },
+	{ "range-update", IN_PATH | IN_STORE, add_to_range, both_as_range, BOTH, 0 },
+	{ "range-ask", IN_PATH | OPEN_F, ask_ranges, both_as_range, 0, 0 },
 	{ .name = NULL },
 };

@@ -273,6 +273,13 @@ static void ask(const struct blm_filter *f)
 		must(blm_contains(f, asked[i].bytes, asked[i].len) == (bits >> i & 1));
 		blm_get(f, asked[i].bytes, asked[i].len, &value);
 	}
+	for (int i = 0; i < KEYS * KEYS; i++) {
+		const struct blm_key *from = &asked[i / KEYS], *to = &asked[i % KEYS];
+		int r = blm_contains_range(f, from->bytes, from->len, to->bytes, to->len);
+
+		must(r < 0 || blm_contains_ranges(f, from, to, 1, &again) == r);
+		must(r < 0 || i / KEYS != i % KEYS || (uint64_t)r == (bits >> i / KEYS & 1));
+	}
 	if (blm_hash_many(f, asked, KEYS, hashes) == 0)
 		must(blm_contains_hashes(f, blm_hash_id(f), hashes, KEYS, &again) >= 0 && again == bits);
 	must(blm_get_many(f, asked, KEYS, values, &again) < 0 || again == bits);

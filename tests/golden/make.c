@@ -19,6 +19,7 @@ struct golden {
 	unsigned more;		/* keys beside the ADDED that the list names */
 	bool synced, in_store, sealed;
 	bool numbers;		/* its keys are */
+	bool networks;		/* its keys are */
 	unsigned removed;	/* of the more, after that; the list denies them */
 	unsigned rotations;	/* after that */
 	unsigned levels;	/* the more are put into the levels below this, in turn */
@@ -88,6 +89,10 @@ static const struct golden goldens[] = {
 	{ "iblt-siphash", BLM_PARAMS(.kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65"), .longest = 65, .more = 1, .sealed = true },
 	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4"),
 	  .more = 90, .levels = 4 },
+	{ "range-string", BLM_PARAMS(.kind = "range", .hash = "ordered-string", .rate = 0.4, .options = "width=16", .seed_count = 1,
+	  .seeds = (const uint64_t[]){ 27 }), .more = 300 },
+	{ "range-ip", BLM_PARAMS(.kind = "range", .hash = "ordered-ip", .rate = 0.2, .options = "width=32", .seed_count = 1,
+	  .seeds = (const uint64_t[]){ (UINT64_C(1) << 57) - 1 }), .networks = true, .more = 200 },
 };
 
 static void must(int64_t r, const char *what)
@@ -106,6 +111,9 @@ static size_t key_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 
 	if (g->numbers)
 		return (size_t)snprintf((char *)ret, 4096, "%0*u", (int)(i % 3 * 2), i * 37);
+	if (g->networks)
+		return (size_t)(i % 4 == 3 ? snprintf((char *)ret, 4096, "2001:db8:%x::%x/%u", i, i, 40 + i)
+				: snprintf((char *)ret, 4096, "%u.%u.3.4/%u", 10 + i % 5, 3 * i, 16 + i % 17));
 	if (i >= classes || (g->longest && lengths[i] > g->longest))
 		return (size_t)snprintf((char *)ret, 4096, "https://example.org/%u", i);
 	for (unsigned j = 0; j < lengths[i]; j++)
@@ -143,15 +151,17 @@ static void give(struct blm_filter *f, const struct golden *g, const uint8_t *ke
 	must(holds_values(g) ? blm_put(f, key, len, value_of(key, len)) : blm_add(f, key, len), g->name);
 }
 
-static size_t more_at(unsigned i, uint8_t ret[4096])
+static size_t more_at(const struct golden *g, unsigned i, uint8_t ret[4096])
 {
+	if (g->networks)
+		return (size_t)snprintf((char *)ret, 4096, "%u.16.%u.9", 172 + i % 3, i);
 	return (size_t)snprintf((char *)ret, 4096, "more %u", i);
 }
 
 static int add_more(struct blm_filter *f, const struct golden *g, unsigned i)
 {
 	uint8_t key[4096];
-	size_t len = more_at(i, key);
+	size_t len = more_at(g, i, key);
 
 	if (!g->levels)
 		give(f, g, key, len);
@@ -177,7 +187,7 @@ static struct blm_filter *build(const struct golden *g, const struct blm_params 
 	for (unsigned i = 0; i < ADDED; i++)
 		build_from(b, g, key, key_at(g, i, key));
 	for (unsigned i = 0; i < g->more; i++)
-		build_from(b, g, key, more_at(i, key));
+		build_from(b, g, key, more_at(g, i, key));
 	must(blm_build_finish(b, &f), g->name);
 	return f;
 }
@@ -253,6 +263,16 @@ static void tell_value(FILE *to, const struct blm_filter *f, const struct golden
 	put_hex(to, word, key, len);
 }
 
+static size_t question_at(const struct golden *g, unsigned i, uint8_t ret[4096])
+{
+	if (g->numbers)
+		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "%u " : "%u", i * 259 + 1);
+	if (g->networks)
+		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "2001:db8:%x::" : i % 7 == 5 ? "11.%u" : "11.%u.3.4",
+					i % 7 == 3 ? i : i % 256);
+	return (size_t)snprintf((char *)ret, 4096, "absent %u", i);
+}
+
 static void tell_answers(FILE *to, const struct blm_filter *f, const struct golden *g)
 {
 	unsigned positives = 0, absent = 0;
@@ -266,14 +286,36 @@ static void tell_answers(FILE *to, const struct blm_filter *f, const struct gold
 			tell_value(to, f, g, key, len);
 	}
 	for (unsigned i = 0; i < g->removed; i++)
-		put_hex(to, "no", key, more_at(i, key));
+		put_hex(to, "no", key, more_at(g, i, key));
 	for (unsigned i = 0; i < ASKED && (positives < FALSE_POSITIVES || absent < ABSENT); i++) {
-		size_t len = (size_t)(g->numbers ? snprintf((char *)key, sizeof(key), i % 7 == 3 ? "%u " : "%u", i * 259 + 1)
-						 : snprintf((char *)key, sizeof(key), "absent %u", i));
+		size_t len = question_at(g, i, key);
 		bool found = blm_contains(f, key, len);
 
 		if (found ? positives++ < FALSE_POSITIVES : absent++ < ABSENT)
 			put_hex(to, found ? "yes" : "no", key, len);
+	}
+}
+
+/* Ranges near what is not there, of a key alone, and from key to key; a word, and the two ends. */
+static void tell_ranges(FILE *to, const struct blm_filter *f, const struct golden *g)
+{
+	uint8_t first[4096], last[4096];
+
+	for (unsigned i = 0; i < 3 * ADDED; i++) {
+		size_t len = i % 3 ? key_at(g, i / 3, first) : question_at(g, i, first), end;
+		int r;
+
+		memcpy(last, first, end = len);
+		if (i % 3 == 2)
+			end = key_at(g, i * 7 % ADDED, last);
+		else if (i % 3 == 0)	/* close to its beginning */
+			last[(end = g->networks || len < 8 ? len : 8) - 1] = '9';
+		r = blm_contains_range(f, first, len, last, end);
+		if (r < 0)
+			continue;
+		put_hex(to, r ? "range-yes" : "range-no", first, len);
+		fseek(to, -1, SEEK_CUR);
+		put_hex(to, "", last, end);
 	}
 }
 
@@ -335,7 +377,7 @@ static void make(const struct golden *g, const char *folder)
 			must(add_more(f, g, i), g->name);
 	}
 	for (unsigned i = 0; i < g->removed; i++)
-		must(blm_remove(f, key, more_at(i, key)), g->name);
+		must(blm_remove(f, key, more_at(g, i, key)), g->name);
 	for (unsigned i = 0; i < g->rotations; i++)
 		must(blm_rotate(f), g->name);
 	if (store)
@@ -351,6 +393,8 @@ static void make(const struct golden *g, const char *folder)
 		must(-errno, list);
 	tell_fields(to, f, g);
 	tell_answers(to, f, g);
+	if (abilities(g) & BLM_CAN_RANGE)
+		tell_ranges(to, f, g);
 	fclose(to);
 	blm_close(f);
 	blm_store_close(store);

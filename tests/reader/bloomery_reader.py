@@ -9,8 +9,10 @@ From a shell: `bloomery_reader.py FILE` shows the fields, and `bloomery_reader.p
 each key.
 """
 
+import datetime
 import functools
 import hashlib
+import ipaddress
 import math
 import operator
 import os
@@ -54,6 +56,7 @@ def scale(x, n):
 class Family:
 	"""How many seeds, or None for one for each probe; what tweak and seeds are below; what it gives, and reaches."""
 	seeds, tweaks, seed_limit, keyed, wide, reach, bits, number, digest_bytes = 0, 1, 1 << 64, False, True, TWO_47, 128, False, 0
+	ordered = False
 
 	def cell(self, hash, cells):
 		return hash % cells
@@ -120,6 +123,98 @@ class Integer(Family):
 		if not re.fullmatch(rb'[0-9]+', key):
 			return 0, 1
 		return (0, 2) if int(key) > M64 else (int(key), 0)
+
+
+class Ordered(Family):
+	"""Families 33 to 38: the hash is the key's place, its level (None: it is no key) and the seed."""
+	bits, seeds, seed_limit, ordered = 64, 1, 1 << 57, True
+
+	def __init__(self, seeds, tweak, secret):
+		self.seed = seeds[0]
+
+	def hash(self, key):
+		return (*self.place(key), self.seed)
+
+
+class OrderedString(Ordered):
+	"""Family 33."""
+	def place(self, key):
+		return int.from_bytes(key[:8].ljust(8, b'\0'), 'big'), 0
+
+
+class OrderedUint(Ordered):
+	"""Family 34."""
+	def place(self, key):
+		return (int(key), 0) if re.fullmatch(rb'[0-9]+', key) and int(key) <= M64 else (0, None)
+
+
+class OrderedInt(Ordered):
+	"""Family 35."""
+	def place(self, key):
+		return (int(key) + 2**63, 0) if re.fullmatch(rb'-?[0-9]+', key) and -2**63 <= int(key) < 2**63 else (0, None)
+
+
+class OrderedTime(Ordered):
+	"""Family 36."""
+	def place(self, key):
+		plain = re.fullmatch(rb'(-?)([0-9]+)(?:\.([0-9]+))?', key)
+		if plain and int(plain[2]) < 2**63:
+			seconds = int(plain[2])
+			return 2**63 + (-seconds - bool(int(plain[3] or b'0')) if plain[1] else seconds), 0
+		t = re.fullmatch(rb'(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:[Zz]|([+-])(\d\d):(\d\d))?)?', key)
+		if not t:
+			return 0, None
+		year, month, day, hour, minute, second = (int(x or 0) for x in t.groups()[:6])
+		east = (int(t[8] or 0) * 60 + int(t[9] or 0)) * (-60 if t[7] == b'-' else 60)
+		try:	# 400 years later the calendar is the same
+			days = datetime.date(year + 400, month, day).toordinal() - datetime.date(2370, 1, 1).toordinal()
+		except ValueError:
+			return 0, None
+		if hour > 23 or minute > 59 or second > 60 or int(t[8] or 0) > 23 or int(t[9] or 0) > 59:
+			return 0, None
+		return 2**63 + days * 86400 + hour * 3600 + minute * 60 + second - east, 0
+
+
+class OrderedIp(Ordered):
+	"""Family 37."""
+	def place(self, key):
+		text, slash, length = key.decode('latin-1').partition('/')
+		try:
+			address = ipaddress.ip_address(text)
+		except ValueError:
+			return 0, None
+		if slash and not re.fullmatch('[0-9]+', length) or '%' in text or len(key) > 63:
+			return 0, None
+		length = int(length) if slash else address.max_prefixlen
+		if length > address.max_prefixlen:
+			return 0, None
+		if address.version == 6 and address.ipv4_mapped and length >= 96:
+			address, length = address.ipv4_mapped, length - 96
+		if address.version == 4:
+			place, level = int(address), 32 - length
+		else:
+			place, level = int(address) >> 64, max(64 - length, 0)
+		return (place >> level, level) if level < 64 else (0, None)
+
+
+class OrderedSurt(Ordered):
+	"""Family 38."""
+	def place(self, key):
+		if not key:
+			return 0, 0
+		rest = re.sub(rb'^[^:/?#]*://', b'', key)
+		at = next((i for i, byte in enumerate(rest) if byte in b'/?#)'), len(rest))
+		host, path = rest[:at], rest[at:]
+		host = host.partition(b'@')[2] if b'@' in host else host
+		colon = host.find(b':', host.find(b']') if host.startswith(b'[') and b']' in host else len(host) if host.startswith(b'[') else 0)
+		host = host[:colon] if colon >= 0 else host
+		host = host[:-1] if host.endswith(b'.') else host
+		if not (re.fullmatch(rb'[0-9.]*', host) or host.startswith(b'[') or b',' in host):
+			labels = host.split(b'.')[::-1]
+			host = b','.join(labels)
+		host = bytes(b + 32 if 65 <= b <= 90 else b for b in host)
+		text = host + (b'' if path.startswith(b')') else b')') + path
+		return int.from_bytes(text[:8].ljust(8, b'\0'), 'big'), 0
 
 
 class Murmur64(Family):
@@ -249,6 +344,7 @@ FAMILIES = {
 	1: Xxh3, 2: SipHash, 3: Murmur3Bip37, 4: by_probe(hashes.djb), 5: by_probe(hashes.djb_int), 6: by_probe(hashes.md5),
 	7: by_probe(hashes.superfast), 8: by_probe(hashes.sha512), 9: by_probe(hashes.mm3_32),
 	10: by_probe(hashes.mm3_64, TWO_47), 11: Xxh64, 12: Integer, 13: SipHash64, 32: Murmur64,
+	33: OrderedString, 34: OrderedUint, 35: OrderedInt, 36: OrderedTime, 37: OrderedIp, 38: OrderedSurt,
 }
 
 
@@ -845,6 +941,79 @@ class Golomb:
 		return range(0)
 
 
+def splitmix(x):
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 & M64
+	x = (x ^ x >> 27) * 0x94d049bb133111eb & M64
+	return x ^ x >> 31
+
+
+class Range(Golomb):
+	"""Kind 23: all numbers are read, and each question looks through them."""
+	@staticmethod
+	def args_valid(args):
+		return 1 <= args[0] <= 1 << 40 and not any(args[1:])
+
+	@staticmethod
+	def valid(part, args):
+		return Golomb.valid(part, args) and part.cells >= 1 << Range.block_bits(args)
+
+	@staticmethod
+	def block_bits(args, level=0):
+		return max((8 * args[0] - 1).bit_length() - level, 3)
+
+	@staticmethod
+	def takes(family, part):
+		return family.ordered
+
+	@staticmethod
+	def pieces(part, args, seed, level, first, last):
+		"""The numbers of these places of a level, as ranges."""
+		bits, step = Range.block_bits(args, level), 0x9e3779b97f4a7c15
+		a, c, e, g = (splitmix((seed << 7 | level) + i * step & M64) for i in range(1, 5))
+		for block in range(first >> bits, (last >> bits) + 1):
+			x = ((a << 64 | c) * block + (e << 64 | g) >> 64) & M64
+			start = scale(splitmix(x), part.cells)
+			low = max(first, block << bits) - (block << bits) + start
+			high = min(last, (block + 1 << bits) - 1) - (block << bits) + start
+			yield low % part.cells, low % part.cells + high - low
+
+	def all_numbers(self, part):
+		high = block = at = 0
+		while block < self.blocks:
+			while not self.in_vector(at):
+				high, at = high + 1, at + 1
+			yield from self.numbers(block, self.number_of(block, high))
+			block, at = block + 1, at + 1
+
+	@classmethod
+	def holds_range(kind, image, family, first, last, part, args):
+		(a, i, seed), (b, j, _) = family.hash(first), family.hash(last)
+		g = kind(image, part)
+		if i is None or j is None:
+			return False
+		if not g.good or not g.blocks:
+			return not g.good
+		a, b = a << i, b << j | (1 << j) - 1
+		levels, = struct.unpack_from('<Q', g.data, 40)
+		wanted = [level for level in range(64) if levels >> level & 1]
+		blocks = 0
+		for level in wanted:
+			bits = kind.block_bits(args, level)
+			blocks += (b >> level + bits) - (a >> level + bits) + 1
+			if blocks > 65536:
+				return True
+		numbers = list(g.all_numbers(part))
+		for level in wanted:
+			for low, high in kind.pieces(part, args, seed, level, a >> level, b >> level):
+				if any(low <= n <= high or low <= n + part.cells <= high for n in numbers):
+					return True
+		return False
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		return kind.holds_range(image, family, key, key, part, args)
+
+
 class Shard:
 	"""A shard of data that are made at once: its bytes, and what its entry of the index says beside."""
 	def __init__(self, data, own):
@@ -1082,6 +1251,7 @@ class Iblt(Fingerprints):
 KINDS = {
 	1: Classic, 2: Blocked, 3: SplitBlock, 4: Bitmap, 5: HashCompact, 6: Counting, 7: Approximator, 8: Cuckoo, 9: DLeft,
 	10: Stable, 15: Golomb, 16: Fuse, 17: Ribbon, 18: Bloomier, 19: RedisCuckoo, 20: Iblt,
+	23: Range,
 }
 
 
@@ -1330,7 +1500,7 @@ def check_kind(c, parts):
 		demand(first.kind == 1 or not c.index_rule and not c.bit_order, 'EBADMSG', 'kind %d has no rules', c.kind)
 		demand(first.kind != 1 or RULES[c.index_rule].takes(family, c.probes, c.cells), 'EBADMSG', 'family %d does not go with rule %d',
 			c.family, c.index_rule)
-		demand(KINDS[first.kind].takes(family, first), 'EBADMSG', 'kind %d with %d cells cannot use family %d',
+		demand(KINDS[first.kind].takes(family, first) and family.ordered == (KINDS[first.kind] is Range), 'EBADMSG', 'kind %d with %d cells cannot use family %d',
 			c.kind, c.cells, c.family)
 	seeds = first.probes if family.seeds is None else family.seeds
 	demand(c.seed_count == seeds, 'EBADMSG', '%d seeds; the family takes %d', c.seed_count, seeds)
@@ -1381,6 +1551,11 @@ class Filter:
 	def __contains__(self, key):
 		kind = self.constant.kind
 		return COMPOSITES[kind].contains(self, key) if kind in COMPOSITES else self.in_part(self.parts[0], key)
+
+	def holds_range(self, first, last):
+		"""Of kinds that answer for ranges."""
+		p = self.parts[0]
+		return KINDS[p.kind].holds_range(self.image, self.family, first, last, p, self.constant.args)
 
 	def value(self, key):
 		"""Of kinds that hold values: None where the key has none."""

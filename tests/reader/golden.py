@@ -10,7 +10,7 @@ class Golden:
 	def __init__(self, folder, name):
 		self.name = name
 		self.path = os.path.join(folder, name + '.blm')
-		self.fields, self.answers, self.values, self.got = {}, [], {}, {}
+		self.fields, self.answers, self.values, self.got, self.ranges = {}, [], {}, {}, []
 		with open(self.path, 'rb') as f:
 			self.image = f.read()
 		with open(os.path.join(folder, name + '.txt'), encoding='utf-8') as f:
@@ -22,6 +22,9 @@ class Golden:
 			elif word in ('value', 'got'):
 				value, key = value.split(' ')
 				(self.values if word == 'value' else self.got)[b'' if key == '-' else bytes.fromhex(key)] = int(value)
+			elif word in ('range-yes', 'range-no'):
+				first, last = (b'' if key == '-' else bytes.fromhex(key) for key in value.split())
+				self.ranges.append((first, last, word == 'range-yes'))
 			elif word != '#':
 				self.fields[word] = value
 		self.added = sum(line.startswith('added') for line in lines)

@@ -27,6 +27,7 @@ def error_of(image, secret=None):
 def answers(g):
 	f = g.open()
 	wrong = ['%s: %s, not %s' % (key.hex() or '-', key in f, want) for key, want in g.answers if (key in f) != want]
+	wrong += ['%s to %s: not %s' % (first, last, want) for first, last, want in g.ranges if f.holds_range(first, last) != want]
 	return wrong + ['%s: %s, not %s' % (key.hex() or '-', f.value(key), want) for key, want in g.got.items() if f.value(key) != want]
 
 

@@ -19,6 +19,7 @@ GROUPS = {
     "Errors": "errors",
     "One key at a time": "key",
     "Many keys": "keys",
+    "Ranges of keys": "ranges",
     "Keys by their hashes": "hashes",
     "A whole filter": "filter",
     "Parameters and sizes": "params",

@@ -1,0 +1,93 @@
+/*
+ * ordered_ip.c - no hash: a key is an address or a network of IPv4 or IPv6
+ *
+ * The place of an IPv6 address is its upper 64 bits; the lower ones are not looked at. That of an
+ * IPv4 address is its 32 bits, so IPv4 is where IPv6 has ::/32, which is not in use. An IPv4
+ * address that is mapped into IPv6 (::ffff:0:0/96) is that IPv4 address. A network is an interval
+ * of places (ordered.h); the bits of its address behind its length are not looked at.
+ */
+#include "hash/ordered.h"
+
+#include <arpa/inet.h>
+
+enum { TEXT_MOST = 64, NOT_ONE = 0, EVERYTHING = 1 };
+
+static uint64_t big(const uint8_t *bytes, unsigned count)
+{
+	uint64_t x = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		x = x << 8 | bytes[i];
+	return x;
+}
+
+/* The length behind the slash; false: it is none. No slash: `most`. */
+static bool length_of(const char *slash, unsigned most, unsigned *ret)
+{
+	const char *digits = slash ? slash + 1 : NULL;
+	uint64_t length = most;
+	bool too_large = false;
+
+	if (digits && ordered_digits((const uint8_t *)digits, (const uint8_t *)digits
+				     + strlen(digits), &length, &too_large)
+	    != (const uint8_t *)digits + strlen(digits))
+		return false;
+	*ret = (unsigned)length;
+	return !(digits && !*digits) && !too_large && length <= most;
+}
+
+static struct blm_hash network(const struct blm_hasher *by, uint64_t place, unsigned level)
+{
+	return level == 64 ? ordered_none(by, EVERYTHING)
+		: ordered_place(by, place >> level, level);
+}
+
+static struct blm_hash of_ipv6(const struct blm_hasher *by, const uint8_t bytes[16],
+			       unsigned length)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	if (length >= 96 && !memcmp(bytes, mapped, sizeof(mapped)))
+		return network(by, big(bytes + 12, 4), 128 - length);
+	return network(by, big(bytes, 8), length < 64 ? 64 - length : 0);
+}
+
+static void hash(const struct blm_hasher *by, const struct blm_key *key, struct blm_hash *ret)
+{
+	char text[TEXT_MOST] = "", *slash;
+	uint8_t bytes[16];
+	unsigned length;
+
+	*ret = ordered_none(by, NOT_ONE);
+	if (!key->len || key->len >= sizeof(text) || memchr(key->bytes, 0, key->len))
+		return;
+	memcpy(text, key->bytes, key->len);
+	slash = strchr(text, '/');
+	if (slash)
+		*slash = '\0';
+	if (inet_pton(AF_INET, text, bytes) == 1) {
+		if (length_of(slash, 32, &length))
+			*ret = network(by, big(bytes, 4), 32 - length);
+	} else if (inet_pton(AF_INET6, text, bytes) == 1 && length_of(slash, 128, &length)) {
+		*ret = of_ipv6(by, bytes, length);
+	}
+}
+
+static const char *refuse(const struct blm_hash *hash)
+{
+	if (!ordered_is_none(hash))
+		return NULL;
+	return hash->hi == EVERYTHING ? "the network of all addresses, which needs no filter"
+		: "no address and no network (ADDRESS/LENGTH) of IPv4 or IPv6";
+}
+
+const struct blm_family blm_family_ordered_ip = {
+	.id = 37,
+	.name = "ordered-ip",
+	.summary = "none: a key is an address or a network of IPv4 or IPv6, for ranges of "
+	"addresses",
+	.bits = 64,
+	.seeds = 1, .seed_bits = ORDERED_SEED_BITS,
+	.ordered = true,
+	.hash = hash, .refuse = refuse,
+};

@@ -1,0 +1,398 @@
+/*
+ * range.c - is any key between two others? An order-preserving hash in front of golomb's coder
+ *
+ * M. Costa, P. Ferragina and G. Vinciguerra, "Grafite: Taming Adversarial Queries with Optimal
+ * Range Filters", Proc. ACM Manag. Data 2(1) (SIGMOD 2024). Keys are places in an order of 64 bits
+ * (hash/ordered.h). The order is cut into blocks; a block goes as a whole to a random number below
+ * the range F = capacity * width / rate, and a key to that number plus its place in the block,
+ * modulo F. The numbers are coded as golomb.c codes them. A range of places is one range of numbers
+ * for each block that it touches. It is wrong if a key of another block is there: with probability
+ * at most its places times keys / F, wherever the range and the keys are. Ranges close to keys are
+ * no exception: within a block distances are kept, so there nothing is ever wrong.
+ *
+ * Two differences to the paper. Blocks are of 8 to 16 widths, where the paper has blocks of F: so
+ * keys that lie close together are spread over F all the same, and the coder's blocks that a
+ * question looks through stay few. Where a block begins is found by multiplying and mixing
+ * (range_block_at), which needs no prime and is random for blocks in a row, too.
+ *
+ * A key can be an interval of 2^level places, as a network is. Then its number is made of the
+ * interval's place among those of its level, by a hash of that level, and a question asks each
+ * level that the filter has: in every level the intervals that meet the range are a range.
+ */
+#include "kind/golomb_search.h"
+#include "kind/range.h"
+#include "kind/common/sizing.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { PIECES = 128, BLOCKS_MOST = 1 << 16, LEVELS_AT = 40 };
+#define WIDTH_MOST (UINT64_C(1) << 40)
+
+static const struct blm_option options[] = {
+	[RANGE_WIDTH] = { "width", "the rate holds for ranges of so many places: numbers, seconds, "
+			  "addresses", BLM_OPTION_COUNT, 1, 0x1p40, 1024 },
+	{ NULL }
+};
+
+/* ---- Questions ---- */
+
+/* Some numbers in a row of which one may be in the data, for the question `index`. */
+struct piece {
+	uint64_t first, last, block, at;
+	size_t index;
+};
+
+struct asking {
+	struct layout l;
+	const struct blm_shape *shape;
+	uint64_t levels;
+	struct range_order order;
+	uint64_t *bits;
+	size_t count;
+	struct piece piece[PIECES];
+};
+
+static inline bool is_answered(const struct asking *a, size_t index)
+{
+	return a->bits[index / 64] >> index % 64 & 1;
+}
+
+static inline void answer(struct asking *a, size_t index)
+{
+	a->bits[index / 64] |= UINT64_C(1) << index % 64;
+}
+
+/* To the first number of a block that is not below the piece; nowhere, if there is no block. */
+static inline struct walk walk_to(const struct asking *a, const struct piece *p)
+{
+	const struct walk none = { .number = 1 };
+	uint64_t block, number;
+
+	if (is_answered(a, p->index)
+	    || !block_for(&a->l, p->first, p->last, p->block, p->at, &block, &number))
+		return none;
+	return (struct walk){ a->l.block + block * a->l.code.block_bytes, number, p->first,
+			      a->l.code.low_bits };
+}
+
+static inline void end_walk(struct asking *a, const struct piece *p, const struct walk *w)
+{
+	if (w->block && w->number >= p->first && w->number <= p->last)
+		answer(a, p->index);
+}
+
+/* The memory of all pieces was asked for before any of them is looked at. */
+static void look(struct asking *a)
+{
+	size_t i = 0;
+
+	for (; i + 1 < a->count; i += 2) {
+		const struct piece *p = &a->piece[i];
+		struct walk x = walk_to(a, p), y = walk_to(a, p + 1);
+
+		walk_both(&a->l, &x, &y);
+		end_walk(a, p, &x);
+		end_walk(a, p + 1, &y);
+	}
+	if (i < a->count && !is_answered(a, a->piece[i].index)
+	    && any_from(&a->l, a->piece[i].first, a->piece[i].last, a->piece[i].block,
+			a->piece[i].at))
+		answer(a, a->piece[i].index);
+	a->count = 0;
+}
+
+static inline void add_piece(struct asking *a, uint64_t first, uint64_t last, size_t index)
+{
+	struct piece *p;
+
+	if (a->count == PIECES)
+		look(a);
+	p = &a->piece[a->count++];
+	*p = (struct piece){ .first = first, .last = last, .index = index };
+	p->block = first_block(&a->l, last >> a->l.code.low_bits, &p->at);
+	prefetch_block(&a->l, p->block);
+}
+
+/* Places of one block: at the end of the range they go on at its beginning. */
+static inline void add_places(struct asking *a, uint64_t first, uint64_t last, size_t index)
+{
+	uint64_t from = range_number(&a->order, first), to = from + (last - first);
+
+	add_piece(a, from, to < a->order.range ? to : a->order.range - 1, index);
+	if (to >= a->order.range)
+		add_piece(a, 0, to - a->order.range, index);
+}
+
+/* Of one level. Return: how many blocks may still come for the question. */
+static uint64_t add_level(struct asking *a, uint64_t first, uint64_t last, size_t index,
+			  uint64_t most)
+{
+	unsigned bits = a->order.block_bits;
+	uint64_t block = first >> bits, end = last >> bits;
+
+	if (end - block >= most) {
+		answer(a, index);
+		return 0;
+	}
+	most -= end - block + 1;
+	for (; block < end && !is_answered(a, index); block++) {
+		uint64_t behind = (block + 1) << bits;
+
+		add_places(a, first, behind - 1, index);
+		first = behind;
+	}
+	if (block == end)
+		add_places(a, first, last, index);
+	return most;
+}
+
+/* A range of so many blocks that it would take long is answered yes, at once. */
+static void ask(struct asking *a, const struct blm_hash *from, const struct blm_hash *to,
+		size_t index)
+{
+	uint64_t first = ordered_first(from), last = ordered_last(to), most = BLOCKS_MOST;
+
+	if (ordered_is_none(from) || ordered_is_none(to) || first > last)
+		return;
+	for (uint64_t left = a->levels; left && !is_answered(a, index); left &= left - 1) {
+		unsigned level = (unsigned)__builtin_ctzll(left);
+		uint64_t key = (from->lo & ~(uint64_t)(ORDERED_NONE | ORDERED_LEVEL)) | level;
+
+		if (key != a->order.key)
+			range_order_of(&a->order, a->shape, key);
+		most = add_level(a, first >> level, last >> level, index, most);
+	}
+}
+
+static bool begin(struct asking *a, const struct blm_part *part, uint64_t *bits)
+{
+	if (!read_layout(&a->l, part))
+		return false;
+	a->shape = &part->shape;
+	a->levels = a->l.blocks ? word_at(part->bytes + LEVELS_AT) : 0;
+	a->bits = bits;
+	a->count = 0;
+	range_order_of(&a->order, a->shape, 0);
+	return true;
+}
+
+/* What can be seen to be damaged denies no key. */
+static void contains_ranges(const struct blm_part *part, const struct blm_hash *first,
+			    const struct blm_hash *last, size_t count, uint64_t *ret_bits)
+{
+	struct asking a;
+
+	memset(ret_bits, 0, (count + 63) / 64 * sizeof(*ret_bits));
+	if (!begin(&a, part, ret_bits)) {
+		for (size_t i = 0; i < count; i++)
+			ret_bits[i / 64] |= UINT64_C(1) << i % 64;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		ask(&a, &first[i], &last[i], i);
+	look(&a);
+}
+
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
+{
+	contains_ranges(part, batch->hashes, batch->hashes, batch->count, ret_bits);
+}
+
+static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+{
+	uint64_t bits;
+
+	contains_ranges(part, &key->hash, &key->hash, 1, &bits);
+	return bits;
+}
+
+/* ---- Sizes ---- */
+
+static int plan(struct blm_shape *ret, const struct blm_params *params)
+{
+	struct blm_shape s = { .probes = 1, .cell_bits = 1, .capacity = params->capacity };
+	uint64_t least;
+	struct code code;
+
+	memcpy(s.args, ret->args, sizeof(s.args));
+	if (params->cells || params->probes > 1)
+		return blm_fail(-EINVAL, "a range filter takes neither a number of bits nor of "
+				"probes: its rate and its width say all");
+	s.rate = params->rate ? params->rate : BLM_DEFAULT_RATE;
+	if ((double)s.capacity * (double)s.args[RANGE_WIDTH] / s.rate
+	    > (double)GOLOMB_RANGE_MOST)
+		return blm_fail(-EFBIG, "%llu keys, a width of %llu and a rate of %g: keys times "
+				"width over rate is at most 2^62 in a range filter",
+				(unsigned long long)s.capacity,
+				(unsigned long long)s.args[RANGE_WIDTH], s.rate);
+	s.cells = blm_golomb_range(s.capacity, s.rate / (double)s.args[RANGE_WIDTH], 0);
+	least = UINT64_C(1) << range_block_bits(s.args[RANGE_WIDTH], 0);
+	s.cells = s.cells > least ? s.cells : least;
+	code = blm_golomb_code(s.cells, s.capacity);
+	s.bytes = round_up((uint64_t)bytes_for(&code, highs_of(s.cells, code.low_bits),
+			(uint64_t)blm_golomb_blocks(s.cells, s.capacity)) + 4, 64);
+	*ret = s;
+	return 0;
+}
+
+static bool valid(const struct blm_shape *s)
+{
+	uint64_t width = s->args[RANGE_WIDTH];
+
+	return width >= 1 && width <= WIDTH_MOST && s->cells <= GOLOMB_RANGE_MOST
+		&& s->cells >= UINT64_C(1) << range_block_bits(width, 0) && s->bytes >= HEAD_BYTES
+		&& s->probes == 1 && s->cell_bits == 1;
+}
+
+/* Of a question for so many places, with levels. */
+static double rate_for(const struct blm_shape *s, uint64_t keys, double places, uint64_t levels)
+{
+	double asked = 0;
+
+	if (places * __builtin_popcountll(levels)
+	    > ldexp(BLOCKS_MOST, (int)range_block_bits(s->args[RANGE_WIDTH], 0)))
+		return keys > 0;
+	for (; levels; levels &= levels - 1)
+		asked += 1 + (places - 1) / ldexp(1, __builtin_ctzll(levels));
+	return asked < (double)s->cells
+		? -expm1((double)keys * log1p(-asked / (double)s->cells)) : keys > 0;
+}
+
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	return rate_for(s, keys, (double)s->args[RANGE_WIDTH], 1);
+}
+
+static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
+{
+	static const struct { const char *name; double widths; } rates[] = {
+		{ "rate of one key", 0 }, { "rate of one width", 1 }, { "rate of 10 widths", 10 },
+		{ "rate of 100 widths", 100 },
+	};
+	uint64_t levels = word_at(part->bytes + LEVELS_AT);
+	struct layout l;
+
+	if (!read_layout(&l, part) || i > ARRAY_LEN(rates))
+		return false;
+	if (i == ARRAY_LEN(rates)) {
+		*ret = (struct blm_fact){ .name = "lengths of keys",
+					  .value = (double)__builtin_popcountll(levels) };
+		snprintf(ret->text, sizeof(ret->text), "%.0f, each of which a question asks",
+			 ret->value);
+		return levels & (levels - 1);
+	}
+	*ret = (struct blm_fact){ .name = rates[i].name };
+	ret->value = rate_for(&part->shape, l.count, fmax(1, rates[i].widths
+			      * (double)part->shape.args[RANGE_WIDTH]), levels);
+	snprintf(ret->text, sizeof(ret->text), "%.4g", ret->value);
+	return true;
+}
+
+/* ---- Making ---- */
+
+static int fit(struct blm_shape *shape, const struct blm_sorted *keys)
+{
+	struct range_keys k;
+	int r = blm_range_keys_open(&k, keys, shape, false);
+
+	if (r == 0) {
+		r = blm_golomb_fit(shape, &k.numbers, keys->count);
+		blm_range_keys_close(&k);
+	}
+	return r;
+}
+
+static void put_levels(struct blm_part *part, uint64_t levels)
+{
+	levels = htole64(levels);
+	memcpy(part->bytes + LEVELS_AT, &levels, sizeof(levels));
+}
+
+static int build(struct blm_part *part, const struct blm_sorted *keys)
+{
+	struct range_keys k;
+	int r = blm_range_keys_open(&k, keys, &part->shape, true);
+
+	if (r < 0)
+		return r;
+	r = blm_golomb_write(part, &k.numbers, keys->count);
+	if (r == 0)
+		put_levels(part, k.levels);
+	blm_range_keys_close(&k);
+	return r;
+}
+
+static int open_keys(struct golomb_numbers **ret, const struct blm_sorted *keys,
+		     const struct blm_shape *shape)
+{
+	struct range_keys *k = malloc(sizeof(*k));
+	int r = k ? blm_range_keys_open(k, keys, shape, false)
+		: blm_fail(-ENOMEM, "no memory to merge range filters");
+
+	if (r < 0) {
+		free(k);
+		return r;
+	}
+	*ret = &k->numbers;
+	return 0;
+}
+
+static void close_keys(struct golomb_numbers *n)
+{
+	blm_range_keys_close((struct range_keys *)n);
+	free(n);
+}
+
+static const struct golomb_source source = { open_keys, close_keys };
+
+static int merged(struct blm_shape *shape, const struct blm_merging *of, uint64_t *ret_keys)
+{
+	return blm_golomb_merged(&source, shape, of, false, ret_keys);
+}
+
+/* The levels of keys that come. */
+static int levels_of(const struct blm_sorted *keys, uint64_t *ret)
+{
+	struct blm_hash hashes[256];
+	int r = 0;
+
+	for (uint64_t at = 0, some; r == 0 && at < keys->count; at += some) {
+		some = keys->count - at < ARRAY_LEN(hashes) ? keys->count - at : ARRAY_LEN(hashes);
+		r = sorted_read(keys, at, hashes, NULL, (size_t)some);
+		for (size_t i = 0; r == 0 && i < some; i++)
+			*ret |= UINT64_C(1) << ordered_level(&hashes[i]);
+	}
+	return r;
+}
+
+static int merge(struct blm_part *part, const struct blm_merging *of)
+{
+	uint64_t levels = 0;
+	int r = blm_golomb_merge(&source, part, of, false);
+
+	for (size_t i = 0; i < of->count; i++)
+		levels |= word_at(of->from[i]->bytes + LEVELS_AT);
+	if (r == 0 && of->add)
+		r = levels_of(of->add, &levels);
+	if (r == 0)
+		put_levels(part, levels);
+	return r;
+}
+
+const struct blm_kind blm_kind_range = {
+	.id = 23,
+	.name = "range",
+	.summary = "is any key from A to B in it? numbers, times, addresses, strings; built from "
+	"all keys at once",
+	.caveat = "its rate is that of ranges of up to `width` places; a range 10 times as wide is "
+	"wrong 10 times as often",
+	.family = "ordered-string",
+	.options = options,
+	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.fit = fit, .build = build, .roomy = true,
+	.merged = merged, .merge = merge,
+	.contains_many = contains_many, .contains_ranges = contains_ranges, .describe = describe,
+	.hash_bits = 64,
+};

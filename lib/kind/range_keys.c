@@ -1,0 +1,153 @@
+/*
+ * range_keys.c - the numbers of a range filter's keys, in order
+ *
+ * Keys come in the order of their places, which is not that of their numbers: so they are sorted
+ * once more. Where the numbers of all keys are more than memory holds, the range is cut into
+ * slices. The keys are read once for each slice, and the numbers in the slice are sorted.
+ */
+#include "kind/golomb_layout.h"
+#include "kind/range.h"
+
+enum { AT_ONCE = 1024, ROOM_LEAST = 4096, DIGIT_BITS = 11 };
+
+/* ---- Sorting ---- */
+
+/* By digits of 11 bits, the lowest first; the result is in k->number. */
+static void sort(struct range_keys *k)
+{
+	unsigned bits = bits_below(k->shape.cells);
+
+	for (unsigned shift = 0; shift < bits; shift += DIGIT_BITS) {
+		size_t begin[(1 << DIGIT_BITS) + 1] = { 0 };
+		uint64_t *other = k->spare;
+
+		for (size_t i = 0; i < k->used; i++)
+			begin[(k->number[i] >> shift & ((1 << DIGIT_BITS) - 1)) + 1]++;
+		for (size_t d = 1; d <= 1 << DIGIT_BITS; d++)
+			begin[d] += begin[d - 1];
+		for (size_t i = 0; i < k->used; i++)
+			other[begin[k->number[i] >> shift & ((1 << DIGIT_BITS) - 1)]++]
+				= k->number[i];
+		k->spare = k->number;
+		k->number = other;
+	}
+}
+
+/* ---- A slice ---- */
+
+static int double_room(struct range_keys *k)
+{
+	uint64_t *number = realloc(k->number, 2 * k->room * sizeof(*number)), *spare;
+
+	if (number)
+		k->number = number;
+	spare = number ? realloc(k->spare, 2 * k->room * sizeof(*spare)) : NULL;
+	if (!spare)
+		return blm_fail(-ENOMEM, "no memory to sort the keys of a range filter in");
+	k->spare = spare;
+	k->room *= 2;
+	return 0;
+}
+
+static uint64_t slice_from(const struct range_keys *k, uint64_t slice)
+{
+	return (uint64_t)((unsigned __int128)k->shape.cells * slice / k->slices);
+}
+
+/* Those of some keys that are in the slice. */
+static int take(struct range_keys *k, struct range_order *order, const struct blm_hash *hashes,
+		size_t count)
+{
+	uint64_t from = slice_from(k, k->slice), to = slice_from(k, k->slice + 1);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		uint64_t number;
+
+		if (hashes[i].lo != order->key)
+			range_order_of(order, &k->shape, hashes[i].lo);
+		k->levels |= UINT64_C(1) << ordered_level(&hashes[i]);
+		number = range_number(order, hashes[i].hi);
+		if (number < from || number >= to)
+			continue;
+		if (k->used == k->room)
+			r = double_room(k);
+		if (r == 0)
+			k->number[k->used++] = number;
+	}
+	return r;
+}
+
+static int read_slice(struct range_keys *k)
+{
+	struct blm_hash hashes[AT_ONCE];
+	struct range_order order;
+	int r = 0;
+
+	range_order_of(&order, &k->shape, 0);
+	k->used = k->at = 0;
+	for (uint64_t at = 0, some; r == 0 && at < k->keys->count; at += some) {
+		some = k->keys->count - at < AT_ONCE ? k->keys->count - at : AT_ONCE;
+		r = sorted_read(k->keys, at, hashes, NULL, (size_t)some);
+		if (r == 0)
+			r = take(k, &order, hashes, (size_t)some);
+	}
+	if (r < 0)
+		return r;
+	sort(k);
+	k->slice++;
+	if (k->tell && k->keys->done)
+		k->keys->done(k->keys, k->used);
+	return 0;
+}
+
+/* ---- All of them ---- */
+
+static int begin(struct golomb_numbers *n)
+{
+	struct range_keys *k = (struct range_keys *)n;
+
+	k->slice = k->used = k->at = 0;
+	return 0;
+}
+
+static int next(struct golomb_numbers *n, uint64_t *ret)
+{
+	struct range_keys *k = (struct range_keys *)n;
+
+	while (k->at == k->used) {
+		int r = k->slice < k->slices ? read_slice(k) : 0;
+
+		if (r < 0)
+			return r;
+		if (k->at == k->used && k->slice == k->slices)
+			return 0;
+	}
+	*ret = k->number[k->at++];
+	return 1;
+}
+
+int blm_range_keys_open(struct range_keys *ret, const struct blm_sorted *keys,
+			const struct blm_shape *shape, bool tell)
+{
+	uint64_t room = keys->memory_bytes / (2 * sizeof(uint64_t));
+
+	room = room < ROOM_LEAST ? ROOM_LEAST : room < keys->count ? room : keys->count;
+	*ret = (struct range_keys){ .numbers = { begin, next }, .keys = keys, .shape = *shape,
+				    .tell = tell, .room = (size_t)room };
+	/* a slice has more than its share by chance */
+	ret->slices = keys->count <= room ? 1 : keys->count / (room - room / 8) + 1;
+	ret->number = malloc(room * sizeof(*ret->number));
+	ret->spare = malloc(room * sizeof(*ret->spare));
+	if (ret->number && ret->spare)
+		return 0;
+	blm_range_keys_close(ret);
+	return blm_fail(-ENOMEM, "no memory to sort the keys of a range filter in");
+}
+
+void blm_range_keys_close(struct range_keys *k)
+{
+	free(k->number);
+	free(k->spare);
+	k->number = k->spare = NULL;
+}
