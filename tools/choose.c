@@ -6,16 +6,27 @@
 #include "load.h"
 #include "output.h"
 #include "place.h"
+#include "ranges.h"
 #include "stream.h"
+
+/* How many answers are yes, of those before a line that is wrong; -1, after a message. */
+static int64_t answers(const struct choice *choice, struct batch *batch)
+{
+	if (choice->ranges)
+		return ask_ranges(choice->f, batch);
+	return blm_contains_many(choice->f, batch->keys, batch->count, batch->bits);
+}
 
 static int ask(struct batch *batch, void *context)
 {
 	const struct choice *choice = context;
-	uint64_t yes = (uint64_t)blm_contains_many(choice->f, batch->keys, batch->count,
-						   batch->bits);
-	int64_t spared = yes ? blm_allowlist_filter(choice->f, batch->keys, batch->count,
-						    batch->bits) : 0;
+	int64_t found = answers(choice, batch), spared;
+	uint64_t yes = (uint64_t)found;
 
+	if (found < 0)
+		return FAILED;
+	spared = yes && !choice->ranges ? 
+		blm_allowlist_filter(choice->f, batch->keys, batch->count, batch->bits) : 0;
 	if (spared < 0)
 		return fail(spared);
 	yes -= (uint64_t)spared;

@@ -9,6 +9,7 @@ struct choice {
 	bool invert;		/* the lines that it does not contain */
 	bool count_only;	/* print none */
 	bool silent;		/* ... and stop at the first */
+	bool ranges;		/* a key is a range (ranges.h) */
 	const struct given *given;	/* keys of the command line; NULL: those of --key */
 	uint64_t read, chosen;	/* how many lines there were, how many of them these are */
 };

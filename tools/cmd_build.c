@@ -3,6 +3,7 @@
 #include "params.h"
 #include "place.h"
 #include "progress.h"
+#include "ranges.h"
 #include "signals.h"
 #include "stream.h"
 #include "terms.h"
@@ -10,7 +11,8 @@
 
 #include <errno.h>
 
-static uint64_t memory, value_bits, check_bits;
+static uint64_t memory, value_bits, check_bits, width;
+static const char *key_type;
 static bool seal;
 static const struct opt own_options[] = {
 	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a "
@@ -22,6 +24,10 @@ static const struct opt own_options[] = {
 	  1, 64 },
 	{ 0, "check-bits", "C", "a stranger is answered once in 2^C, 1 to 64: --with check-bits=C "
 	  "(default: as few as keep -p)", set_number, &check_bits, 1, 64 },
+	{ 0, "keys", "TYPE", "what the keys of a range filter are: uint, int, time, ip, cidr, "
+	  "string or surt", set_text, &key_type },
+	{ 0, "width", "N", "-p holds for ranges of up to N numbers, seconds or addresses: --with "
+	  "width=N (default: 1024)", set_number, &width, 1, UINT64_C(1) << 40 },
 	{ 0 }
 };
 
@@ -110,6 +116,21 @@ static bool holds_values(const char *name)
 	return false;
 }
 
+/* The type of the keys is the filter's hash, which keeps them in order. */
+static int take_key_type(void)
+{
+	const char *hash = hash_of_keys(key_type);
+
+	if (!hash)
+		return misuse("--keys %s: there is no such type; write --keys uint, int, time, ip, "
+			      "cidr, string or surt", key_type);
+	if (params.hash)
+		return misuse("--keys %s and --hash %s exclude each other: the type of the keys is "
+			      "the hash %s", key_type, params.hash, hash);
+	params.hash = hash;
+	return DONE;
+}
+
 static int begin(struct job *job, const char *name)
 {
 	const struct blm_build_options options = {
@@ -123,6 +144,10 @@ static int begin(struct job *job, const char *name)
 		code = params_with("value-bits", value_bits);
 	if (code == DONE && check_bits)
 		code = params_with("check-bits", check_bits);
+	if (code == DONE && width)
+		code = params_with("width", width);
+	if (code == DONE && key_type)
+		code = take_key_type();
 	if (code == DONE)
 		code = params_finish();
 	if (code == DONE)

@@ -8,18 +8,25 @@
 #include "values.h"
 
 static struct choice choice;
+
 static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines that it does not contain", set_flag, &choice.invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
 	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag,
 	  &choice.silent },
+	{ 0, "range", NULL, "each line is a range: A..B, or A and B in two columns; is any key "
+	  "from A to B in it?", set_flag, &choice.ranges },
 	{ 0 }
 };
 
 static int run(int count, char **operands)
 {
-	int code = choose_from(&choice, operands[0]);
+	int code;
 
+	if (choice.ranges && keys_are_hex())
+		return misuse("--range and --hex exclude each other: a range is written as the "
+			      "filter's keys are, A..B");
+	code = choose_from(&choice, operands[0]);
 	if (code != DONE)
 		return code;
 	quiet = choice.silent;

@@ -1,0 +1,84 @@
+#!/bin/bash
+# range.sh - filters that answer for ranges
+. "${0%/*}/tap.sh"
+
+a_range_with_a_key_is_printed_in_either_form() {
+	printf '10\n200\n18446744073709551615\n0\n' | bloomery build ./f --keys uint --width 16 -p 0.0001
+	bloomery info ./f --json | holds 'j["kind"] == "range" and j["hash"] == "ordered-uint" and j["options"] == "width=16" and j["sealed"]'
+	printf '0..5\n1..9\n5..15\n11\t199\n100\t300\n201..18446744073709551614\n18446744073709551615\n10\n' > asked
+	bloomery test --range ./f asked > out; same "$(sed -n 1,3p out)" "$(printf '0..5\n5..15\n100\t300')"
+	same "$(bloomery test --range -c ./f asked)" 6	# and the longest one, which is not looked through
+	printf '1,9,a\n9,11,b\n' > columns
+	same "$(bloomery test --range --delimiter , ./f columns)" '9,11,b'
+	same "$(bloomery test --range --field 2 --delimiter , ./f <<< 'x,8..12')" 'x,8..12'
+	same "$(bloomery test --range -v ./f <<< 1..9)" 1..9
+	exits 1 bloomery test --range -q ./f --key 1..9
+	bloomery test --range -q ./f --key 1..10
+	same "$(printf '10\n11\nten\n' | bloomery test ./f)" 10
+}
+
+numbers_have_signs_and_ends() {
+	printf '%s\n' -9223372036854775808 -5 9223372036854775807 | bloomery build ./f --keys int -p 1e-6 --width 100
+	same "$(printf -- '-10..-1\n-4..50\n0\t9223372036854775807\n-9223372036854775808..-9223372036854775800\n' | bloomery test --range -c ./f)" 3
+	exits 2 bloomery test --range ./f <<< 9223372036854775808..9223372036854775809; says 'no whole number'
+	: | bloomery build ./none --keys int
+	exits 1 bloomery test --range ./none <<< -9223372036854775808..9223372036854775807
+}
+
+a_network_answers_for_its_addresses_and_for_what_meets_it() {
+	printf '10.0.0.0/8\n192.168.1.0/24\n2001:db8::/32\n1.2.3.4\n' | bloomery build ./f --keys cidr -p 0.0001
+	printf '%s\n' 10.1.2.3 11.0.0.0 192.168.0.0/16 192.168.2.0/24 2001:db8:1::5 2001:db9:: 1.2.3.4 1.2.3.5 ::ffff:10.9.9.9 0.0.0.0/0 > asked
+	same "$(bloomery test ./f asked | tr '\n' ' ')" '10.1.2.3 192.168.0.0/16 2001:db8:1::5 1.2.3.4 ::ffff:10.9.9.9 0.0.0.0/0 '
+	same "$(printf '9.255.255.0..10.0.0.0\n11.0.0.0..11.0.0.200\n1.2.3.0\t1.2.3.9\n' | bloomery test --range -c ./f)" 2
+	same "$(bloomery test --range ./f --key 192.168.1.128/25)" 192.168.1.128/25
+	bloomery info ./f --json | holds 'j["facts"]["lengths of keys"] == 4 and j["facts"]["rate of one key"] < 1e-5'
+	exits 2 bloomery build ./g --keys ip <<< ::/0; says 'all addresses'
+	exits 2 bloomery build ./g --keys ip <<< 10.0.0.0/33; says 'line 1 is refused'
+}
+
+times_are_seconds_in_two_forms() {
+	printf '2024-05-01T12:00:00Z\n1700000000\n' | bloomery build ./f --keys time -p 1e-6
+	same "$(printf '2024-05-01 13:00+01:00\n1714564800.7\n2024-05-01T12:00:01Z\n' | bloomery test -c ./f)" 2
+	bloomery test --range -q ./f <<< 2024-05-01..2024-05-02
+	exits 1 bloomery test --range -q ./f <<< 2024-05-02T00:00..2024-05-02T00:15
+	exits 2 bloomery build ./g --keys time <<< yesterday; says 'no time'
+}
+
+urls_are_asked_by_their_host_reversed() {
+	printf 'https://www.example.org/a\nhttp://foo.de/x\n' | bloomery build ./f --keys surt -p 1e-6
+	same "$(printf 'www.example.org\nfoo.de/x\nbar.de/x\n' | bloomery test ./f | tr '\n' ' ')" 'www.example.org foo.de/x '
+	same "$(bloomery test --range -c ./f <<< 'a.de..z.de')" 1
+	printf 'apple\npear\n' | bloomery build ./g --keys string -p 1e-3 --width 1Ti
+	same "$(printf 'peas..peat\npea..peas\n' | bloomery test --range ./g)" pea..peas
+}
+
+what_is_no_range_is_refused_with_its_line() {
+	seq 100 200 | bloomery build ./f --keys uint
+	exits 2 bloomery test --range ./f < <(printf '150..160\n9..5\n'); says 'line 2 is refused' && says 'ends before it begins'
+	same "$(bloomery test --range ./f < <(printf '150..160\n9..5\n150..151\n') 2> /dev/null)" 150..160
+	exits 2 bloomery test --range ./f <<< 10..x; says '"x" is no whole number'
+	seq 10 | bloomery build ./g --kind golomb
+	exits 2 bloomery test --range ./g <<< 1..2; says 'these kinds can: range'
+	exits 64 bloomery test --range --hex ./f; says exclude
+	exits 64 bloomery build ./h --keys float; says 'no such type'
+	exits 64 bloomery build ./h --keys int --hash xxh3; says exclude
+	exits 2 bloomery build ./h --kind range --hash xxh3; says 'cannot use the hash'
+	exits 2 bloomery build ./h --keys uint <<< -1; says 'line 1 is refused'
+}
+
+range_filters_are_merged_and_take_more_keys() {
+	seq 1 1000 1000000 | bloomery build ./a --keys uint -n 4000 --seed 3 -p 0.0001 --width 8
+	seq 2 1000 1000000 | bloomery build ./b --keys uint -n 4000 --seed 3 -p 0.0001 --width 8
+	bloomery merge ./a ./b -o ./c
+	same "$(seq 1 1000 1000000 | bloomery test -c ./c)" 1000
+	same "$(seq 2 1000 1000000 | bloomery test -c ./c)" 1000
+	bloomery update ./c --add <(seq 3 1000 1000000)
+	same "$(seq 3 1000 1000000 | bloomery test -c ./c)" 1000
+	[ "$(seq 500 1000 1000000 | bloomery test -c ./c)" -lt 5 ]
+	exits 2 bloomery update ./c --remove <(echo 1); says 'does not know how often'
+	exits 2 bloomery update ./c --add <(echo x); says '"x" is no whole number'
+	seq 5 1000 1000000 | bloomery build ./d --keys uint -n 4000 --seed 4 -p 0.0001 --width 8
+	exits 2 bloomery merge ./a ./d -o ./e
+}
+
+prove_all
