@@ -6,14 +6,31 @@
 #include "load.h"
 #include "output.h"
 #include "place.h"
+#include "prefixes.h"
 #include "ranges.h"
 #include "stream.h"
+
+static int64_t ask_prefixes(const struct choice *choice, struct batch *batch)
+{
+	struct prefixes p;
+	int64_t r;
+
+	if (!prefixes_of(&p, batch->keys, batch->count, choice->prefixes_end, true)) {
+		broken("out of memory");
+		return -1;
+	}
+	r = blm_contains_many(choice->f, p.keys, p.count, batch->bits);
+	prefixes_free(&p);
+	return r;
+}
 
 /* How many answers are yes, of those before a line that is wrong; -1, after a message. */
 static int64_t answers(const struct choice *choice, struct batch *batch)
 {
 	if (choice->ranges)
 		return ask_ranges(choice->f, batch);
+	if (choice->prefixes_end)
+		return ask_prefixes(choice, batch);
 	return blm_contains_many(choice->f, batch->keys, batch->count, batch->bits);
 }
 
@@ -25,7 +42,7 @@ static int ask(struct batch *batch, void *context)
 
 	if (found < 0)
 		return FAILED;
-	spared = yes && !choice->ranges ? 
+	spared = yes && !choice->ranges && !choice->prefixes_end ? 
 		blm_allowlist_filter(choice->f, batch->keys, batch->count, batch->bits) : 0;
 	if (spared < 0)
 		return fail(spared);

@@ -10,6 +10,8 @@ struct choice {
 	bool count_only;	/* print none */
 	bool silent;		/* ... and stop at the first */
 	bool ranges;		/* a key is a range (ranges.h) */
+	/* a key stands for all that begin with it up to this byte (prefixes.h); 0: for itself */
+	char prefixes_end;
 	const struct given *given;	/* keys of the command line; NULL: those of --key */
 	uint64_t read, chosen;	/* how many lines there were, how many of them these are */
 };

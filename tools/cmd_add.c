@@ -3,6 +3,7 @@
 #include "durable.h"
 #include "load.h"
 #include "place.h"
+#include "prefixes.h"
 #include "progress.h"
 #include "stream.h"
 #include "terms.h"
@@ -11,14 +12,18 @@
 #include <errno.h>
 
 static bool count_new;
+static char prefixes_end;
 static const struct opt own_options[] = {
 	{ 0, "count", NULL, "print how many of the keys were new", set_flag, &count_new },
+	{ 0, "prefixes", "C", "add also the prefixes of each key that end before a C, for 'test "
+	  "--prefix'; of a URL, with '/', its host and each folder", set_byte, &prefixes_end },
 	{ 0 }
 };
 
 struct job {
 	struct blm_filter *f;
 	const char *name;
+	bool counts;		/* how often it was given a key */
 	uint64_t new;
 	_Atomic uint64_t refused;
 };
@@ -56,11 +61,31 @@ static int refuse_line(struct job *job, struct batch *batch)
 	return fail(-EINVAL);
 }
 
+/*
+ * Keys have prefixes in common: a kind that counts how often it was given a key gets each once. The
+ * prefixes come first, so that each key which is in the filter has its own there.
+ */
+static int add_prefixes(const struct job *job, const struct batch *batch)
+{
+	struct prefixes p;
+	int64_t r;
+
+	if (!prefixes_of(&p, batch->keys, batch->count, prefixes_end, false))
+		return broken("out of memory");
+	r = (job->counts ? blm_claim_many : blm_add_many)(job->f, p.keys, p.count, NULL);
+	prefixes_free(&p);
+	return r < 0 ? fail(r) : DONE;
+}
+
 static int add(struct batch *batch, void *context)
 {
 	struct job *job = context;
-	int64_t r = blm_add_many(job->f, batch->keys, batch->count, batch->bits);
+	int code = prefixes_end ? add_prefixes(job, batch) : DONE;
+	int64_t r = code == DONE ? blm_add_many(job->f, batch->keys, batch->count,
+						batch->bits) : 0;
 
+	if (code != DONE)
+		return code;
 	if (r == -EKEYREVOKED) {
 		r = count_refused(job, batch);
 		for (size_t i = 0; i < batch->count; i++)
@@ -102,6 +127,14 @@ static bool forgets(const struct blm_filter *f)
 	return blm_info(f, &info) == 0 && info.can & BLM_FORGETS;
 }
 
+static bool counts(const struct blm_filter *f)
+{
+	const unsigned both = BLM_CAN_REMOVE | BLM_CAN_CLAIM;
+	struct blm_info info = BLM_INFO;
+
+	return blm_info(f, &info) == 0 && (info.can & both) == both;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { .name = operands[0] };
@@ -113,6 +146,7 @@ static int run(int count, char **operands)
 		code = load(job.f);
 	if (code != DONE)
 		return code;
+	job.counts = counts(job.f);
 	code = begin_syncing(job.f);
 	if (code == DONE)
 		code = each_batch(operands + 1, (size_t)count - 1,

@@ -9,6 +9,12 @@
 
 static struct choice choice;
 
+static int set_prefix(const struct opt *opt, const char *text)
+{
+	choice.prefixes_end = '/';
+	return DONE;
+}
+
 static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines that it does not contain", set_flag, &choice.invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
@@ -16,17 +22,33 @@ static const struct opt own_options[] = {
 	  &choice.silent },
 	{ 0, "range", NULL, "each line is a range: A..B, or A and B in two columns; is any key "
 	  "from A to B in it?", set_flag, &choice.ranges },
+	{ 0, "prefix", NULL, "is any key below this path in it? For keys that were added with "
+	  "--prefixes /", set_prefix, NULL },
+	{ 0, "prefixes", "C", "the same for another delimiter", set_byte, &choice.prefixes_end },
 	{ 0 }
 };
+
+static bool answers_ranges(const struct blm_filter *f)
+{
+	struct blm_info info = BLM_INFO;
+
+	return blm_info(f, &info) == 0 && info.can & BLM_CAN_RANGE;
+}
 
 static int run(int count, char **operands)
 {
 	int code;
 
+	if (choice.ranges && choice.prefixes_end)
+		return misuse("--range and --prefix exclude each other: a line is a range or a "
+			      "path");
 	if (choice.ranges && keys_are_hex())
 		return misuse("--range and --hex exclude each other: a range is written as the "
 			      "filter's keys are, A..B");
 	code = choose_from(&choice, operands[0]);
+	if (code == DONE && choice.prefixes_end && answers_ranges(choice.f))
+		code = misuse("--prefix: %s is a range filter, which has no prefixes beside its "
+			      "keys; ask for the range of those keys, test --range", operands[0]);
 	if (code != DONE)
 		return code;
 	quiet = choice.silent;

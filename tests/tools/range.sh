@@ -1,5 +1,5 @@
 #!/bin/bash
-# range.sh - filters that answer for ranges
+# range.sh - filters that answer for ranges, and prefixes of keys beside them
 . "${0%/*}/tap.sh"
 
 a_range_with_a_key_is_printed_in_either_form() {
@@ -60,6 +60,8 @@ what_is_no_range_is_refused_with_its_line() {
 	seq 10 | bloomery build ./g --kind golomb
 	exits 2 bloomery test --range ./g <<< 1..2; says 'these kinds can: range'
 	exits 64 bloomery test --range --hex ./f; says exclude
+	exits 64 bloomery test --range --prefix ./f; says exclude
+	exits 64 bloomery test --prefix ./f; says 'test --range'
 	exits 64 bloomery build ./h --keys float; says 'no such type'
 	exits 64 bloomery build ./h --keys int --hash xxh3; says exclude
 	exits 2 bloomery build ./h --kind range --hash xxh3; says 'cannot use the hash'
@@ -79,6 +81,28 @@ range_filters_are_merged_and_take_more_keys() {
 	exits 2 bloomery update ./c --add <(echo x); says '"x" is no whole number'
 	seq 5 1000 1000000 | bloomery build ./d --keys uint -n 4000 --seed 4 -p 0.0001 --width 8
 	exits 2 bloomery merge ./a ./d -o ./e
+}
+
+prefixes_tell_whether_there_is_a_page_below_a_path() {
+	bloomery create ./f -n 1000 -p 1e-6
+	same "$(printf 'https://e.org/a/b/c?q=/z\nhttps://e.org/d/\n' | bloomery add --count --prefixes / ./f)" 2
+	same "$(printf 'https://e.org\nhttps://e.org/a\nhttps://e.org/d/\n' | bloomery test ./f)" https://e.org/d/
+	printf '%s\n' https://e.org https://e.org/ https://e.org/a/ https://e.org/a/b https://e.org/a/b/c https://e.org/a/x https://e.or \
+		https://e.org/a/b/c?else https://e.org/d https:// > asked
+	same "$(bloomery test --prefix ./f asked | tr '\n' ' ')" \
+		'https://e.org https://e.org/ https://e.org/a/ https://e.org/a/b https://e.org/a/b/c https://e.org/a/b/c?else https://e.org/d '
+	bloomery create ./g -n 1000 -p 1e-6
+	bloomery add --prefixes . ./g <<< org.example.www
+	same "$(printf 'org\norg.example\norg.exam\norg.example.www.\n' | bloomery test --prefixes . ./g | tr '\n' ' ')" 'org org.example org.example.www. '
+}
+
+a_prefix_of_many_keys_is_in_a_counting_kind_once() {
+	for kind in cuckoo d-left counting blocked removable; do
+		bloomery create ./$kind --kind $kind -n 5000 -p 0.001
+		seq -f 'http://e.org/a/%g' 1000 | bloomery add --prefixes / ./$kind
+		same "$(printf 'http://e.org/a\nhttp://e.org\nhttp://e.org/a/7\n' | bloomery test --prefix -c ./$kind)" 3
+		[ "$(bloomery info ./$kind --json | json 'j["keys"]')" -lt 2010 ]
+	done
 }
 
 prove_all
