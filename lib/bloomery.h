@@ -820,6 +820,18 @@ BLM_API int blm_build_add_hashes(struct blm_build *b, uint64_t hash_id,
 BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
 			       const uint64_t *values, size_t count);
 
+/**
+ * blm_build_exclude_many() - name keys that the filter is to deny, for kinds with BLM_CAN_EXCLUDE
+ *
+ * The filter is right about every key that was added and about every key that was excluded, without
+ * an exception. A key that was both added and excluded is in the filter. The fact "others" says how
+ * many keys were both (blm_fact()). An excluded key takes 16 bytes of the builder's memory; added
+ * and excluded keys have half of it each.
+ * Threads: as blm_build_add_many(), together with it.
+ * Return: 0, or a negative errno: as blm_build_add_many(), or -EOPNOTSUPP with the kinds that can.
+ */
+BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *keys, size_t count);
+
 /** blm_build_hash_id() - blm_hash_id() of the filter that is being built */
 BLM_API uint64_t blm_build_hash_id(const struct blm_build *b);
 
@@ -1903,6 +1915,7 @@ enum blm_can {
 	 * them
 	 */
 	BLM_CAN_LIST      = 1 << 17,
+	BLM_CAN_EXCLUDE   = 1 << 18,	/* blm_build_exclude_many() */
 	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
 };

@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "ranges.h"
 #include "signals.h"
+#include "source.h"
 #include "stream.h"
 #include "terms.h"
 #include "values.h"
@@ -14,10 +15,28 @@
 static uint64_t memory, value_bits, check_bits, width;
 static const char *key_type;
 static bool seal;
+static struct {
+	char **files;
+	size_t count;
+} excluded;
+
+static int set_excluded(const struct opt *opt, const char *text)
+{
+	char **more = realloc(excluded.files, (excluded.count + 1) * sizeof(*more));
+
+	if (!more)
+		return broken("out of memory");
+	excluded.files = more;
+	more[excluded.count++] = (char *)text;
+	return DONE;
+}
+
 static const struct opt own_options[] = {
 	{ 0, "memory", "SIZE", "bytes for keys while they are sorted (default: 1Gi); more go to a "
 	  "temporary file next to F", set_number, &memory,
 	  64 << 10, UINT64_C(1) << 46 },
+	{ 0, "not", "FILE", "keys that the filter denies, all of them (repeatable): --kind exact",
+	  set_excluded, NULL },
 	{ 0, "seal", NULL, "read-only for good, with checksums; kinds that are built always are",
 	  set_flag, &seal },
 	{ 0, "value-bits", "V", "width of the values: --with value-bits=V", set_number, &value_bits,
@@ -96,6 +115,14 @@ static int add(struct batch *batch, void *context)
 	return job->values ? add_values(job, batch) : give_all(job, batch, NULL, batch->count);
 }
 
+static int exclude(struct batch *batch, void *context)
+{
+	struct job *job = context;
+	int r = blm_build_exclude_many(job->b, batch->keys, batch->count);
+
+	return r < 0 ? fail(r) : DONE;
+}
+
 static int count(struct batch *batch, void *context)
 {
 	return DONE;	/* the stream shows how far it is */
@@ -106,14 +133,57 @@ static void show(void *context, const char *phase, uint64_t done, uint64_t total
 	progress_of(phase, done, total);
 }
 
-static bool holds_values(const char *name)
+static bool kind_can(const char *name, unsigned can)
 {
 	struct blm_kind_info kind;
 
 	for (size_t i = 0; name && blm_kind_list(i, &kind) == 0; i++)
 		if (!strcmp(name, kind.name))
-			return kind.can & BLM_CAN_BUILD && kind.can & BLM_CAN_GET;
+			return (kind.can & can) == can;
 	return false;
+}
+
+/* Before any key is read. */
+static int check_excluded(char **files, size_t count)
+{
+	char standard_input[] = "-", *alone[] = { standard_input };
+
+	if (!excluded.count)
+		return DONE;
+	if (!params.kind)
+		params.kind = "exact";
+	if (!kind_can(params.kind, BLM_CAN_EXCLUDE))
+		return misuse("build: --not names keys that a filter denies, and the kind %s is "
+			      "told none; use --kind exact", params.kind);
+	if (!count && !given_keys.count) {
+		files = alone;
+		count = 1;
+	}
+	for (size_t i = 0; i < excluded.count; i++) {
+		for (size_t j = 0; j < count; j++)
+			if (is_same_stream(files[j], excluded.files[i]))
+				return misuse("build: the keys and --not %s both read standard "
+					      "input, or one pipe; put one list into a file",
+					      excluded.files[i]);
+		for (size_t j = 0; j < i; j++)
+			if (is_same_stream(excluded.files[j], excluded.files[i]))
+				return misuse("build: --not %s is given twice, and can be read "
+					      "once", excluded.files[i]);
+	}
+	return DONE;
+}
+
+/* The keys of the filter, then those that it denies. */
+static int read_all(struct job *job, char **files, size_t count_of_files)
+{
+	struct work adding = { .ahead = add, .in_turn = count, .context = job },
+		excluding = { .ahead = exclude, .in_turn = count, .context = job,
+			      .given = &no_keys };
+	int code = each_batch(files, count_of_files, &adding);
+
+	if (code == DONE && excluded.count && !stopping())
+		code = each_batch(excluded.files, excluded.count, &excluding);
+	return code;
 }
 
 /* The type of the keys is the filter's hash, which keeps them in order. */
@@ -160,19 +230,19 @@ static int begin(struct job *job, const char *name)
 
 static int run(int operands_count, char **operands)
 {
-	struct job job = { .values = holds_values(params.kind) };
+	struct job job = { .values = kind_can(params.kind, BLM_CAN_BUILD | BLM_CAN_GET) };
 	struct blm_filter *made = NULL;
-	int code, r;
+	int code = check_excluded(operands + 1, (size_t)operands_count - 1), r;
 
-	code = job.values ? given_with_values("build") : given_without_values("build");
+	if (code == DONE)
+		code = job.values ? given_with_values("build") : given_without_values("build");
 	if (code == DONE)
 		code = begin(&job, operands[0]);
 	if (code != DONE)
 		return code;
 	if (job.values)
 		keys_in_first_column();
-	code = each_batch(operands + 1, (size_t)operands_count - 1,
-			  &(struct work){ .ahead = add, .in_turn = count, .context = &job });
+	code = read_all(&job, operands + 1, (size_t)operands_count - 1);
 	/* it can take long, and the filter appears only at its end */
 	let_signals_kill();
 	if (code != DONE || stopping()) {
@@ -207,7 +277,9 @@ const struct command cmd_build = {
 	"that are made once per probe. The filter appears when it is whole; the old F serves "
 	"until then. Kinds\nthat hold values take them from the second column (--value-field); "
 	"the key is the first. The same keys and --seed give\nthe same data, in any order and "
-	"with any -j and --memory.",
+	"with any -j and --memory. --not makes an exact filter: no wrong answer about keys of the "
+	"two lists; a key on both is\nin the filter. Without -p it is as small as can be, and info "
+	"says its rate for all other keys.",
 	.example = "bloomery build ./blocked -p 0.0001 --kind golomb blacklist.txt.gz",
 	.options = options,
 	.run = run,

@@ -284,6 +284,11 @@ struct blm_kind {
 	 */
 	bool (*counts_keys)(const uint64_t args[BLM_KIND_ARGS]);
 	/*
+	 * For kinds that are also told which keys are not in it, keys->others: their number, for
+	 * plan(). Then fit() and build() are called once each, with the same keys.
+	 */
+	void (*count_others)(uint64_t args[BLM_KIND_ARGS], uint64_t others);
+	/*
 	 * For kinds that are built with values: fails with words, -ERANGE, if one is none by its
 	 * arguments.
 	 */

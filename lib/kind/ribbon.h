@@ -219,8 +219,15 @@ struct ribbon blm_ribbon_for(const struct blm_shape *shape, uint64_t keys);	/* o
 /* that results: the rate asked for, or less if keys are few and codes cannot be mixed */
 double blm_ribbon_rate(const struct blm_shape *shape);
 
+/* ribbon.c */
+extern const struct blm_kind blm_kind_ribbon;
+
 /* ribbon_build.c */
 int blm_ribbon_fit(struct blm_shape *shape, const struct blm_sorted *keys);
+/*
+ * A value that comes with a key is XORed with the key's value in the ribbon. So a key that comes
+ * with 1 is answered with no, if all codes have a bit.
+ */
 int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys);
 /* on paper, before the keys are known */
 uint64_t blm_ribbon_bytes(const struct blm_shape *shape);

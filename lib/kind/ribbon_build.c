@@ -23,10 +23,12 @@ static uint32_t most_bumped(uint64_t keys)
 /* What one is made in. */
 struct bench {
 	const struct blm_hash *keys;	/* of the layer */
+	const uint64_t *flips;		/* of them: bits of their values; NULL: none */
 	uint32_t count;
 	uint32_t *starts;		/* of them, in ascending order */
 	uint32_t *order;		/* the number of the key that has each start */
 	struct blm_hash *bumped[2];	/* taken in turn by the layers */
+	uint64_t *bumped_flips[2];
 	struct ribbon_band band;
 };
 
@@ -48,8 +50,9 @@ static unsigned planes(const struct ribbon *r)
 	return most ? most - 1 : 0;
 }
 
-/* The room for `keys` keys, and unless it is NULL, divided. */
-static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, uint64_t keys)
+/* The room for `keys` keys, with flips or without, and unless it is NULL, divided. */
+static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, uint64_t keys,
+		       bool flips)
 {
 	uint8_t **from = room ? &room : NULL;
 	struct ribbon_layer l;
@@ -62,6 +65,9 @@ static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, u
 	at = cut(from, at, keys * sizeof(*b->order), &b->order);
 	at = cut(from, at, most_bumped(keys) * sizeof(*b->bumped[0]), &b->bumped[0]);
 	at = cut(from, at, most_bumped(keys) * sizeof(*b->bumped[1]), &b->bumped[1]);
+	for (unsigned i = 0; i < 2 && flips; i++)
+		at = cut(from, at, most_bumped(keys) * sizeof(*b->bumped_flips[i]),
+			 &b->bumped_flips[i]);
 	at = cut(from, at, slots * sizeof(*b->band.rows), &b->band.rows);
 	at = cut(from, at, slots * sizeof(*b->band.values), &b->band.values);
 	if (!b->band.planes)
@@ -73,6 +79,11 @@ static uint64_t divide(struct bench *b, uint8_t *room, const struct ribbon *r, u
 static const struct blm_hash *key_at(const struct bench *b, uint32_t i)
 {
 	return &b->keys[b->order[i]];
+}
+
+static uint64_t value_at(const struct bench *b, uint32_t i, uint32_t seed)
+{
+	return ribbon_value(key_at(b, i), seed) ^ (b->flips ? b->flips[b->order[i]] : 0);
 }
 
 /*
@@ -90,7 +101,7 @@ static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t s
 	while (k > from && in < BUCKET_KEYS
 	       && blm_ribbon_insert(&b->band, code, b->starts[k - 1],
 				    ribbon_coefficients(key_at(b, k - 1), seed),
-				    ribbon_value(key_at(b, k - 1), seed), &rows[in])) {
+				    value_at(b, k - 1, seed), &rows[in])) {
 		k--;
 		in++;
 	}
@@ -106,10 +117,20 @@ static uint32_t fill_bucket(struct bench *b, struct ribbon_code code, uint32_t s
 	return k - from;
 }
 
-/* Those that find no place go to `bumped`; returns how many, or that they are too many. */
+/* The keys from `from` on are bumped: to the place `at` among those that are. */
+static void bump(struct bench *b, const struct ribbon_layer *l, uint32_t from, uint32_t count,
+		 uint32_t at)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		b->bumped[l->number % 2][at + i] = *key_at(b, from + i);
+		if (b->flips)
+			b->bumped_flips[l->number % 2][at + i] = b->flips[b->order[from + i]];
+	}
+}
+
+/* Those that find no place are bumped; returns how many, or that they are too many. */
 static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct ribbon_layer *l,
-			   uint32_t seed, uint64_t *words,
-			   struct blm_hash *bumped, uint32_t most)
+			   uint32_t seed, uint64_t *words, uint32_t most)
 {
 	static const uint8_t power[RIBBON_THRESHOLDS_A_BYTE] = { 1, 3, 9, 27, 81 };
 	uint8_t *thresholds = (uint8_t *)(words + l->at);
@@ -127,8 +148,8 @@ static uint32_t fill_layer(const struct ribbon *r, struct bench *b, const struct
 			return few;
 		thresholds[bucket / RIBBON_THRESHOLDS_A_BYTE] +=
 			(uint8_t)(threshold * power[bucket % RIBBON_THRESHOLDS_A_BYTE]);
-		for (uint32_t i = 0; i < few && count + i < most; i++)
-			bumped[count + i] = *key_at(b, from + i);
+		if (count < most)
+			bump(b, l, from, few < most - count ? few : most - count, count);
 		count += few;
 		from = to;
 	}
@@ -143,7 +164,7 @@ static bool fill_last(const struct ribbon *r, struct bench *b, uint32_t seed)
 	for (uint32_t k = 0; k < b->count; k++)
 		if (!blm_ribbon_insert(&b->band, ribbon_code(r, 1), b->starts[k],
 				       ribbon_coefficients(key_at(b, k), seed),
-				       ribbon_value(key_at(b, k), seed), &rows))
+				       value_at(b, k, seed), &rows))
 			return false;
 	return true;
 }
@@ -205,8 +226,7 @@ static bool fill_shard(const struct blm_shape *shape, const struct ribbon *r, st
 	for (ribbon_first(r, keys, &l);; ribbon_next(r, &l)) {
 		empty_band(&b->band, ribbon_slots(&l));
 		find_starts(shape, b, &l, seed);
-		bumped = l.last ? 0 : fill_layer(r, b, &l, seed, words, b->bumped[l.number % 2],
-						 most);
+		bumped = l.last ? 0 : fill_layer(r, b, &l, seed, words, most);
 		if (bumped > most || (l.last && !fill_last(r, b, seed)))
 			return false;
 		for (unsigned i = 0; i < 2; i++)
@@ -215,6 +235,8 @@ static bool fill_shard(const struct blm_shape *shape, const struct ribbon *r, st
 		if (l.last)
 			return true;
 		b->keys = b->bumped[l.number % 2];
+		if (b->flips)
+			b->flips = b->bumped_flips[l.number % 2];
 		b->count = bumped;
 	}
 }
@@ -233,7 +255,15 @@ static uint64_t room_for(const struct blm_shape *shape, uint64_t keys)
 	struct ribbon r = blm_ribbon_for(shape, keys);
 	struct bench b;
 
-	return divide(&b, NULL, &r, keys);
+	return divide(&b, NULL, &r, keys, false);
+}
+
+static uint64_t room_with_flips(const struct blm_shape *shape, uint64_t keys)
+{
+	struct ribbon r = blm_ribbon_for(shape, keys);
+	struct bench b;
+
+	return divide(&b, NULL, &r, keys, true);
 }
 
 /* With one seed after another, until one serves; the first nearly always does. */
@@ -247,9 +277,10 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 	if (count > UINT32_MAX / 2)
 		return blm_fail(-EFBIG, "%llu keys have hashes that begin alike: more than a shard "
 				"can have", (unsigned long long)count);
-	divide(&b, room, &r, count);
+	divide(&b, room, &r, count, values != NULL);
 	for (uint64_t seed = 0; seed < TRIES; seed++) {
 		b.keys = hashes;
+		b.flips = values;
 		b.count = (uint32_t)count;
 		if (fill_shard(&part->shape, &r, &b, count, (uint32_t)seed, shard->words)) {
 			shard->own[0] = count | seed << 32;
@@ -262,7 +293,8 @@ static int make(const struct blm_part *part, struct blm_shard *shard, const stru
 			"them", (unsigned long long)count);
 }
 
-static const struct blm_shard_maker maker = { .bytes = bytes, .room = room_for, .make = make };
+static const struct blm_shard_maker maker = { .bytes = bytes, .room = room_for, .make = make },
+	maker_with_flips = { .bytes = bytes, .room = room_with_flips, .make = make };
 
 uint64_t blm_ribbon_bytes(const struct blm_shape *shape)
 {
@@ -280,5 +312,5 @@ int blm_ribbon_fit(struct blm_shape *shape, const struct blm_sorted *keys)
 
 int blm_ribbon_build(struct blm_part *part, const struct blm_sorted *keys)
 {
-	return blm_shards_build(part, keys, &maker);
+	return blm_shards_build(part, keys, keys->has_values ? &maker_with_flips : &maker);
 }

@@ -33,6 +33,10 @@ struct blm_build {
 	bool gathers;
 	bool wants_values;
 	struct blm_sort sort;
+	/* kinds that are told what is not in the filter: `excluded` is in use */
+	bool excludes;
+	struct blm_sort excluded;
+	struct blm_others others;
 	uint64_t kept_free;		/* memory that the keys were not gathered in */
 	struct blm_staged staged;
 	struct blm_lanes lanes;
@@ -150,7 +154,8 @@ static uint64_t kept_free(uint64_t memory_bytes)
 static int gather(struct blm_build *b)
 {
 	const struct blm_kind *kind = b->spec.of;
-	const uint64_t memory = b->options.memory_bytes ? b->options.memory_bytes : BLM_SORT_MEMORY;
+	uint64_t all = b->options.memory_bytes ? b->options.memory_bytes : BLM_SORT_MEMORY,
+		memory = kind->count_others ? all / 2 : all;
 	const struct blm_sort_options options = {
 		.values = b->wants_values, .keep_all = kind->counts_keys
 		&& kind->counts_keys(b->choice.args), .threads = b->options.threads,
@@ -158,8 +163,17 @@ static int gather(struct blm_build *b)
 		.progress = { b->options.progress, b->options.context },
 	};
 
+	int r;
+
 	b->kept_free = kept_free(memory);
-	return blm_sort_begin(&b->sort, &b->place, &options);
+	r = blm_sort_begin(&b->sort, &b->place, &options);
+	if (r < 0 || !kind->count_others)
+		return r;
+	r = blm_sort_begin(&b->excluded, &b->place, &options);
+	if (r < 0)
+		blm_sort_end(&b->sort);
+	b->excludes = r == 0;
+	return r;
 }
 
 static void free_build(struct blm_build *b)
@@ -217,8 +231,12 @@ BLM_API struct blm_build *blm_build_cancel(struct blm_build *b)
 {
 	if (!b)
 		return NULL;
+	if (b->others.work)
+		b->others.free_work(b->others.work);
 	if (b->gathers)
 		blm_sort_end(&b->sort);
+	if (b->excludes)
+		blm_sort_end(&b->excluded);
 	if (b->staged.view) {
 		blm_lanes_end(&b->lanes);
 		take_back(b);
@@ -288,7 +306,8 @@ static int add_growing(struct blm_build *b, const struct input *in)
 	return r < 0 ? (int)r : 0;
 }
 
-static int add_to_order(struct blm_build *b, const struct input *in)
+/* sort: of the builder's, the one that they go to. */
+static int add_to_order(struct blm_build *b, struct blm_sort *sort, const struct input *in)
 {
 	struct blm_hash hashes[BLM_BATCH];
 	struct blm_key keys[BLM_BATCH];
@@ -299,7 +318,7 @@ static int add_to_order(struct blm_build *b, const struct input *in)
 
 		r = blm_check_keys(&batch, b->spec.of);
 		if (r == 0)
-			r = blm_sort_add(&b->sort, batch.hashes,
+			r = blm_sort_add(sort, batch.hashes,
 					 in->values ? in->values + at : NULL, batch.count);
 	}
 	return r;
@@ -349,7 +368,7 @@ static int add(struct blm_build *b, const struct input *in)
 		blm_allowlist_carry_note(b->carry, in->keys, in->count);
 	else
 		blm_allowlist_carry_note_fixed(b->carry, in->fixed, in->width, in->count);
-	return b->gathers ? add_to_order(b, in) : add_to_file(b, in);
+	return b->gathers ? add_to_order(b, &b->sort, in) : add_to_file(b, in);
 }
 
 BLM_API int blm_build_add_many(struct blm_build *b, const struct blm_key *keys, size_t count)
@@ -369,6 +388,18 @@ BLM_API int blm_build_put_many(struct blm_build *b, const struct blm_key *keys,
 			       const uint64_t *values, size_t count)
 {
 	return add(b, &(struct input){ .keys = keys, .values = values, .count = count });
+}
+
+/* They are not noted for the list of what is replaced: that one is of keys that were not added. */
+BLM_API int blm_build_exclude_many(struct blm_build *b, const struct blm_key *keys, size_t count)
+{
+	char names[256];
+
+	if (!b->excludes)
+		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not told which keys it denies; "
+				"these kinds are: %s", b->place.display, b->spec.of->name,
+				blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
+	return add_to_order(b, &b->excluded, &(struct input){ .keys = keys, .count = count });
 }
 
 BLM_API uint64_t blm_build_hash_id(const struct blm_build *b)
@@ -443,11 +474,25 @@ static int build(struct blm_build *b)
 	return r;
 }
 
+static int finish_excluded(struct blm_build *b)
+{
+	int r = blm_sort_finish(&b->excluded);
+
+	if (r < 0)
+		return r;
+	b->others.list = &b->excluded.sorted;
+	b->sort.sorted.others = &b->others;
+	b->spec.of->count_others(b->choice.args, b->excluded.sorted.count);
+	return 0;
+}
+
 static int make_of_gathered(struct blm_build *b)
 {
 	int r = blm_sort_finish(&b->sort);
 
 	b->sort.sorted.memory_bytes += b->kept_free;
+	if (r == 0 && b->excludes)
+		r = finish_excluded(b);
 	if (r == 0)
 		r = count_keys(b);
 	if (r == 0)

@@ -43,6 +43,7 @@ static const struct kind {
 	{ "ribbon", BLM_PARAMS(.kind = "ribbon") },
 	{ "ribbon, 0.01", BLM_PARAMS(.kind = "ribbon"), .rate = 0.01 },
 	{ "bloomier, 8 bits", BLM_PARAMS(.kind = "bloomier", .options = "value-bits=8"), .values = true },
+	{ "exact", BLM_PARAMS(.kind = "exact") },
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

@@ -66,6 +66,31 @@ static int build_bloomier(struct world *w)
 	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"), COMMON, 300, MORE, &w->made);
 }
 
+/* Of two lists, so that both levels are made. */
+static int build_exact(struct world *w)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	static struct blm_key others[MORE];
+	static char text[MORE][16];
+	struct blm_build *b;
+	int r;
+
+	for (unsigned i = 0; i < MORE; i++) {
+		snprintf(text[i], sizeof(text[i]), "other %u", i);
+		others[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	r = blm_build_begin(&b, w->store, new_name(w), &BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1, .seeds = small.seeds), &least);
+	if (r < 0)
+		return r;
+	r = gather(b, false, COMMON, 300);
+	if (r == 0)
+		r = blm_build_exclude_many(b, others, MORE);
+	if (r == 0)
+		return blm_build_finish(b, &w->made);
+	blm_build_cancel(b);
+	return r;
+}
+
 static int build_range(struct world *w)
 {
 	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "range", .rate = 1e-6), COMMON, 300, MORE, &w->made);
@@ -243,6 +268,7 @@ const struct one_case built_cases[] = {
 	{ "fuse-build", IN_PATH | IN_MEMORY, build_fuse, NULL, 0, SECOND },
 	{ "ribbon-build", IN_STORE, build_ribbon, NULL, 0, SECOND },
 	{ "bloomier-build", IN_PATH, build_bloomier, NULL, 0, SECOND },
+	{ "exact-build", IN_PATH | IN_MEMORY, build_exact, NULL, 0, SECOND },
 	{ "scalable-build", IN_PATH | IN_STORE, build_scalable, NULL, 0, SECOND },
 	{ "scalable-build-keyed", IN_PATH, build_scalable_keyed, NULL, 0, SECOND },
 	{ "cuckoo-build-over", IN_PATH | IN_STORE, build_counted_over, NULL, SECOND, 0 },

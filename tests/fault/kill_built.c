@@ -16,7 +16,7 @@ enum { WORKERS = 3, BATCH = 40, LIVE = 4, BUILT = 5000, FIXED = 300, ROUND = 25 
 
 static unsigned long cycles = 50;
 
-static const char *const kinds[] = { "golomb", "fuse", "ribbon", "bloomier", "blocked", "cuckoo", "d-left", "split-block", "range" };
+static const char *const kinds[] = { "golomb", "fuse", "ribbon", "bloomier", "blocked", "cuckoo", "d-left", "split-block", "exact", "range" };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static const struct blm_params set_params = BLM_PARAMS(

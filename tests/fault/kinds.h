@@ -41,6 +41,8 @@ static inline int build_with(struct blm_store *store, const char *name, const st
 	if (r < 0)
 		return r;
 	r = kind_named(params->kind).can & BLM_CAN_GET ? blm_build_put_many(b, keys, values, count) : blm_build_add_many(b, keys, count);
+	if (r == 0 && kind_named(params->kind).can & BLM_CAN_EXCLUDE)	/* these are keys; others make no key go */
+		r = blm_build_exclude_many(b, &(struct blm_key){ "other", 5 }, 1);
 	if (r == 0)
 		return blm_build_finish(b, NULL);
 	blm_build_cancel(b);

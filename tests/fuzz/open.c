@@ -131,6 +131,11 @@ static void build_base(const char *path, const struct blm_kind_info *kind)
 		must(blm_build_put_many(b, keys + 1, numbers, KEYS) == 0);
 	else
 		must(blm_build_add_many(b, keys + 1, KEYS) == 0);
+	if (kind->can & BLM_CAN_EXCLUDE) {	/* so that it has two levels */
+		for (size_t i = 0; i < KEYS; i++)
+			numbers[i] += 1000;
+		must(blm_build_exclude_many(b, keys, KEYS) == 0);
+	}
 	must(blm_build_finish(b, NULL) == 0);
 	take_base(path);
 }

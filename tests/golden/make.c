@@ -24,6 +24,7 @@ struct golden {
 	unsigned rotations;	/* after that */
 	unsigned levels;	/* the more are put into the levels below this, in turn */
 	unsigned longest;	/* key that it takes; 0: any */
+	unsigned excluded;	/* every second of this many, that the list asks for as absent ones, is denied */
 	bool imported;		/* exported to pybloomfiltermmap's form, and the golden file is what that is imported as */
 };
 
@@ -87,6 +88,9 @@ static const struct golden goldens[] = {
 	{ "bloomier-wide", BLM_PARAMS(.kind = "bloomier", .hash = "xxh3", .probes = 4, .options = "check-bits=5,value-bits=64"), .seed = 41, .more = 1 },	/* by the seed 2 */
 	{ "iblt-xxh3", BLM_PARAMS(.kind = "iblt", .hash = "xxh3", .cells = 120, .options = "key-bytes=33", .no_checkpoint = true), .seed = 26, .longest = 33, .synced = true },
 	{ "iblt-siphash", BLM_PARAMS(.kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65"), .longest = 65, .more = 1, .sealed = true },
+	{ "exact-xxh3", BLM_PARAMS(.kind = "exact", .hash = "xxh3"), .seed = 42, .more = 4000, .excluded = 40000 },
+	{ "exact-one-level", BLM_PARAMS(.kind = "exact", .hash = "siphash", .secret = secret), .more = 100, .excluded = 200 },
+	{ "exact-no-others", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.2), .seed = 43, .more = 1 },
 	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4"),
 	  .more = 90, .levels = 4 },
 	{ "range-string", BLM_PARAMS(.kind = "range", .hash = "ordered-string", .rate = 0.4, .options = "width=16", .seed_count = 1,
@@ -168,6 +172,16 @@ static int add_more(struct blm_filter *f, const struct golden *g, unsigned i)
 	return g->levels ? blm_put(f, key, len, i % g->levels) : 0;
 }
 
+static size_t question_at(const struct golden *g, unsigned i, uint8_t ret[4096])
+{
+	if (g->numbers)
+		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "%u " : "%u", i * 259 + 1);
+	if (g->networks)
+		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "2001:db8:%x::" : i % 7 == 5 ? "11.%u" : "11.%u.3.4",
+					i % 7 == 3 ? i : i % 256);
+	return (size_t)snprintf((char *)ret, 4096, "absent %u", i);
+}
+
 static void build_from(struct blm_build *b, const struct golden *g, const uint8_t *key, size_t len)
 {
 	const struct blm_key one = { key, len };
@@ -188,6 +202,8 @@ static struct blm_filter *build(const struct golden *g, const struct blm_params 
 		build_from(b, g, key, key_at(g, i, key));
 	for (unsigned i = 0; i < g->more; i++)
 		build_from(b, g, key, more_at(g, i, key));
+	for (unsigned i = 0; i < g->excluded; i += 2)
+		must(blm_build_exclude_many(b, &(struct blm_key){ key, question_at(g, i, key) }, 1), g->name);
 	must(blm_build_finish(b, &f), g->name);
 	return f;
 }
@@ -261,16 +277,6 @@ static void tell_value(FILE *to, const struct blm_filter *f, const struct golden
 	must(blm_get(f, key, len, &value), g->name);
 	snprintf(word, sizeof(word), "got %llu", (unsigned long long)value);
 	put_hex(to, word, key, len);
-}
-
-static size_t question_at(const struct golden *g, unsigned i, uint8_t ret[4096])
-{
-	if (g->numbers)
-		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "%u " : "%u", i * 259 + 1);
-	if (g->networks)
-		return (size_t)snprintf((char *)ret, 4096, i % 7 == 3 ? "2001:db8:%x::" : i % 7 == 5 ? "11.%u" : "11.%u.3.4",
-					i % 7 == 3 ? i : i % 256);
-	return (size_t)snprintf((char *)ret, 4096, "absent %u", i);
 }
 
 static void tell_answers(FILE *to, const struct blm_filter *f, const struct golden *g)

@@ -1120,6 +1120,46 @@ class Ribbon:
 		return range(0)
 
 
+class Level:
+	"""A level of kind 21, as a part of kind 17."""
+	def __init__(self, offset, size, capacity):
+		self.offset, self.bytes, self.capacity = offset, size, capacity
+
+
+class SecondHash:
+	"""Of the second level of kind 21: lo has its bytes in reverse order."""
+	def __init__(self, family):
+		self.family = family
+
+	def hash(self, key):
+		lo, hi = self.family.hash(key)
+		return int.from_bytes(lo.to_bytes(8, 'little'), 'big'), hi
+
+
+class Exact:
+	"""Kind 21."""
+	takes, padding = Ribbon.takes, Ribbon.padding
+
+	@staticmethod
+	def args_valid(args):
+		return args[0] <= TWO_47 and not any(args[1:])
+
+	@staticmethod
+	def valid(part, args):
+		return (1 <= part.capacity <= TWO_47 and 64 <= part.bytes <= 2 * TWO_47 and part.bytes % 64 == 0
+			and part.cells == 8 * part.bytes and part.probes == 128 and part.cell_bits == 1)
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		keys, both, passed, first, second = struct.unpack_from('<5Q', image, part.offset)
+		if not 1 <= keys <= TWO_47 or passed > TWO_47 - keys or 64 + first + second != part.bytes:
+			return False
+		levels = Level(part.offset + 64, first, keys), Level(part.offset + 64 + first, second, keys + passed)
+		if not first and not second or any(level.bytes and (level.bytes % 64 or not shards_valid(level)) for level in levels):
+			return False
+		return all(Ribbon.holds(image, of, key, level, args) for level, of in zip(levels, (family, SecondHash(family))) if level.bytes)
+
+
 def murmur_mix(x):
 	for factor in (0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53):
 		x = (x ^ x >> 33) * factor & M64
@@ -1251,6 +1291,7 @@ class Iblt(Fingerprints):
 KINDS = {
 	1: Classic, 2: Blocked, 3: SplitBlock, 4: Bitmap, 5: HashCompact, 6: Counting, 7: Approximator, 8: Cuckoo, 9: DLeft,
 	10: Stable, 15: Golomb, 16: Fuse, 17: Ribbon, 18: Bloomier, 19: RedisCuckoo, 20: Iblt,
+	21: Exact,
 	23: Range,
 }
 

@@ -91,6 +91,30 @@ values_come_from_a_column_beside_the_key() {
 	[ ! -e h ]
 }
 
+two_lists_make_a_filter_without_a_wrong_answer() {
+	seq 3000 > keys; seq 2901 60000 > others; gzip -k others; seq 60001 70000 > more
+	bloomery build ./f --kind exact keys --not others.gz --not more --seed 3
+	same "$(bloomery test -c ./f keys)" 3000
+	same "$(bloomery test ./f others more)" "$(seq 2901 3000)"
+	bloomery info ./f | grep -q 'others *67000 that it denies, and 100 that are keys too'
+	bloomery info ./f | grep -q '^  strangers '
+	bloomery build ./g keys --not others --not more --seed 3 -j 3 --memory 64Ki	# the kind follows
+	same "$(bloomery export ./g -o - | tail -c +20481 | sha256sum)" "$(bloomery export ./f -o - | tail -c +20481 | sha256sum)"
+	bloomery verify ./f; bloomery verify ./g
+	bloomery build ./h -p 0.001 keys --not others; same "$(bloomery test -c ./h others)" 100
+	seq 1000001 1200000 > strangers; [ "$(bloomery test -c ./h strangers)" -lt 300 ]
+	cat others | bloomery build ./i keys --not -; same "$(bloomery test -c ./i others)" 100
+	bloomery build ./i --force --key a --not others; same "$(bloomery test -c ./i --key a)" 1
+	: > none; bloomery build ./j --kind exact none --not others; bloomery info ./j --json | grep -q '"keys": *0'
+	exits 64 bloomery build ./k --kind ribbon keys --not others; says 'use --kind exact'
+	exits 64 bloomery build ./k - --not - < keys; says 'one pipe'
+	exits 64 bloomery build ./k --not - < keys; says 'one pipe'
+	exits 64 bloomery build ./k keys --not - --not - < others; says 'twice'
+	exits 2 bloomery build ./k keys --not missing; says 'missing'
+	[ ! -e k ]
+	bloomery plan -n 121570 --kind exact --with others=1000000 | grep -q "classic: 145657 bytes"
+}
+
 # However many lines, threads and files there are before it, and whatever is wrong behind it.
 a_line_that_cannot_be_built_from_is_named_with_its_value() {
 	seq 200000 | sed 's/$/\t5/' > many; seq 10 | sed 's/$/\t6/' > few

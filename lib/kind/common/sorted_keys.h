@@ -13,11 +13,22 @@
 #include "base/base.h"
 #include "bloomery.h"
 
+struct blm_sorted;
+
+/* A second list, of keys that are not in the filter, for kinds that count them. */
+struct blm_others {
+	const struct blm_sorted *list;	/* in order, as the keys; some may be keys */
+	/* what fit() found out for build(); free_work() frees it if it is not NULL */
+	void *work;
+	void (*free_work)(void *work);
+};
+
 struct blm_sorted {
 	uint64_t count;
 	unsigned threads;		/* that may work at once; at least 1 */
 	uint64_t memory_bytes;		/* that all of them together may take, without the part */
 	bool has_values;
+	struct blm_others *others;	/* NULL: there are none */
 	/*
 	 * The keys number from .. from + count - 1, and their values unless ret_values is NULL; any
 	 * number of threads at once.

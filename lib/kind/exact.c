@@ -1,0 +1,359 @@
+/*
+ * exact.c - a filter of keys that is never wrong about a second list, of keys that are not in it
+ *
+ * J. Larisch et al., "CRLite: A Scalable System for Pushing All TLS Revocations to All Browsers",
+ * 2017; J. M. Schanck, "Clubcards for the WebPKI", IEEE S&P 2025: two levels, each a linear system,
+ * are smaller than a cascade of many. The first level is a filter of the n keys at the rate r. The
+ * second one has a bit for each key, and for each of the o others that pass the first. So both take
+ * n log2(1/r) + n + r o bits, which is the least for r = n / (o ln 2).
+ *
+ * A key on neither list passes the second level half the time: it has a bit of the key's hash, so
+ * the filter's rate is r/2. Without others there is the first level only, a ribbon.
+ */
+#include "kind/common/sizing.h"
+#include "kind/exact.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const struct blm_option options[] = {
+	[EXACT_OTHERS] = { "others", "how many keys it is told that are not in it: build counts "
+			   "them itself", BLM_OPTION_COUNT, 0, 0x1p47, 0 },
+	{ NULL }
+};
+
+/* ---- Sizes ---- */
+
+double blm_exact_first_rate(const struct blm_shape *s)
+{
+	double keys = (double)s->capacity, others = (double)s->args[EXACT_OTHERS],
+		rate = 2 * s->rate;
+
+	if (!s->args[EXACT_OTHERS])
+		return s->rate;
+	/* for fewer others it takes what it saves in the second level, or more */
+	if (others > 2 * keys)
+		rate = fmin(rate, fmax(keys / (others * M_LN2), 0x1p-32));
+	/* a ribbon has no rate between 1/2 and 1 */
+	return rate >= 1 ? 1 : fmin(rate, 0.5);
+}
+
+/* Of the others, that pass the first level, on average. */
+static uint64_t passing(const struct blm_shape *s, double first)
+{
+	return (uint64_t)ceil((double)s->args[EXACT_OTHERS] * first);
+}
+
+static void level_bytes(const struct blm_shape *s, uint64_t ret[2])
+{
+	double rate = blm_exact_first_rate(s);
+	struct blm_shape first = exact_level(s->capacity, rate),
+		second = exact_level(s->capacity + passing(s, rate), 0.5);
+
+	ret[0] = rate < 1 ? blm_ribbon_bytes(&first) : 0;
+	ret[1] = s->args[EXACT_OTHERS] ? blm_ribbon_bytes(&second) : 0;
+}
+
+static bool sized(const struct blm_shape *s)
+{
+	return s->capacity >= 1 && s->capacity <= BLM_CAPACITY_MAX
+		&& s->bytes >= sizeof(struct exact_head) && s->bytes <= BLM_CELLS_MAX * 2
+		&& s->bytes % BLM_SHARD_ALIGN == 0;
+}
+
+static int plan(struct blm_shape *ret, const struct blm_params *params)
+{
+	struct blm_shape s = exact_level(params->capacity, params->rate);
+	uint64_t bytes[2];
+
+	memcpy(s.args, ret->args, sizeof(s.args));
+	if (params->cells || params->probes)
+		return blm_fail(-EINVAL, "an exact filter is as large as its two lists and its "
+				"rate need: bits and probes cannot be given");
+	if (!s.rate && !s.args[EXACT_OTHERS])
+		s.rate = BLM_DEFAULT_RATE;
+	else if (!s.rate) {
+		s.rate = 0.5;
+		s.rate = blm_exact_first_rate(&s) / 2;
+	} else if (s.rate < 0x1p-32)
+		return blm_fail(-EFBIG, "an exact filter is wrong about keys on neither list once "
+				"in 2^32, more often than at the rate %g", s.rate);
+	level_bytes(&s, bytes);
+	s.bytes = sizeof(struct exact_head) + bytes[0] + bytes[1];
+	s.cells = s.bytes * 8;
+	if (!sized(&s))
+		return blm_fail(-EFBIG, "an exact filter for %llu keys and %llu others is larger "
+				"than 2^48 bytes", (unsigned long long)s.capacity,
+				(unsigned long long)s.args[EXACT_OTHERS]);
+	*ret = s;
+	return 0;
+}
+
+static bool valid(const struct blm_shape *s)
+{
+	return s->probes == RIBBON_WIDTH && s->cell_bits == 1 && sized(s)
+		&& s->cells == s->bytes * 8;
+}
+
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	double rate = blm_exact_first_rate(s);
+	struct blm_shape first = exact_level(s->capacity, rate);
+
+	if (rate < 1)
+		rate = blm_ribbon_rate(&first);
+	return !keys ? 0 : s->args[EXACT_OTHERS] ? rate / 2 : rate;
+}
+
+static void count_others(uint64_t args[BLM_KIND_ARGS], uint64_t others)
+{
+	args[EXACT_OTHERS] = others;
+}
+
+/* ---- Questions: the bytes are anyone's, as in ribbon.c ---- */
+
+static void load_head(const struct blm_part *part, struct exact_head *ret)
+{
+	const struct exact_head *h = (const struct exact_head *)part->bytes;
+
+	*ret = (struct exact_head){ .keys = load_relaxed(&h->keys), .both = load_relaxed(&h->both),
+				    .passed = load_relaxed(&h->passed),
+				    .bytes = { load_relaxed(&h->bytes[0]),
+					       load_relaxed(&h->bytes[1]) } };
+}
+
+/* False: it has no keys, or is damaged. */
+static bool open_levels(const struct blm_part *part, struct exact_levels *ret)
+{
+	uint64_t rest = part->shape.bytes - sizeof(struct exact_head);
+	struct exact_head *h = &ret->head;
+
+	load_head(part, h);
+	if (!h->keys || h->keys > BLM_CAPACITY_MAX || h->passed > BLM_CAPACITY_MAX - h->keys
+	    || h->bytes[0] > rest || h->bytes[1] != rest - h->bytes[0])
+		return false;
+	for (unsigned i = 0; i < 2; i++) {
+		struct blm_part *level = &ret->level[i];
+
+		*level = (struct blm_part){ .kind = &blm_kind_ribbon, .simd = part->simd,
+					    .bytes = part->bytes + sizeof(*h)
+					    + (i ? h->bytes[0] : 0) };
+		level->shape = exact_level(h->keys + (i ? h->passed : 0), 0.5);
+		level->shape.bytes = h->bytes[i];
+		ret->has[i] = h->bytes[i] != 0;
+		if (ret->has[i] && !blm_shards_valid(&level->shape))
+			return false;
+	}
+	return ret->has[0] || ret->has[1];
+}
+
+static struct blm_hashed second_of(const struct blm_hashed *key)
+{
+	struct blm_hashed second = *key;
+
+	second.hash = exact_second(key->hash);
+	return second;
+}
+
+static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+{
+	const struct blm_hashed second = second_of(key);
+	struct exact_levels l;
+
+	return open_levels(part, &l)
+		&& (!l.has[0] || blm_kind_ribbon.contains(&l.level[0], key))
+		&& (!l.has[1] || blm_kind_ribbon.contains(&l.level[1], &second));
+}
+
+/* The keys of a batch that their bits say: their second hashes, and which of the batch they are. */
+static size_t choose(const struct blm_batch *batch, const uint64_t *bits, struct blm_hash *ret,
+		     uint16_t *ret_which)
+{
+	size_t count = 0;
+
+	for (size_t w = 0; w < (batch->count + 63) / 64; w++)
+		for (uint64_t left = bits[w]; left; left &= left - 1) {
+			size_t i = 64 * w + (size_t)__builtin_ctzll(left);
+
+			ret[count] = exact_second(batch->hashes[i]);
+			ret_which[count++] = (uint16_t)i;
+		}
+	return count;
+}
+
+static void ask_second(const struct exact_levels *l, const struct blm_batch *batch, uint64_t *bits)
+{
+	struct blm_hash hashes[BLM_BATCH];
+	uint64_t yes[BLM_BATCH_WORDS];
+	uint16_t which[BLM_BATCH];
+	struct blm_batch second = { .by = batch->by, .hashes = hashes };
+
+	second.count = choose(batch, bits, hashes, which);
+	blm_kind_ribbon.contains_many(&l->level[1], &second, yes);
+	memset(bits, 0, (batch->count + 63) / 64 * sizeof(*bits));
+	for (size_t i = 0; i < second.count; i++)
+		bits[which[i] / 64] |= (yes[i / 64] >> i % 64 & 1) << which[i] % 64;
+}
+
+static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
+			  uint64_t *ret_bits)
+{
+	size_t words = (batch->count + 63) / 64;
+	struct exact_levels l;
+
+	memset(ret_bits, 0, words * sizeof(*ret_bits));
+	if (!words || !open_levels(part, &l))
+		return;
+	if (l.has[0])
+		blm_kind_ribbon.contains_many(&l.level[0], batch, ret_bits);
+	else {
+		memset(ret_bits, 0xff, words * sizeof(*ret_bits));
+		ret_bits[words - 1] &= UINT64_MAX >> (64 * words - batch->count);
+	}
+	if (l.has[1])
+		ask_second(&l, batch, ret_bits);
+}
+
+/* Most keys need the second level only if they are in the filter. */
+static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
+{
+	const struct blm_hashed second = second_of(key);
+	struct exact_levels l;
+
+	if (!open_levels(part, &l))
+		return;
+	if (l.has[0])
+		blm_kind_ribbon.prefetch(&l.level[0], key);
+	else
+		blm_kind_ribbon.prefetch(&l.level[1], &second);
+}
+
+static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
+			     uint64_t *ret_mask)
+{
+	const struct blm_hashed of[2] = { *key, second_of(key) };
+	struct exact_levels l;
+
+	*ret_mask = 0;
+	if (!open_levels(part, &l))
+		return NULL;
+	for (unsigned level = 0; level < 2; level++) {
+		const uint64_t *place;
+
+		for (unsigned j = 0; l.has[level]; j++) {
+			place = blm_kind_ribbon.probe(&l.level[level], &of[level], j, ret_mask);
+			if (!place)
+				break;
+			if (i-- == 0)
+				return place;
+		}
+	}
+	return NULL;
+}
+
+/* ---- What it says of itself ---- */
+
+/* log2 of how many sets of n of u there are. */
+static double log2_choices(double n, double others)
+{
+	double u = n + others;
+
+	if (n < 1 || others < 1)
+		return 0;
+	return n * log2(u / n) + others * log2(u / others)
+		- 0.5 * log2(2 * M_PI * n * others / u);
+}
+
+/* Of a filter, or on paper. */
+struct numbers {
+	uint64_t keys, others, both, passed, bytes[2];
+	double first, rate;		/* of the first level, and of the whole */
+};
+
+static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
+{
+	double least = log2_choices((double)n->keys, (double)(n->others - n->both)) / 8,
+		bytes = (double)(n->bytes[0] + n->bytes[1]) + sizeof(struct exact_head);
+
+	if (i > 3 || !n->others || !n->keys)
+		return false;
+	if (i == 0) {
+		*ret = (struct blm_fact){ .name = "others", .value = (double)n->others };
+		snprintf(ret->text, sizeof(ret->text), "%llu that it denies, and %llu that are "
+			 "keys too, so it has them", (unsigned long long)(n->others - n->both),
+			 (unsigned long long)n->both);
+	} else if (i == 1) {
+		*ret = (struct blm_fact){ .name = "levels", .value = n->first };
+		snprintf(ret->text, sizeof(ret->text), "%llu bytes at a rate of %.4g; %llu bytes "
+			 "for the keys and the %llu others that pass", (unsigned long long)
+			 n->bytes[0], n->first, (unsigned long long)n->bytes[1],
+			 (unsigned long long)n->passed);
+	} else if (i == 2) {
+		*ret = (struct blm_fact){ .name = "strangers", .value = n->rate };
+		snprintf(ret->text, sizeof(ret->text), "%.4g: the rate of wrong answers about keys "
+			 "that are on neither list", n->rate);
+	} else {
+		*ret = (struct blm_fact){ .name = "least", .value = bytes / least };
+		snprintf(ret->text, sizeof(ret->text), "%.4g times as many bytes as tell these "
+			 "keys from the others at all, %.0f", bytes / least, ceil(least));
+	}
+	return true;
+}
+
+static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
+{
+	struct numbers n = { .others = part->shape.args[EXACT_OTHERS] };
+	struct exact_head head;
+
+	load_head(part, &head);
+	if (head.both > n.others)
+		return false;
+	n.keys = head.keys;
+	n.both = head.both;
+	n.passed = head.passed;
+	memcpy(n.bytes, head.bytes, sizeof(n.bytes));
+	n.first = blm_exact_first_rate(&part->shape);
+	n.rate = rate_at(&part->shape, head.keys);
+	return fact(&n, i, ret);
+}
+
+/* Without this kind: a classic filter, and a list of the others that it has wrongly. */
+static void beside_classic(const struct blm_shape *s, struct blm_fact *ret)
+{
+	const double rate = BLM_DEFAULT_RATE, hash = sizeof(struct blm_hash);
+	double wrong = ceil((double)s->args[EXACT_OTHERS] * rate),
+		filter = ceil((double)s->capacity * -log(rate) / (M_LN2 * M_LN2) / 8);
+
+	*ret = (struct blm_fact){ .name = "classic", .value = filter + wrong * hash };
+	snprintf(ret->text, sizeof(ret->text), "%.0f bytes at a rate of %g, and %.0f for hashes of "
+		 "the %.0f others that it has wrongly", filter, rate, wrong * hash, wrong);
+}
+
+static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret)
+{
+	struct numbers n = { .keys = s->capacity, .others = s->args[EXACT_OTHERS] };
+
+	n.first = blm_exact_first_rate(s);
+	n.rate = rate_at(s, s->capacity);
+	n.passed = passing(s, n.first);
+	level_bytes(s, n.bytes);
+	if (i == 4 && n.others) {
+		beside_classic(s, ret);
+		return true;
+	}
+	return fact(&n, i, ret);
+}
+
+const struct blm_kind blm_kind_exact = {
+	.id = 21,
+	.name = "exact",
+	.summary = "never wrong about two lists: its keys, and others that are not in it; made "
+	"from both at once",
+	.caveat = "made once from all its keys; none can be added or taken out; it is never wrong "
+	"only about keys of the two lists",
+	.options = options,
+	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.fit = blm_exact_fit, .build = blm_exact_build, .count_others = count_others,
+	.describe = describe, .foretell = foretell,
+	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
+};

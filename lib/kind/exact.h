@@ -1,0 +1,58 @@
+/*
+ * exact.h - the layout of a filter that is right about two lists (format-spec.md, "Kind 21:
+ * exact"), for questions and for building
+ *
+ * The data are a head, and two ribbons (ribbon.h). The first one is a filter of the keys. The
+ * second one has one bit for each key, and one for each of the others that the first one lets
+ * through: it lets the keys through, and stops these others. Either ribbon can be left out.
+ */
+#ifndef BLM_KIND_EXACT_H
+#define BLM_KIND_EXACT_H
+
+#include "kind/ribbon.h"
+
+/* The option: how many others there are. */
+enum { EXACT_OTHERS };
+
+/* In the file, little-endian. */
+struct exact_head {
+	uint64_t keys;			/* distinct */
+	uint64_t both;			/* of the others, that are keys too */
+	uint64_t passed;		/* of the rest, that the first level lets through */
+	uint64_t bytes[2];		/* of the levels; 0: left out */
+	uint64_t zero[3];
+};
+static_assert(sizeof(struct exact_head) == 64, "format-spec.md, exact");
+
+/* The levels as they were found, by numbers that were copied from the map and checked. */
+struct exact_levels {
+	struct blm_part level[2];
+	bool has[2];
+	struct exact_head head;		/* in the order of this machine */
+};
+
+/*
+ * The hash that the second level works from. With the same one, the levels of a filter without
+ * others that pass would be alike, and what passes one would pass both. The order by hi stays.
+ */
+static inline struct blm_hash exact_second(struct blm_hash hash)
+{
+	return (struct blm_hash){ .lo = __builtin_bswap64(hash.lo), .hi = hash.hi };
+}
+
+/* A level on paper: its bytes follow from the keys. */
+static inline struct blm_shape exact_level(uint64_t keys, double rate)
+{
+	return (struct blm_shape){ .probes = RIBBON_WIDTH, .cell_bits = 1, .capacity = keys,
+				   .rate = rate };
+}
+
+/* exact.c */
+/* The rate of the first level; 1: it is left out. */
+double blm_exact_first_rate(const struct blm_shape *shape);
+
+/* exact_build.c */
+int blm_exact_fit(struct blm_shape *shape, const struct blm_sorted *keys);
+int blm_exact_build(struct blm_part *part, const struct blm_sorted *keys);
+
+#endif

@@ -1,0 +1,383 @@
+/* exact.c - filters of two lists: never wrong about either, as small as two levels can be, and nothing leads out of damaged data */
+#include "handle/handle.h"
+#include "kind/exact_sieve.h"
+#include "suite.h"
+
+#include <math.h>
+#include <sys/mman.h>
+
+enum { STRANGER = 1 << 28, OTHER = 1 << 27 };		/* numbers from there on; keys begin with 0 */
+
+struct lists {
+	uint64_t keys, others;
+	uint64_t both;			/* the first of the keys, that are others too */
+	uint64_t memory, seed;
+	double rate;
+	bool twice, backwards;
+	unsigned threads;
+};
+
+static void give(struct blm_build *b, bool excluded, uint64_t from, uint64_t count, bool backwards)
+{
+	enum { SOME = 500 };
+	uint64_t numbers[SOME];
+	struct blm_key keys[SOME];
+
+	for (uint64_t at = 0; at < count; at += SOME) {
+		size_t some = count - at < SOME ? (size_t)(count - at) : SOME;
+
+		for (size_t i = 0; i < some; i++) {
+			numbers[i] = backwards ? from + count - 1 - at - i : from + at + i;
+			keys[i] = (struct blm_key){ &numbers[i], 8 };
+		}
+		OK(excluded ? blm_build_exclude_many(b, keys, some) : blm_build_add_many(b, keys, some));
+	}
+}
+
+static struct blm_filter *build(struct lists l)
+{
+	struct blm_params p = BLM_PARAMS(.kind = "exact", .rate = l.rate, .seeds = &l.seed, .seed_count = 1);
+	struct blm_build_options how = { .memory_bytes = l.memory, .threads = l.threads };
+	struct blm_filter *f;
+	struct blm_build *b;
+
+	OK(blm_build_begin(&b, NULL, a_path(), &p, &how));
+	for (int i = 0; i < (l.twice ? 2 : 1); i++) {
+		give(b, true, OTHER, l.others, l.backwards);
+		give(b, false, 0, l.keys, l.backwards);
+		give(b, true, 0, l.both, l.backwards);
+	}
+	OK(blm_build_finish(b, &f));
+	return f;
+}
+
+static uint64_t found(const struct blm_filter *f, uint64_t from, uint64_t count)
+{
+	uint64_t yes = 0, numbers[1000];
+
+	for (uint64_t at = 0; at < count; at += 1000) {
+		size_t some = count - at < 1000 ? (size_t)(count - at) : 1000;
+
+		for (size_t i = 0; i < some; i++)
+			numbers[i] = from + at + i;
+		yes += (uint64_t)blm_contains_fixed(f, numbers, 8, some, NULL);
+	}
+	return yes;
+}
+
+static void is_right(const struct blm_filter *f, const struct lists *l)
+{
+	struct blm_info info = BLM_INFO;
+
+	ck_assert_uint_eq(found(f, 0, l->keys), l->keys);
+	ck_assert_uint_eq(found(f, OTHER, l->others), 0);
+	OK(blm_info(f, &info));
+	ck_assert_uint_eq(info.keys, l->keys);
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t other = OTHER + i;
+
+		ck_assert(i >= l->keys || blm_contains(f, &i, 8) == 1);
+		ck_assert(i >= l->others || blm_contains(f, &other, 8) == 0);
+	}
+	OK(blm_verify(NULL, f->place.display, 0, NULL, NULL));
+}
+
+static struct exact_head head_of(const struct blm_filter *f)
+{
+	return *(const struct exact_head *)current_view(f)->part[0].bytes;
+}
+
+static uint64_t data_bytes(const struct blm_filter *f)
+{
+	return current_view(f)->part[0].shape.bytes;
+}
+
+/* ---- Answers ---- */
+
+static const uint64_t counts[] = { 0, 1, 2, 64, 65, 1000, 5000, 60000 };
+
+START_TEST(no_answer_about_either_list_is_wrong)
+{
+	static const double rates[] = { 0, 0.4, 0.01, 1e-6 };
+
+	for (size_t k = 0; k < ARRAY_LEN(counts); k++)
+		for (size_t o = 0; o < ARRAY_LEN(counts); o++) {
+			struct lists l = { .keys = counts[k], .others = counts[o], .seed = k, .rate = rates[(k + o) % 4], .twice = (k + o) % 3 == 0 };
+			struct blm_filter *f = build(l);
+
+			is_right(f, &l);
+			blm_close(f);
+		}
+}
+END_TEST
+
+START_TEST(a_key_on_both_lists_is_in_the_filter_and_counted)
+{
+	static const uint64_t both[] = { 1, 2, 64, 1000, 3000 };
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		struct lists l = { .keys = 3000, .others = i % 2 ? 40000 : 0, .both = both[i], .seed = i, .rate = i % 2 ? 0 : 0.01 };
+		struct blm_filter *f = build(l);
+		struct blm_fact fact;
+		char want[64];
+
+		is_right(f, &l);
+		ck_assert_uint_eq(head_of(f).both, both[i]);
+		OK(blm_fact(f, 0, &fact));
+		snprintf(want, sizeof(want), "%llu that are keys too", (unsigned long long)both[i]);
+		ck_assert_msg(strstr(fact.text, want) != NULL, "%s", fact.text);
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(keys_on_neither_list_are_wrong_at_the_rate_that_it_says)
+{
+	static const struct lists all[] = {
+		{ .keys = 20000, .others = 200000 }, { .keys = 20000, .others = 200000, .rate = 0.01 }, { .keys = 20000, .others = 10000 },
+		{ .keys = 20000, .others = 50, .rate = 0.05 }, { .keys = 40, .others = 40, .rate = 0.2 }, { .keys = 20000, .others = 45000 },
+	};
+	const double asked = 400000 * test_scale(), seeds = 3;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		double wrong = 0, rate = 0;
+
+		for (uint64_t seed = 1; seed <= seeds; seed++) {
+			struct lists l = all[i];
+			struct blm_info info = BLM_INFO;
+			struct blm_filter *f;
+
+			l.seed = seed;
+			f = build(l);
+			OK(blm_info(f, &info));
+			rate = info.rate;
+			ck_assert(!l.rate || rate == l.rate);
+			ck_assert(info.rate_at_capacity <= rate * 1.000001);
+			wrong += (double)found(f, STRANGER, (uint64_t)asked);
+			blm_close(f);
+		}
+		ck_assert_msg(wrong <= rate * asked * seeds + 5 * sqrt(rate * asked * seeds), "%zu: %g of %g, not %g", i, wrong, asked * seeds, rate);
+	}
+}
+END_TEST
+
+/* ---- Sizes ---- */
+
+static double least_bytes(double n, double o)
+{
+	return (lgamma(n + o + 1) - lgamma(n + 1) - lgamma(o + 1)) / M_LN2 / 8;
+}
+
+START_TEST(it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong)
+{
+	static const struct lists all[] = {
+		{ .keys = 121570, .others = 1000000 }, { .keys = 200000, .others = 202000 }, { .keys = 200000, .others = 402000 },
+		{ .keys = 200000, .others = 560000 }, { .keys = 200000, .others = 600000 }, { .keys = 50000, .others = 5000000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		double least = least_bytes((double)all[i].keys, (double)all[i].others);
+		struct blm_filter *f = build(all[i]);
+		struct blm_params p = BLM_PARAMS(.kind = "exact", .capacity = all[i].keys);
+		char options[40];
+		struct blm_plan plan;
+
+		ck_assert_msg((double)data_bytes(f) <= 1.1 * least, "%zu: %llu bytes, not 1.1 times %g", i, (unsigned long long)data_bytes(f), least);
+		if (i == 0)
+			ck_assert_uint_le(data_bytes(f), 77000);
+		snprintf(options, sizeof(options), "others=%llu", (unsigned long long)all[i].others);
+		p.options = options;
+		OK(blm_plan(&plan, &p));
+		ck_assert_msg(fabs((double)plan.data_bytes / (double)data_bytes(f) - 1) < 0.005, "%zu: %llu bytes on paper, %llu built", i,
+			      (unsigned long long)plan.data_bytes, (unsigned long long)data_bytes(f));
+		blm_close(f);
+	}
+}
+END_TEST
+
+/* On paper: what CRLite's successor takes for as many certificates (6.7 MB, divided by issuer), and more keys than 32 bits count. */
+START_TEST(large_lists_have_a_size_on_paper)
+{
+	static const struct { uint64_t keys; const char *others; double most; } all[] = {
+		{ 1000000, "others=99000000", 1.10 }, { 8000000, "others=892000000", 1.10 }, { UINT64_C(5000000000), "others=1000000000000", 1.10 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct blm_params p = BLM_PARAMS(.kind = "exact", .capacity = all[i].keys, .options = all[i].others);
+		double least = least_bytes((double)all[i].keys, strtod(strchr(all[i].others, '=') + 1, NULL));
+		struct blm_fact fact;
+		struct blm_plan plan;
+
+		OK(blm_plan(&plan, &p));
+		ck_assert_msg((double)plan.data_bytes <= all[i].most * least, "%zu: %llu bytes, %g at least", i, (unsigned long long)plan.data_bytes, least);
+		OK(blm_plan_fact(&p, 3, &fact));
+		ck_assert_msg(fabs(fact.value * least / (double)plan.data_bytes - 1) < 1e-4, "%g", fact.value);
+		OK(blm_plan_fact(&p, 4, &fact));
+		ck_assert_str_eq(fact.name, "classic");
+		ck_assert_double_gt(fact.value, 2 * (double)plan.data_bytes);
+		FAILS(blm_plan_fact(&p, 5, &fact), -ENOENT);
+	}
+}
+END_TEST
+
+/* ---- The same data ---- */
+
+START_TEST(the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory)
+{
+	const struct lists first = { .keys = 30000, .others = 100000, .both = 700, .seed = 4 };
+	struct blm_filter *f = build(first);
+
+	for (int way = 0; way < 4; way++) {
+		struct lists l = first;
+		struct blm_filter *g;
+
+		l.backwards = way % 2;
+		l.twice = way == 3;
+		l.threads = way == 0 ? 3 : 1;
+		l.memory = way == 1 ? 0 : 64 << 10;
+		g = build(l);
+		ck_assert_uint_eq(data_bytes(g), data_bytes(f));
+		ck_assert(!memcmp(current_view(g)->part[0].bytes, current_view(f)->part[0].bytes, data_bytes(f)));
+		blm_close(g);
+	}
+	blm_close(f);
+}
+END_TEST
+
+/* ---- The keys and the others that pass, in order ---- */
+
+static struct blm_hash row[3][5000];		/* keys, others, both together */
+
+static int read_row(const struct blm_sorted *s, uint64_t from, struct blm_hash *ret, uint64_t *ret_values, size_t count)
+{
+	const struct blm_hash *all = s->threads == 1 ? row[0] : row[1];
+
+	ck_assert_uint_le(from + count, s->count);
+	memcpy(ret, all + from, count * sizeof(*ret));
+	return 0;
+}
+
+START_TEST(any_range_of_both_lists_is_read_in_order_without_either_twice)
+{
+	for (uint64_t step = 1; step < 40; step += 6) {
+		struct blm_sorted keys = { .threads = 1, .read = read_row }, others = { .threads = 2, .read = read_row };
+		uint64_t all = 0, passing = 0;
+		struct sieve s;
+
+		/* runs of keys and of others of different lengths, and some that are both */
+		for (uint64_t i = 0; i < 4000; i++) {
+			struct blm_hash h = { .hi = i / 3, .lo = i };
+			bool other = i / step % 3 == 1, both = i % 50 == 7;
+
+			if (!other || both)
+				row[0][keys.count++] = h;
+			if (other || both)
+				row[1][others.count++] = h;
+			row[2][all++] = h;
+			passing += other && !both;
+		}
+		OK(blm_sieve_make(&s, &keys, &others, NULL));
+		ck_assert_uint_eq(s.merged.count, all);
+		ck_assert_uint_eq(sieve_passed(&s), passing);
+		ck_assert_uint_eq(s.both, others.count - passing);
+		for (uint64_t from = 0; from < all; from += 1 + from % 37) {
+			size_t count = all - from < 70 ? (size_t)(all - from) : 70;
+			struct blm_hash got[70];
+			uint64_t flips[70];
+
+			OK(sorted_read(&s.merged, from, got, flips, count));
+			for (size_t i = 0; i < count; i++) {
+				uint64_t n = from + i;
+
+				ck_assert_uint_eq(got[i].hi, row[2][n].hi);
+				ck_assert_uint_eq(got[i].lo, __builtin_bswap64(row[2][n].lo));
+				ck_assert_uint_eq(flips[i], n / step % 3 == 1 && n % 50 != 7);
+			}
+		}
+		blm_sieve_end(&s);
+	}
+}
+END_TEST
+
+/* ---- What is refused ---- */
+
+START_TEST(what_it_cannot_be_is_refused_with_words)
+{
+	static const struct { struct blm_params p; int err; } none[] = {
+		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .rate = 1e-12), -EFBIG }, { BLM_PARAMS(.kind = "exact", .cells = 1000), -EINVAL },
+		{ BLM_PARAMS(.kind = "exact", .capacity = 10, .probes = 3), -EINVAL }, { BLM_PARAMS(.kind = "exact", .capacity = 10, .options = "others=-1"), -EINVAL },
+		{ BLM_PARAMS(.kind = "exact", .capacity = BLM_CAPACITY_MAX, .options = "others=100000000000000", .rate = 1e-9), -EFBIG },
+	};
+	struct blm_key key = { "a", 1 };
+	struct blm_plan plan;
+	struct blm_build *b;
+
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		FAILS(blm_plan(&plan, &none[i].p), none[i].err);
+	for (int i = 0; i < 2; i++) {
+		OK(blm_build_begin(&b, NULL, a_path(), &BLM_PARAMS(.kind = i ? "ribbon" : "blocked", .capacity = 10), NULL));
+		FAILS(blm_build_exclude_many(b, &key, 1), -EOPNOTSUPP);
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "exact"));
+		blm_build_cancel(b);
+	}
+	OK(blm_build_begin(&b, NULL, a_path(), &BLM_PARAMS(.kind = "exact"), NULL));
+	OK(blm_build_exclude_many(b, &key, 1));
+	blm_build_cancel(b);
+}
+END_TEST
+
+/* ---- Damage ---- */
+
+START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
+{
+	static const struct lists all[] = { { .keys = 3000, .others = 30000 }, { .keys = 100, .others = 100 }, { .keys = 9000, .others = 9, .rate = 0.1 } };
+
+	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
+		struct blm_filter *f = build(all[s]);
+		struct blm_part *part = &current_view(f)->whole;
+		size_t bytes = part->shape.bytes, room = (bytes + 4095) / 4096 * 4096;
+		uint8_t *good = part->bytes, *map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at = map + 4096 + room - bytes;
+		uint64_t state = s;
+
+		ck_assert_ptr_ne(map, MAP_FAILED);
+		ck_assert_int_eq(mprotect(map + 4096, room, PROT_READ | PROT_WRITE), 0);
+		part->bytes = at;
+		for (int round = 0; round < (int)(4000 * test_scale()); round++) {
+			size_t most = round % 2 ? 96 : bytes;
+
+			memcpy(at, good, bytes);
+			for (uint64_t i = next_random(&state) % 6; i-- > 0;)
+				at[next_random(&state) % most] = (uint8_t)next_random(&state);
+			if (round % 3 == 0)
+				memcpy(at + 8 * (next_random(&state) % 8), &(uint64_t){ round % 2 ? UINT64_MAX : UINT64_C(1) << next_random(&state) % 64 }, 8);
+			found(f, 0, 100);
+			for (uint64_t i = 0; i < 20; i++)
+				blm_contains(f, &i, 8);
+			for (unsigned i = 0; i < 6; i++)
+				part->kind->describe(part, i, &(struct blm_fact){ 0 });
+		}
+		part->bytes = good;
+		munmap(map, room + 8192);
+		blm_close(f);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = begin_suite("exact");
+	TCase *tc = tcase_create("exact");
+
+	tcase_set_timeout(tc, 200);
+	tcase_add_test(tc, no_answer_about_either_list_is_wrong);
+	tcase_add_test(tc, a_key_on_both_lists_is_in_the_filter_and_counted);
+	tcase_add_test(tc, keys_on_neither_list_are_wrong_at_the_rate_that_it_says);
+	tcase_add_test(tc, it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong);
+	tcase_add_test(tc, large_lists_have_a_size_on_paper);
+	tcase_add_test(tc, the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
+	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_without_either_twice);
+	tcase_add_test(tc, what_it_cannot_be_is_refused_with_words);
+	tcase_add_test(tc, whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
