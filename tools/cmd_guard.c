@@ -7,6 +7,7 @@
 #include "foreign.h"
 #include "json.h"
 #include "keys.h"
+#include "learn.h"
 #include "load.h"
 #include "output.h"
 #include "place.h"
@@ -15,12 +16,15 @@
 #include "values.h"
 
 static bool invert, count_only, silent, values, stats;
+static char *learned;
 static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines whose keys are not there", set_flag, &invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &count_only },
 	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &silent },
 	{ 0, "values", NULL, "print each line with a tab and what the table has for its key",
 	  set_flag, &values },
+	{ 0, "learn", "FILE", "append the false alarms to FILE, one key a line: for --not of build",
+	  set_text, &learned },
 	{ 0, "stats", NULL, "print only how many look-ups the filter avoided", set_flag, &stats },
 	{ 0 }
 };
@@ -28,6 +32,7 @@ static const struct opt own_options[] = {
 struct job {
 	struct blm_filter *f;
 	struct exact exact;
+	struct learn learn;
 	uint64_t keys, looked_up, found;
 };
 
@@ -60,6 +65,8 @@ static int look_up(struct job *job, struct batch *batch, FILE *out)
 		r = exact->sort->find(exact->table, &batch->keys[i], &value);
 		if (r < 0)
 			code = FAILED;
+		if (r == 0)
+			learn_key(&job->learn, &batch->keys[i]);
 		if (r <= 0) {
 			batch->bits[i / 64] &= ~(UINT64_C(1) << i % 64);
 			continue;
@@ -73,7 +80,7 @@ static int look_up(struct job *job, struct batch *batch, FILE *out)
 		}
 	}
 	exact->sort->end(exact->table);
-	return code;
+	return code == DONE ? learn_flush(&job->learn) : code;
 }
 
 static int look_up_values(struct job *job, struct batch *batch)
@@ -171,9 +178,13 @@ static int run(int count, char **operands)
 	if (code == DONE)
 		code = load(job.f);
 	quiet = silent;
+	if (code == DONE && learned)
+		code = learn_open(&job.learn, learned);
 	if (code == DONE)
 		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead =
 			ask_filter, .in_turn = guard, .context = &job });
+	if (learn_close(&job.learn) != DONE && code == DONE)
+		code = FAILED;
 	exact_close(&job.exact);
 	if (job.f)
 		blm_close(job.f);
@@ -203,7 +214,9 @@ const struct command cmd_guard = {
 	"go into the filter first. Kinds that forget are refused. With\n--values a sorted file "
 	"has lines of a key, a tab (or --delimiter) and the value, in the order of the keys: "
 	"LC_ALL=C\nsort -t $'\\t' -k 1,1. With --crlf its lines may end in CR LF. The file is "
-	"read as it is: a packed file is refused.",
+	"read as it is: a packed file is refused. Build a filter without\n"
+	"the false alarms that --learn collected: bloomery build F --force -p 0.01 keys.txt --not "
+	"FILE.",
 	.example = "bloomery guard ./blacklist.bloom --exact blacklist.txt < urls.txt",
 	.options = options,
 	.run = run,

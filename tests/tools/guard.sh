@@ -47,6 +47,31 @@ it_counts_what_was_asked_and_what_was_avoided() {
 	exits 1 bloomery guard ./f --exact keys --json < /dev/null; holds 'j["asked"] == 0 and j["false_alarm_rate"] == 0' < exits.out
 }
 
+learned_false_alarms_are_none_in_the_next_filter() {
+	make_lists
+	bloomery test ./f good > alarms; [ -s alarms ]
+	for db in keys rows.mdb; do
+		rm -f learned; bloomery guard ./f --exact $db --learn learned log | cmp - bad
+		cmp learned alarms
+	done
+	printf 'half a key' > learned	# of a guard that was killed
+	sed 's/^/x,/' log | bloomery guard ./f --exact keys --learn learned --stats --field 2 --delimiter , > stats
+	cmp learned <(echo 'half a key'; cat alarms)
+	bloomery build ./e -p 0.01 keys --not learned --seed 1
+	exits 1 bloomery guard ./e --exact keys --learn more -c good; same "$(comm -12 <(sort learned) <(sort more))" ''
+	bloomery build ./e --force -p 0.01 keys --not learned --not more --seed 1
+	bloomery guard ./e --exact keys --learn last log | cmp - bad
+	same "$(comm -12 <(sort learned) <(sort last))" ''; same "$(comm -12 <(sort more) <(sort last))" ''
+	bloomery build ./e --force -p 0.01 keys --not good --seed 1
+	bloomery guard ./e --exact keys --learn none log | cmp - bad
+	[ ! -s none ]
+	rm -f learned; tr '\n' '\0' < log | bloomery guard ./f -0 --exact rows.mdb --learn learned -c > count; tr '\0' '\n' < learned | cmp - alarms
+	sed -n 1p alarms | tr -d '\n' | od -An -v -tx1 | tr -d ' \n' > hex; echo >> hex
+	rm learned; exits 1 bloomery guard ./f --exact keys --learn learned --hex -c hex; cmp learned hex
+	exits 2 bloomery guard ./f --exact keys --learn missing/learned log; says 'missing/learned'
+	[ ! -w /dev/full ] || exits 2 bloomery guard ./f --exact keys --learn /dev/full log
+}
+
 values_come_from_the_table() {
 	make_lists
 	join -t $'\t' <(sort bad) rows > want
