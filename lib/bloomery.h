@@ -1005,7 +1005,7 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
 
 /**
  * blm_update_begin() - put keys into a filter that was built, and take some out, without its other
- * keys (BLM_CAN_MERGE)
+ * keys (BLM_CAN_MERGE), or by both its lists as they are now (BLM_CAN_EXCLUDE)
  * @ret:     give it to blm_update_finish() or blm_update_cancel()
  * @secret:  of a keyed filter (BLM_SECRET_BYTES), as for blm_open_keyed(); NULL: it is read where
  * it lies
@@ -1015,6 +1015,10 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
  * old one, in one step. A key goes only from a filter that was built to count them (golomb:
  * counted=1): it has a key as often as it was given. Any number of threads may give keys at the
  * same time; after fork() the child must not touch it.
+ *
+ * Kinds with BLM_CAN_EXCLUDE take all keys that the filter is to have, by blm_update_add_many(),
+ * and all that it is to deny, by blm_update_remove_many(). The file grows by the answers that
+ * change.
  * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
  */
 BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
@@ -1031,7 +1035,8 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
  *
  * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to
  * go from one that does not count them, -EUCLEAN where it is damaged, -ESTALE where another filter
- * with another hash or other options has taken the name.
+ * with another hash or other options has taken the name. Kinds with BLM_CAN_EXCLUDE: -EINVAL where
+ * keys of the filter were not named, -EMLINK after too many updates.
  */
 BLM_API int blm_update_finish(struct blm_update *u);
 
@@ -1915,7 +1920,7 @@ enum blm_can {
 	 * them
 	 */
 	BLM_CAN_LIST      = 1 << 17,
-	BLM_CAN_EXCLUDE   = 1 << 18,	/* blm_build_exclude_many() */
+	BLM_CAN_EXCLUDE   = 1 << 18,	/* blm_build_exclude_many(), blm_update_begin() */
 	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
 };

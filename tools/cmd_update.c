@@ -7,7 +7,7 @@
 #include "stream.h"
 #include "values.h"
 
-static char *coming, *going;
+static char *coming, *going, *denied;
 static struct given keys_in = { .option = "--add-key" }, keys_out = { .option = "--remove-key" };
 static uint64_t memory;
 
@@ -20,6 +20,8 @@ static int refuse_key(const struct opt *opt, const char *text)
 static const struct opt own_options[] = {
 	{ 0, "add", "FILE", "keys that come in; - is stdin", set_text, &coming },
 	{ 0, "remove", "FILE", "keys that go", set_text, &going },
+	{ 0, "not", "FILE", "all keys that an exact filter denies; --add then has all of its "
+	  "keys", set_text, &denied },
 	{ 0, "add-key", "KEY", "a key that comes in (repeatable)", set_given, &keys_in },
 	{ 0, "remove-key", "KEY", "a key that goes (repeatable)", set_given, &keys_out },
 	{ 0, "key", "KEY", NULL, refuse_key, NULL },
@@ -52,6 +54,28 @@ static void show(void *context, const char *phase, uint64_t done, uint64_t total
 	progress_of(phase, done, total);
 }
 
+/* Which keys must be named follows from the kind. */
+static int check_lists(const struct place *place, const char *name, const uint8_t *secret)
+{
+	struct blm_info info = BLM_INFO;
+	struct blm_filter *f;
+	int r = open_place(&f, place, false, secret);
+
+	if (r < 0)
+		return fail(r);
+	r = blm_info(f, &info);
+	blm_close(f);
+	if (r < 0)
+		return fail(r);
+	if (info.can & BLM_CAN_EXCLUDE && !denied)
+		return misuse("update: %s is an %s filter: name all keys that it has with --add, "
+			      "and all that it denies with --not", name, info.kind);
+	if (denied && !(info.can & BLM_CAN_EXCLUDE))
+		return misuse("update: --not names all keys that an exact filter denies, and %s is "
+			      "a %s filter", name, info.kind);
+	return DONE;
+}
+
 static int begin(struct blm_update **ret, struct place *place, const char *name)
 {
 	const struct blm_build_options options = { .threads = (unsigned)jobs_wanted(),
@@ -61,6 +85,8 @@ static int begin(struct blm_update **ret, struct place *place, const char *name)
 
 	if (code == DONE)
 		code = find_place(place, name, 0);
+	if (code == DONE)
+		code = check_lists(place, name, secret);
 	if (code != DONE)
 		return code;
 	r = blm_update_begin(ret, place->store, place->name, secret, &options);
@@ -84,6 +110,22 @@ static int finish(struct blm_update *u, const struct place *place, const char *n
 	return DONE;
 }
 
+static int check_streams(void)
+{
+	const struct { const char *option, *file; } all[] = {
+		{ "--add", coming }, { "--remove", going }, { "--not", denied } };
+
+	for (size_t i = 1; i < 3; i++)
+		for (size_t j = 0; j < i; j++)
+			if (all[i].file && all[j].file
+			    && is_same_stream(all[i].file, all[j].file))
+				return misuse("update: %s %s and %s %s both read standard input, "
+					      "or one pipe; put the keys of one into a file",
+					      all[j].option, all[j].file, all[i].option,
+					      all[i].file);
+	return DONE;
+}
+
 static int run(int operands_count, char **operands)
 {
 	struct work adding = { .ahead = add, .in_turn = count, .given = &keys_in };
@@ -92,13 +134,12 @@ static int run(int operands_count, char **operands)
 	struct place place;
 	int code;
 
-	if (!coming && !keys_in.count && !going && !keys_out.count)
+	if (!coming && !keys_in.count && !going && !keys_out.count && !denied)
 		return misuse("update: which keys? Give --add FILE or --remove FILE, or --add-key "
 			      "KEY or --remove-key KEY");
-	if (coming && going && is_same_stream(coming, going))
-		return misuse("update: --add %s and --remove %s both read standard input, or one "
-			      "pipe; put the keys of one into a file", coming, going);
-	code = begin(&u, &place, operands[0]);
+	code = check_streams();
+	if (code == DONE)
+		code = begin(&u, &place, operands[0]);
 	if (code != DONE)
 		return code;
 	adding.context = removing.context = u;
@@ -106,6 +147,9 @@ static int run(int operands_count, char **operands)
 		code = each_batch(&coming, coming ? 1 : 0, &adding);
 	if ((going || keys_out.count) && code == DONE && !stopping())
 		code = each_batch(&going, going ? 1 : 0, &removing);
+	removing.given = &no_keys;
+	if (denied && code == DONE && !stopping())
+		code = each_batch(&denied, 1, &removing);
 	let_signals_kill();	/* as in build */
 	if (code != DONE || stopping()) {
 		blm_update_cancel(u);
@@ -122,13 +166,15 @@ const struct command cmd_update = {
 	.name = "update",
 	.group = ON_FILTERS,
 	.summary = "put some keys into a filter that was built, and take some out",
-	.operands = "F [--add FILE] [--remove FILE]",
+	.operands = "F [--add FILE] [--remove FILE] [--not FILE]",
 	.least = 1, .most = 1,
 	.notes = "For golomb and range filters, without their other keys. A new file takes the "
 	"place of the old one in one step. Keys can\nbe removed only from a golomb filter that "
 	"counts them ('build --with counted=1'); it has a key as often as the key was\ngiven. "
 	"Remove only keys that were given: the removal of a false positive takes another key with "
-	"it. For other built\nkinds 'build --force' makes a new filter from all keys.",
+	"it. An exact\n"
+	"filter takes both lists as they are now, --add and --not, and becomes larger by the "
+	"answers that change. For other built\nkinds 'build --force' makes a new filter from all keys.",
 	.example = "bloomery update ./blocked --add new.txt",
 	.options = options,
 	.run = run,

@@ -19,6 +19,8 @@
 static const struct blm_option options[] = {
 	[EXACT_OTHERS] = { "others", "how many keys it is told that are not in it: build counts "
 			   "them itself", BLM_OPTION_COUNT, 0, 0x1p47, 0 },
+	[EXACT_UPDATES] = { "updates", "how often it was updated since it was built",
+			    BLM_OPTION_COUNT, 0, EXACT_UPDATES_MAX, 0 },
 	{ NULL }
 };
 
@@ -57,7 +59,8 @@ static void level_bytes(const struct blm_shape *s, uint64_t ret[2])
 static bool sized(const struct blm_shape *s)
 {
 	return s->capacity >= 1 && s->capacity <= BLM_CAPACITY_MAX
-		&& s->bytes >= sizeof(struct exact_head) && s->bytes <= BLM_CELLS_MAX * 2
+		&& s->bytes >= sizeof(struct exact_head) * (1 + s->args[EXACT_UPDATES])
+		&& s->bytes <= BLM_CELLS_MAX * 2
 		&& s->bytes % BLM_SHARD_ALIGN == 0;
 }
 
@@ -70,12 +73,12 @@ static int plan(struct blm_shape *ret, const struct blm_params *params)
 	if (params->cells || params->probes)
 		return blm_fail(-EINVAL, "an exact filter is as large as its two lists and its "
 				"rate need: bits and probes cannot be given");
-	if (!s.rate && !s.args[EXACT_OTHERS])
-		s.rate = BLM_DEFAULT_RATE;
-	else if (!s.rate) {
-		s.rate = 0.5;
-		s.rate = blm_exact_first_rate(&s) / 2;
-	} else if (s.rate < 0x1p-32)
+	if (s.args[EXACT_UPDATES])
+		return blm_fail(-EINVAL, "an exact filter has no updates when it is built: "
+				"updates=0");
+	if (!s.rate)
+		s.rate = s.args[EXACT_OTHERS] ? blm_exact_best_rate(&s) : BLM_DEFAULT_RATE;
+	else if (s.rate < 0x1p-32)
 		return blm_fail(-EFBIG, "an exact filter is wrong about keys on neither list once "
 				"in 2^32, more often than at the rate %g", s.rate);
 	level_bytes(&s, bytes);
@@ -95,14 +98,28 @@ static bool valid(const struct blm_shape *s)
 		&& s->cells == s->bytes * 8;
 }
 
-static double rate_at(const struct blm_shape *s, uint64_t keys)
+double blm_exact_best_rate(const struct blm_shape *shape)
+{
+	struct blm_shape s = *shape;
+
+	s.rate = 0.5;
+	return blm_exact_first_rate(&s) / 2;
+}
+
+double blm_exact_layer_rate(const struct blm_shape *s)
 {
 	double rate = blm_exact_first_rate(s);
 	struct blm_shape first = exact_level(s->capacity, rate);
 
 	if (rate < 1)
 		rate = blm_ribbon_rate(&first);
-	return !keys ? 0 : s->args[EXACT_OTHERS] ? rate / 2 : rate;
+	return s->args[EXACT_OTHERS] ? rate / 2 : rate;
+}
+
+/* That of an updated filter is the sum of its layers' rates, and no formula gives it. */
+static double rate_at(const struct blm_shape *s, uint64_t keys)
+{
+	return !keys ? 0 : s->args[EXACT_UPDATES] ? fmin(s->rate, 1) : blm_exact_layer_rate(s);
 }
 
 static void count_others(uint64_t args[BLM_KIND_ARGS], uint64_t others)
@@ -112,39 +129,53 @@ static void count_others(uint64_t args[BLM_KIND_ARGS], uint64_t others)
 
 /* ---- Questions: the bytes are anyone's, as in ribbon.c ---- */
 
-static void load_head(const struct blm_part *part, struct exact_head *ret)
+static void load_head(const struct blm_part *part, uint64_t at, struct exact_head *ret)
 {
-	const struct exact_head *h = (const struct exact_head *)part->bytes;
+	const struct exact_head *h = (const struct exact_head *)(part->bytes + at);
 
 	*ret = (struct exact_head){ .keys = load_relaxed(&h->keys), .both = load_relaxed(&h->both),
 				    .passed = load_relaxed(&h->passed),
 				    .bytes = { load_relaxed(&h->bytes[0]),
-					       load_relaxed(&h->bytes[1]) } };
+					       load_relaxed(&h->bytes[1]) },
+				    .rate = load_relaxed(&h->rate) };
 }
 
-/* False: it has no keys, or is damaged. */
-static bool open_levels(const struct blm_part *part, struct exact_levels *ret)
+/* One that has no keys has no levels. */
+static bool head_valid(const struct exact_head *h, uint64_t rest)
 {
-	uint64_t rest = part->shape.bytes - sizeof(struct exact_head);
+	if (h->bytes[0] > rest || h->bytes[1] > rest - h->bytes[0])
+		return false;
+	if (!h->keys)
+		return !h->bytes[0] && !h->bytes[1];
+	return h->keys <= BLM_CAPACITY_MAX && h->passed <= BLM_CAPACITY_MAX - h->keys
+		&& (h->bytes[0] || h->bytes[1]);
+}
+
+/* The layer at a place, and the place behind it. False: it is damaged. */
+static bool open_layer(const struct blm_part *part, uint64_t *at, struct exact_layer *ret)
+{
+	uint64_t rest = part->shape.bytes - *at;
 	struct exact_head *h = &ret->head;
 
-	load_head(part, h);
-	if (!h->keys || h->keys > BLM_CAPACITY_MAX || h->passed > BLM_CAPACITY_MAX - h->keys
-	    || h->bytes[0] > rest || h->bytes[1] != rest - h->bytes[0])
+	if (rest < sizeof(*h))
 		return false;
+	load_head(part, *at, h);
+	if (!head_valid(h, rest - sizeof(*h)))
+		return false;
+	*at += sizeof(*h);
 	for (unsigned i = 0; i < 2; i++) {
 		struct blm_part *level = &ret->level[i];
 
 		*level = (struct blm_part){ .kind = &blm_kind_ribbon, .simd = part->simd,
-					    .bytes = part->bytes + sizeof(*h)
-					    + (i ? h->bytes[0] : 0) };
+					    .bytes = part->bytes + *at };
 		level->shape = exact_level(h->keys + (i ? h->passed : 0), 0.5);
 		level->shape.bytes = h->bytes[i];
 		ret->has[i] = h->bytes[i] != 0;
 		if (ret->has[i] && !blm_shards_valid(&level->shape))
 			return false;
+		*at += h->bytes[i];
 	}
-	return ret->has[0] || ret->has[1];
+	return true;
 }
 
 static struct blm_hashed second_of(const struct blm_hashed *key)
@@ -155,14 +186,27 @@ static struct blm_hashed second_of(const struct blm_hashed *key)
 	return second;
 }
 
-static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+static bool in_layer(const struct exact_layer *l, const struct blm_hashed *key)
 {
 	const struct blm_hashed second = second_of(key);
-	struct exact_levels l;
 
-	return open_levels(part, &l)
-		&& (!l.has[0] || blm_kind_ribbon.contains(&l.level[0], key))
-		&& (!l.has[1] || blm_kind_ribbon.contains(&l.level[1], &second));
+	return (l->has[0] || l->has[1])
+		&& (!l->has[0] || blm_kind_ribbon.contains(&l->level[0], key))
+		&& (!l->has[1] || blm_kind_ribbon.contains(&l->level[1], &second));
+}
+
+static bool contains(const struct blm_part *part, const struct blm_hashed *key)
+{
+	struct exact_layer l;
+	uint64_t at = 0;
+	bool yes = false;
+
+	for (uint64_t i = 0; i <= part->shape.args[EXACT_UPDATES]; i++) {
+		if (!open_layer(part, &at, &l))
+			return false;
+		yes ^= in_layer(&l, key);
+	}
+	return yes;
 }
 
 /* The keys of a batch that their bits say: their second hashes, and which of the batch they are. */
@@ -181,7 +225,7 @@ static size_t choose(const struct blm_batch *batch, const uint64_t *bits, struct
 	return count;
 }
 
-static void ask_second(const struct exact_levels *l, const struct blm_batch *batch, uint64_t *bits)
+static void ask_second(const struct exact_layer *l, const struct blm_batch *batch, uint64_t *bits)
 {
 	struct blm_hash hashes[BLM_BATCH];
 	uint64_t yes[BLM_BATCH_WORDS];
@@ -195,58 +239,86 @@ static void ask_second(const struct exact_levels *l, const struct blm_batch *bat
 		bits[which[i] / 64] |= (yes[i / 64] >> i % 64 & 1) << which[i] % 64;
 }
 
+/* For a batch of at least one. */
+static void ask_layer(const struct exact_layer *l, const struct blm_batch *batch, uint64_t *bits)
+{
+	size_t words = (batch->count + 63) / 64;
+
+	memset(bits, l->has[1] ? 0xff : 0, words * sizeof(*bits));
+	bits[words - 1] &= UINT64_MAX >> (64 * words - batch->count);
+	if (l->has[0])
+		blm_kind_ribbon.contains_many(&l->level[0], batch, bits);
+	if (l->has[1])
+		ask_second(l, batch, bits);
+}
+
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
+	uint64_t bits[BLM_BATCH_WORDS], at = 0;
 	size_t words = (batch->count + 63) / 64;
-	struct exact_levels l;
+	struct exact_layer l;
 
 	memset(ret_bits, 0, words * sizeof(*ret_bits));
-	if (!words || !open_levels(part, &l))
-		return;
-	if (l.has[0])
-		blm_kind_ribbon.contains_many(&l.level[0], batch, ret_bits);
-	else {
-		memset(ret_bits, 0xff, words * sizeof(*ret_bits));
-		ret_bits[words - 1] &= UINT64_MAX >> (64 * words - batch->count);
+	for (uint64_t i = 0; words && i <= part->shape.args[EXACT_UPDATES]; i++) {
+		if (!open_layer(part, &at, &l)) {
+			memset(ret_bits, 0, words * sizeof(*ret_bits));
+			return;
+		}
+		ask_layer(&l, batch, bits);
+		for (size_t w = 0; w < words; w++)
+			ret_bits[w] ^= bits[w];
 	}
-	if (l.has[1])
-		ask_second(&l, batch, ret_bits);
 }
 
-/* Most keys need the second level only if they are in the filter. */
+/* Most keys need the second level only if they are in the filter, and updates are small. */
 static void prefetch(const struct blm_part *part, const struct blm_hashed *key)
 {
 	const struct blm_hashed second = second_of(key);
-	struct exact_levels l;
+	struct exact_layer l;
+	uint64_t at = 0;
 
-	if (!open_levels(part, &l))
+	if (!open_layer(part, &at, &l))
 		return;
 	if (l.has[0])
 		blm_kind_ribbon.prefetch(&l.level[0], key);
-	else
+	else if (l.has[1])
 		blm_kind_ribbon.prefetch(&l.level[1], &second);
+}
+
+/* The i-th place of a layer; NULL: there are no more, and *i is less by those that there are. */
+static const uint64_t *probe_layer(const struct exact_layer *l, const struct blm_hashed *key,
+				   unsigned *i, uint64_t *ret_mask)
+{
+	const struct blm_hashed of[2] = { *key, second_of(key) };
+	const uint64_t *place;
+
+	for (unsigned level = 0; level < 2; level++)
+		for (unsigned j = 0; l->has[level]; j++) {
+			place = blm_kind_ribbon.probe(&l->level[level], &of[level], j, ret_mask);
+			if (!place)
+				break;
+			if ((*i)-- == 0)
+				return place;
+		}
+	return NULL;
 }
 
 static const uint64_t *probe(const struct blm_part *part, const struct blm_hashed *key, unsigned i,
 			     uint64_t *ret_mask)
 {
-	const struct blm_hashed of[2] = { *key, second_of(key) };
-	struct exact_levels l;
+	struct exact_layer l;
+	uint64_t at = 0;
 
 	*ret_mask = 0;
-	if (!open_levels(part, &l))
-		return NULL;
-	for (unsigned level = 0; level < 2; level++) {
+	for (uint64_t n = 0; n <= part->shape.args[EXACT_UPDATES]; n++) {
 		const uint64_t *place;
 
-		for (unsigned j = 0; l.has[level]; j++) {
-			place = blm_kind_ribbon.probe(&l.level[level], &of[level], j, ret_mask);
-			if (!place)
-				break;
-			if (i-- == 0)
-				return place;
-		}
+		if (!open_layer(part, &at, &l))
+			return NULL;
+		place = probe_layer(&l, key, &i, ret_mask);
+		if (place)
+			return place;
 	}
 	return NULL;
 }
@@ -266,14 +338,15 @@ static double log2_choices(double n, double others)
 
 /* Of a filter, or on paper. */
 struct numbers {
-	uint64_t keys, others, both, passed, bytes[2];
+	uint64_t keys, others, both, passed, bytes[2], updates;
 	double first, rate;		/* of the first level, and of the whole */
 };
 
 static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
 {
 	double least = log2_choices((double)n->keys, (double)(n->others - n->both)) / 8,
-		bytes = (double)(n->bytes[0] + n->bytes[1]) + sizeof(struct exact_head);
+		bytes = (double)(n->bytes[0] + n->bytes[1] + n->updates)
+			+ sizeof(struct exact_head);
 
 	if (i > 3 || !n->others || !n->keys)
 		return false;
@@ -300,21 +373,46 @@ static bool fact(const struct numbers *n, unsigned i, struct blm_fact *ret)
 	return true;
 }
 
+/* All updates together. */
+static void fact_of_updates(const struct blm_part *part, uint64_t begin, struct blm_fact *ret)
+{
+	uint64_t changed = 0, at = begin;
+	struct exact_layer l;
+
+	for (uint64_t i = 0; i < part->shape.args[EXACT_UPDATES] && open_layer(part, &at, &l); i++)
+		changed += l.head.keys;
+	*ret = (struct blm_fact){ .name = "updates",
+				  .value = (double)part->shape.args[EXACT_UPDATES] };
+	snprintf(ret->text, sizeof(ret->text), "%llu, of %llu answers and %llu bytes in all",
+		 (unsigned long long)part->shape.args[EXACT_UPDATES], (unsigned long long)changed,
+		 (unsigned long long)(part->shape.bytes - begin));
+}
+
+/* Of the first layer are the levels; of the last one, how many of the others are keys. */
 static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
 {
-	struct numbers n = { .others = part->shape.args[EXACT_OTHERS] };
-	struct exact_head head;
+	struct numbers n = { .keys = part->shape.capacity,
+			     .others = part->shape.args[EXACT_OTHERS] };
+	uint64_t at = 0, begin;
+	struct exact_layer l;
 
-	load_head(part, &head);
-	if (head.both > n.others)
+	if (!open_layer(part, &at, &l) || (!l.head.keys && !part->shape.args[EXACT_UPDATES]))
 		return false;
-	n.keys = head.keys;
-	n.both = head.both;
-	n.passed = head.passed;
-	memcpy(n.bytes, head.bytes, sizeof(n.bytes));
-	n.first = blm_exact_first_rate(&part->shape);
-	n.rate = rate_at(&part->shape, head.keys);
-	return fact(&n, i, ret);
+	begin = at;
+	if (i == 4 && part->shape.args[EXACT_UPDATES]) {
+		fact_of_updates(part, begin, ret);
+		return true;
+	}
+	n.passed = l.head.passed;
+	memcpy(n.bytes, l.head.bytes, sizeof(n.bytes));
+	n.first = l.has[1] ? 2 * blm_double_of(l.head.rate) : blm_double_of(l.head.rate);
+	for (uint64_t j = 0; j < part->shape.args[EXACT_UPDATES]; j++)
+		if (!open_layer(part, &at, &l))
+			return false;
+	n.both = l.head.both;
+	n.updates = part->shape.bytes - begin;
+	n.rate = rate_at(&part->shape, 1);
+	return n.both <= n.others && fact(&n, i, ret);
 }
 
 /* Without this kind: a classic filter, and a list of the others that it has wrongly. */
@@ -349,11 +447,12 @@ const struct blm_kind blm_kind_exact = {
 	.name = "exact",
 	.summary = "never wrong about two lists: its keys, and others that are not in it; made "
 	"from both at once",
-	.caveat = "made once from all its keys; none can be added or taken out; it is never wrong "
-	"only about keys of the two lists",
+	.caveat = "made from all its keys, and updated by all of them; it is never wrong only "
+	"about keys of the two lists",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.fit = blm_exact_fit, .build = blm_exact_build, .count_others = count_others,
+	.revised = blm_exact_revised, .revise = blm_exact_revise,
 	.describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
 };

@@ -2,17 +2,21 @@
  * exact.h - the layout of a filter that is right about two lists (format-spec.md, "Kind 21:
  * exact"), for questions and for building
  *
- * The data are a head, and two ribbons (ribbon.h). The first one is a filter of the keys. The
- * second one has one bit for each key, and one for each of the others that the first one lets
- * through: it lets the keys through, and stops these others. Either ribbon can be left out.
+ * The data are layers, one for the lists that the filter was built from and one for each update
+ * since. A layer is a head and two ribbons (ribbon.h). The first one is a filter of the layer's
+ * keys. The second one has one bit for each key, and one for each of the others that the first one
+ * lets through: it lets the keys through, and stops these others. Either ribbon can be left out.
+ * The keys of an update are those that the layers before answer wrongly: their answer is inverted.
  */
 #ifndef BLM_KIND_EXACT_H
 #define BLM_KIND_EXACT_H
 
 #include "kind/ribbon.h"
 
-/* The option: how many others there are. */
-enum { EXACT_OTHERS };
+/* The options: how many others there are; and the layers behind the first one. */
+enum { EXACT_OTHERS, EXACT_UPDATES };
+
+enum { EXACT_UPDATES_MAX = 31 };
 
 /* In the file, little-endian. */
 struct exact_head {
@@ -20,12 +24,13 @@ struct exact_head {
 	uint64_t both;			/* of the others, that are keys too */
 	uint64_t passed;		/* of the rest, that the first level lets through */
 	uint64_t bytes[2];		/* of the levels; 0: left out */
-	uint64_t zero[3];
+	uint64_t rate;			/* a double: of keys that are on neither list */
+	uint64_t zero[2];
 };
 static_assert(sizeof(struct exact_head) == 64, "format-spec.md, exact");
 
-/* The levels as they were found, by numbers that were copied from the map and checked. */
-struct exact_levels {
+/* A layer as it was found, by numbers that were copied from the map and checked. */
+struct exact_layer {
 	struct blm_part level[2];
 	bool has[2];
 	struct exact_head head;		/* in the order of this machine */
@@ -50,9 +55,19 @@ static inline struct blm_shape exact_level(uint64_t keys, double rate)
 /* exact.c */
 /* The rate of the first level; 1: it is left out. */
 double blm_exact_first_rate(const struct blm_shape *shape);
+/* The rate of a layer of that shape, for keys on neither list. */
+double blm_exact_layer_rate(const struct blm_shape *shape);
+/* The rate for which such a layer is smallest. */
+double blm_exact_best_rate(const struct blm_shape *shape);
 
 /* exact_build.c */
 int blm_exact_fit(struct blm_shape *shape, const struct blm_sorted *keys);
 int blm_exact_build(struct blm_part *part, const struct blm_sorted *keys);
+
+/* exact_update.c */
+int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from,
+		      const struct blm_sorted *keys);
+int blm_exact_revise(struct blm_part *part, const struct blm_part *from,
+		     const struct blm_sorted *keys);
 
 #endif

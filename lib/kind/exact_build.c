@@ -132,6 +132,9 @@ int blm_exact_build(struct blm_part *part, const struct blm_sorted *keys)
 	struct exact_head head = { .keys = htole64(keys->count) };
 	int r = 0;
 
+	if (keys->count)
+		head.rate = htole64(blm_bits_of(blm_exact_layer_rate(&part->shape)));
+
 	if (has_others(keys))
 		r = build_both(part, keys->others->work, &head);
 	else if (keys->count)

@@ -306,7 +306,9 @@ static int read_merged(const struct blm_sorted *merged, uint64_t from, struct bl
 		if (r < 0)
 			break;
 		is_other = other && (!key || before(other, key));
-		ret[i] = exact_second(is_other ? *other : *key);
+		ret[i] = is_other ? *other : *key;
+		if (!s->plain)
+			ret[i] = exact_second(ret[i]);
 		if (ret_values)
 			ret_values[i] = is_other;
 		if (is_other)

@@ -20,6 +20,7 @@ struct sieve_block {
 struct sieve {
 	/* what it shows to the second level: hashes of exact_second(), and 1 for the others */
 	struct blm_sorted merged;
+	bool plain;			/* no: hashes as they are */
 	const struct blm_sorted *keys, *others;
 	uint64_t *passes;		/* a bit for each of the others */
 	struct sieve_block *block;	/* and one at the end: of all */

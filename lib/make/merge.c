@@ -150,6 +150,7 @@ struct blm_update {
 	struct blm_sort add, remove;
 	bool sorts[2];
 	struct merged merged;
+	struct blm_others denied;	/* of kinds that are updated by both lists */
 	struct blm_allowlist_carry *carry;	/* for its list of false positives */
 };
 
@@ -190,13 +191,18 @@ static int begin_sort(struct blm_update *u, struct blm_sort *sort, bool *ret_beg
 	return r;
 }
 
+static bool is_updated(const struct blm_view *view)
+{
+	return view->whole.kind->merge || view->whole.kind->revise;
+}
+
 static int begin(struct blm_update *u, const struct blm_filter *f,
 		 const struct blm_build_options *options)
 {
 	BLM_INSIDE;
 	static const struct blm_build_options by_default;
 	const struct blm_view *view = current_view(f);
-	int r = view->whole.kind->merge ? blm_place_follow(&u->place, &f->place)
+	int r = is_updated(view) ? blm_place_follow(&u->place, &f->place)
 		: cannot_merge(view, f->place.display);
 
 	if (r == 0)
@@ -233,6 +239,8 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u)
 {
 	if (!u)
 		return NULL;
+	if (u->denied.work)
+		u->denied.free_work(u->denied.work);
 	if (u->sorts[0])
 		blm_sort_end(&u->add);
 	if (u->sorts[1])
@@ -274,19 +282,37 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
 	return gather(u, &u->remove, keys, count);
 }
 
+/* By all keys that it has then, and all that it denies. */
+static int revise_size(struct blm_update *u, struct blm_spec *spec, const struct blm_part *from)
+{
+	int r;
+
+	if (u->denied.work)		/* of a filter that was replaced meanwhile */
+		u->denied.free_work(u->denied.work);
+	u->denied = (struct blm_others){ .list = &u->remove.sorted };
+	u->add.sorted.others = &u->denied;
+	r = spec->of->revised(&spec->whole, from, &u->add.sorted);
+	spec->shape[0] = spec->whole;
+	spec->capacity = spec->whole.capacity;
+	spec->rate = spec->whole.rate;
+	return r < 0 ? blm_fail(r, "%s: %s", u->place.display, strdupa(blm_error_message())) : 0;
+}
+
 static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct blm_update *u = context;
 	const struct blm_part *from = &old->whole;
 	int r;
 
-	if (!old->whole.kind->merge || old->hash_id != u->hash_id
+	if (!is_updated(old) || old->hash_id != u->hash_id
 	    || counts_keys(old) != u->add.keep_all)
 		return blm_fail(-ESTALE, "%s: another filter, of another hash or kind, has taken "
 				"its place meanwhile", u->place.display);
 	u->merged.of = (struct blm_merging){ .from = &from, .count = 1, .add = &u->add.sorted,
 					     .remove = &u->remove.sorted };
 	r = check_intact(old, u->place.display);
+	if (r == 0 && old->whole.kind->revise)
+		return revise_size(u, spec, from);
 	return r < 0 ? r : size(spec, &u->merged, u->place.display);
 }
 
@@ -296,6 +322,12 @@ static int fill_changed(struct blm_view *new, const struct blm_view *old, void *
 	const struct blm_part *from = &old->whole;
 
 	u->merged.of.from = &from;
+	if (new->whole.kind->revise) {
+		int r = new->whole.kind->revise(&new->whole, from, &u->add.sorted);
+
+		blm_count_keys(new, r == 0 ? u->add.sorted.count : 0);
+		return r;
+	}
 	return fill(new, &u->merged);
 }
 

@@ -66,28 +66,67 @@ static int build_bloomier(struct world *w)
 	return build_kind(w, new_name(w), BLM_PARAMS(.kind = "bloomier", .rate = 1e-6, .options = "value-bits=4"), COMMON, 300, MORE, &w->made);
 }
 
-/* Of two lists, so that both levels are made. */
-static int build_exact(struct world *w)
+static const struct blm_key *others(void)
 {
-	const struct blm_build_options least = { .memory_bytes = 1 };
-	static struct blm_key others[MORE];
+	static struct blm_key keys[MORE];
 	static char text[MORE][16];
-	struct blm_build *b;
-	int r;
 
 	for (unsigned i = 0; i < MORE; i++) {
 		snprintf(text[i], sizeof(text[i]), "other %u", i);
-		others[i] = (struct blm_key){ text[i], strlen(text[i]) };
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
 	}
-	r = blm_build_begin(&b, w->store, new_name(w), &BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1, .seeds = small.seeds), &least);
+	return keys;
+}
+
+/* Of two lists, so that both levels are made. */
+static int build_of_lists(struct world *w, const char *name, int from, int to, bool replace, struct blm_filter **ret)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	struct blm_build *b;
+	int r = blm_build_begin(&b, w->store, name, &BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = replace), &least);
+
 	if (r < 0)
 		return r;
-	r = gather(b, false, COMMON, 300);
+	r = gather(b, false, from, to);
 	if (r == 0)
-		r = blm_build_exclude_many(b, others, MORE);
+		r = blm_build_exclude_many(b, others(), MORE);
 	if (r == 0)
-		return blm_build_finish(b, &w->made);
+		return blm_build_finish(b, ret);
 	blm_build_cancel(b);
+	return r;
+}
+
+static int build_exact(struct world *w)
+{
+	return build_of_lists(w, new_name(w), COMMON, 300, false, &w->made);
+}
+
+static void as_exact(struct world *w)
+{
+	FIXTURE(build_of_lists(w, "a", 0, KEYS, true, NULL));
+}
+
+/* All that it has then, and all that it denies. */
+static int update_exact(struct world *w)
+{
+	const struct blm_build_options least = { .memory_bytes = 1 };
+	struct blm_update *u;
+	int r = blm_update_begin(&u, w->store, "a", NULL, &least);
+
+	if (r < 0)
+		return r;
+	r = blm_update_remove_many(u, others(), MORE);
+	for (int i = 0; r == 0 && i < 300; i++) {
+		char text[16];
+		struct blm_key key;
+
+		key_of(i, text);
+		key = (struct blm_key){ text, strlen(text) };
+		r = i < COMMON ? blm_update_remove_many(u, &key, 1) : blm_update_add_many(u, &key, 1);
+	}
+	if (r == 0)
+		return blm_update_finish(u);
+	blm_update_cancel(u);
 	return r;
 }
 
@@ -276,6 +315,7 @@ const struct one_case built_cases[] = {
 	{ "golomb-merge", IN_PATH | IN_STORE | OPEN_F | OPEN_G, merge, both_as_golomb, 0, BOTH },
 	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0, BOTH },
 	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
+	{ "exact-update", IN_PATH | IN_STORE, update_exact, as_exact, SECOND, 0 },
 	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
 	{ "golomb-update-much", IN_PATH, update_much, as_large_golomb, BOTH, 0 },
 	{ "golomb-update-listed", IN_STORE, update, as_listed_golomb, SECOND, 0 },

@@ -113,6 +113,20 @@ static void make_base(const char *path, struct blm_params params)
 	take_base(path);
 }
 
+/* The keys that it denied are its keys now, so that it has two layers. */
+static void update_base(const char *path, const struct blm_key *keys, size_t count)
+{
+	struct blm_update *u;
+	uint64_t old;
+
+	must(blm_update_begin(&u, NULL, path, NULL, NULL) == 0);
+	must(blm_update_add_many(u, keys, count + 1) == 0);
+	for (old = 0; old < count; old++)
+		must(blm_update_remove_many(u, &(struct blm_key){ &old, sizeof(old) }, 1) == 0);
+	must(blm_update_remove_many(u, &(struct blm_key){ &(uint64_t){ 77 }, sizeof(old) }, 1) == 0);
+	must(blm_update_finish(u) == 0);
+}
+
 static void build_base(const char *path, const struct blm_kind_info *kind)
 {
 	enum { KEYS = 200 };
@@ -137,6 +151,8 @@ static void build_base(const char *path, const struct blm_kind_info *kind)
 		must(blm_build_exclude_many(b, keys, KEYS) == 0);
 	}
 	must(blm_build_finish(b, NULL) == 0);
+	if (kind->can & BLM_CAN_EXCLUDE)
+		update_base(path, keys, KEYS);
 	take_base(path);
 }
 

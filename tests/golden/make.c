@@ -25,6 +25,7 @@ struct golden {
 	unsigned levels;	/* the more are put into the levels below this, in turn */
 	unsigned longest;	/* key that it takes; 0: any */
 	unsigned excluded;	/* every second of this many, that the list asks for as absent ones, is denied */
+	unsigned updates;	/* the last of the more come with these, one each; with them every fourth of the excluded ones only is denied */
 	bool imported;		/* exported to pybloomfiltermmap's form, and the golden file is what that is imported as */
 };
 
@@ -90,6 +91,7 @@ static const struct golden goldens[] = {
 	{ "iblt-siphash", BLM_PARAMS(.kind = "iblt", .hash = "siphash", .capacity = 20, .secret = secret, .options = "key-bytes=65"), .longest = 65, .more = 1, .sealed = true },
 	{ "exact-xxh3", BLM_PARAMS(.kind = "exact", .hash = "xxh3"), .seed = 42, .more = 4000, .excluded = 40000 },
 	{ "exact-one-level", BLM_PARAMS(.kind = "exact", .hash = "siphash", .secret = secret), .more = 100, .excluded = 200 },
+	{ "exact-updated", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.1), .seed = 44, .more = 900, .excluded = 9000, .updates = 2 },
 	{ "exact-no-others", BLM_PARAMS(.kind = "exact", .hash = "xxh3", .rate = 0.2), .seed = 43, .more = 1 },
 	{ "attenuated", BLM_PARAMS(.kind = "attenuated", .hash = "siphash", .capacity = 100, .rate = 0.1, .secret = secret, .options = "depth=4"),
 	  .more = 90, .levels = 4 },
@@ -200,12 +202,28 @@ static struct blm_filter *build(const struct golden *g, const struct blm_params 
 	must(blm_build_begin(&b, NULL, path, params, NULL), g->name);
 	for (unsigned i = 0; i < ADDED; i++)
 		build_from(b, g, key, key_at(g, i, key));
-	for (unsigned i = 0; i < g->more; i++)
+	for (unsigned i = 0; i < g->more - g->updates; i++)
 		build_from(b, g, key, more_at(g, i, key));
-	for (unsigned i = 0; i < g->excluded; i += 2)
+	for (unsigned i = 0; i < g->excluded; i += g->updates ? 4 : 2)
 		must(blm_build_exclude_many(b, &(struct blm_key){ key, question_at(g, i, key) }, 1), g->name);
 	must(blm_build_finish(b, &f), g->name);
 	return f;
+}
+
+/* All keys, and all that are denied, for the n-th time. */
+static void update(const struct golden *g, const char *path, unsigned n)
+{
+	struct blm_update *u;
+	uint8_t key[4096];
+
+	must(blm_update_begin(&u, NULL, path, NULL, NULL), g->name);
+	for (unsigned i = 0; i < ADDED; i++)
+		must(blm_update_add_many(u, &(struct blm_key){ key, key_at(g, i, key) }, 1), g->name);
+	for (unsigned i = 0; i < g->more - g->updates + n; i++)
+		must(blm_update_add_many(u, &(struct blm_key){ key, more_at(i, key) }, 1), g->name);
+	for (unsigned i = 0; i < g->excluded; i += 2)
+		must(blm_update_remove_many(u, &(struct blm_key){ key, absent_at(g, i, key) }, 1), g->name);
+	must(blm_update_finish(u), g->name);
 }
 
 static void put_hex(FILE *to, const char *word, const uint8_t *bytes, size_t len)
@@ -382,6 +400,8 @@ static void make(const struct golden *g, const char *folder)
 		for (unsigned i = 0; i < g->more; i++)
 			must(add_more(f, g, i), g->name);
 	}
+	for (unsigned i = 1; i <= g->updates; i++)
+		update(g, path, i);
 	for (unsigned i = 0; i < g->removed; i++)
 		must(blm_remove(f, key, more_at(g, i, key)), g->name);
 	for (unsigned i = 0; i < g->rotations; i++)

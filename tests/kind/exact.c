@@ -299,6 +299,103 @@ START_TEST(any_range_of_both_lists_is_read_in_order_without_either_twice)
 }
 END_TEST
 
+/* ---- Updates ---- */
+
+/* The keys and the others as they are then: numbers from `from` on; the kind has them as build() does. */
+static void update(const struct blm_filter *f, uint64_t from, uint64_t keys, uint64_t others, unsigned threads)
+{
+	struct blm_build_options how = { .threads = threads, .memory_bytes = threads > 1 ? 64 << 10 : 0 };
+	uint64_t number;
+	struct blm_key key = { &number, 8 };
+	struct blm_update *u;
+
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, &how));
+	for (number = from; number < from + keys; number++)
+		OK(blm_update_add_many(u, &key, 1));
+	for (number = 0; number < from; number++)	/* they were keys, and are none */
+		OK(blm_update_remove_many(u, &key, 1));
+	for (number = OTHER; number < OTHER + others; number++)
+		OK(blm_update_remove_many(u, &key, 1));
+	OK(blm_update_finish(u));
+}
+
+START_TEST(an_updated_filter_is_right_about_the_new_lists)
+{
+	static const struct lists all[] = { { .keys = 5000, .others = 40000, .seed = 1 }, { .keys = 300, .others = 100, .seed = 2, .rate = 0.01 },
+					    { .keys = 2000, .seed = 3, .rate = 0.001 }, { .keys = 1, .others = 1, .seed = 4 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct blm_filter *f = build(all[i]), *again = build(all[i]);
+		uint64_t bytes = data_bytes(f);
+
+		for (uint64_t step = 1; step <= 5; step++) {
+			uint64_t from = step * all[i].keys / 100, others = all[i].others + step * 50;
+			struct lists now = { .keys = all[i].keys - from, .others = others };
+			struct blm_info info = BLM_INFO;
+
+			update(f, from, all[i].keys, others, 1);	/* a hundredth goes, and as many come */
+			update(again, from, all[i].keys, others, 3);
+			ck_assert_uint_eq(found(f, from, all[i].keys), all[i].keys);
+			ck_assert_uint_eq(found(f, 0, from), 0);
+			ck_assert_uint_eq(found(f, OTHER, now.others), 0);
+			OK(blm_info(f, &info));
+			ck_assert_uint_eq(info.keys, all[i].keys);
+			ck_assert_uint_eq(info.capacity, all[i].keys);
+			ck_assert(found(f, STRANGER, 20000) <= info.rate * 20000 + 5 * sqrt(info.rate * 20000) + 1);
+			ck_assert_uint_eq(data_bytes(again), data_bytes(f));
+			ck_assert(!memcmp(current_view(again)->part[0].bytes, current_view(f)->part[0].bytes, data_bytes(f)));
+			OK(blm_verify(NULL, f->place.display, 0, NULL, NULL));
+		}
+		ck_assert(all[i].keys < 2 || data_bytes(f) > bytes);
+		bytes = data_bytes(f);
+		update(f, 5 * all[i].keys / 100, all[i].keys, all[i].others + 250, 1);	/* nothing changes */
+		ck_assert_uint_eq(data_bytes(f), bytes);
+		blm_close(f), blm_close(again);
+	}
+}
+END_TEST
+
+START_TEST(an_update_takes_what_an_exact_filter_of_the_changed_answers_takes)
+{
+	struct lists l = { .keys = 100000, .others = 1000000, .seed = 5 };
+	struct blm_filter *f = build(l);
+	uint64_t before = data_bytes(f);
+	double changed, least;
+
+	update(f, 10000, 100000, 1000000, 2);	/* 10000 go, 10000 come, but those that were false positives */
+	ck_assert_uint_eq(found(f, 10000, 100000), 100000);
+	changed = (double)((const struct exact_head *)(current_view(f)->part[0].bytes + before))->keys;
+	ck_assert(changed > 18000 && changed <= 20000);
+	least = least_bytes(changed, 1110000 - changed);
+	ck_assert_msg((double)(data_bytes(f) - before) <= 1.3 * least, "%llu bytes, %g at least", (unsigned long long)(data_bytes(f) - before), least);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(an_update_that_names_only_some_of_the_keys_is_refused)
+{
+	struct lists l = { .keys = 1000, .others = 3000 };
+	struct blm_filter *f = build(l);
+	struct blm_key key = { "new", 3 };
+	struct blm_update *u;
+
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
+	OK(blm_update_add_many(u, &key, 1));
+	FAILS(blm_update_finish(u), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "are on neither list"));
+	is_right(f, &l);
+	for (int i = 0; i < EXACT_UPDATES_MAX; i++)
+		update(f, i % 2 ? 0 : 100, i % 2 ? 1100 : 1000, 3000, 1);
+	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
+	for (uint64_t i = 0; i < 1100; i++)
+		OK(blm_update_add_many(u, &(struct blm_key){ &i, 8 }, 1));
+	FAILS(blm_update_finish(u), -EMLINK);
+	ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it anew"));
+	ck_assert_uint_eq(found(f, 100, 1000), 1000);
+	blm_close(f);
+}
+END_TEST
+
 /* ---- What is refused ---- */
 
 START_TEST(what_it_cannot_be_is_refused_with_words)
@@ -334,11 +431,20 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 
 	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
 		struct blm_filter *f = build(all[s]);
-		struct blm_part *part = &current_view(f)->whole;
-		size_t bytes = part->shape.bytes, room = (bytes + 4095) / 4096 * 4096;
-		uint8_t *good = part->bytes, *map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at = map + 4096 + room - bytes;
+		struct blm_part *part;
 		uint64_t state = s;
+		size_t bytes, room;
+		uint8_t *good, *map, *at;
 
+		if (s < 2)
+			update(f, 50, all[s].keys, all[s].others, 1);
+		found(f, 0, 1);		/* the new file is seen */
+		part = &current_view(f)->whole;
+		bytes = part->shape.bytes;
+		room = (bytes + 4095) / 4096 * 4096;
+		good = part->bytes;
+		map = mmap(NULL, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		at = map + 4096 + room - bytes;
 		ck_assert_ptr_ne(map, MAP_FAILED);
 		ck_assert_int_eq(mprotect(map + 4096, room, PROT_READ | PROT_WRITE), 0);
 		part->bytes = at;
@@ -353,7 +459,7 @@ START_TEST(whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read)
 			found(f, 0, 100);
 			for (uint64_t i = 0; i < 20; i++)
 				blm_contains(f, &i, 8);
-			for (unsigned i = 0; i < 6; i++)
+			for (unsigned i = 0; i < 7; i++)
 				part->kind->describe(part, i, &(struct blm_fact){ 0 });
 		}
 		part->bytes = good;
@@ -376,6 +482,9 @@ int main(void)
 	tcase_add_test(tc, large_lists_have_a_size_on_paper);
 	tcase_add_test(tc, the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
 	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_without_either_twice);
+	tcase_add_test(tc, an_updated_filter_is_right_about_the_new_lists);
+	tcase_add_test(tc, an_update_takes_what_an_exact_filter_of_the_changed_answers_takes);
+	tcase_add_test(tc, an_update_that_names_only_some_of_the_keys_is_refused);
 	tcase_add_test(tc, what_it_cannot_be_is_refused_with_words);
 	tcase_add_test(tc, whatever_the_data_of_two_levels_say_nothing_outside_of_them_is_read);
 	suite_add_tcase(s, tc);

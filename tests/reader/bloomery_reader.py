@@ -1142,22 +1142,35 @@ class Exact:
 
 	@staticmethod
 	def args_valid(args):
-		return args[0] <= TWO_47 and not any(args[1:])
+		return args[0] <= TWO_47 and args[1] <= 31 and not any(args[2:])
 
 	@staticmethod
 	def valid(part, args):
-		return (1 <= part.capacity <= TWO_47 and 64 <= part.bytes <= 2 * TWO_47 and part.bytes % 64 == 0
+		return (1 <= part.capacity <= TWO_47 and 64 * (1 + args[1]) <= part.bytes <= 2 * TWO_47 and part.bytes % 64 == 0
 			and part.cells == 8 * part.bytes and part.probes == 128 and part.cell_bits == 1)
+
+	@staticmethod
+	def levels(image, at, rest):
+		"""Of the layer at a place, with so many bytes behind its head; None: it is damaged."""
+		keys, both, passed, first, second = struct.unpack_from('<5Q', image, at)
+		if first + second > rest or not keys:
+			return None if first or second else []
+		levels = Level(at + 64, first, keys), Level(at + 64 + first, second, keys + passed)
+		if keys + passed > TWO_47 or not first and not second or any(level.bytes and (level.bytes % 64 or not shards_valid(level)) for level in levels):
+			return None
+		return levels
 
 	@classmethod
 	def holds(kind, image, family, key, part, args):
-		keys, both, passed, first, second = struct.unpack_from('<5Q', image, part.offset)
-		if not 1 <= keys <= TWO_47 or passed > TWO_47 - keys or 64 + first + second != part.bytes:
-			return False
-		levels = Level(part.offset + 64, first, keys), Level(part.offset + 64 + first, second, keys + passed)
-		if not first and not second or any(level.bytes and (level.bytes % 64 or not shards_valid(level)) for level in levels):
-			return False
-		return all(Ribbon.holds(image, of, key, level, args) for level, of in zip(levels, (family, SecondHash(family))) if level.bytes)
+		at, yes = 0, False
+		for _ in range(1 + args[1]):
+			levels = kind.levels(image, part.offset + at, part.bytes - at - 64) if part.bytes - at >= 64 else None
+			if levels is None:
+				return False
+			there = [(level, of) for level, of in zip(levels, (family, SecondHash(family))) if level.bytes]
+			yes ^= bool(there) and all(Ribbon.holds(image, of, key, level, args) for level, of in there)
+			at += 64 + sum(level.bytes for level in levels)
+		return yes
 
 
 def murmur_mix(x):

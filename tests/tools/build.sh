@@ -115,6 +115,22 @@ two_lists_make_a_filter_without_a_wrong_answer() {
 	bloomery plan -n 121570 --kind exact --with others=1000000 | grep -q "classic: 145657 bytes"
 }
 
+an_exact_filter_is_updated_by_both_lists() {
+	seq 3000 > keys; seq 3001 60000 > others; { seq 2001 3000; seq 60001 60010; } > now; { seq 2000; cat others; } > then
+	bloomery build ./f keys --not others --seed 3; cp f before
+	bloomery update ./f --add now --not then
+	same "$(bloomery test -c ./f now)" 1010; exits 1 bloomery test -c ./f then; same "$(cat exits.out)" 0
+	bloomery info ./f --json | holds 'j["keys"] == 1010 and j["options"] == "others=59000,updates=1"'
+	bloomery info ./f | grep -q '^  updates *1, of 20[01][0-9] answers and'; bloomery verify ./f
+	bloomery update ./f --add keys --not others --remove <(seq 60001 60010)
+	same "$(bloomery test -c ./f keys)" 3000; exits 1 bloomery test -c ./f others
+	cp f same; exits 2 bloomery update ./f --add now --not others; says 'on neither list'; cmp -i 8192 f same
+	exits 64 bloomery update ./f --add now; says 'all that it denies with --not'
+	exits 64 bloomery update ./f --add - --not - < now; says 'both read standard input'
+	bloomery build ./g --kind golomb keys; exits 64 bloomery update ./g --add now --not others; says 'golomb filter'
+	exits 2 bloomery merge ./f ./f -o ./h; says 'not merged'
+}
+
 # However many lines, threads and files there are before it, and whatever is wrong behind it.
 a_line_that_cannot_be_built_from_is_named_with_its_value() {
 	seq 200000 | sed 's/$/\t5/' > many; seq 10 | sed 's/$/\t6/' > few
