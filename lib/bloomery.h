@@ -1043,6 +1043,33 @@ BLM_API int blm_update_finish(struct blm_update *u);
 /** blm_update_cancel() - the filter stays as it is; takes NULL, returns NULL */
 BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
 
+/**
+ * blm_delta_make() - what updates added to a filter, for those who have it as it was
+ * (BLM_CAN_EXCLUDE)
+ * @f:   the filter now
+ * @old: the filter before one or more updates by blm_update_begin(), or a copy of it
+ * @ret: the delta; give it to blm_free()
+ *
+ * A delta has 112 bytes and the bytes that the updates added. It is known by the data of both
+ * states, not by uuids, so it fits every copy of @old.
+ * Return: 0, -EOPNOTSUPP for other kinds, -EMEDIUMTYPE if f is no update of old, -EUCLEAN if one is
+ * damaged, -ENOMEM.
+ */
+BLM_API int blm_delta_make(const struct blm_filter *f, const struct blm_filter *old, void **ret,
+			   size_t *ret_len);
+
+/**
+ * blm_delta_apply() - bring a filter up to date by a delta, in one step
+ * @secret: of a keyed filter, as for blm_open_keyed(); NULL: it is read where it lies
+ *
+ * The file has then the data that blm_delta_make() got as @f, which is checked by a hash.
+ * Return: 1, or 0 if the filter has these data already; or a negative errno, and then the filter is
+ * as it was: -EBADMSG for bytes that are no whole delta, -ESTALE if it was made for another state
+ * of the filter, -EOPNOTSUPP for other kinds, -EUCLEAN if the filter is damaged, and as blm_open().
+ */
+BLM_API int blm_delta_apply(struct blm_store *store, const char *name, const uint8_t *secret,
+			    const void *bytes, size_t len);
+
 /* ---- What a filter says of itself ---- */
 
 /** struct blm_info - what a filter is; strings are static or inside */

@@ -10,12 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *format, *output;
+static const char *format, *output, *before;
 static const struct opt own_options[] = {
 	{ 0, "format", "FORMAT", "the format, see 'bloomery formats'", set_text, &format },
 	{ 0, "base64", NULL, "the format's text form", set_flag, &foreign.base64 },
 	{ 'o', "output", "FILE", "where to (default: stdout); the file appears whole", set_text,
 	  &output },
+	{ 0, "delta", "OLD", "of an exact filter: only what updates added since it was OLD",
+	  set_text, &before },
 	{ 0, "force", NULL, "write also over a filter", set_flag, &foreign.replace },
 	{ 0, "power-of-two", NULL, "of parquet: refuse a number of blocks that some readers do not "
 	  "take", set_flag, &foreign.power_of_two },
@@ -87,11 +89,65 @@ static int to_file(const struct blm_filter *f, const char *path)
 	return r < 0 ? fail(r) : DONE;
 }
 
+/* A new file, since a delta belongs to one state of the filter; half of one is removed. */
+static int delta_to_file(const void *bytes, size_t len, const char *path)
+{
+	FILE *to = fopen(path, "wxe");
+	bool good;
+
+	if (!to)
+		return broken("%s: %s", path, strerror(errno));
+	good = fwrite(bytes, 1, len, to) == len && fflush(to) == 0 && fsync(fileno(to)) == 0;
+	if (fclose(to) == 0 && good)
+		return DONE;
+	unlink(path);
+	return broken("%s: cannot write the delta: %s", path, strerror(errno));
+}
+
+static int delta_to_stdout(const void *bytes, size_t len)
+{
+	int r;
+
+	if (isatty(STDOUT_FILENO))
+		return misuse("a delta's bytes are not for a terminal: name a file with -o FILE");
+	r = write_stdout(NULL, bytes, len);
+	if (r == -EPIPE)
+		stop_for(SIGPIPE);
+	return r < 0 && r != -EPIPE ? broken("standard output: %s", strerror(-r)) : DONE;
+}
+
+static int export_delta(const char *name, const char *old_name)
+{
+	char *names[] = { (char *)name, (char *)old_name };
+	struct blm_filter *f[2];
+	void *bytes;
+	size_t len;
+	int code, r;
+
+	if (format || foreign.base64 || foreign.fresh || foreign.replace)
+		return misuse("export: a delta has one form, and no file is replaced by one: "
+			      "--format, --base64, --fresh and --force do not go with --delta");
+	code = open_all(f, names, 2, false, BLM_STORE_READ);
+	if (code != DONE)
+		return code;
+	r = blm_delta_make(f[0], f[1], &bytes, &len);
+	close_all(f, 2);
+	if (r < 0)
+		return fail(r);
+	code = output && strcmp(output, "-") ? delta_to_file(bytes, len, output)
+		: delta_to_stdout(bytes, len);
+	blm_free(bytes);
+	return code;
+}
+
 static int run(int count, char **operands)
 {
 	struct blm_filter *f;
-	int code = open_filter(&f, operands[0], false, BLM_STORE_READ);
+	int code;
 
+	if (before)
+		return export_delta(operands[0], before);
+	code = open_filter(&f, operands[0], false, BLM_STORE_READ);
 	if (code != DONE)
 		return code;
 	foreign.format = format;
@@ -111,7 +167,8 @@ const struct command cmd_export = {
 	.operands = "F",
 	.least = 1, .most = 1,
 	.notes = "Without --format it is the one that F was imported from, else our own. The "
-	"secret of a keyed filter is not\nin it, and goes when the filter is dropped.",
+	"secret of a keyed filter is not\nin it, and goes when the filter is dropped. --delta "
+	"writes what 'bloomery apply' brings a copy of OLD up to date with.",
 	.example = "bloomery export seen --format bloomery --base64 -o seen.txt",
 	.options = options,
 	.run = run,

@@ -174,7 +174,8 @@ const struct command cmd_update = {
 	"Remove only keys that were given: the removal of a false positive takes another key with "
 	"it. An exact\n"
 	"filter takes both lists as they are now, --add and --not, and becomes larger by the "
-	"answers that change. For other built\nkinds 'build --force' makes a new filter from all keys.",
+	"answers that change. For other built\nkinds 'build --force' makes a new filter from all "
+	"keys.",
 	.example = "bloomery update ./blocked --add new.txt",
 	.options = options,
 	.run = run,

@@ -115,7 +115,8 @@ static int revise_shape(struct blm_shape *shape, struct revision *v, const struc
 	shape->args[EXACT_UPDATES]++;
 	shape->bytes += s->bytes;
 	shape->cells = shape->bytes * 8;
-	shape->rate += blm_exact_layer_rate(s);
+	/* a rate in a header is below 1 */
+	shape->rate = fmin(shape->rate + blm_exact_layer_rate(s), 1 - 0x1p-20);
 	return shape->bytes <= BLM_CELLS_MAX * 2 ? 0
 		: blm_fail(-EFBIG, "it would be larger than 2^48 bytes: build it anew");
 }

@@ -83,7 +83,7 @@ static int build_of_lists(struct world *w, const char *name, int from, int to, b
 {
 	const struct blm_build_options least = { .memory_bytes = 1 };
 	struct blm_build *b;
-	int r = blm_build_begin(&b, w->store, name, &BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = replace), &least);
+	int r = blm_build_begin(&b, name ? w->store : NULL, name, &BLM_PARAMS(.kind = "exact", .rate = 1e-6, .seed_count = 1, .seeds = small.seeds, .replace = replace), &least);
 
 	if (r < 0)
 		return r;
@@ -127,6 +127,53 @@ static int update_exact(struct world *w)
 	if (r == 0)
 		return blm_update_finish(u);
 	blm_update_cancel(u);
+	return r;
+}
+
+static struct {
+	uint8_t bytes[64 << 10];
+	size_t len;
+} delta;
+
+/* What that update adds, for "a" as it was. */
+static void as_exact_with_delta(struct world *w)
+{
+	struct blm_filter *f, *old;
+	void *bytes;
+
+	as_exact(w);
+	FIXTURE(update_exact(w));
+	FIXTURE(build_of_lists(w, NULL, 0, KEYS, false, &old));
+	FIXTURE(blm_open(&f, w->store, "a", 0));
+	FIXTURE(blm_delta_make(f, old, &bytes, &delta.len));
+	FIXTURE(delta.len <= sizeof(delta.bytes) ? 0 : -EFBIG);
+	memcpy(delta.bytes, bytes, delta.len);
+	blm_free(bytes);
+	blm_close(f);
+	blm_close(old);
+	as_exact(w);
+}
+
+static int apply_delta(struct world *w)
+{
+	int r = blm_delta_apply(w->store, "a", NULL, delta.bytes, delta.len);
+
+	return r < 0 ? r : 0;
+}
+
+static int make_delta(struct world *w)
+{
+	struct blm_filter *f;
+	size_t len;
+	void *bytes;
+	int r = blm_open(&f, w->store, "a", 0);
+
+	if (r < 0)
+		return r;
+	r = blm_delta_make(f, f, &bytes, &len);
+	if (r == 0)
+		blm_free(bytes);
+	blm_close(f);
 	return r;
 }
 
@@ -316,6 +363,8 @@ const struct one_case built_cases[] = {
 	{ "golomb-merge-in-memory", IN_MEMORY | OPEN_F | OPEN_G, merge, both_as_golomb_in_memory, 0, BOTH },
 	{ "golomb-update", IN_PATH | IN_STORE, update, as_golomb, SECOND, 0 },
 	{ "exact-update", IN_PATH | IN_STORE, update_exact, as_exact, SECOND, 0 },
+	{ "exact-delta", IN_PATH | IN_STORE, make_delta, as_exact, 0, 0 },
+	{ "exact-delta-apply", IN_PATH | IN_STORE, apply_delta, as_exact_with_delta, SECOND, 0 },
 	{ "golomb-update-keyed", IN_PATH | IN_STORE, update, as_keyed_golomb, SECOND, 0 },
 	{ "golomb-update-much", IN_PATH, update_much, as_large_golomb, BOTH, 0 },
 	{ "golomb-update-listed", IN_STORE, update, as_listed_golomb, SECOND, 0 },

@@ -131,6 +131,30 @@ an_exact_filter_is_updated_by_both_lists() {
 	exits 2 bloomery merge ./f ./f -o ./h; says 'not merged'
 }
 
+a_delta_brings_a_copy_up_to_date() {
+	seq 5000 > k1; seq 5001 60000 > o1; seq 51 5050 > k2; { seq 50; seq 5051 60000; } > o2; seq 101 5100 > k3; { seq 100; seq 5101 60000; } > o3
+	bloomery build ./f k1 --not o1 --seed 3; cp f far; cp f first; cp f far2
+	bloomery update ./f --add k2 --not o2; cp f second; bloomery export ./f --delta ./first -o d1
+	bloomery update ./f --add k3 --not o3; bloomery export ./f --delta ./second > d2; bloomery export ./f --delta ./first > d12
+	[ "$(wc -c < d1)" -lt 700 ]; same "$(wc -c < d12)" $(($(wc -c < d1) + $(wc -c < d2) - 112))
+	exits 2 bloomery apply ./far d2; says 'in their order'; same "$(bloomery test -c ./far k1)" 5000
+	bloomery apply ./far d1; same "$(bloomery test -c ./far k2)" 5000; exits 1 bloomery test -c ./far o2
+	bloomery apply ./far d1; bloomery apply ./far - < d2; bloomery apply ./far2 d12; bloomery verify ./far
+	for x in far far2; do
+		cmp <(tail -c +20545 $x) <(tail -c +20545 f); same "$(bloomery test -c ./$x k3)" 5000; exits 1 bloomery test -c ./$x o3
+		same "$(bloomery info ./$x --json | json 'j["keys"], j["capacity"], j["options"], j["rate"]')" "$(bloomery info ./f --json | json 'j["keys"], j["capacity"], j["options"], j["rate"]')"
+	done
+	for byte in 0 9 20 30 60 100 108 150 300; do	# whatever is damaged
+		cp d12 bad; printf '\377' | dd of=bad bs=1 seek=$byte conv=notrunc 2> log; cmp -s bad d12 || { cp first far; exits 2 bloomery apply ./far bad; }
+	done
+	same "$(bloomery test -c ./far k1)" 5000
+	for size in 0 50 112 250; do head -c $size d12 > bad; exits 2 bloomery apply ./far bad; says delta; done
+	{ cat d12; echo; } > bad; exits 2 bloomery apply ./far bad; says 'longer'
+	exits 2 bloomery export ./first --delta ./f -o x; says 'no update of'; exits 2 bloomery export ./f --delta ./first -o d1; says 'exists'
+	bloomery build ./g k1 --kind ribbon; exits 2 bloomery export ./g --delta ./g -o x; says 'exact'; exits 2 bloomery apply ./g d1; says 'exact'
+	exits 64 bloomery export ./f --delta ./first --base64 -o x; says --delta; exits 2 bloomery apply ./f missing; says 'missing'; [ ! -e x ]
+}
+
 # However many lines, threads and files there are before it, and whatever is wrong behind it.
 a_line_that_cannot_be_built_from_is_named_with_its_value() {
 	seq 200000 | sed 's/$/\t5/' > many; seq 10 | sed 's/$/\t6/' > few

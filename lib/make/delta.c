@@ -1,0 +1,237 @@
+/*
+ * delta.c - what an update added to a filter, for those who have the filter as it was
+ *
+ * The data of an updated exact filter begin with the data that it had before (exact.h), so a delta
+ * is what follows, and the new numbers of the header. Both states are known by a hash of their
+ * data, so a delta fits every copy of a filter, whatever its uuid.
+ */
+#include "durable/blocksum.h"
+#include "handle/allowlist_carry.h"
+#include "hash/one_hash.h"
+#include "kind/common/options.h"
+#include "make/new_filter.h"
+
+#define MAGIC "BLMDELTA"
+
+enum { VERSION = 1 };
+
+/* In the delta, little-endian; the bytes that are added follow. */
+struct delta_head {
+	char magic[8];
+	uint32_t version, kind;
+	uint64_t base_bytes, base_hash[2], new_hash[2];
+	uint64_t capacity, rate, keys;
+	uint64_t args[2];		/* the kind's; the others are 0 */
+	uint64_t added_bytes;
+	uint64_t check;			/* XXH3-64 of all before it: lo of the 128 bits' hash */
+};
+static_assert(sizeof(struct delta_head) == 112, "format-spec.md, Deltas");
+
+static void hash_data(uint64_t ret[2], const uint8_t *bytes, uint64_t count)
+{
+	struct blm_hash hash = blm_xxh3_any(bytes, count, 0);
+
+	ret[0] = htole64(hash.lo);
+	ret[1] = htole64(hash.hi);
+}
+
+static uint64_t check_of(const struct delta_head *head)
+{
+	return htole64(blm_xxh3_any(head, offsetof(struct delta_head, check), 0).lo);
+}
+
+static int cannot(const struct blm_view *view, const char *display)
+{
+	char names[256];
+
+	return blm_fail(-EOPNOTSUPP, "%s: there are no deltas of %s filters; of these kinds there "
+			"are: %s", display, view->whole.kind->name,
+			blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
+}
+
+/* ---- Making one ---- */
+
+static int check_pair(const struct blm_view *const *view, const struct blm_filter *const *f)
+{
+	const struct blm_part *new = &view[0]->whole, *old = &view[1]->whole;
+
+	for (int i = 0; i < 2; i++) {
+		if (!view[i]->whole.kind->revise)
+			return cannot(view[i], f[i]->place.display);
+		if (blm_blocksum_intact(view[i], 0, 0, view[i]->whole.shape.bytes,
+					f[i]->place.display) < 0)
+			return -EUCLEAN;
+	}
+	if (old->shape.bytes > new->shape.bytes || view[0]->hash_id != view[1]->hash_id
+	    || memcmp(old->bytes, new->bytes, old->shape.bytes))
+		return blm_fail(-EMEDIUMTYPE, "%s: it is no update of %s, so a delta would be no "
+				"smaller than the filter", f[0]->place.display,
+				f[1]->place.display);
+	return 0;
+}
+
+static int make_delta(const struct blm_view *new, const struct blm_view *old, void **ret,
+		      size_t *ret_len)
+{
+	const struct blm_shape *s = &new->whole.shape;
+	uint64_t base = old->whole.shape.bytes;
+	struct delta_head head = {
+		.version = htole32(VERSION), .kind = htole32(new->whole.kind->id),
+		.base_bytes = htole64(base), .capacity = htole64(s->capacity),
+		.rate = htole64(blm_bits_of(s->rate)), .keys = htole64(blm_counted_keys(new)),
+		.args = { htole64(s->args[0]), htole64(s->args[1]) },
+		.added_bytes = htole64(s->bytes - base),
+	};
+	uint8_t *bytes = malloc(sizeof(head) + (s->bytes - base));
+
+	if (!bytes)
+		return blm_fail(-ENOMEM, "no memory for a delta of %llu bytes",
+				(unsigned long long)(s->bytes - base));
+	memcpy(head.magic, MAGIC, sizeof(head.magic));
+	hash_data(head.base_hash, old->whole.bytes, base);
+	hash_data(head.new_hash, new->whole.bytes, s->bytes);
+	head.check = check_of(&head);
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + sizeof(head), new->whole.bytes + base, s->bytes - base);
+	*ret = bytes;
+	*ret_len = sizeof(head) + (s->bytes - base);
+	return 0;
+}
+
+BLM_API int blm_delta_make(const struct blm_filter *f, const struct blm_filter *old, void **ret,
+			   size_t *ret_len)
+{
+	BLM_INSIDE;
+	const struct blm_filter *const both[2] = { f, old };
+	const struct blm_view *view[2];
+	int r = blm_views_at_once(view, both, 2);
+
+	if (r == 0)
+		r = check_pair(view, both);
+	if (r == 0)
+		r = make_delta(view[0], view[1], ret, ret_len);
+	for (int i = 0; r == 0 && i < 2; i++) {
+		r = blm_check_sigbus(view[i], both[i]->place.display);
+		if (r < 0)
+			free(*ret);
+	}
+	return r;
+}
+
+/* ---- Applying one ---- */
+
+struct applying {
+	struct blm_place place;
+	struct delta_head head;
+	const uint8_t *added;
+	bool had;			/* it was applied before */
+};
+
+static int no_delta(const char *what)
+{
+	return blm_fail(-EBADMSG, "the delta %s: get it anew", what);
+}
+
+static int take_head(struct applying *a, const void *bytes, size_t len)
+{
+	const struct delta_head *h = &a->head;
+
+	if (len < sizeof(*h) || memcmp(bytes, MAGIC, 8))
+		return blm_fail(-EBADMSG, "these bytes are no delta");
+	memcpy(&a->head, bytes, sizeof(a->head));
+	if (h->check != check_of(h))
+		return no_delta("is damaged");
+	if (le32toh(h->version) != VERSION)
+		return blm_fail(-EPROTONOSUPPORT, "the delta has version %u, which a later program "
+				"reads", le32toh(h->version));
+	if (le64toh(h->added_bytes) != len - sizeof(*h))
+		return no_delta("is shorter or longer than it says");
+	a->added = (const uint8_t *)bytes + sizeof(*h);
+	return 0;
+}
+
+static bool is_state(const struct blm_part *part, const uint64_t hash[2])
+{
+	uint64_t is[2];
+
+	hash_data(is, part->bytes, part->shape.bytes);
+	return !memcmp(is, hash, sizeof(is));
+}
+
+static void new_shape(const struct applying *a, struct blm_shape *shape)
+{
+	const struct delta_head *h = &a->head;
+
+	shape->bytes = le64toh(h->base_bytes) + le64toh(h->added_bytes);
+	shape->cells = shape->bytes * 8;
+	shape->capacity = le64toh(h->capacity);
+	shape->rate = blm_double_of(le64toh(h->rate));
+	shape->args[0] = le64toh(h->args[0]);
+	shape->args[1] = le64toh(h->args[1]);
+}
+
+static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
+{
+	struct applying *a = context;
+	const struct blm_part *from = &old->whole;
+	int r;
+
+	if (!from->kind->revise || le32toh(a->head.kind) != from->kind->id)
+		return cannot(old, a->place.display);
+	r = blm_blocksum_intact(old, 0, 0, from->shape.bytes, a->place.display);
+	if (r < 0)
+		return r;
+	a->had = is_state(from, a->head.new_hash);
+	if (a->had)
+		return -EALREADY;
+	if (from->shape.bytes != le64toh(a->head.base_bytes) || !is_state(from, a->head.base_hash))
+		return blm_fail(-ESTALE, "%s: the delta is for another state of the filter: apply "
+				"the deltas in their order, or get the filter anew",
+				a->place.display);
+	new_shape(a, &spec->whole);
+	if (!(spec->whole.rate > 0 && spec->whole.rate < 1)
+	    || !spec->of->valid(&spec->whole) || !blm_options_valid(spec->of, spec->whole.args))
+		return no_delta("has numbers that no filter has");
+	spec->shape[0] = spec->whole;
+	spec->capacity = spec->whole.capacity;
+	spec->rate = spec->whole.rate;
+	return 0;
+}
+
+static int fill(struct blm_view *new, const struct blm_view *old, void *context)
+{
+	const struct applying *a = context;
+	uint64_t base = old->whole.shape.bytes;
+
+	memcpy(new->whole.bytes, old->whole.bytes, base);
+	memcpy(new->whole.bytes + base, a->added, le64toh(a->head.added_bytes));
+	mark_range(&new->whole, new->whole.bytes, new->whole.shape.bytes);
+	if (!is_state(&new->whole, a->head.new_hash))
+		return no_delta("is damaged");
+	blm_count_keys(new, le64toh(a->head.keys));
+	return 0;
+}
+
+BLM_API int blm_delta_apply(struct blm_store *store, const char *name, const uint8_t *secret,
+			    const void *bytes, size_t len)
+{
+	struct applying a = { .added = NULL };
+	struct blm_allowlist_carry *carry = NULL;
+	struct blm_place named;
+	int r = take_head(&a, bytes, len);
+
+	if (r == 0)
+		r = blm_place_set(&named, store, name);
+	if (r < 0)
+		return r;
+	r = blm_place_follow(&a.place, &named);
+	blm_place_clear(&named);
+	if (r < 0)
+		return r;
+	r = blm_allowlist_carry_begin(&carry, &a.place);
+	if (r == 0)
+		r = blm_replace_changed(&a.place, secret, carry, change, fill, &a);
+	blm_allowlist_carry_end(carry);
+	blm_place_clear(&a.place);
+	return a.had ? 0 : r < 0 ? r : 1;
+}
