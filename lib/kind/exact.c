@@ -40,17 +40,26 @@ double blm_exact_first_rate(const struct blm_shape *s)
 	return rate >= 1 ? 1 : fmin(rate, 0.5);
 }
 
-/* Of the others, that pass the first level, on average. */
-static uint64_t passing(const struct blm_shape *s, double first)
+/* That results: of few keys a ribbon has one code, which is at a lower rate. */
+static double resulting_first(const struct blm_shape *s)
 {
-	return (uint64_t)ceil((double)s->args[EXACT_OTHERS] * first);
+	double rate = blm_exact_first_rate(s);
+	struct blm_shape first = exact_level(s->capacity, rate);
+
+	return rate < 1 ? blm_ribbon_rate(&first) : 1;
+}
+
+/* Of the others, that pass the first level, on average. */
+static uint64_t passing(const struct blm_shape *s)
+{
+	return (uint64_t)ceil((double)s->args[EXACT_OTHERS] * resulting_first(s));
 }
 
 static void level_bytes(const struct blm_shape *s, uint64_t ret[2])
 {
 	double rate = blm_exact_first_rate(s);
 	struct blm_shape first = exact_level(s->capacity, rate),
-		second = exact_level(s->capacity + passing(s, rate), 0.5);
+		second = exact_level(s->capacity + passing(s), 0.5);
 
 	ret[0] = rate < 1 ? blm_ribbon_bytes(&first) : 0;
 	ret[1] = s->args[EXACT_OTHERS] ? blm_ribbon_bytes(&second) : 0;
@@ -108,11 +117,8 @@ double blm_exact_best_rate(const struct blm_shape *shape)
 
 double blm_exact_layer_rate(const struct blm_shape *s)
 {
-	double rate = blm_exact_first_rate(s);
-	struct blm_shape first = exact_level(s->capacity, rate);
+	double rate = resulting_first(s);
 
-	if (rate < 1)
-		rate = blm_ribbon_rate(&first);
 	return s->args[EXACT_OTHERS] ? rate / 2 : rate;
 }
 
@@ -431,9 +437,9 @@ static bool foretell(const struct blm_shape *s, unsigned i, struct blm_fact *ret
 {
 	struct numbers n = { .keys = s->capacity, .others = s->args[EXACT_OTHERS] };
 
-	n.first = blm_exact_first_rate(s);
+	n.first = resulting_first(s);
 	n.rate = rate_at(s, s->capacity);
-	n.passed = passing(s, n.first);
+	n.passed = passing(s);
 	level_bytes(s, n.bytes);
 	if (i == 4 && n.others) {
 		beside_classic(s, ret);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <sys/mman.h>
 
-enum { STRANGER = 1 << 28, OTHER = 1 << 27 };		/* numbers from there on; keys begin with 0 */
+enum { STRANGER = 1 << 29, OTHER = 1 << 27 };		/* numbers from there on; keys begin with 0 */
 
 struct lists {
 	uint64_t keys, others;
@@ -111,6 +111,19 @@ START_TEST(no_answer_about_either_list_is_wrong)
 }
 END_TEST
 
+/* The second level is of two shards. */
+START_TEST(lists_of_several_shards_are_right_too)
+{
+	struct lists l = { .keys = 2200000, .others = 300000, .both = 5000, .threads = 2, .memory = 16 << 20 };
+	struct blm_filter *f = build(l);
+
+	ck_assert_uint_eq(head_of(f).bytes[0], 0);
+	ck_assert_uint_eq(shards_of(&(struct blm_shape){ .capacity = head_of(f).keys + head_of(f).passed }), 2);
+	is_right(f, &l);
+	blm_close(f);
+}
+END_TEST
+
 START_TEST(a_key_on_both_lists_is_in_the_filter_and_counted)
 {
 	static const uint64_t both[] = { 1, 2, 64, 1000, 3000 };
@@ -192,6 +205,31 @@ START_TEST(it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong)
 			      (unsigned long long)plan.data_bytes, (unsigned long long)data_bytes(f));
 		blm_close(f);
 	}
+}
+END_TEST
+
+/* 99 million others that are to be right, where no filter of the keys alone is. */
+START_TEST(a_million_keys_of_a_hundred_million_are_right_at_the_size_on_paper)
+{
+	struct blm_params p = BLM_PARAMS(.kind = "exact");
+	struct lists l = { .keys = 1000000, .others = 99000000, .threads = 2 };
+	struct blm_filter *f;
+	struct blm_plan plan;
+	char options[40];
+
+	if (!test_full()) {	/* a hundredth */
+		l.keys /= 100;
+		l.others /= 100;
+	}
+	f = build(l);
+	is_right(f, &l);
+	snprintf(options, sizeof(options), "others=%llu", (unsigned long long)l.others);
+	p.capacity = l.keys;
+	p.options = options;
+	OK(blm_plan(&plan, &p));
+	ck_assert(fabs((double)plan.data_bytes / (double)data_bytes(f) - 1) < (test_full() ? 0.001 : 0.02));
+	ck_assert(!test_full() || (double)data_bytes(f) < 1.07 * least_bytes((double)l.keys, (double)l.others));
+	blm_close(f);
 }
 END_TEST
 
@@ -476,9 +514,11 @@ int main(void)
 
 	tcase_set_timeout(tc, 200);
 	tcase_add_test(tc, no_answer_about_either_list_is_wrong);
+	tcase_add_test(tc, lists_of_several_shards_are_right_too);
 	tcase_add_test(tc, a_key_on_both_lists_is_in_the_filter_and_counted);
 	tcase_add_test(tc, keys_on_neither_list_are_wrong_at_the_rate_that_it_says);
 	tcase_add_test(tc, it_takes_at_most_a_tenth_more_than_any_that_is_never_wrong);
+	tcase_add_test(tc, a_million_keys_of_a_hundred_million_are_right_at_the_size_on_paper);
 	tcase_add_test(tc, large_lists_have_a_size_on_paper);
 	tcase_add_test(tc, the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
 	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_without_either_twice);
