@@ -148,7 +148,7 @@ START_TEST(keys_on_neither_list_are_wrong_at_the_rate_that_it_says)
 {
 	static const struct lists all[] = {
 		{ .keys = 20000, .others = 200000 }, { .keys = 20000, .others = 200000, .rate = 0.01 }, { .keys = 20000, .others = 10000 },
-		{ .keys = 20000, .others = 50, .rate = 0.05 }, { .keys = 40, .others = 40, .rate = 0.2 }, { .keys = 20000, .others = 45000 },
+		{ .keys = 20000, .others = 50, .rate = 0.05 }, { .keys = 40, .others = 40, .rate = 0.2 }, { .keys = 20000, .others = 1, .rate = 0.25 }, { .keys = 20000, .others = 45000 },
 	};
 	const double asked = 400000 * test_scale(), seeds = 3;
 
