@@ -346,6 +346,64 @@ BLM_API int blm_contains_range(const struct blm_filter *f, const void *first, si
 BLM_API int64_t blm_contains_ranges(const struct blm_filter *f, const struct blm_key *first,
 				    const struct blm_key *last, size_t count, uint64_t *ret_bits);
 
+/* ---- When keys were seen ---- */
+
+/**
+ * struct blm_when - times for filters that keep when each key was last seen (BLM_CAN_AGE); zero
+ * means default
+ *
+ * Times are nanoseconds. A filter tells times apart by its option "tick" only. A key may count as
+ * younger than it is by less than two ticks, and never counts as older: a key that was seen within
+ * `within` is always found.
+ */
+struct blm_when {
+	size_t size BLM_SIZE(struct blm_when);	/* sizeof(struct blm_when) */
+	uint64_t within;	/* the age asked for; 0: the filter's span */
+	/*
+	 * of blm_add_at(): when the keys were seen, since 1970; 0: now. A time to come counts as
+	 * now
+	 */
+	uint64_t at;
+	/*
+	 * the present time, since 1970; 0: CLOCK_REALTIME. What is earlier than the filter's last
+	 * change counts as the time of that change
+	 */
+	uint64_t now;
+};
+
+#ifdef __cplusplus
+#define BLM_WHEN() {}
+#else
+#define BLM_WHEN(...) (struct blm_when){ .size = sizeof(struct blm_when), __VA_ARGS__ }
+#endif
+
+/**
+ * blm_contains_within() - as blm_contains_many(): was each key seen within when->within?
+ * blm_claim_again() - as blm_claim_many(): claims the keys that were not seen within when->within,
+ *                     and notes that they are seen now
+ * blm_add_at() - as blm_add_many(): notes that keys were seen, at when->at
+ * blm_ages() - how long ago each key was last seen, for keys seen within when->within
+ * @when:     NULL: as all zeros
+ * @ret_ages: room for count ages, in nanoseconds, of which each is less than a tick from the true
+ *            one. Where the answer is no the age is left as it is.
+ *
+ * blm_add_at() never makes a key older: of two sights the later one counts. A sight that is older
+ * than the span is not kept. blm_contains_many(), blm_claim_many() and blm_add_many() do the same
+ * with a `when` of zeros, blm_get_many() gives the age in seconds.
+ * Processes: of all that claim a key at the same time, one gets it. A claim takes the writers' lock
+ * once a batch, and only for a batch that has a key to give.
+ * Return: as the forms for many keys; -EOPNOTSUPP for other kinds; -EINVAL for a `within` longer
+ * than the filter's span, or a struct without its size.
+ */
+BLM_API int64_t blm_contains_within(const struct blm_filter *f, const struct blm_key *keys,
+				    size_t count, const struct blm_when *when, uint64_t *ret_bits);
+BLM_API int64_t blm_claim_again(struct blm_filter *f, const struct blm_key *keys, size_t count,
+				const struct blm_when *when, uint64_t *ret_bits);
+BLM_API int64_t blm_add_at(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			   const struct blm_when *when, uint64_t *ret_bits);
+BLM_API int64_t blm_ages(const struct blm_filter *f, const struct blm_key *keys, size_t count,
+			 const struct blm_when *when, uint64_t *ret_ages, uint64_t *ret_bits);
+
 /* ---- Keys by their hashes ---- */
 
 /**
@@ -1950,6 +2008,7 @@ enum blm_can {
 	BLM_CAN_EXCLUDE   = 1 << 18,	/* blm_build_exclude_many(), blm_update_begin() */
 	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
+	BLM_CAN_AGE       = 1 << 20,	/* keeps when each key was last seen: struct blm_when */
 };
 
 /** struct blm_kind_info - a kind of filter; the strings are static */

@@ -10,6 +10,19 @@
 #include "ranges.h"
 #include "stream.h"
 
+/* Of keys that a key can stand for, or of the keys themselves. */
+static int64_t ask_keys(const struct choice *choice, const struct blm_key *keys, size_t count,
+			uint64_t *ret_bits)
+{
+	const struct blm_when when = BLM_WHEN(.within = choice->within);
+	int64_t r = choice->within ? blm_contains_within(choice->f, keys, count, &when, ret_bits)
+		: blm_contains_many(choice->f, keys, count, ret_bits);
+
+	if (r < 0)
+		fail(r);
+	return r;
+}
+
 static int64_t ask_prefixes(const struct choice *choice, struct batch *batch)
 {
 	struct prefixes p;
@@ -19,19 +32,19 @@ static int64_t ask_prefixes(const struct choice *choice, struct batch *batch)
 		broken("out of memory");
 		return -1;
 	}
-	r = blm_contains_many(choice->f, p.keys, p.count, batch->bits);
+	r = ask_keys(choice, p.keys, p.count, batch->bits);
 	prefixes_free(&p);
 	return r;
 }
 
-/* How many answers are yes, of those before a line that is wrong; -1, after a message. */
+/* How many answers are yes, of those before a line that is wrong; negative, after a message. */
 static int64_t answers(const struct choice *choice, struct batch *batch)
 {
 	if (choice->ranges)
 		return ask_ranges(choice->f, batch);
 	if (choice->prefixes_end)
 		return ask_prefixes(choice, batch);
-	return blm_contains_many(choice->f, batch->keys, batch->count, batch->bits);
+	return ask_keys(choice, batch->keys, batch->count, batch->bits);
 }
 
 static int ask(struct batch *batch, void *context)
@@ -42,8 +55,8 @@ static int ask(struct batch *batch, void *context)
 
 	if (found < 0)
 		return FAILED;
-	spared = yes && !choice->ranges && !choice->prefixes_end ? 
-		blm_allowlist_filter(choice->f, batch->keys, batch->count, batch->bits) : 0;
+	spared = yes && !choice->ranges && !choice->prefixes_end
+		? blm_allowlist_filter(choice->f, batch->keys, batch->count, batch->bits) : 0;
 	if (spared < 0)
 		return fail(spared);
 	yes -= (uint64_t)spared;

@@ -12,6 +12,7 @@ struct choice {
 	bool ranges;		/* a key is a range (ranges.h) */
 	/* a key stands for all that begin with it up to this byte (prefixes.h); 0: for itself */
 	char prefixes_end;
+	uint64_t within;	/* seen within so many nanoseconds; 0: that it may contain */
 	const struct given *given;	/* keys of the command line; NULL: those of --key */
 	uint64_t read, chosen;	/* how many lines there were, how many of them these are */
 };

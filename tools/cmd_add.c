@@ -13,10 +13,13 @@
 
 static bool count_new;
 static char prefixes_end;
+static uint64_t seen_at;
 static const struct opt own_options[] = {
 	{ 0, "count", NULL, "print how many of the keys were new", set_flag, &count_new },
 	{ 0, "prefixes", "C", "add also the prefixes of each key that end before a C, for 'test "
 	  "--prefix'; of a URL, with '/', its host and each folder", set_byte, &prefixes_end },
+	{ 0, "at", "TIME", "when the keys were seen, like 2026-11-26T08:00:00Z; for recent filters "
+	  "(default: now)", set_time, &seen_at },
 	{ 0 }
 };
 
@@ -61,6 +64,15 @@ static int refuse_line(struct job *job, struct batch *batch)
 	return fail(-EINVAL);
 }
 
+static int64_t add_keys(const struct job *job, const struct blm_key *keys, size_t count,
+			uint64_t *ret_bits)
+{
+	const struct blm_when when = BLM_WHEN(.at = seen_at);
+
+	return seen_at ? blm_add_at(job->f, keys, count, &when, ret_bits)
+		: blm_add_many(job->f, keys, count, ret_bits);
+}
+
 /*
  * Keys have prefixes in common: a kind that counts how often it was given a key gets each once. The
  * prefixes come first, so that each key which is in the filter has its own there.
@@ -72,7 +84,8 @@ static int add_prefixes(const struct job *job, const struct batch *batch)
 
 	if (!prefixes_of(&p, batch->keys, batch->count, prefixes_end, false))
 		return broken("out of memory");
-	r = (job->counts ? blm_claim_many : blm_add_many)(job->f, p.keys, p.count, NULL);
+	r = job->counts ? blm_claim_many(job->f, p.keys, p.count, NULL)
+		: add_keys(job, p.keys, p.count, NULL);
 	prefixes_free(&p);
 	return r < 0 ? fail(r) : DONE;
 }
@@ -81,8 +94,7 @@ static int add(struct batch *batch, void *context)
 {
 	struct job *job = context;
 	int code = prefixes_end ? add_prefixes(job, batch) : DONE;
-	int64_t r = code == DONE ? blm_add_many(job->f, batch->keys, batch->count,
-						batch->bits) : 0;
+	int64_t r = code == DONE ? add_keys(job, batch->keys, batch->count, batch->bits) : 0;
 
 	if (code != DONE)
 		return code;

@@ -14,13 +14,15 @@
 #include <stdatomic.h>
 
 static bool create, same;
-static uint64_t batch_keys = 4096;
+static uint64_t batch_keys = 4096, again_after;
 static const struct opt own_options[] = {
 	{ 0, "create", NULL, "make F if there is none, by the options below", set_flag, &create },
 	{ 0, "create-same", NULL, "the same, but refuse an F that is there and is not as the "
 	  "options say", set_flag, &same },
 	{ 0, "batch", "N", "claim at most N keys before printing them (default: 4096)", set_number,
 	  &batch_keys, 1, 1 << 20 },
+	{ 0, "again-after", "SPAN", "claim also keys that were last seen longer ago than this, "
+	  "like 7d; for recent filters", set_span, &again_after },
 	{ 0 }
 };
 
@@ -30,6 +32,7 @@ struct job {
 	uint64_t claimed;
 	/* then a key that is known is remembered anew by being claimed, or may be */
 	bool forgets;
+	bool ages;			/* keeps when each key was seen */
 	atomic_bool mostly_known;	/* were nearly all keys of the last batch? */
 };
 
@@ -53,7 +56,7 @@ static int hash_and_ask(struct batch *batch, void *context)
 	const struct job *job = context;
 	int64_t r = -EMEDIUMTYPE;
 
-	batch->hashed = !batch->alone && hash(batch, job->f);
+	batch->hashed = !batch->alone && !job->ages && hash(batch, job->f);
 	if (batch->alone || job->forgets || !job->mostly_known)
 		return DONE;
 	if (batch->hashed)
@@ -69,15 +72,23 @@ static int hash_and_ask(struct batch *batch, void *context)
 	return DONE;
 }
 
+static int64_t claim_keys(const struct job *job, struct batch *part)
+{
+	const struct blm_when when = BLM_WHEN(.within = again_after);
+	int64_t r = -EMEDIUMTYPE;
+
+	if (job->ages || again_after)
+		return blm_claim_again(job->f, part->keys, part->count, &when, part->bits);
+	if (part->hashed)
+		r = blm_claim_hashes(job->f, part->hash_id, part->hashes, part->count, part->bits);
+	return r == -EMEDIUMTYPE ? blm_claim_many(job->f, part->keys, part->count, part->bits) : r;
+}
+
 static int claim_part(struct job *job, struct batch part)
 {
-	int64_t r = -EMEDIUMTYPE;
+	int64_t r = claim_keys(job, &part);
 	int failed, code;
 
-	if (part.hashed)
-		r = blm_claim_hashes(job->f, part.hash_id, part.hashes, part.count, part.bits);
-	if (r == -EMEDIUMTYPE)
-		r = blm_claim_many(job->f, part.keys, part.count, part.bits);
 	failed = r < 0 ? fail((int)r) : DONE;
 	job->claimed += r < 0 ? 0 : (uint64_t)r;
 	/* also those that were claimed before it failed: nobody else prints them */
@@ -169,6 +180,7 @@ static int run(int count, char **operands)
 	if (code != DONE)
 		return code;
 	job.forgets = blm_info(job.f, &info) < 0 || info.can & BLM_FORGETS;
+	job.ages = info.can & BLM_CAN_AGE;
 	code = begin_syncing(job.f);
 	if (code == DONE)
 		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead =
@@ -193,7 +205,9 @@ const struct command cmd_claim = {
 	.notes = "Of all processes that claim one new key, exactly one prints it. Answers are "
 	"written before the next batch is\nclaimed, so a process that is killed takes at most one "
 	"batch with it. If F is there already, its own size, kind, hash,\nseed and mode hold, and "
-	"a warning names the options that say otherwise; then --create needs no -n.",
+	"a warning names the options that say otherwise; then --create needs no -n.\nA recent "
+	"filter keeps when each key was seen: a key is claimed again after its span, or after "
+	"--again-after.",
 	.example = "bloomery claim seen -n 10m -p 0.001 --create < urls.txt > first-seen.txt",
 	.options = options,
 	.run = run,

@@ -82,7 +82,8 @@ const struct command cmd_get = {
 	.operands = "F [FILE...]",
 	.least = 1, .most = -1,
 	.notes = "For kinds that hold values, see 'bloomery kinds'. A key that was never put can "
-	"have one by mistake.",
+	"have one by mistake. The value\nof a recent filter is how many seconds ago the key was "
+	"last seen.",
 	.example = "echo bratwurst | bloomery get prices",
 	.options = options,
 	.run = run,

@@ -25,6 +25,8 @@ static const struct opt own_options[] = {
 	{ 0, "prefix", NULL, "is any key below this path in it? For keys that were added with "
 	  "--prefixes /", set_prefix, NULL },
 	{ 0, "prefixes", "C", "the same for another delimiter", set_byte, &choice.prefixes_end },
+	{ 0, "within", "SPAN", "only lines whose keys were seen within this time, like 24h; for "
+	  "recent filters", set_span, &choice.within },
 	{ 0 }
 };
 
@@ -42,6 +44,9 @@ static int run(int count, char **operands)
 	if (choice.ranges && choice.prefixes_end)
 		return misuse("--range and --prefix exclude each other: a line is a range or a "
 			      "path");
+	if (choice.ranges && choice.within)
+		return misuse("--range and --within exclude each other: a range filter does not "
+			      "keep when its keys were seen");
 	if (choice.ranges && keys_are_hex())
 		return misuse("--range and --hex exclude each other: a range is written as the "
 			      "filter's keys are, A..B");

@@ -120,7 +120,8 @@ static void print_facts(const struct blm_filter *f)
 /* Not what grows, or counts keys that it has forgotten. */
 static bool is_beyond(const struct blm_info *i)
 {
-	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST))
+	return i->keys > i->capacity && !(i->can & (BLM_GROWS | BLM_CAN_ROTATE | BLM_CAN_LIST
+							    | BLM_CAN_AGE))
 		&& !(i->can & BLM_FORGETS && i->rate_at_keys <= i->rate);
 }
 

@@ -334,7 +334,7 @@ static bool is_beyond(const struct blm_filter *f, const struct blm_info *info,
 		      struct blm_estimate *estimate)
 {
 	/* which is of keys that differ */
-	if (info->keys <= info->capacity || info->can & (BLM_GROWS | BLM_CAN_LIST))
+	if (info->keys <= info->capacity || info->can & (BLM_GROWS | BLM_CAN_LIST | BLM_CAN_AGE))
 		return false;
 	if (info->can & BLM_CAN_ROTATE)
 		return blm_estimate(f, false, estimate) == 0

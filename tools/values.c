@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <time.h>
 
 /* An option as a person typed it, most likely. */
 #define SHOWN(opt) (opt)->letter ? "-" : "--", \
@@ -182,6 +183,47 @@ int set_every(const struct opt *opt, const char *text)
 		return misuse("%s%s %s: not a number of keys, like 100k or 5M, and not a time, "
 			      "like 5s, 10min or 1h", SHOWN(opt), text);
 	return DONE;
+}
+
+int set_span(const struct opt *opt, const char *text)
+{
+	static const struct { const char *sign; double seconds;
+			      } units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "min", 60 },
+					    { "h", 3600 }, { "d", 86400 } };
+	char *end;
+	double count = strtod(text, &end);
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (isdigit((unsigned char)*text) && !strcmp(end, units[i].sign)
+		    && count * units[i].seconds >= 1e-3 && count * units[i].seconds <= 3e9) {
+			*(uint64_t *)opt->target = (uint64_t)(count * units[i].seconds * 1e9);
+			return DONE;
+		}
+	return misuse("%s%s %s: not a span of time; write it like 90s, 15m, 24h or 7d",
+		      SHOWN(opt), text);
+}
+
+int set_time(const struct opt *opt, const char *text)
+{
+	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d" };
+	char *end;
+	double count = strtod(text, &end);
+
+	if (isdigit((unsigned char)*text) && !*end && count >= 1 && count < 1.8e10) {
+		*(uint64_t *)opt->target = (uint64_t)(count * 1e9);
+		return DONE;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		struct tm tm = { 0 };
+		const char *rest = strptime(text, forms[i], &tm);
+
+		if (rest && !*rest && timegm(&tm) > 0) {
+			*(uint64_t *)opt->target = (uint64_t)timegm(&tm) * 1000000000;
+			return DONE;
+		}
+	}
+	return misuse("%s%s %s: not a time; write it like 2026-11-26T08:00:00Z or 2026-11-26, both "
+		      "in UTC, or as seconds since 1970", SHOWN(opt), text);
 }
 
 int set_byte(const struct opt *opt, const char *text)

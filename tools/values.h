@@ -40,6 +40,9 @@ int set_seed(const struct opt *opt, const char *text);		/* struct seeds, one mor
 int set_block_hash(const struct opt *opt, const char *text);
 int set_hash_key(const struct opt *opt, const char *text);	/* ... as the bytes of the key */
 int set_every(const struct opt *opt, const char *text);		/* struct every */
+int set_span(const struct opt *opt, const char *text);		/* uint64_t, nanoseconds: "7d" */
+/* uint64_t, nanoseconds since 1970: "2026-11-26T08:00:00Z", "2026-11-26", or seconds */
+int set_time(const struct opt *opt, const char *text);
 int set_byte(const struct opt *opt, const char *text);		/* char; "\t" as well */
 
 #endif

@@ -94,6 +94,7 @@ struct blm_hashed {
 	struct blm_hash hash;		/* undefined where wants_keys(by) */
 	const struct blm_key *key;	/* NULL where the caller gave a hash */
 	const struct blm_hasher *by;
+	const struct blm_when *when;	/* for kinds with `ages`; NULL: as all zeros */
 };
 
 /*
@@ -108,6 +109,7 @@ struct blm_batch {
 	size_t count;
 	const struct blm_hash *next;
 	size_t next_count;		/* 0: these are the last */
+	const struct blm_when *when;	/* of all of them */
 };
 
 static inline struct blm_hashed batch_at(const struct blm_batch *batch, size_t i)
@@ -116,6 +118,7 @@ static inline struct blm_hashed batch_at(const struct blm_batch *batch, size_t i
 		.hash = batch->hashes ? batch->hashes[i] : (struct blm_hash){ 0 },
 		.key = batch->keys ? &batch->keys[i] : NULL,
 		.by = batch->by,
+		.when = batch->when,
 	};
 }
 

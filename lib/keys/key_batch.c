@@ -57,7 +57,7 @@ static struct blm_batch batch_from(const struct blm_view *view, const struct blm
 {
 	const struct blm_hasher *by = &view->hasher;
 	size_t left = in->count - at;
-	struct blm_batch batch = { .by = by, .count = left < most ? left : most,
+	struct blm_batch batch = { .by = by, .count = left < most ? left : most, .when = in->when,
 				   .keys = in->keys ? in->keys + at : NULL };
 
 	if (in->hashes) {
@@ -104,7 +104,7 @@ static int run_one(struct blm_view *view, const struct blm_input *in, enum blm_w
 	struct blm_key room;
 	const struct blm_key key = in->hashes ? (struct blm_key){ NULL, 0 }
 		: *blm_input_keys(in, 0, 1, &room);
-	struct blm_hashed hashed = { .key = &key, .by = &view->hasher };
+	struct blm_hashed hashed = { .key = &key, .by = &view->hasher, .when = in->when };
 
 	if (in->hashes)
 		hashed.hash = *in->hashes;

@@ -18,6 +18,7 @@ struct blm_input {
 	uint64_t hash_id;		/* of the filter that made the hashes */
 	const uint64_t *values;		/* BLM_PUT: one a key */
 	uint64_t *ret_values;		/* BLM_GET: room for one a key */
+	const struct blm_when *when;	/* kinds with `ages`; NULL: as all zeros */
 	size_t count;
 };
 

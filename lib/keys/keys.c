@@ -135,6 +135,7 @@ struct giving {
 	struct blm_view *view;
 	const struct blm_key *keys;
 	uint64_t *given, *revoked;
+	const struct blm_when *when;
 };
 
 /*
@@ -145,7 +146,7 @@ static int give(void *context, size_t i)
 {
 	struct giving *g = context;
 	struct blm_part *whole = &g->view->whole;
-	struct blm_hashed hashed = { .key = &g->keys[i], .by = &g->view->hasher };
+	struct blm_hashed hashed = { .key = &g->keys[i], .by = &g->view->hasher, .when = g->when };
 	int r;
 
 	if (g->given[i / 64] >> i % 64 & 1)
@@ -171,7 +172,7 @@ static int claim_listed(struct blm_filter *f, struct blm_view *view, const struc
 {
 	const struct blm_kind *kind = view->whole.kind;
 	uint64_t given[BLM_BATCH_WORDS], revoked[BLM_BATCH_WORDS] = { 0 };
-	struct giving giving = { f, view, keys, given, revoked };
+	struct giving giving = { f, view, keys, given, revoked, in->when };
 	int64_t yes;
 	int r = word(f, view, blm_input_run(view, in, BLM_CLAIM, bits, &yes));
 

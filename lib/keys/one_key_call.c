@@ -36,6 +36,7 @@ static __attribute__((noinline)) bool contains_slowly(const struct blm_filter *f
 
 	hashed.key = &key;
 	hashed.by = &view->hasher;
+	hashed.when = NULL;
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
 	return view->whole.kind->contains(&view->whole, &hashed);
@@ -89,6 +90,7 @@ BLM_API int blm_get(const struct blm_filter *f, const void *bytes, size_t len, u
 		return (int)blm_get_many(f, &key, 1, ret, NULL);
 	hashed.key = &key;
 	hashed.by = &view->hasher;
+	hashed.when = NULL;
 	if (!wants_keys(&view->hasher))
 		view->hasher.family->hash(&view->hasher, &key, &hashed.hash);
 	return view->whole.kind->get(&view->whole, &hashed, ret);

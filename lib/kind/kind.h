@@ -495,6 +495,11 @@ struct blm_kind {
 	 * differ
 	 */
 	bool holds_keys;
+	/*
+	 * keeps when each key was last seen: its functions look at key->when, of which the caller
+	 * has checked that it asks for no longer than the first of its arguments, in nanoseconds
+	 */
+	bool ages;
 };
 
 /* The bits of each word that are left over by cells_in_words. */

@@ -87,6 +87,12 @@ static void as_d_left(struct world *w)
 	become(w, BLM_PARAMS(.kind = "d-left", .capacity = 600, .rate = 1e-6, .options = "spare=2"));
 }
 
+/* As as_cuckoo(). */
+static void as_recent(struct world *w)
+{
+	become(w, BLM_PARAMS(.kind = "recent", .cells = 464, .rate = 1e-6, .options = "spare=2"));
+}
+
 static void as_scalable(struct world *w)
 {
 	become(w, BLM_PARAMS(.kind = "scalable", .capacity = 70, .rate = 1e-6));
@@ -361,6 +367,10 @@ const struct one_case kinds_cases[] = {
 	{ "d-left-remove", IN_PATH | OPEN_F, remove_first, as_d_left, SHARED, 0 },
 	{ "d-left-rebuild", IN_PATH, rebuild, as_d_left, SECOND, 0 },
 	{ "d-left-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_d_left, FIRST, 0 },
+	{ "recent-add", IN_PATH | IN_STORE | OPEN_F, add_second, as_recent, BOTH, 0 },
+	{ "recent-add-and-sync", IN_PATH | OPEN_F, add_second_and_sync, as_recent, BOTH, 0 },
+	{ "recent-remove", IN_PATH | OPEN_F, remove_first, as_recent, SHARED, 0 },
+	{ "recent-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_recent, FIRST, 0 },
 	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
 	{ "scalable-contains", IN_PATH | OPEN_F | READ_F, ask, as_scalable, 0, 0 },
 	{ "scalable-add-and-sync", IN_PATH | IN_STORE | OPEN_F, add_second_and_sync, as_scalable, BOTH, 0 },

@@ -16,7 +16,7 @@ enum { WORKERS = 4, BATCH = 16, ROUND = 50, BATCHES = 1 << 13, LIVE = 24, SLOTS 
 
 static unsigned long cycles = 50;
 
-enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, D_LEFT, REMOVABLE, SCALABLE, WINDOW, SPLIT_BLOCK, HASH_COMPACT, ATTENUATED, APPROXIMATOR, BITMAP, STABLE, KINDS };
+enum which { COUNTING, CUCKOO, REDIS_CUCKOO, IBLT, RECENT, D_LEFT, REMOVABLE, SCALABLE, WINDOW, SPLIT_BLOCK, HASH_COMPACT, ATTENUATED, APPROXIMATOR, BITMAP, STABLE, KINDS };
 
 /*
  * Room for the LIVE batches of all workers, and for what is left of a batch of each that is killed in a round; in cuckoo filters just so,
@@ -28,6 +28,7 @@ static const struct blm_params fixed[KINDS] = {
 	[CUCKOO] = BLM_PARAMS(.kind = "cuckoo", .capacity = 2500, .rate = 0.001),
 	[REDIS_CUCKOO] = BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 2500, .rate = 0.02),
 	[IBLT] = BLM_PARAMS(.kind = "iblt", .capacity = 30000, .options = "key-bytes=8"),
+	[RECENT] = BLM_PARAMS(.kind = "recent", .capacity = 2500, .rate = 1e-9, .options = "spare=2"),
 	[D_LEFT] = BLM_PARAMS(.kind = "d-left", .capacity = 6000, .rate = 0.001, .options = "spare=2"),
 	[REMOVABLE] = BLM_PARAMS(.kind = "removable", .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9),
 	[SCALABLE] = BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.001),
@@ -153,7 +154,7 @@ static void add_batch(struct blm_filter *f, struct log *log, unsigned worker, en
 	set(&log->batch[kind][batch], ADDING);
 	values_of(values, kind, batch);
 	r = has_values(kind) ? blm_put_many(f, keys.key, values, BATCH, NULL) : blm_add_many(f, keys.key, BATCH, NULL);
-	MUST(r >= 0 || (r == -EXFULL && (kind == CUCKOO || kind == REDIS_CUCKOO || kind == D_LEFT || kind == HASH_COMPACT)));
+	MUST(r >= 0 || (r == -EXFULL && (kind == CUCKOO || kind == REDIS_CUCKOO || kind == RECENT || kind == D_LEFT || kind == HASH_COMPACT)));
 	if (r >= 0)
 		set(&log->batch[kind][batch], THERE);
 	if (kind == WINDOW)
@@ -198,7 +199,7 @@ static void work_once(struct blm_filter *const *f, struct log *log, unsigned wor
 
 	if (what < 4)
 		MUST(blm_sync(f[kind]) == 0);
-	else if (what < 6 && kind == D_LEFT)
+	else if (what < 6 && (kind == D_LEFT || kind == RECENT))
 		grow(f[kind]);
 	else if (what < 6 && kind == WINDOW)
 		rotate(f[kind], log);

@@ -479,6 +479,7 @@ static const struct blm_params with_image[] = {
 	BLM_PARAMS(.kind = "cuckoo", .capacity = 200000, .rate = 0.001),
 	BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 200000),
 	BLM_PARAMS(.kind = "iblt", .capacity = 20000),
+	BLM_PARAMS(.kind = "recent", .capacity = 100000, .rate = 0.001),
 };
 
 static int sync_on_a_full_disk(int which)
@@ -561,7 +562,7 @@ int main(void)
 	tcase_add_test(tc, without_descriptors_all_calls_fail_and_none_is_left_open);
 	tcase_add_test(tc, a_filter_larger_than_the_address_space_is_not_made_and_not_opened);
 	tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_made_and_nothing_is_killed, 0, 2 * KINDS);
-	tcase_add_loop_test(tc, a_filter_that_was_made_syncs_on_a_full_disk, 0, 3);
+	tcase_add_loop_test(tc, a_filter_that_was_made_syncs_on_a_full_disk, 0, 4);
 	tcase_add_loop_test(tc, a_new_file_that_is_not_sparse_has_all_of_its_space, 0, kinds_there_are());
 	tcase_add_loop_test(tc, a_filter_that_grows_on_a_full_disk_is_told_and_has_all_of_its_keys, 0, 6);
 	suite_add_tcase(s, tc);

@@ -739,6 +739,7 @@ static const struct {
 	{ BLM_PARAMS(.kind = "iblt", .capacity = 4000, .options = "key-bytes=8"), 0 },
 	{ BLM_PARAMS(.kind = "cuckoo", .capacity = 40000, .rate = 1e-6), 0.001 },
 	{ BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 40000, .rate = 0.02), 0.001 },
+	{ BLM_PARAMS(.kind = "recent", .capacity = 40000, .rate = 1e-6), 0.001 },
 };
 
 static int add_or_put(struct blm_filter *f, uint64_t key)

@@ -55,6 +55,8 @@ static const struct blm_params bases[] = {
 	BLM_PARAMS(.kind = "cuckoo", .cells = 200, .rate = 0.01),
 	BLM_PARAMS(.kind = "cuckoo", .capacity = 100, .rate = 1e-6, .no_checkpoint = true),
 	BLM_PARAMS(.kind = "d-left", .capacity = 50, .rate = 0.01, .options = "spare=1"),
+	BLM_PARAMS(.kind = "recent", .capacity = 100, .rate = 0.01, .options = "spare=1"),
+	BLM_PARAMS(.kind = "recent", .cells = 200, .rate = 1e-6, .options = "span=3600,tick=1", .no_checkpoint = true),
 	BLM_PARAMS(.kind = "iblt", .capacity = 10, .options = "key-bytes=40"),
 	BLM_PARAMS(.kind = "iblt", .cells = 12, .options = "key-bytes=64", .no_checkpoint = true),
 	BLM_PARAMS(.kind = "stable", .cells = 4000, .probes = 4, .rate = 0.1, .options = "bits=2"),

@@ -99,6 +99,9 @@ static const struct golden goldens[] = {
 	  .seeds = (const uint64_t[]){ 27 }), .more = 300 },
 	{ "range-ip", BLM_PARAMS(.kind = "range", .hash = "ordered-ip", .rate = 0.2, .options = "width=32", .seed_count = 1,
 	  .seeds = (const uint64_t[]){ (UINT64_C(1) << 57) - 1 }), .networks = true, .more = 200 },
+	{ "recent", BLM_PARAMS(.kind = "recent", .hash = "xxh3", .cells = 208, .capacity = 150, .rate = 0.01, .options = "span=3e9"), .seed = 27, .more = 130, .synced = true },
+	{ "recent-sealed", BLM_PARAMS(.kind = "recent", .hash = "siphash", .capacity = 100, .rate = 0.001, .secret = secret, .options = "span=3e9,tick=2e6,spare=1"),
+	  .more = 40, .removed = 30, .sealed = true },
 };
 
 static void must(int64_t r, const char *what)

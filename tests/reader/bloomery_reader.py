@@ -1301,11 +1301,62 @@ class Iblt(Fingerprints):
 		return range(8 * (journal + part.cells * words * 8), part.bytes * 8)
 
 
+class Recent(Fingerprints):
+	"""Kind 22."""
+	@staticmethod
+	def times(args):
+		"""The span in ticks, and the bits of a stamp."""
+		span = -(-args[0] // args[1])
+		return span, next(t for t in range(8, 64) if (1 << t) - 2 >= span + max(16, span // 8))
+
+	@classmethod
+	def args_valid(kind, args):
+		return 10**6 <= args[1] <= args[0] <= M64 // 4 and kind.times(args)[1] <= 16 and args[2] <= 16 and not any(args[3:])
+
+	@classmethod
+	def valid(kind, part, args):
+		_, t = kind.times(args)
+		return (0 < part.cells <= 1 << 35 and part.cells % 8 == 0 and part.probes == 2 and max(4, t - 1) <= part.cell_bits - t <= 40
+			and part.bytes == (64 + (part.cells * part.cell_bits + 7) // 8 + 63) // 64 * 64)
+
+	@staticmethod
+	def places(family, key, part, r):
+		_, hi = family.hash(key)
+		count = part.cells // 8
+		product = hi * count
+		bucket, rest = product >> 64, (product & M64) >> 64 - r
+		return rest, [bucket, count + (bucket + scale(unfold(rest, 0, 1), count)) % count]
+
+	@classmethod
+	def age(kind, image, family, key, part, args):
+		"""In ticks; None where it was not seen."""
+		_, t = kind.times(args)
+		r, cycle = part.cell_bits - t, (1 << t) - 1
+		now = struct.unpack_from('<Q', image, part.offset)[0]
+		rest, buckets = kind.places(family, key, part, r)
+		ages = []
+		for bit in (512 + (4 * b + i) * part.cell_bits for b in buckets for i in range(4)):
+			low = bit % 64 + t <= 64
+			stamp = bits_at(image, part.offset, bit if low else bit + r, t)
+			if stamp and bits_at(image, part.offset, bit + t if low else bit, r) == rest:
+				age = (now % cycle + 1 - stamp) % cycle
+				ages.append(age if age < cycle - 4 else 0)
+		return min(ages) + max(time.time_ns() // args[1] - now, 0) if ages else None
+
+	@classmethod
+	def holds(kind, image, family, key, part, args):
+		age = kind.age(image, family, key, part, args)
+		return age is not None and age <= kind.times(args)[0]
+
+	@staticmethod
+	def padding(part):
+		return range(512 + part.cells * part.cell_bits, part.bytes * 8)
+
+
 KINDS = {
 	1: Classic, 2: Blocked, 3: SplitBlock, 4: Bitmap, 5: HashCompact, 6: Counting, 7: Approximator, 8: Cuckoo, 9: DLeft,
 	10: Stable, 15: Golomb, 16: Fuse, 17: Ribbon, 18: Bloomier, 19: RedisCuckoo, 20: Iblt,
-	21: Exact,
-	23: Range,
+	21: Exact, 22: Recent, 23: Range,
 }
 
 

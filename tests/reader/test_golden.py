@@ -61,7 +61,7 @@ def page_of_another(a, b):
 def recorded(g):
 	only_sets = g.fields['kind'] in ('1', '2', '3', '4')
 	whole = (g.fields['synced'] != '0' and only_sets) or g.fields['sealed'] == '1' or 'origin' in g.fields
-	if g.fields['kind'] in ('8', '19') and not whole:	# its marks go with a sync, its records are the second image's
+	if g.fields['kind'] in ('8', '19', '22') and not whole:	# its marks go with a sync, its records are the second image's
 		return []
 	_, _, record, marked, data = next(g.open().blocks())
 	ones = int.from_bytes(data, 'little').bit_count()

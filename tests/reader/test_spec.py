@@ -272,7 +272,7 @@ def file_agrees(g):
 	same('rate', struct.unpack('<d', read_as_documented(image, 'Page 0: constant', 0, 'rate'))[0], float(said['rate']) or 2**-1022)
 	for field in ('version', 'created', 'capacity'):
 		same(field, constant(field), int(said[field]))
-	shadow = said['kind'] in ('8', '19') and said['sealed'] == '0'
+	shadow = said['kind'] in ('8', '19', '22') and said['sealed'] == '0'
 	same('flags', constant('flags'), int(said['sparse']) + 2 * int(said['sealed']) + 4 * shadow)
 	origins = {name: int(number) for number, name, _ in table('Other forms', 'number', 'format')}
 	same('origin', constant('origin'), origins[said['origin']] if 'origin' in said else 0)

@@ -20,6 +20,7 @@ GROUPS = {
     "One key at a time": "key",
     "Many keys": "keys",
     "Ranges of keys": "ranges",
+    "When keys were seen": "when",
     "Keys by their hashes": "hashes",
     "A whole filter": "filter",
     "Parameters and sizes": "params",
