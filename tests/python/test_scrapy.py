@@ -3,12 +3,14 @@ import collections
 import http.server
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import unittest
+from random import Random
 
 import bloomery
 
@@ -58,6 +60,7 @@ class Site(http.server.ThreadingHTTPServer):
             def log_message(self, *args):
                 pass
 
+        self.handle_error = lambda *args: None  # who is killed ends no connection as it should
         super().__init__(('127.0.0.1', 0), Page)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -67,7 +70,9 @@ class Crawls(unittest.TestCase):
     def setUp(self):
         self.site = Site()
         for name in os.listdir('.'):
-            if name.endswith('.blm'):
+            if name.startswith('job'):
+                shutil.rmtree(name)
+            elif '.blm' in name:
                 os.remove(name)
         with open('spider.py', 'w') as file:
             file.write(SPIDER)
@@ -102,10 +107,76 @@ class Crawls(unittest.TestCase):
         said = self.crawl('JOBDIR=job').communicate()[1]
         self.assertEqual(dict(self.site.fetched), {f'/{i}': 1 for i in range(PAGES)}, said)
 
-    def test_a_lease_is_refused_with_words(self):
+    def test_a_lease_without_its_middleware_is_refused_with_words(self):
         said = self.crawl('BLOOMERY_LEASE=60').communicate()[1]
-        self.assertIn('has no leases', said)
+        self.assertIn('bloomery.scrapy.Leases', said)
         self.assertEqual(len(self.site.fetched), 0)
+
+    def leased(self, i):
+        return self.crawl('BLOOMERY_LEASE=600', 'SPIDER_MIDDLEWARES={"bloomery.scrapy.Leases": 950}', f'JOBDIR=job-{i}', first=f'/{i}')
+
+    def test_no_page_is_lost_to_kill_9(self):
+        random, killed = Random(7), 0
+        rounds = 20 if PAGES == 2000 else 3
+        crawls = [self.leased(i) for i in range(4)]
+        for round in range(1, rounds + 1):
+            goal = min(PAGES * round // (rounds + 2), PAGES - 50)
+            while sum(self.site.fetched.values()) < goal and any(crawl.poll() is None for crawl in crawls):
+                time.sleep(0.01)
+            for i in random.sample(range(4), 2):
+                killed += crawls[i].poll() is None
+                crawls[i].kill()
+                crawls[i].communicate()
+                crawls[i] = self.leased(i)
+        said = [crawl.communicate()[1] for crawl in crawls]
+        self.assertEqual(set(self.site.fetched), {f'/{i}' for i in range(PAGES)}, said)
+        # what was in the hands of a spider that was killed is fetched again, and nothing else
+        self.assertLessEqual(sum(self.site.fetched.values()) - PAGES, 2 * 16 * killed, said)
+        self.assertGreater(killed, 0)
+        self.assertEqual(len(bloomery.Filter.open('./seen.blm', 'r')), PAGES)
+
+    def test_a_lease_that_ran_out_is_claimed_again(self):
+        import scrapy
+        from bloomery.scrapy import DupeFilter, Leases
+        from scrapy.utils.test import get_crawler
+        settings = {'BLOOMERY_FILTER': './out.blm', 'BLOOMERY_CAPACITY': 1000, 'BLOOMERY_LEASE': 1,
+                    'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7'}
+        spiders = []
+        for _ in range(2):
+            crawler = get_crawler(settings_dict=settings)
+            Leases.from_crawler(crawler)
+            spiders.append(DupeFilter.from_crawler(crawler))
+            spiders[-1].open()
+        kept, done = scrapy.Request('http://example.org/kept'), scrapy.Request('http://example.org/done')
+        begun = time.time()
+        self.assertEqual([spiders[0].request_seen(each) for each in (kept, done)], [False, False])
+        spiders[0].done(done.meta['bloomery_keys'])
+        while spiders[1].request_seen(kept):
+            time.sleep(0.02)
+        self.assertGreaterEqual(time.time() - begun, 1)
+        self.assertTrue(spiders[1].request_seen(done))
+        for spider in spiders:
+            spider.close('finished')
+
+    def test_a_redirected_request_is_done_with_the_page_that_it_came_to(self):
+        import scrapy
+        from bloomery.scrapy import DupeFilter, Leases
+        from scrapy.utils.test import get_crawler
+        crawler = get_crawler(settings_dict={'BLOOMERY_FILTER': './re.blm', 'BLOOMERY_CAPACITY': 1000, 'BLOOMERY_LEASE': 600,
+                                             'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7'})
+        Leases.from_crawler(crawler)
+        pages = DupeFilter.from_crawler(crawler)
+        pages.open()
+        first = scrapy.Request('http://example.org/a')
+        self.assertFalse(pages.request_seen(first))
+        second = first.replace(url='http://example.org/b', meta={**first.meta, 'redirect_times': 1})
+        self.assertFalse(pages.request_seen(second))
+        other = scrapy.Request('http://example.org/c', meta=dict(first.meta))   # as spiders pass it on
+        self.assertFalse(pages.request_seen(other))
+        self.assertEqual([len(each.meta['bloomery_keys']) for each in (first, second, other)], [1, 2, 1])
+        pages.done(second.meta['bloomery_keys'])
+        self.assertEqual(len(pages.filter), 2)
+        pages.close('finished')
 
     def test_pages_are_due_again_after_recrawl_after(self):
         import scrapy
@@ -113,12 +184,12 @@ class Crawls(unittest.TestCase):
         from scrapy.utils.test import get_crawler
         store = {'BLOOMERY_STORE': 'store', 'BLOOMERY_FILTER': 'due', 'BLOOMERY_CAPACITY': 1000,
                  'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7'}
-        for settings, kind in ({'BLOOMERY_RECRAWL_AFTER': 3600}, 'window'), ({'BLOOMERY_FILTER': 'kept'}, 'blocked'):
+        for settings, kind in ({'BLOOMERY_RECRAWL_AFTER': 3600}, 'recent'), ({'BLOOMERY_FILTER': 'kept'}, 'blocked'):
             crawler = get_crawler(settings_dict={**store, **settings})
             pages = DupeFilter.from_crawler(crawler)
             pages.open()
             info = pages.filter.info
-            self.assertEqual((info.kind, info.rate, 'span=3600' in info.options), (kind, 1e-6, kind == 'window'))
+            self.assertEqual((info.kind, info.rate, 'span=3600' in info.options), (kind, 1e-6, kind == 'recent'))
             request = scrapy.Request('http://example.org/')
             self.assertEqual([pages.request_seen(request) for _ in range(2)], [False, True])
             pages.close('finished')

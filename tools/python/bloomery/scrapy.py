@@ -5,8 +5,18 @@
     BLOOMERY_CAPACITY = 100_000_000             # pages
 
 A request is claimed when it is scheduled, so each page is fetched by one process. `kill -9` loses the requests that are
-in Scrapy's queue, as with Scrapy's own filter: their claims stay. Start again with a fresh filter and Scrapy's HTTP cache
-to fetch them. A clean stop (SIGTERM) with JOBDIR loses none.
+in Scrapy's queue, as with Scrapy's own filter: their claims stay. A clean stop (SIGTERM) with JOBDIR loses none.
+
+With leases `kill -9` loses none either:
+
+    BLOOMERY_LEASE = 3600                       # seconds
+    SPIDER_MIDDLEWARES = {"bloomery.scrapy.Leases": 950}
+
+A request that is scheduled then has a lease, in a filter beside the other one. Its page is added for good when the
+spider has worked through the response, so that all its links have leases. A page whose lease ran out can be claimed
+again by any spider. With JOBDIR a spider notes its requests in JOBDIR/bloomery.pending, and after `kill -9` it goes on
+with them: start it again within the lease, with the same JOBDIR. A lease should be longer than a request waits in the
+queue, or two spiders fetch the page.
 
 Settings:
     BLOOMERY_FILTER         the filter; in JOBDIR, or else the working directory, seen.blm
@@ -15,50 +25,151 @@ Settings:
     BLOOMERY_RATE           share of new pages that are taken for seen, and not fetched, at capacity (1e-6)
     BLOOMERY_SYNC_EVERY     seconds between syncs, which survive a power cut; 0: at the end only (60)
     BLOOMERY_RECRAWL_AFTER  seconds after which a page is due again; 0: never (0)
-    BLOOMERY_LEASE          not there yet: refused
+    BLOOMERY_LEASE          seconds for which a scheduled request is kept from other spiders; 0: no leases (0)
 """
+import base64
 import logging
 import os
-from typing import Any, Optional, Type, TypeVar
+import pickle
+import shutil
+import time
+from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple, Type, TypeVar
 
+from scrapy import signals  # type: ignore[import]
 from scrapy.dupefilters import BaseDupeFilter  # type: ignore[import]
 from scrapy.exceptions import NotConfigured  # type: ignore[import]
 from scrapy.utils.job import job_dir  # type: ignore[import]
+from scrapy.utils.request import request_from_dict  # type: ignore[import]
 
 from . import Filter, Store
 
 logger = logging.getLogger(__name__)
 D = TypeVar("D", bound="DupeFilter")
+L = TypeVar("L", bound="Leases")
+KEYS = "bloomery_keys"  # in a request's meta: fingerprints whose leases it holds, its own and of what was redirected to it
+
+
+class Pending:
+    """The requests of one spider that have leases and are not done: a file of a line each, which outlives `kill -9`.
+
+    Lines: "+ FINGERPRINT TIME REQUEST", "- FINGERPRINT" once it is done, "clean" if Scrapy has the rest in its own queue.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.path, self.queue = os.path.join(folder, "bloomery.pending"), os.path.join(folder, "requests.queue")
+        self.entries, clean = self._read()
+        self.killed = bool(self.entries) and not clean
+        if self.killed:  # what is left of Scrapy's queue is a part of these, or old
+            shutil.rmtree(self.queue, ignore_errors=True)
+        with open(self.path + ".new", "wb") as file:
+            for key, (when, request) in self.entries.items():
+                file.write(b"+ %s %r %s\n" % (key.encode(), when, request))
+        os.replace(self.path + ".new", self.path)
+        self.file = open(self.path, "ab", buffering=0)  # one write a line, and no line is lost with the process
+
+    def _read(self) -> Tuple[Dict[str, Tuple[float, bytes]], bool]:
+        entries: Dict[str, Tuple[float, bytes]] = {}
+        clean = True
+        try:
+            with open(self.path, "rb") as file:
+                lines = file.read().split(b"\n")[:-1]  # the last one may be cut short
+        except FileNotFoundError:
+            lines = []
+        for line in lines:
+            words = line.split()
+            clean = words[:1] == [b"clean"]
+            if words[:1] == [b"+"] and len(words) == 4:
+                entries[words[1].decode()] = (float(words[2]), words[3])
+            elif words[:1] == [b"-"] and len(words) == 2:
+                entries.pop(words[1].decode(), None)
+        return entries, clean
+
+    def add(self, key: str, request: Dict[str, Any]) -> None:
+        """Note a request."""
+        self.file.write(b"+ %s %r %s\n" % (key.encode(), time.time(), base64.b64encode(pickle.dumps(request))))
+
+    def done(self, key: str) -> None:
+        """Take it off."""
+        self.file.write(b"- %s\n" % key.encode())
+
+    def close(self) -> None:
+        """Scrapy has put its queue on the disk, so the next start need not."""
+        self.file.write(b"clean\n")
+        self.file.close()
+
+
+class Leases:
+    """A SPIDER_MIDDLEWARE: tells the DupeFilter that a response was worked through. Needed with BLOOMERY_LEASE."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+        self.filter: Optional["DupeFilter"] = None  # set by that
+
+    @classmethod
+    def from_crawler(cls: Type[L], crawler: Any) -> L:
+        crawler.bloomery_leases = made = cls(crawler)
+        return made
+
+    def _done(self, response: Any) -> None:
+        if self.filter is not None:
+            self.filter.done(response.meta.get(KEYS, ()))
+
+    def process_spider_output(self, response: Any, result: Any, spider: Any) -> Iterator[Any]:
+        """Each request that the callback gives is scheduled before the next one is asked for."""
+        yield from result
+        self._done(response)
+
+    async def process_spider_output_async(self, response: Any, result: Any, spider: Any) -> AsyncIterator[Any]:
+        """The same, for callbacks that are asynchronous generators."""
+        async for each in result:
+            yield each
+        self._done(response)
+
+    def process_spider_exception(self, response: Any, exception: BaseException, spider: Any) -> None:
+        """A page that the spider cannot use, or does not want, is done as well."""
+        self._done(response)
 
 
 class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
     """Claims the fingerprint of each request that is scheduled."""
 
     filter: Filter
+    leases: Optional[Filter] = None
+    pending: Optional[Pending] = None
 
     def __init__(self, where: str, store: Optional[str], capacity: int, rate: float, sync_every: float, recrawl: float,
-                 crawler: Any) -> None:
+                 lease: float, crawler: Any) -> None:
         self.where, self.directory, self.crawler = where, store, crawler
-        self.capacity, self.rate, self.sync_every, self.recrawl = capacity, rate, sync_every, recrawl
+        self.capacity, self.rate, self.sync_every = capacity, rate, sync_every
+        self.recrawl, self.lease = recrawl, lease
         self.logged = False
 
     @classmethod
     def from_crawler(cls: Type[D], crawler: Any) -> D:
         settings = crawler.settings
-        if settings.get("BLOOMERY_LEASE"):
-            raise NotConfigured("BLOOMERY_LEASE: this version of Bloomery has no leases; take the setting out, and read "
-                                "help(bloomery.scrapy) on killed spiders")
-        folder = job_dir(settings)
-        return cls(settings.get("BLOOMERY_FILTER") or os.path.join(folder or ".", "seen.blm"), settings.get("BLOOMERY_STORE"),
+        folder, lease = job_dir(settings), settings.getfloat("BLOOMERY_LEASE", 0)
+        made = cls(settings.get("BLOOMERY_FILTER") or os.path.join(folder or ".", "seen.blm"), settings.get("BLOOMERY_STORE"),
                    settings.getint("BLOOMERY_CAPACITY", 10_000_000), settings.getfloat("BLOOMERY_RATE", 1e-6),
-                   settings.getfloat("BLOOMERY_SYNC_EVERY", 60), settings.getfloat("BLOOMERY_RECRAWL_AFTER", 0), crawler)
+                   settings.getfloat("BLOOMERY_SYNC_EVERY", 60), settings.getfloat("BLOOMERY_RECRAWL_AFTER", 0), lease, crawler)
+        if lease:
+            if not hasattr(crawler, "bloomery_leases"):
+                raise NotConfigured("BLOOMERY_LEASE: nobody says when a page is done; set "
+                                    'SPIDER_MIDDLEWARES = {"bloomery.scrapy.Leases": 950}, too')
+            crawler.bloomery_leases.filter = made
+            if folder:
+                made.pending = Pending(folder)
+                crawler.signals.connect(made._go_on, signals.spider_opened)
+        return made
 
     def open(self) -> None:
         """Open the filter, or make it."""
         named = self.directory is not None and "/" not in self.where
         store = Store(self.directory) if named and self.directory is not None else None
-        kind = {"kind": "window", "options": f"span={self.recrawl:.0f}"} if self.recrawl else {}
+        kind = {"kind": "recent", "options": f"span={self.recrawl:.0f}"} if self.recrawl else {}
         self.filter = Filter.open_or_create(self.where, self.capacity, self.rate, store=store, **kind)
+        if self.lease:
+            self.leases = Filter.open_or_create(self.where + ".leases", self.capacity, self.rate, store=store, kind="recent",
+                                                options=f"span={self.lease:g}")
         info = self.filter.info
         if self.sync_every:
             self.filter.sync_every(0, self.sync_every)
@@ -66,11 +177,53 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
                     self.where, len(self.filter), info.capacity, info.capacity * info.rate)
         self._stat("set_value", "bloomery/pages_at_start", len(self.filter))
 
+    def _claim(self, key: bytes) -> bool:
+        if self.leases is None:
+            return self.filter.claim(key)
+        # the other spider adds the page before its lease ends, so a page that was done meanwhile is found the second time
+        return key not in self.filter and self.leases.claim(key) and key not in self.filter
+
     def request_seen(self, request: Any) -> bool:
         """Was the page of this request claimed before, by any spider?"""
-        new = self.filter.claim(self.crawler.request_fingerprinter.fingerprint(request))
+        key = self.crawler.request_fingerprinter.fingerprint(request)
+        new = self._claim(key)
         self._stat("inc_value", "bloomery/claimed" if new else "bloomery/known")
+        if new and self.leases is not None:
+            inherited = request.meta.get(KEYS, []) if "redirect_times" in request.meta else []
+            request.meta[KEYS] = [*inherited, key.hex()]
+            self._note(key.hex(), request)
         return not new
+
+    def _note(self, key: str, request: Any) -> None:
+        if self.pending is None:
+            return
+        try:
+            self.pending.add(key, request.to_dict(spider=self.crawler.spider))
+        except (ValueError, TypeError, AttributeError, pickle.PicklingError) as error:
+            self._stat("inc_value", "bloomery/not_noted")
+            logger.warning("Bloomery: %s would be lost by kill -9, because it cannot be written down: %s", request, error)
+
+    def done(self, keys: List[str]) -> None:
+        """The spider has worked through the page: it is not claimed any more."""
+        for key in keys:
+            self.filter.add(bytes.fromhex(key))
+            if self.pending is not None:
+                self.pending.done(key)
+
+    def _go_on(self, spider: Any) -> None:
+        """Schedule what a spider with this JOBDIR left that was killed, unless others have it by now."""
+        if self.pending is None or self.leases is None or not self.pending.killed:
+            return
+        for name, (when, line) in self.pending.entries.items():
+            key = bytes.fromhex(name)
+            if key in self.filter or not (time.time() - when < self.lease or self.leases.claim(key)):
+                self.pending.done(name)
+                continue
+            self.leases.add(key)
+            request = request_from_dict(pickle.loads(base64.b64decode(line)), spider=spider)
+            self.pending.add(name, request.to_dict(spider=spider))
+            self.crawler.engine.crawl(request.replace(dont_filter=True))
+            self._stat("inc_value", "bloomery/resumed")
 
     def log(self, request: Any, spider: Any) -> None:
         """Count a request that is not scheduled, and log the first one."""
@@ -91,6 +244,10 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
                            "taken for seen: start a larger one", self.where, info.keys, info.capacity, info.rate_at_keys)
         self.filter.sync()
         self.filter.close()
+        if self.leases is not None:
+            self.leases.close()
+        if self.pending is not None:
+            self.pending.close()
 
     def _stat(self, call: str, name: str, *value: Any) -> None:
         if self.crawler.stats is not None:
