@@ -366,7 +366,8 @@ struct blm_when {
 	uint64_t at;
 	/*
 	 * the present time, since 1970; 0: CLOCK_REALTIME. What is earlier than the filter's last
-	 * change counts as the time of that change
+	 * change counts as the time of that change, so a change at a time to come holds the time
+	 * still until then
 	 */
 	uint64_t now;
 };

@@ -108,9 +108,9 @@ static uint64_t now_word(const struct blm_part *part)
 }
 
 /* What the caller says that the time is, in ticks; else the clock. */
-static uint64_t told(const struct blm_part *part, const struct blm_hashed *key)
+static uint64_t told(const struct blm_part *part, const struct blm_when *when)
 {
-	uint64_t now = key->when && key->when->now ? key->when->now : blm_clock();
+	uint64_t now = when && when->now ? when->now : blm_clock();
 
 	return now / part->shape.args[TICK];
 }
@@ -526,7 +526,7 @@ static uint64_t age_now(struct look *l, const struct blm_hash *hash, uint64_t no
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
-	uint64_t now = told(part, key);
+	uint64_t now = told(part, key->when);
 	struct look l = look_at(part, now_word(part), now);
 
 	return age_now(&l, &key->hash, now) <= asked_age(&l, key->when);
@@ -535,7 +535,7 @@ static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 /* The age in nanoseconds, as of the beginning of a tick. */
 static int get(const struct blm_part *part, const struct blm_hashed *key, uint64_t *ret)
 {
-	uint64_t now = told(part, key);
+	uint64_t now = told(part, key->when);
 	struct look l = look_at(part, now_word(part), now);
 	uint64_t age = age_now(&l, &key->hash, now);
 
@@ -598,7 +598,7 @@ static bool ask(const void *how, const struct blm_hash *hash, const uint64_t pla
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
 			  uint64_t *ret_bits)
 {
-	uint64_t now = told(part, &(struct blm_hashed){ .when = batch->when });
+	uint64_t now = told(part, batch->when);
 	struct asking asking = { look_at(part, now_word(part), now), now, 0 };
 	uint64_t moves = part->own ? load_acquire(own_word(part, MOVES)) : 0;
 
@@ -672,9 +672,9 @@ static void sweep_for(const struct look *l, uint64_t now)
 }
 
 /* The tick that a change is at: told by the caller or the clock, but never before another. */
-static struct look advance(struct blm_part *part, const struct blm_hashed *key)
+static struct look advance(struct blm_part *part, const struct blm_when *when)
 {
-	uint64_t word = now_word(part), now = told(part, key),
+	uint64_t word = now_word(part), now = told(part, when),
 		begun = load_relaxed(word_at(part, BEGUN));
 	struct look l;
 
@@ -779,43 +779,84 @@ static int see(const struct look *l, const struct print *print, uint64_t age)
 }
 
 /* How long ago it was seen, by what the caller says, in ticks before NOW. */
-static uint64_t sight(const struct look *l, const struct blm_hashed *key)
+static uint64_t sight(const struct look *l, const struct blm_when *when)
 {
-	uint64_t now = now_word(l->part), at;
+	uint64_t at = when && when->at ? when->at / l->part->shape.args[TICK] : l->word;
 
-	if (!key->when || !key->when->at)
+	return at < l->word ? l->word - at : 0;
+}
+
+static int add_at(const struct look *l, const struct blm_hash *hash, const struct blm_when *when)
+{
+	struct print print = print_of(l, hash);
+	uint64_t age = sight(l, when);
+
+	return age > l->span ? 0 : see(l, &print, age);
+}
+
+static int claim_at(const struct look *l, const struct blm_hash *hash, const struct blm_when *when)
+{
+	struct print print = print_of(l, hash);
+	const uint64_t bucket[HALVES] = { print.bucket, bucket_in(l, 1, &print) };
+	struct found found;
+	int r;
+
+	find(l, bucket, print.remainder, &found);
+	if (found.age <= asked_age(l, when))
 		return 0;
-	at = key->when->at / l->part->shape.args[TICK];
-	return at < now ? now - at : 0;
+	r = see(l, &print, 0);
+	return r < 0 ? r : 1;
 }
 
 static int add(struct blm_part *part, const struct blm_hashed *key)
 {
-	struct look l = advance(part, key);
-	struct print print = print_of(&l, &key->hash);
-	uint64_t age = sight(&l, key);
+	struct look l = advance(part, key->when);
 
-	return age > l.span ? 0 : see(&l, &print, age);
+	return add_at(&l, &key->hash, key->when);
 }
 
 static int claim(struct blm_part *part, const struct blm_hashed *key)
 {
-	struct look l = advance(part, key);
-	struct print print = print_of(&l, &key->hash);
-	const uint64_t bucket[HALVES] = { print.bucket, bucket_in(&l, 1, &print) };
-	struct found found;
-	int r;
+	struct look l = advance(part, key->when);
 
-	find(&l, bucket, print.remainder, &found);
-	if (found.age <= asked_age(&l, key->when))
-		return 0;
-	r = see(&l, &print, 0);
-	return r < 0 ? r : 1;
+	return claim_at(&l, &key->hash, key->when);
+}
+
+/* At one time, which the clock says once. */
+static int change_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits,
+		       int (*change)(const struct look *, const struct blm_hash *,
+				     const struct blm_when *))
+{
+	/* the first batch of all is empty */
+	const struct look l = batch->count ? advance(part, batch->when) : look_at(part, 0, 0);
+	uint64_t places[BLM_PLACES];
+	int r = 0;
+
+	memset(ret_bits, 0, (batch->count + 63) / 64 * sizeof(*ret_bits));
+	for (size_t i = 0; r >= 0 && (i < batch->count || i < batch->next_count); i++) {
+		if (i < batch->next_count)
+			fetch(&l, &batch->next[i], places);
+		if (i >= batch->count)
+			continue;
+		r = change(&l, &batch->hashes[i], batch->when);
+		ret_bits[i / 64] |= (uint64_t)(r > 0) << i % 64;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int add_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	return change_many(part, batch, ret_bits, add_at);
+}
+
+static int claim_many(struct blm_part *part, const struct blm_batch *batch, uint64_t *ret_bits)
+{
+	return change_many(part, batch, ret_bits, claim_at);
 }
 
 static int remove_key(struct blm_part *part, const struct blm_hashed *key)
 {
-	struct look l = look_at(part, now_word(part), told(part, key));
+	struct look l = look_at(part, now_word(part), told(part, key->when));
 	struct print print = print_of(&l, &key->hash);
 	const uint64_t bucket[HALVES] = { print.bucket, bucket_in(&l, 1, &print) };
 	struct found found;
@@ -945,5 +986,6 @@ const struct blm_kind blm_kind_recent = {
 	.add = add, .remove = remove_key, .claim = claim, .get = get,
 	.grown = grown, .grow = grow, .describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
+	.add_many = add_many, .claim_many = claim_many,
 	.forgets = true, .fills = true, .ages = true,
 };
