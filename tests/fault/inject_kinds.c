@@ -271,6 +271,38 @@ static int add_second_and_sync(struct world *w)
 	return r < 0 ? r : add_second(w);
 }
 
+/* By ages: all of them at once, of which "a" has some. */
+static int claim_again(struct world *w)
+{
+	char text[300][16];
+	struct blm_key keys[300];
+	uint64_t bits[5], ages[300];
+	int64_t r;
+
+	for (int i = 0; i < 300; i++) {
+		key_of(i, text[i]);
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	r = blm_claim_again(w->f, keys, 300, &BLM_WHEN(.within = 1000000000), bits);
+	if (r >= 0)
+		r = blm_contains_within(w->f, keys, 300, NULL, bits);
+	if (r >= 0)
+		r = blm_ages(w->f, keys, 300, NULL, ages, bits);
+	return r < 0 ? (int)r : r == 300 ? 0 : -EILSEQ;
+}
+
+static int add_at_second(struct world *w)
+{
+	char text[100][16];
+	struct blm_key keys[100];
+
+	for (int i = 0; i < 100; i++) {
+		key_of(KEYS + i, text[i]);
+		keys[i] = (struct blm_key){ text[i], strlen(text[i]) };
+	}
+	return (int)blm_add_at(w->f, keys, 100, &BLM_WHEN(.at = UINT64_MAX), NULL);
+}
+
 /* All that only "a" has. */
 static int remove_first(struct world *w)
 {
@@ -369,6 +401,8 @@ const struct one_case kinds_cases[] = {
 	{ "d-left-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_d_left, FIRST, 0 },
 	{ "recent-add", IN_PATH | IN_STORE | OPEN_F, add_second, as_recent, BOTH, 0 },
 	{ "recent-add-and-sync", IN_PATH | OPEN_F, add_second_and_sync, as_recent, BOTH, 0 },
+	{ "recent-claim", IN_PATH | IN_STORE | OPEN_F, claim_again, as_recent, BOTH, 0 },
+	{ "recent-add-at", IN_PATH | OPEN_F, add_at_second, as_recent, BOTH, 0 },
 	{ "recent-remove", IN_PATH | OPEN_F, remove_first, as_recent, SHARED, 0 },
 	{ "recent-grow", IN_PATH | IN_STORE | OPEN_F, grow, as_recent, FIRST, 0 },
 	{ "scalable-grow", IN_PATH | IN_STORE | OPEN_F, add_second, as_scalable, BOTH, 0 },
