@@ -1065,7 +1065,7 @@ static unsigned long states_of(unsigned i, unsigned long states)
 
 int main(int argc, char **argv)
 {
-	unsigned long states = number_of(argc, argv, "--states", 210), seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
+	unsigned long states = number_of(argc, argv, "--states", 218), seed = number_of(argc, argv, "--seed", (unsigned long)getpid());
 	const char *where = getenv("TMPDIR") ? getenv("TMPDIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 	struct tally all = { 0 }, lying = { 0 };
 	char folder[256];
