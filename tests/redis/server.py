@@ -1,0 +1,144 @@
+"""server.py - a server with the module in a temporary folder, and a client that shows the types of its replies"""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+MODULE = os.environ['BLOOMERY_REDIS_MODULE']
+PROGRAM = os.environ['BLOOMERY_PROGRAM']
+SERVER = shutil.which('redis-server')
+LIMIT = 120    # seconds until a wait is given up; no test is about time
+
+
+class Error(str):
+    """An error that the server replied."""
+
+
+def until(holds, what):
+    end = time.monotonic() + LIMIT
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f'waited {LIMIT} s in vain until {what}')
+        time.sleep(0.02)
+
+
+class Client:
+    def __init__(self, path, protocol=2):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(LIMIT)
+        self.socket.connect(path)
+        self.file = self.socket.makefile('rb')
+        if protocol == 3:
+            self('HELLO', 3)
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, *words):
+        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        self.socket.sendall(b'*%d\r\n' % len(words) + b''.join(b'$%d\r\n%s\r\n' % (len(word), word) for word in words))
+
+    def __call__(self, *words):
+        self.send(*words)
+        return self.read()
+
+    def read(self):
+        line = self.file.readline()
+        if not line.endswith(b'\r\n'):
+            raise ConnectionError('the server closed the connection')
+        kind, rest = line[:1], line[1:-2]
+        if kind == b'+':
+            return rest.decode()
+        if kind == b'-':
+            return Error(rest.decode())
+        if kind == b':':
+            return int(rest)
+        if kind == b',':
+            return float(rest)
+        if kind == b'#':
+            return rest == b't'
+        if kind == b'_' or rest == b'-1':
+            return None
+        if kind == b'$':
+            return self.file.read(int(rest) + 2)[:-2]
+        if kind == b'%':
+            return {self.read(): self.read() for _ in range(int(rest))}
+        if kind in b'*~':
+            return [self.read() for _ in range(int(rest))]
+        raise AssertionError(f'a reply of an unknown type: {line}')
+
+
+class Server:
+    """One server at a time in a folder of its own. Its socket is s, its store is store."""
+
+    def __init__(self, *options, arguments=None, folder=None):
+        self.made = folder is None
+        self.folder = folder or tempfile.mkdtemp(prefix='blm-', dir='/tmp')
+        self.options = options
+        self.arguments = ['store', f'{self.folder}/store'] if arguments is None else list(arguments)
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [SERVER, '--port', '0', '--unixsocket', f'{self.folder}/s', '--dir', self.folder, '--save', '',
+             '--enable-debug-command', 'yes', '--logfile', f'{self.folder}/log', '--repl-diskless-sync-delay', '0',
+             *self.options, '--loadmodule', MODULE, *self.arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self.answers, 'the server answers')
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f'the server ended:\n{self.log()}')
+        try:
+            with self.client() as ask:
+                return ask('PING') == 'PONG'
+        except OSError:
+            return False
+
+    def log(self):
+        try:
+            with open(f'{self.folder}/log', encoding='utf-8', errors='replace') as log:
+                return log.read()[-4000:]
+        except OSError:
+            return ''
+
+    def client(self, protocol=2):
+        return Closing(f'{self.folder}/s', protocol)
+
+    def stop(self, kill=False):
+        (self.process.kill if kill else self.process.terminate)()
+        self.process.wait()
+
+    def restart(self, kill=False):
+        self.stop(kill)
+        self.start()
+
+    def close(self):
+        self.stop(kill=True)
+        if self.made:
+            shutil.rmtree(self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def names(self):
+        """The filters of the store, as a program of this machine sees them."""
+        out = subprocess.run([PROGRAM, 'ls', '--store', f'{self.folder}/store'], check=False, capture_output=True)
+        return out.stdout.decode().split()
+
+    def program(self, *words, keys=b''):
+        return subprocess.run([PROGRAM, words[0], '--store', f'{self.folder}/store', *words[1:]],
+                              check=False, input=keys, capture_output=True)
+
+
+class Closing(Client):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()

@@ -1,0 +1,192 @@
+"""Commands and replies in RESP2 and RESP3, for raw sockets and for redis-py."""
+import unittest
+
+from server import Error, Server
+
+
+class Commands(unittest.TestCase):
+    protocol = 2
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(arguments=[])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.ask = self.server.client(self.protocol)
+        self.ask('FLUSHALL')
+
+    def tearDown(self):
+        self.ask.close()
+
+    def yes(self, *answers):
+        """Ones and zeros as this protocol has them."""
+        return [bool(a) if self.protocol == 3 else a for a in answers]
+
+    def refuses(self, error, *words):
+        reply = self.ask(*words)
+        self.assertIsInstance(reply, Error, words)
+        self.assertIn(error, reply)
+
+    def same(self, reply, wanted):
+        """Equal, and of one type: True is not 1 here."""
+        self.assertEqual(repr(reply), repr(wanted))
+
+    def fields(self, reply):
+        return reply if self.protocol == 3 else dict(zip(reply[::2], reply[1::2]))
+
+    def test_a_new_key_answers_1_and_an_old_one_0(self):
+        self.same([self.ask('BF.ADD', 'f', 'a'), self.ask('BF.ADD', 'f', 'a')], self.yes(1, 0))
+        self.same(self.ask('BF.MADD', 'f', 'a', 'b', 'c'), self.yes(0, 1, 1))
+        self.same(self.ask('BF.EXISTS', 'f', 'b'), self.yes(1)[0])
+        self.same(self.ask('BF.MEXISTS', 'f', 'c', 'd'), self.yes(1, 0))
+        self.same(self.ask('BF.CARD', 'f'), 3)
+
+    def test_a_missing_key_holds_nothing(self):
+        self.same(self.ask('BF.EXISTS', 'none', 'a'), self.yes(0)[0])
+        self.same(self.ask('BF.MEXISTS', 'none', 'a', 'b'), self.yes(0, 0))
+        self.same(self.ask('BF.CARD', 'none'), 0)
+        self.same(self.ask('CF.EXISTS', 'none', 'a'), self.yes(0)[0])
+        self.same(self.ask('CF.COUNT', 'none', 'a'), 0)
+        self.refuses('ERR not found', 'BF.INFO', 'none')
+        self.refuses('Not found', 'CF.DEL', 'none', 'a')
+
+    def test_reserve_takes_its_options_and_refuses_others(self):
+        self.same(self.ask('BF.RESERVE', 'f', '0.001', 1000, 'EXPANSION', 4), 'OK')
+        self.refuses('ERR item exists', 'BF.RESERVE', 'f', '0.001', 1000)
+        for error, words in (('bad error rate', ['x', 10]), ('must be in the range (0', ['1', 10]), ('bad capacity', ['0.1', 'x']),
+                             ('capacity must be in the range', ['0.1', 0]), ('no expansion', ['0.1', 10, 'EXPANSION']),
+                             ('bad expansion', ['0.1', 10, 'EXPANSION', 'x']),
+                             ('expansion must be in the range', ['0.1', 10, 'EXPANSION', -1]),
+                             ('Nonscaling filters cannot expand', ['0.1', 10, 'NONSCALING', 'EXPANSION', 2])):
+            self.refuses(error, 'BF.RESERVE', 'g', *words)
+
+    def test_info_of_a_bloom_filter_has_five_fields(self):
+        self.ask('BF.RESERVE', 'f', '0.01', 100, 'EXPANSION', 4)
+        self.ask('BF.MADD', 'f', *range(150))
+        info = self.fields(self.ask('BF.INFO', 'f'))
+        self.assertEqual(list(info), ['Capacity', 'Size', 'Number of filters', 'Number of items inserted', 'Expansion rate'])
+        self.assertEqual([info['Capacity'], info['Number of filters'], info['Expansion rate']], [500, 2, 4])
+        self.assertEqual(info['Number of items inserted'], self.ask('BF.CARD', 'f'))
+        one = self.ask('BF.INFO', 'f', 'capacity')
+        self.assertEqual(one, {'Capacity': 500} if self.protocol == 3 else [500])
+        self.refuses('Invalid information value', 'BF.INFO', 'f', 'colour')
+
+    def test_a_full_nonscaling_filter_ends_the_array_with_an_error(self):
+        self.same(self.ask('BF.INSERT', 'f', 'CAPACITY', 3, 'NONSCALING', 'ITEMS', 'a', 'b', 'c'), self.yes(1, 1, 1))
+        reply = self.ask('BF.INSERT', 'f', 'ITEMS', 'a', 'b', 'x', 'y')
+        self.same(reply[:2], self.yes(0, 0))
+        self.assertEqual(reply[2:], ['ERR non scaling filter is full'])
+        self.assertIsInstance(reply[2], Error)
+        self.assertIsNone(self.fields(self.ask('BF.INFO', 'f'))['Expansion rate'])
+
+    def test_insert_takes_its_options_and_refuses_others(self):
+        self.refuses('ERR not found', 'BF.INSERT', 'f', 'NOCREATE', 'ITEMS', 'a')
+        for error, words in (('Bad capacity', ['CAPACITY', 0]), ('Bad error rate', ['ERROR', 1]), ('Bad expansion', ['EXPANSION', -1]),
+                             ('Unknown argument', ['COLOUR', 1])):
+            self.refuses(error, 'BF.INSERT', 'f', *words, 'ITEMS', 'a')
+        self.refuses('wrong number', 'BF.INSERT', 'f', 'ITEMS')
+        self.same(self.ask('BF.INSERT', 'f', 'ERROR', '0.001', 'CAPACITY', 50000, 'ITEMS', 'a'), self.yes(1))
+
+    def test_a_key_of_another_type_is_refused(self):
+        self.ask('SET', 's', 'x')
+        self.ask('CF.ADD', 'c', 'a')
+        for words in (['BF.ADD', 's', 'a'], ['BF.ADD', 'c', 'a'], ['CF.ADD', 's', 'a'], ['BF.INFO', 's'], ['BLM.TEST', 's', 'a']):
+            self.refuses('WRONGTYPE', *words)
+        self.same(self.ask('BF.EXISTS', 's', 'a'), self.yes(0)[0])
+
+    def test_a_cuckoo_filter_counts_and_deletes(self):
+        self.same([self.ask('CF.ADD', 'f', 'a'), self.ask('CF.ADD', 'f', 'a'), self.ask('CF.ADDNX', 'f', 'a')], self.yes(1, 1, 0))
+        self.same(self.ask('CF.COUNT', 'f', 'a'), 2)
+        self.same([self.ask('CF.DEL', 'f', 'a'), self.ask('CF.DEL', 'f', 'a'), self.ask('CF.DEL', 'f', 'a')], self.yes(1, 1, 0))
+        self.same(self.ask('CF.INSERT', 'f', 'ITEMS', 'x', 'y'), self.yes(1, 1))
+        self.same(self.ask('CF.INSERTNX', 'f', 'CAPACITY', 100, 'ITEMS', 'x', 'z'), [0, 1])
+        self.same(self.ask('CF.MEXISTS', 'f', 'x', 'q'), self.yes(1, 0))
+        info = self.fields(self.ask('CF.INFO', 'f'))
+        self.assertEqual(list(info)[1:], ['Number of buckets', 'Number of filters', 'Number of items inserted',
+                                          'Number of items deleted', 'Bucket size', 'Expansion rate', 'Max iterations'])
+        self.assertEqual(list(info.values())[1:], [512, 1, 3, 2, 2, 1, 20])
+        self.assertEqual(self.ask('CF.COMPACT', 'f'), 'OK')
+
+    def test_a_cuckoo_filter_without_room_says_so(self):
+        self.ask('CF.RESERVE', 'f', 4, 'EXPANSION', 0)
+        added = self.ask('CF.INSERT', 'f', 'ITEMS', *range(20))
+        room = self.fields(self.ask('CF.INFO', 'f'))['Number of items inserted']
+        self.assertEqual(sorted(map(int, added), reverse=True), [1] * room + [0 if self.protocol == 3 else -1] * (20 - room))
+        self.assertEqual(room, 4)
+        self.refuses('Filter is full', 'CF.ADD', 'f', 'a')
+        self.ask('CF.RESERVE', 'g', 4, 'BUCKETSIZE', 2)
+        self.ask('CF.INSERT', 'g', 'ITEMS', *['a'] * 200)
+        self.refuses('Maximum expansions reached', 'CF.ADD', 'g', 'a')
+        self.assertEqual(self.fields(self.ask('CF.INFO', 'g'))['Number of filters'], 31)
+
+    def test_a_cuckoo_filter_grows_and_keeps_its_keys(self):
+        self.ask('CF.RESERVE', 'f', 64, 'EXPANSION', 4, 'MAXITERATIONS', 500)
+        for i in range(0, 1000, 100):
+            self.ask('CF.INSERT', 'f', 'ITEMS', *range(i, i + 100))
+        self.same(self.ask('CF.MEXISTS', 'f', *range(1000)), self.yes(*[1] * 1000))
+        self.assertGreater(self.fields(self.ask('CF.INFO', 'f'))['Number of filters'], 1)
+        for error, words in (('Capacity must be', [1]), ("Couldn't parse EXPANSION", [10, 'EXPANSION', 'x']),
+                             ('BUCKETSIZE: value must be', [10, 'BUCKETSIZE', 0]), ('MAXITERATIONS: value must', [10, 'MAXITERATIONS', 0])):
+            self.refuses(error, 'CF.RESERVE', 'g', *words)
+
+    def test_chunks_make_the_same_filter(self):
+        self.ask('BF.RESERVE', 'BF1', '0.01', 60, 'EXPANSION', 3)
+        self.ask('CF.RESERVE', 'CF1', 60, 'EXPANSION', 2)
+        for group, words in (('BF', ['BF.MADD', 'BF1']), ('CF', ['CF.INSERT', 'CF1', 'ITEMS'])):
+            self.ask(*words, *range(500))
+            chunks, at = [], 0
+            while True:
+                at, data = self.ask(f'{group}.SCANDUMP', f'{group}1', at)
+                if not at:
+                    break
+                chunks.append((at, data))
+            self.assertEqual(data, b'' if group == 'BF' else None)
+            self.assertGreater(len(chunks), 2)
+            for n, chunk in enumerate(chunks):
+                self.assertEqual(self.ask(f'{group}.LOADCHUNK', f'{group}2', *chunk), 'OK')
+                if n + 1 < len(chunks):
+                    self.refuses('chunks of it are missing', f'{group}.EXISTS', f'{group}2', 1)
+            self.assertEqual(*self.ask('DEBUG', 'DIGEST-VALUE', f'{group}1', f'{group}2'))
+            self.assertEqual(self.ask(f'{group}.INFO', f'{group}1'), self.ask(f'{group}.INFO', f'{group}2'))
+
+    def test_a_filter_of_any_kind_answers_with_a_bitmap(self):
+        self.assertEqual(self.ask('BLM.CREATE', 'f', 'CAPACITY', 1000, 'RATE', '0.001', 'KIND', 'split-block'), 'OK')
+        self.assertEqual(self.ask('BLM.CLAIM', 'f', *range(10)), b'\xff\x03')
+        self.assertEqual(self.ask('BLM.CLAIM', 'f', *range(9, 12)), b'\x06')
+        self.assertEqual(self.ask('BLM.ADD', 'f', 0, 'new'), b'\x02')
+        self.assertEqual(self.ask('BLM.TEST', 'f', 'new', 'other', 11), b'\x05')
+        info = self.fields(self.ask('BLM.INFO', 'f'))
+        self.assertEqual([info['kind'], info['keys'], info['owned']], [b'split-block', 13, b'yes'])
+        self.same(self.ask('BF.MEXISTS', 'f', 0, 'other'), self.yes(1, 0))
+        self.refuses('KIND: this server makes only', 'BLM.CREATE', 'g', 'CAPACITY', 10, 'KIND', 'cuckoo')
+        self.refuses('needs CAPACITY or CELLS', 'BLM.CREATE', 'g', 'KIND', 'blocked')
+        self.refuses('has no store', 'BLM.ATTACH', 'g', 'name')
+
+
+class CommandsInRESP3(Commands):
+    protocol = 3
+
+
+class RedisPy(unittest.TestCase):
+    def test_redis_py_understands_the_replies(self):
+        try:
+            import redis
+        except ImportError:
+            self.skipTest('no redis-py here; install the package python3-redis')
+        with Server(arguments=[]) as server:
+            client = redis.Redis(unix_socket_path=f'{server.folder}/s')
+            bloom, cuckoo = client.bf(), client.cf()
+            self.assertTrue(bloom.create('f', 0.01, 1000))
+            self.assertEqual([bloom.add('f', 'a'), bloom.add('f', 'a'), bloom.exists('f', 'a')], [1, 0, 1])
+            self.assertEqual(bloom.madd('f', 'a', 'b'), [0, 1])
+            self.assertEqual(bloom.insert('g', ['x', 'y'], capacity=100, error=0.001), [1, 1])
+            info = bloom.info('f')
+            self.assertEqual([info.capacity, info.filterNum, info.insertedNum], [1000, 1, 2])
+            self.assertTrue(cuckoo.create('c', 1000))
+            self.assertEqual([cuckoo.add('c', 'a'), cuckoo.addnx('c', 'a'), cuckoo.count('c', 'a'), cuckoo.delete('c', 'a')], [1, 0, 1, 1])
+            self.assertEqual(cuckoo.info('c').deletedNum, 1)
+            client.close()

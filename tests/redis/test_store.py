@@ -1,0 +1,196 @@
+"""Files of the store: saving, loading, replicas, local processes, and what deletes a file."""
+import subprocess
+import unittest
+
+from server import PROGRAM, Error, Server, until
+
+KEYS = [f'key-{i}' for i in range(3000)]
+
+
+class Store(unittest.TestCase):
+    def fill(self, ask):
+        """Three keys, one of each type."""
+        self.assertEqual(ask('BF.RESERVE', 'b', '0.001', 1000), 'OK')
+        self.assertEqual(ask('BLM.CREATE', 'm', 'CAPACITY', 10000, 'RATE', '0.001', 'KIND', 'blocked'), 'OK')
+        ask('BF.MADD', 'b', *KEYS)
+        ask('BLM.ADD', 'm', *KEYS)
+        ask('CF.INSERT', 'c', 'ITEMS', *KEYS)
+        ask('CF.INSERT', 'c', 'ITEMS', *KEYS[:10])
+        ask('CF.DEL', 'c', KEYS[0])
+
+    def check(self, ask):
+        self.assertEqual(ask('BF.MEXISTS', 'b', *KEYS), [1] * len(KEYS))
+        self.assertEqual(ask('BF.MEXISTS', 'm', *KEYS), [1] * len(KEYS))
+        self.assertEqual(ask('CF.MEXISTS', 'c', *KEYS), [1] * len(KEYS))
+        self.assertGreater(sum(1 - a for a in ask('BF.MEXISTS', 'b', *range(1000))), 980)
+
+    def facts(self, ask):
+        return [ask('DEBUG', 'DIGEST-VALUE', key) for key in 'bmc'] + [ask('BF.CARD', 'b'), ask('BF.CARD', 'm'), ask('CF.INFO', 'c')]
+
+    def test_a_reload_keeps_every_key_and_count(self):
+        with Server() as server, server.client() as ask:
+            self.fill(ask)
+            before = self.facts(ask)
+            self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+            self.check(ask)
+            self.assertEqual(self.facts(ask), before)
+            self.assertEqual(server.names(), ['redis.0.b', 'redis.0.m'])
+
+    def test_a_restart_goes_on_with_the_files_that_local_processes_fill(self):
+        with Server() as server:
+            with server.client() as ask:
+                self.fill(ask)
+                self.assertEqual(ask('SAVE'), 'OK')
+                path = dict(zip(*[iter(ask('BLM.INFO', 'b'))] * 2))['path']
+            self.assertEqual(server.program('claim', 'redis.0.b', keys=b'local\n').stdout, b'local\n')
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask)
+                self.assertEqual(ask('BF.ADD', 'b', 'local'), 0)
+                self.assertEqual(dict(zip(*[iter(ask('BLM.INFO', 'b'))] * 2))['path'], path)
+
+    def test_a_file_that_lacks_a_saved_key_is_made_anew(self):
+        with Server() as server:
+            with server.client() as ask:
+                self.fill(ask)
+                ask('SAVE')
+            self.assertEqual(server.program('clear', 'redis.0.b').returncode, 0)
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.check(ask)
+
+    def test_files_of_keys_that_are_gone_are_swept(self):
+        with Server() as server:
+            with server.client() as ask:
+                self.fill(ask)
+            self.assertEqual(server.program('create', 'mine', '-n', '100').returncode, 0)
+            self.assertEqual(server.names(), ['mine', 'redis.0.b', 'redis.0.m'])
+            server.restart(kill=True)
+            until(lambda: server.names() == ['mine'], 'the files of no key are dropped')
+
+    def test_the_append_only_file_brings_all_back(self):
+        with Server('--appendonly', 'yes', '--aof-use-rdb-preamble', 'no') as server:
+            with server.client() as ask:
+                self.fill(ask)
+                before = self.facts(ask)
+                self.assertNotIsInstance(ask('BGREWRITEAOF'), Error)
+                until(lambda: b'aof_rewrite_in_progress:0' in ask('INFO', 'persistence')
+                      and b'aof_last_bgrewrite_status:ok' in ask('INFO', 'persistence'), 'the file is written anew')
+                ask('BF.ADD', 'b', 'later')
+            server.restart()
+            with server.client() as ask:
+                self.check(ask)
+                self.assertEqual(ask('BF.ADD', 'b', 'later'), 0)
+                self.assertEqual(self.facts(ask)[2], before[2])
+
+    def test_a_replica_has_what_a_local_process_claimed_first(self):
+        with Server('--port', '0') as master, Server() as replica:
+            with master.client() as ask, replica.client() as other:
+                self.fill(ask)
+                port = self.listen(ask)
+                other('REPLICAOF', '127.0.0.1', port)
+                until(lambda: b'master_link_status:up' in other('INFO', 'replication'), 'the replica is in step')
+                self.check(other)
+                self.assertEqual(self.facts(other), self.facts(ask))
+                self.assertEqual(master.program('claim', 'redis.0.b', keys=b'local\n').stdout, b'local\n')
+                self.assertEqual(other('BF.EXISTS', 'b', 'local'), 0)
+                self.assertEqual(ask('BF.ADD', 'b', 'local'), 0)
+                self.assertEqual(ask('BLM.CREATE', 'n', 'CAPACITY', 100), 'OK')
+                ask('BLM.CLAIM', 'n', 'x')
+                self.assertEqual(ask('WAIT', 1, 60000), 1)
+                self.assertEqual(other('BF.EXISTS', 'b', 'local'), 1)
+                self.assertEqual(other('DEBUG', 'DIGEST-VALUE', 'n'), ask('DEBUG', 'DIGEST-VALUE', 'n'))
+
+    def listen(self, ask):
+        for port in range(21000, 22000):
+            if ask('CONFIG', 'SET', 'port', port) == 'OK':
+                return port
+        raise AssertionError('no port is free')
+
+    def test_a_save_of_a_child_has_the_cuckoo_filter_of_its_beginning(self):
+        with Server() as server:
+            with server.client() as ask:
+                ask('CF.RESERVE', 'c', 1000)
+                ask('CF.INSERT', 'c', 'ITEMS', *KEYS[:500])
+                ask('CONFIG', 'SET', 'rdb-key-save-delay', 2000000)
+                ask('BGSAVE')
+                ask('CF.INSERT', 'c', 'ITEMS', *KEYS[500:600])
+                ask('CF.DEL', 'c', KEYS[0])
+                self.assertIn(b'rdb_bgsave_in_progress:1', ask('INFO', 'persistence'))
+                until(lambda: b'rdb_bgsave_in_progress:0' in ask('INFO', 'persistence'), 'the child has saved')
+                self.assertEqual(ask('CF.INFO', 'c')[7], 599)
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual(ask('CF.INFO', 'c')[7], 500)
+                self.assertEqual(ask('CF.MEXISTS', 'c', *KEYS[:500]), [1] * 500)
+
+    def test_no_key_is_told_new_twice(self):
+        with Server() as server, server.client() as ask:
+            ask('BF.RESERVE', 'b', '0.0001', 100000)
+            lines = [f'{i}' for i in range(20000)]
+            with subprocess.Popen([PROGRAM, 'claim', '--store', f'{server.folder}/store', 'redis.0.b'], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE) as local:
+                local.stdin.write(''.join(line + '\n' for line in lines[:10000]).encode())
+                local.stdin.flush()
+                won = set()
+                for i in range(0, 20000, 100):
+                    part = lines[::-1][i:i + 100]
+                    won.update(key for key, new in zip(part, ask('BF.MADD', 'b', *part)) if new)
+                out, _ = local.communicate(''.join(line + '\n' for line in lines[10000:]).encode())
+            theirs = set(out.decode().split())
+            self.assertFalse(won & theirs)
+            self.assertGreater(len(won | theirs), 19900)
+
+    def test_only_the_end_of_a_key_deletes_its_file(self):
+        with Server() as server, server.client() as ask:
+            ask('BF.ADD', 'a', 'x')
+            ask('RENAME', 'a', 'b')
+            self.assertEqual(ask('BF.EXISTS', 'b', 'x'), 1)
+            self.assertEqual(server.names(), ['redis.0.a'])
+            self.assertEqual(ask('COPY', 'b', 'c'), 1)
+            self.assertEqual(ask('BF.ADD', 'c', 'y'), 1)
+            self.assertEqual(ask('BF.EXISTS', 'b', 'y'), 0)
+            self.assertEqual(server.names(), ['redis.0.a', 'redis.0.c'])
+            ask('SWAPDB', 0, 1)
+            ask('SELECT', 1)
+            self.assertEqual(ask('BF.EXISTS', 'c', 'y'), 1)
+            self.assertGreater(ask('MEMORY', 'USAGE', 'c'), 100)
+            ask('DEL', 'b')
+            self.assertEqual(server.names(), ['redis.0.c'])
+            ask('UNLINK', 'c')
+            until(lambda: server.names() == [], 'the file is gone')
+            ask('BF.ADD', 'd', 'x')
+            ask('PEXPIRE', 'd', 1)
+            until(lambda: ask('EXISTS', 'd') == 0 and server.names() == [], 'the file expires')
+            ask('BF.ADD', 'e', 'x')
+            ask('FLUSHALL')
+            self.assertEqual(server.names(), [])
+
+    def test_an_attached_filter_outlives_its_key(self):
+        with Server() as server:
+            self.assertEqual(server.program('create', 'seen', '-n', '1000', '-p', '0.001').returncode, 0)
+            self.assertEqual(server.program('create', 'counts', '-n', '1000', '--kind', 'counting').returncode, 0)
+            with server.client() as ask:
+                self.assertIn('no filter', ask('BLM.ATTACH', 's', 'none'))
+                self.assertEqual(ask('BLM.ATTACH', 's', 'seen'), 'OK')
+                self.assertEqual(ask('BLM.ATTACH', 'k', 'counts'), 'OK')
+                self.assertEqual(ask('BLM.CLAIM', 's', 'a', 'b'), b'\x03')
+                self.assertEqual(ask('BLM.ADD', 'k', 'a'), b'\x01')
+                self.assertEqual(ask('BLM.REMOVE', 'k', 'a', 'z'), b'\x01')
+                self.assertEqual(server.program('claim', 'seen', keys=b'a\nc\n').stdout, b'c\n')
+                self.assertEqual(ask('BF.MEXISTS', 's', 'a', 'c', 'd'), [1, 1, 0])
+                ask('DEBUG', 'RELOAD')
+                self.assertEqual(ask('BF.MEXISTS', 's', 'a', 'c', 'd'), [1, 1, 0])
+                ask('FLUSHALL')
+                self.assertEqual(server.names(), ['counts', 'seen'])
+                ask('BF.ADD', 'own', 'x')
+                self.assertEqual(ask('BLM.DETACH', 'own', 'kept'), 'OK')
+                self.assertEqual(ask('EXISTS', 'own'), 0)
+            server.restart()
+            self.assertEqual(server.program('test', 'kept', keys=b'x\n').stdout, b'x\n')
+            self.assertIn('kept', server.names())
+
+    def test_a_second_server_is_refused_the_store(self):
+        with Server() as server:
+            with self.assertRaisesRegex(AssertionError, 'another server uses it'):
+                Server(arguments=['store', f'{server.folder}/store'])

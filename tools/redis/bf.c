@@ -1,0 +1,479 @@
+/* bf.c - BF.*: Bloom filters, as RedisBloom's clients expect them */
+#include "chunks.h"
+#include "command.h"
+#include "payload.h"
+#include "store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* BF commands take filters of any kind, too, so that clients of RedisBloom can use those. */
+enum { BLOOM = 1 << SORT_BLOOM, ANY = BLOOM | 1 << SORT_FILTER };
+#define FULL "ERR non scaling filter is full"
+
+/* ---- Making ---- */
+
+static double capped(struct redis_ctx *ctx, double rate)
+{
+	if (rate <= RATE_MOST)
+		return rate;
+	redis_Log(ctx, "warning", "Error rate is capped at %f", RATE_MOST);
+	return RATE_MOST;
+}
+
+static int parse_reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc,
+			 struct bloom_wish *ret)
+{
+	long long capacity, expansion = settings.expansion;
+	int at = option_find(argv, argc, 4, "EXPANSION");
+	bool fixed = !expansion || option_find(argv, argc, 4, "NONSCALING");
+	double rate;
+
+	if (redis_StringToDouble(argv[2], &rate) != REDIS_OK)
+		return reply_error(ctx, "ERR bad error rate");
+	if (!(rate > 0 && rate < 1))
+		return reply_error(ctx, "ERR error rate must be in the range (0.000000, 1.000000)");
+	if (redis_StringToLongLong(argv[3], &capacity) != REDIS_OK)
+		return reply_error(ctx, "ERR bad capacity");
+	if (capacity < 1 || capacity > CAPACITY_MOST)
+		return reply_error(ctx, "ERR capacity must be in the range [1, 1073741824]");
+	if (at && at + 1 == argc)
+		return reply_error(ctx, "ERR no expansion");
+	if (at && redis_StringToLongLong(argv[at + 1], &expansion) != REDIS_OK)
+		return reply_error(ctx, "ERR bad expansion");
+	if (at && fixed && expansion)
+		return reply_error(ctx, "Nonscaling filters cannot expand");
+	if (expansion < 0 || expansion > EXPANSION_MOST)
+		return reply_error(ctx, "ERR expansion must be in the range [0, 32768]");
+	*ret = (struct bloom_wish){ .rate = capped(ctx, rate), .capacity = (uint64_t)capacity,
+		.expansion = (unsigned)expansion, .fixed = fixed || !expansion };
+	return -1;
+}
+
+static struct value *make(struct redis_ctx *ctx, struct redis_string *key,
+			  const struct bloom_wish *wish)
+{
+	struct spot spot = spot_of(ctx, key);
+	struct value *v = bloom_new(wish, &spot);
+
+	if (!v)
+		reply_error(ctx, blm_error_message()[0] ? "ERR could not create filter"
+			    : "ERR Insufficient memory to create filter");
+	return v;
+}
+
+static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct bloom_wish wish;
+	struct opened o;
+	struct value *v;
+
+	if (argc < 4 || argc > 7)
+		return redis_WrongArity(ctx);
+	if (parse_reserve(ctx, argv, argc, &wish) >= 0)
+		return REDIS_OK;
+	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, BLOOM);
+	if (o.found != FOUND_NONE) {
+		key_close(&o);
+		return o.found == FOUND ? reply_error(ctx, "ERR item exists")
+			: reply_wrong_type(ctx);
+	}
+	v = make(ctx, argv[1], &wish);
+	if (!v) {
+		key_close(&o);
+		return REDIS_OK;
+	}
+	key_set(&o, v);
+	redis_ReplicateVerbatim(ctx);
+	return redis_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* ---- Adding ---- */
+
+/* Other processes may claim in a file, so only a claim tells one of them that the key is new. */
+static int add_one(struct value *v, const void *bytes, size_t len)
+{
+	uint64_t keys;
+
+	if (v->fixed) {
+		if (blm_contains(v->f, bytes, len))
+			return 0;
+		if (blm_count(v->f, &keys, &(bool){ false }) == 0 && keys >= v->capacity)
+			return -EXFULL;
+	}
+	return v->name ? blm_claim(v->f, bytes, len) : blm_add(v->f, bytes, len);
+}
+
+static int reply_added(struct redis_ctx *ctx, int r)
+{
+	if (r == -EXFULL)
+		return reply_error(ctx, FULL);
+	return r < 0 ? reply_failure(ctx, r) : redis_ReplyWithBool(ctx, r);
+}
+
+/* A filter that is full ends the array with an error. */
+static void add_singly(struct redis_ctx *ctx, struct value *v, struct redis_string **argv,
+		       int count)
+{
+	int i, r = 0;
+
+	redis_ReplyWithArray(ctx, REDIS_ARRAY_LATER);
+	for (i = 0; i < count && r >= 0; i++) {
+		size_t len;
+		const char *bytes = redis_StringPtrLen(argv[i], &len);
+
+		r = add_one(v, bytes, len);
+		reply_added(ctx, r);
+	}
+	redis_ReplySetArrayLength(ctx, i);
+}
+
+static void add_many(struct redis_ctx *ctx, struct value *v, struct redis_string **argv, int count)
+{
+	size_t n = (size_t)count;
+	struct blm_key *keys = keys_of(argv, n);
+	uint64_t *bits = calloc((n + 63) / 64, sizeof(*bits));
+	int64_t r = keys && bits ? v->name ? blm_claim_many(v->f, keys, n, bits)
+		: blm_add_many(v->f, keys, n, bits) : -ENOMEM;
+
+	if (r < 0) {
+		reply_failure(ctx, (int)r);
+	} else {
+		redis_ReplyWithArray(ctx, count);
+		for (size_t i = 0; i < n; i++)
+			redis_ReplyWithBool(ctx, bit_at(bits, i));
+	}
+	free(keys);
+	free(bits);
+}
+
+/*
+ * A change is replicated whatever it answers: a key that another process added to the file is not
+ * new here, and the replicas do not have it.
+ */
+static int add(struct redis_ctx *ctx, struct redis_string **argv, struct redis_string **items,
+	       int count, const struct bloom_wish *wish, bool single)
+{
+	struct opened o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
+	struct value *v = o.v;
+
+	if (o.found == FOUND_OTHER || (o.found == FOUND_NONE && !wish)) {
+		key_close(&o);
+		return o.found == FOUND_OTHER ? reply_wrong_type(ctx)
+			: reply_error(ctx, "ERR not found");
+	}
+	if (o.found == FOUND_NONE) {
+		v = make(ctx, argv[1], wish);
+		if (!v) {
+			key_close(&o);
+			return REDIS_OK;
+		}
+		key_set(&o, v);
+	}
+	key_close(&o);
+	if (!v->f)
+		return reply_incomplete(ctx, v);
+	if (single) {
+		size_t len;
+		const char *bytes = redis_StringPtrLen(*items, &len);
+
+		reply_added(ctx, add_one(v, bytes, len));
+	} else if (v->fixed) {
+		add_singly(ctx, v, items, count);
+	} else {
+		add_many(ctx, v, items, count);
+	}
+	return replicate_change(ctx, v, argv, (int)(items - argv) + count);
+}
+
+static struct bloom_wish usual(void)
+{
+	return (struct bloom_wish){ .rate = settings.rate,
+		.capacity = (uint64_t)settings.capacity,
+		.expansion = (unsigned)settings.expansion, .fixed = !settings.expansion };
+}
+
+static int add_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct bloom_wish wish = usual();
+
+	if (argc != 3)
+		return redis_WrongArity(ctx);
+	return add(ctx, argv, argv + 2, 1, &wish, true);
+}
+
+static int madd_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct bloom_wish wish = usual();
+
+	if (argc < 3)
+		return redis_WrongArity(ctx);
+	return add(ctx, argv, argv + 2, argc - 2, &wish, false);
+}
+
+/* One option of BF.INSERT. Return: how many arguments it took; 0: there was a reply. */
+static int parse_insert(struct redis_ctx *ctx, struct redis_string **argv, int left,
+			struct bloom_wish *wish, bool *ret_create)
+{
+	long long number = 0;
+	double rate = 0;
+
+	if (option_is(*argv, "NOCREATE")) {
+		*ret_create = false;
+		return 1;
+	}
+	if (option_is(*argv, "NONSCALING")) {
+		wish->fixed = true;
+		return 1;
+	}
+	if (left < 2) {
+		redis_WrongArity(ctx);
+		return 0;
+	}
+	if (option_is(*argv, "ERROR")) {
+		if (redis_StringToDouble(argv[1], &rate) != REDIS_OK || !(rate > 0 && rate < 1))
+			return reply_error(ctx, "Bad error rate"), 0;
+		wish->rate = capped(ctx, rate);
+	} else if (option_is(*argv, "CAPACITY")) {
+		if (redis_StringToLongLong(argv[1], &number) != REDIS_OK || number < 1
+		    || number > CAPACITY_MOST)
+			return reply_error(ctx, "Bad capacity"), 0;
+		wish->capacity = (uint64_t)number;
+	} else if (option_is(*argv, "EXPANSION")) {
+		if (redis_StringToLongLong(argv[1], &number) != REDIS_OK || number < 0
+		    || number > EXPANSION_MOST)
+			return reply_error(ctx, "Bad expansion"), 0;
+		wish->expansion = (unsigned)number;
+	} else {
+		return reply_error(ctx, "Unknown argument received"), 0;
+	}
+	return 2;
+}
+
+static int insert(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct bloom_wish wish = usual();
+	bool create = true;
+	int at = 2, took;
+
+	if (argc < 4)
+		return redis_WrongArity(ctx);
+	for (; at < argc && !option_is(argv[at], "ITEMS"); at += took) {
+		took = parse_insert(ctx, argv + at, argc - at, &wish, &create);
+		if (!took)
+			return REDIS_OK;
+	}
+	if (at + 1 >= argc)
+		return redis_WrongArity(ctx);
+	wish.fixed = wish.fixed || !wish.expansion;
+	return add(ctx, argv, argv + at + 1, argc - at - 1, create ? &wish : NULL, false);
+}
+
+/* ---- Asking ---- */
+
+/* A key that is missing, or of another type, holds nothing. */
+static int exists(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct opened o;
+	const char *bytes;
+	size_t len;
+
+	if (argc != 3)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ, ANY);
+	key_close(&o);
+	if (o.found != FOUND)
+		return redis_ReplyWithBool(ctx, 0);
+	if (!o.v->f)
+		return reply_incomplete(ctx, o.v);
+	bytes = redis_StringPtrLen(argv[2], &len);
+	return redis_ReplyWithBool(ctx, blm_contains(o.v->f, bytes, len));
+}
+
+static int mexists(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	size_t n = argc < 3 ? 0 : (size_t)argc - 2;
+	struct opened o;
+	struct blm_key *keys;
+	uint64_t *bits;
+
+	if (!n)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ, ANY);
+	key_close(&o);
+	if (o.found == FOUND && !o.v->f)
+		return reply_incomplete(ctx, o.v);
+	keys = keys_of(argv + 2, n);
+	bits = calloc((n + 63) / 64, sizeof(*bits));
+	if (!keys || !bits) {
+		free(keys);
+		free(bits);
+		return reply_error(ctx, "ERR out of memory");
+	}
+	if (o.found == FOUND)
+		blm_contains_many(o.v->f, keys, n, bits);
+	redis_ReplyWithArray(ctx, (long)n);
+	for (size_t i = 0; i < n; i++)
+		redis_ReplyWithBool(ctx, bit_at(bits, i));
+	free(keys);
+	free(bits);
+	return REDIS_OK;
+}
+
+static int card(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct opened o;
+	uint64_t keys = 0;
+	int r;
+
+	if (argc != 2)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ, ANY);
+	key_close(&o);
+	if (o.found == FOUND_NONE)
+		return redis_ReplyWithLongLong(ctx, 0);
+	if (o.found == FOUND_OTHER)
+		return reply_wrong_type(ctx);
+	if (!o.v->f)
+		return reply_incomplete(ctx, o.v);
+	r = blm_count(o.v->f, &keys, &(bool){ false });
+	return r < 0 ? reply_failure(ctx, r) : redis_ReplyWithLongLong(ctx, (long long)keys);
+}
+
+/* ---- What a filter is ---- */
+
+static const char *const fields[] = { "Capacity", "Size", "Number of filters",
+	"Number of items inserted", "Expansion rate" };
+static const char *const field_options[] = { "CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION" };
+enum { FIELDS = 5, FIELD_CAPACITY = 0, FIELD_SIZE, FIELD_FILTERS, FIELD_ITEMS, FIELD_EXPANSION };
+
+/* Return: 0, or a negative errno. ret[FIELD_EXPANSION] is negative where there is none. */
+static int get_fields(const struct value *v, long long ret[FIELDS])
+{
+	struct blm_info info = BLM_INFO;
+	struct head h;
+	int r = v->sort == SORT_BLOOM ? head_of(&h, v) : 0;
+
+	if (r == 0)
+		r = blm_info(v->f, &info);
+	if (r < 0)
+		return r;
+	ret[FIELD_CAPACITY] = (long long)info.capacity;
+	ret[FIELD_SIZE] = (long long)info.bytes;
+	ret[FIELD_FILTERS] = info.parts > 1 ? info.parts : 1;
+	ret[FIELD_ITEMS] = (long long)info.keys;
+	ret[FIELD_EXPANSION] = v->sort == SORT_BLOOM && !v->fixed ? (long long)v->expansion : -1;
+	if (v->sort != SORT_BLOOM)
+		return 0;
+	ret[FIELD_CAPACITY] = 0;
+	for (unsigned i = 0; i < h.links; i++) {
+		struct link link;
+
+		link_get(&link, &h, i);
+		ret[FIELD_CAPACITY] += (long long)link.entries;
+	}
+	ret[FIELD_FILTERS] = h.links;
+	ret[FIELD_ITEMS] = (long long)h.keys;
+	return 0;
+}
+
+static void reply_field(struct redis_ctx *ctx, const long long values[FIELDS], int i)
+{
+	if (values[i] < 0)
+		redis_ReplyWithNull(ctx);
+	else
+		redis_ReplyWithLongLong(ctx, values[i]);
+}
+
+static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	long long values[FIELDS];
+	struct opened o;
+	int r, one = 0;
+
+	if (argc < 2 || argc > 3)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ, ANY);
+	key_close(&o);
+	if (o.found != FOUND)
+		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
+			: reply_wrong_type(ctx);
+	if (!o.v->f)
+		return reply_incomplete(ctx, o.v);
+	while (argc == 3 && one < FIELDS && !option_is(argv[2], field_options[one]))
+		one++;
+	if (one == FIELDS)
+		return reply_error(ctx, "Invalid information value");
+	r = get_fields(o.v, values);
+	if (r < 0)
+		return reply_failure(ctx, r);
+	if (argc == 2)
+		redis_ReplyWithMap(ctx, FIELDS);
+	else if (redis_GetContextFlags(ctx) & REDIS_RESP3)
+		redis_ReplyWithMap(ctx, 1);
+	else
+		redis_ReplyWithArray(ctx, 1);
+	for (int i = argc == 2 ? 0 : one; i < (argc == 2 ? FIELDS : one + 1); i++) {
+		if (argc == 2 || redis_GetContextFlags(ctx) & REDIS_RESP3)
+			redis_ReplyWithSimpleString(ctx, fields[i]);
+		reply_field(ctx, values, i);
+	}
+	return REDIS_OK;
+}
+
+static int debug(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct opened o;
+	struct head h;
+	char line[256];
+	int r;
+
+	if (argc != 2)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ, BLOOM);
+	key_close(&o);
+	if (o.found != FOUND)
+		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
+			: reply_wrong_type(ctx);
+	if (!o.v->f)
+		return reply_incomplete(ctx, o.v);
+	r = head_of(&h, o.v);
+	if (r < 0)
+		return reply_failure(ctx, r);
+	redis_ReplyWithArray(ctx, (long)h.links + 1);
+	snprintf(line, sizeof(line), "size:%llu", (unsigned long long)h.keys);
+	redis_ReplyWithSimpleString(ctx, line);
+	for (unsigned i = 0; i < h.links; i++) {
+		struct link l;
+
+		link_get(&l, &h, i);
+		snprintf(line, sizeof(line), "bytes:%llu bits:%llu hashes:%u hashwidth:64 "
+			 "capacity:%llu size:%llu ratio:%g", (unsigned long long)l.bytes,
+			 (unsigned long long)l.bits, l.probes, (unsigned long long)l.entries,
+			 (unsigned long long)l.keys, l.error);
+		redis_ReplyWithSimpleString(ctx, line);
+	}
+	return REDIS_OK;
+}
+
+bool bf_commands(struct redis_ctx *ctx)
+{
+	static const struct command commands[] = {
+		{ "bf.reserve", reserve, "write deny-oom" },
+		{ "bf.add", add_command, "write deny-oom" },
+		{ "bf.madd", madd_command, "write deny-oom" },
+		{ "bf.insert", insert, "write deny-oom" },
+		{ "bf.exists", exists, "readonly fast" },
+		{ "bf.mexists", mexists, "readonly fast" },
+		{ "bf.info", info_command, "readonly fast" },
+		{ "bf.card", card, "readonly fast" },
+		{ "bf.debug", debug, "readonly fast" },
+		{ "bf.scandump", bf_scandump, "readonly fast" },
+		{ "bf.loadchunk", bf_loadchunk, "write deny-oom" },
+		{ 0 }
+	};
+
+	return commands_create(ctx, commands, "bloom");
+}

@@ -1,0 +1,383 @@
+/* blm.c - BLM.*: filters of any kind, made here or found in the store */
+#include "command.h"
+#include "filter_rdb.h"
+#include "store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANY = 1 << SORT_FILTER | 1 << SORT_BLOOM };
+enum { SEEDS_TEXT = BLM_SEEDS_MAX * 21 };
+
+/* A bulk string of at most BLM_NAME_MAX bytes without a NUL. Return: false if it is none. */
+static bool get_name(const struct redis_string *arg, char ret[BLM_NAME_MAX + 1])
+{
+	size_t len;
+	const char *text = redis_StringPtrLen(arg, &len);
+
+	if (!len || len > BLM_NAME_MAX || memchr(text, 0, len))
+		return false;
+	memcpy(ret, text, len);
+	ret[len] = '\0';
+	return true;
+}
+
+/* ---- Making, attaching, detaching ---- */
+
+struct words {
+	char kind[BLM_NAME_MAX + 1], options[BLM_NAME_MAX + 1];
+	uint64_t seeds[BLM_SEEDS_MAX];
+	char seed_text[SEEDS_TEXT];
+};
+
+/* Numbers with commas between them. Return: false if they are none. */
+static bool parse_seeds(const struct redis_string *arg, struct blm_params *p, struct words *w)
+{
+	size_t len;
+	const char *text = redis_StringPtrLen(arg, &len);
+	char *at = w->seed_text, *end;
+
+	if (!len || len >= SEEDS_TEXT)
+		return false;
+	memcpy(at, text, len);
+	at[len] = '\0';
+	p->seeds = w->seeds;
+	do {
+		errno = 0;
+		w->seeds[p->seed_count++] = strtoull(at, &end, 10);
+		if (end == at || errno || (*end && *end != ','))
+			return false;
+		at = end + 1;
+	} while (*end && p->seed_count < BLM_SEEDS_MAX);
+	return !*end;
+}
+
+static const char *parse_option(struct redis_string **argv, struct blm_params *p, struct words *w)
+{
+	long long number;
+
+	if (option_is(argv[0], "KIND") && get_name(argv[1], w->kind)) {
+		p->kind = w->kind;
+		return filter_sets_bits(w->kind) ? NULL : "ERR KIND: this server makes only kinds "
+			"whose bits are only set: classic, blocked, split-block, bitmap, scalable, "
+			"removable, attenuated; attach others with BLM.ATTACH";
+	}
+	if (option_is(argv[0], "OPTIONS") && get_name(argv[1], w->options)) {
+		p->options = w->options;
+		return NULL;
+	}
+	if (option_is(argv[0], "RATE"))
+		return redis_StringToDouble(argv[1], &p->rate) == REDIS_OK && p->rate > 0
+			&& p->rate < 1 ? NULL : "ERR RATE: not between 0 and 1";
+	if (option_is(argv[0], "SEEDS"))
+		return parse_seeds(argv[1], p, w) ? NULL
+			: "ERR SEEDS: not numbers with commas between them";
+	if (redis_StringToLongLong(argv[1], &number) != REDIS_OK)
+		return "ERR an option of BLM.CREATE is unknown, or its value is no number";
+	if (number < 1)
+		return "ERR the numbers of BLM.CREATE are 1 and above";
+	if (option_is(argv[0], "CAPACITY"))
+		p->capacity = (uint64_t)number;
+	else if (option_is(argv[0], "CELLS"))
+		p->cells = (uint64_t)number;
+	else if (option_is(argv[0], "PROBES") && number <= BLM_PROBES_MAX)
+		p->probes = (uint32_t)number;
+	else
+		return "ERR an option of BLM.CREATE is unknown, or its number is too large";
+	return NULL;
+}
+
+/* With the seeds that were chosen here, so that replicas have the same bits. */
+static int replicate_create(struct redis_ctx *ctx, const struct value *v,
+			    struct redis_string **argv, int argc, struct words *w)
+{
+	struct blm_info info = BLM_INFO;
+	size_t at = 0;
+
+	if (blm_info(v->f, &info) < 0 || !info.seed_count)
+		return redis_ReplicateVerbatim(ctx);
+	for (uint32_t i = 0; i < info.seed_count; i++)
+		at += (size_t)snprintf(w->seed_text + at, SEEDS_TEXT - at, i ? ",%llu" : "%llu",
+				       (unsigned long long)info.seeds[i]);
+	return redis_Replicate(ctx, "BLM.CREATE", "vcc", argv + 1, (size_t)argc - 1, "SEEDS",
+			       w->seed_text);
+}
+
+static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct words w;
+	struct blm_params p = BLM_PARAMS(.sparse = true);
+	const char *error = NULL;
+	struct opened o;
+	struct value *v;
+	struct spot spot;
+
+	if (argc < 2 || argc % 2)
+		return redis_WrongArity(ctx);
+	for (int i = 2; i < argc && !error; i += 2)
+		error = parse_option(argv + i, &p, &w);
+	if (!error && !p.capacity && !p.cells)
+		error = "ERR BLM.CREATE needs CAPACITY or CELLS";
+	if (error)
+		return reply_error(ctx, error);
+	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
+	if (o.found != FOUND_NONE) {
+		key_close(&o);
+		return reply_error(ctx, "ERR item exists");
+	}
+	spot = spot_of(ctx, argv[1]);
+	v = filter_new(&p, &spot);
+	if (!v) {
+		key_close(&o);
+		return reply_failure(ctx, -ENOMEM);
+	}
+	key_set(&o, v);
+	if (p.seeds)
+		redis_ReplicateVerbatim(ctx);
+	else
+		replicate_create(ctx, v, argv, argc, &w);
+	return redis_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* What the append-only file has of a filter that BLM.CREATE made. */
+static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct opened o;
+	struct value *v;
+	struct spot spot;
+	const char *bytes;
+	size_t count;
+
+	if (argc != 3)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
+	spot = spot_of(ctx, argv[1]);
+	bytes = redis_StringPtrLen(argv[2], &count);
+	v = o.found == FOUND_NONE ? filter_import(bytes, count, &spot) : NULL;
+	if (!v) {
+		key_close(&o);
+		return reply_error(ctx, o.found == FOUND_NONE ? "ERR received bad data"
+				   : "ERR item exists");
+	}
+	key_set(&o, v);
+	redis_ReplicateVerbatim(ctx);
+	return redis_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	bool loading = spot_of(ctx, NULL).loading;
+	char name[BLM_NAME_MAX + 1];
+	struct opened o;
+	struct value *v;
+	int r;
+
+	if (argc != 3)
+		return redis_WrongArity(ctx);
+	if (!store)
+		return reply_error(ctx, "ERR this server has no store; load the module with the "
+				   "argument store DIR");
+	if (!get_name(argv[2], name) || !strncmp(name, STORE_PREFIX, strlen(STORE_PREFIX)))
+		return reply_error(ctx, "ERR the name of a filter has 1 to 255 bytes, and does not "
+				   "begin with " STORE_PREFIX);
+	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
+	if (o.found != FOUND_NONE) {
+		key_close(&o);
+		return reply_error(ctx, "ERR item exists");
+	}
+	v = value_new(SORT_FILTER);
+	r = v ? filter_attach(v, name) : -ENOMEM;
+	if (!v || !v->name || (r < 0 && !loading)) {
+		key_close(&o);
+		value_free(v);
+		return reply_failure(ctx, r);
+	}
+	key_set(&o, v);
+	redis_ReplicateVerbatim(ctx);
+	return redis_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* The key goes, the file stays: an owned one under the name that is given. */
+static int detach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	char name[BLM_NAME_MAX + 1];
+	struct opened o;
+	int r = 0;
+
+	if (argc < 2 || argc > 3)
+		return redis_WrongArity(ctx);
+	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
+	if (o.found != FOUND || !o.v->name || (o.v->owned && argc != 3)
+	    || (argc == 3 && !get_name(argv[2], name))) {
+		key_close(&o);
+		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
+			: o.found == FOUND_OTHER ? reply_wrong_type(ctx)
+			: reply_error(ctx, "ERR BLM.DETACH needs a filter of the store, and a new "
+				      "name where the server made it");
+	}
+	if (argc == 3)
+		r = blm_store_rename(store, o.v->name, name);
+	if (r == 0 && o.v->owned) {
+		store_forget(o.v->name);
+		o.v->owned = false;
+	}
+	if (r == 0)
+		redis_DeleteKey(o.key);
+	key_close(&o);
+	if (r < 0)
+		return reply_failure(ctx, r);
+	redis_Replicate(ctx, "DEL", "s", argv[1]);
+	return redis_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* ---- Keys ---- */
+
+/* Return: false if there was a reply. */
+static bool get_filter(struct redis_ctx *ctx, struct redis_string *name, int mode,
+		       struct value **ret)
+{
+	struct opened o = key_open(ctx, name, mode, ANY);
+
+	key_close(&o);
+	*ret = o.v;
+	if (o.found == FOUND_NONE)
+		reply_error(ctx, "ERR not found");
+	else if (o.found == FOUND_OTHER)
+		reply_wrong_type(ctx);
+	else if (!o.v->f)
+		reply_incomplete(ctx, o.v);
+	return o.found == FOUND && o.v->f;
+}
+
+typedef int64_t many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+		     uint64_t *ret_bits);
+
+/* Key i is bit i % 8 of byte i / 8. */
+static void reply_bits(struct redis_ctx *ctx, const uint64_t *bits, size_t count)
+{
+	char *bytes = malloc((count + 7) / 8);
+
+	for (size_t i = 0; bytes && i < (count + 7) / 8; i++)
+		bytes[i] = (char)(bits[i / 8] >> i % 8 * 8);
+	if (bytes)
+		redis_ReplyWithStringBuffer(ctx, bytes, (count + 7) / 8);
+	else
+		reply_error(ctx, "ERR out of memory");
+	free(bytes);
+}
+
+static int run_many(struct redis_ctx *ctx, struct redis_string **argv, int argc, many *call,
+		    bool changes)
+{
+	size_t n = argc < 3 ? 0 : (size_t)argc - 2;
+	struct value *v;
+	struct blm_key *keys;
+	uint64_t *bits;
+	int64_t r;
+
+	if (!n)
+		return redis_WrongArity(ctx);
+	if (!get_filter(ctx, argv[1], changes ? REDIS_READ | REDIS_WRITE : REDIS_READ, &v))
+		return REDIS_OK;
+	keys = keys_of(argv + 2, n);
+	bits = calloc((n + 63) / 64, sizeof(*bits));
+	r = keys && bits ? call(v->f, keys, n, bits) : -ENOMEM;
+	if (r < 0)
+		reply_failure(ctx, (int)r);
+	else
+		reply_bits(ctx, bits, n);
+	free(keys);
+	free(bits);
+	return changes ? replicate_change(ctx, v, argv, argc) : REDIS_OK;
+}
+
+static int claim(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	return run_many(ctx, argv, argc, blm_claim_many, true);
+}
+
+static int add(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	return run_many(ctx, argv, argc, blm_add_many, true);
+}
+
+static int remove_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	return run_many(ctx, argv, argc, blm_remove_many, true);
+}
+
+static int64_t contains_many(struct blm_filter *f, const struct blm_key *keys, size_t count,
+			     uint64_t *ret_bits)
+{
+	return blm_contains_many(f, keys, count, ret_bits);
+}
+
+static int test(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	return run_many(ctx, argv, argc, contains_many, false);
+}
+
+/* ---- What a filter is ---- */
+
+static void reply_text(struct redis_ctx *ctx, const char *name, const char *value)
+{
+	redis_ReplyWithSimpleString(ctx, name);
+	redis_ReplyWithStringBuffer(ctx, value, strlen(value));
+}
+
+static void reply_number(struct redis_ctx *ctx, const char *name, uint64_t value)
+{
+	redis_ReplyWithSimpleString(ctx, name);
+	redis_ReplyWithLongLong(ctx, (long long)value);
+}
+
+static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct blm_info info = BLM_INFO;
+	struct value *v;
+	char text[40];
+	int r;
+
+	if (argc != 2)
+		return redis_WrongArity(ctx);
+	if (!get_filter(ctx, argv[1], REDIS_READ, &v))
+		return REDIS_OK;
+	r = blm_info(v->f, &info);
+	if (r < 0)
+		return reply_failure(ctx, r);
+	redis_ReplyWithMap(ctx, 12);
+	reply_text(ctx, "name", v->name ? v->name : "");
+	reply_text(ctx, "owned", v->owned ? "yes" : "no");
+	reply_text(ctx, "kind", info.kind);
+	reply_text(ctx, "hash", info.hash);
+	reply_text(ctx, "options", info.options);
+	reply_number(ctx, "cells", info.cells);
+	reply_number(ctx, "probes", info.probes);
+	reply_number(ctx, "capacity", info.capacity);
+	snprintf(text, sizeof(text), "%.17g", info.rate);
+	reply_text(ctx, "rate", text);
+	reply_number(ctx, "keys", info.keys);
+	reply_number(ctx, "bytes", info.bytes);
+	reply_text(ctx, "path", info.path);
+	return REDIS_OK;
+}
+
+bool blm_commands(struct redis_ctx *ctx)
+{
+	static const struct command commands[] = {
+		{ "blm.create", create, "write deny-oom" },
+		{ "blm.attach", attach, "write deny-oom" },
+		{ "blm.detach", detach, "write" },
+		{ "blm.load", load, "write deny-oom" },
+		{ "blm.claim", claim, "write deny-oom" },
+		{ "blm.add", add, "write deny-oom" },
+		{ "blm.remove", remove_command, "write" },
+		{ "blm.test", test, "readonly fast" },
+		{ "blm.info", info_command, "readonly fast" },
+		{ 0 }
+	};
+
+	return commands_create(ctx, commands, "bloomery");
+}

@@ -1,0 +1,135 @@
+/* command.c - what all commands have in common */
+#include "command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct settings settings = {
+	.rate = 0.01, .capacity = 100, .expansion = 2,
+	.cf_capacity = 1024, .cf_slots = 2, .cf_iterations = 20, .cf_expansion = 1, .cf_tables = 32,
+};
+
+bool commands_create(struct redis_ctx *ctx, const struct command *commands, const char *category)
+{
+	bool categories = redis_AddACLCategory && redis_GetCommand && redis_SetCommandACLCategories
+		&& redis_AddACLCategory(ctx, category) == REDIS_OK;
+	char text[64];
+
+	for (const struct command *c = commands; c->name; c++) {
+		if (redis_CreateCommand(ctx, c->name, c->run, c->flags, 1, 1, 1) != REDIS_OK)
+			return false;
+		if (!categories)
+			continue;
+		snprintf(text, sizeof(text), "%s %s", category,
+			 strncmp(c->flags, "write", 5) ? "read" : "write");
+		redis_SetCommandACLCategories(redis_GetCommand(ctx, c->name), text);
+	}
+	return true;
+}
+
+/* ---- Keys ---- */
+
+struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts)
+{
+	struct opened o = { .key = redis_OpenKey(ctx, name, mode), .found = FOUND_OTHER };
+	struct redis_type *type;
+
+	if (!o.key || redis_KeyType(o.key) == REDIS_KEY_EMPTY) {
+		o.found = FOUND_NONE;
+		return o;
+	}
+	type = redis_ModuleTypeGetType(o.key);
+	for (unsigned i = 0; type && i < sizeof(value_types) / sizeof(*value_types); i++)
+		if (sorts & 1U << i && type == value_types[i])
+			o.found = FOUND;
+	if (o.found == FOUND)
+		o.v = redis_ModuleTypeGetValue(o.key);
+	return o;
+}
+
+void key_close(struct opened *o)
+{
+	if (o->key)
+		redis_CloseKey(o->key);
+	o->key = NULL;
+}
+
+void key_set(struct opened *o, struct value *v)
+{
+	redis_ModuleTypeSetValue(o->key, value_types[v->sort], v);
+	key_close(o);
+}
+
+/* ---- Replies ---- */
+
+int reply_error(struct redis_ctx *ctx, const char *text)
+{
+	return redis_ReplyWithError(ctx, text);
+}
+
+int reply_wrong_type(struct redis_ctx *ctx)
+{
+	return redis_ReplyWithError(ctx, "WRONGTYPE Operation against a key holding the wrong kind "
+				    "of value");
+}
+
+int reply_failure(struct redis_ctx *ctx, int err)
+{
+	const char *message = blm_error_message();
+	char text[512];
+
+	snprintf(text, sizeof(text), "ERR %s", *message ? message : blm_strerror(err));
+	return redis_ReplyWithError(ctx, text);
+}
+
+int reply_incomplete(struct redis_ctx *ctx, const struct value *v)
+{
+	char text[BLM_NAME_MAX + 128];
+
+	if (v->pending)
+		return redis_ReplyWithError(ctx, "ERR problem inserting into filter: chunks of it "
+					    "are missing; load them, or delete the key");
+	snprintf(text, sizeof(text), "ERR %s: the store of this server has no such filter; create "
+		 "it, or delete the key", v->name);
+	return redis_ReplyWithError(ctx, text);
+}
+
+int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,
+		     int argc)
+{
+	size_t len;
+
+	if (v->sort != SORT_FILTER || v->sets_bits)
+		return redis_ReplicateVerbatim(ctx);
+	return redis_Replicate(ctx, redis_StringPtrLen(argv[0], &len), "!Av", argv + 1,
+			       (size_t)argc - 1);
+}
+
+/* ---- Arguments ---- */
+
+struct blm_key *keys_of(struct redis_string **argv, size_t count)
+{
+	struct blm_key *keys = malloc(count * sizeof(*keys));
+
+	for (size_t i = 0; keys && i < count; i++)
+		keys[i].bytes = redis_StringPtrLen(argv[i], &keys[i].len);
+	return keys;
+}
+
+bool option_is(const struct redis_string *arg, const char *name)
+{
+	size_t len;
+	const char *text = redis_StringPtrLen(arg, &len);
+
+	return len == strlen(name) && !strncasecmp(text, name, len);
+}
+
+int option_find(struct redis_string **argv, int argc, int from, const char *name)
+{
+	for (int i = from; i < argc; i++)
+		if (option_is(argv[i], name))
+			return i;
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* command.h - what all commands have in common: keys, replies, options, defaults */
+#ifndef BLOOMERY_REDIS_COMMAND_H
+#define BLOOMERY_REDIS_COMMAND_H
+
+#include "value.h"
+
+/* Registers the commands of its group. Return: false if the server refuses one. */
+bool bf_commands(struct redis_ctx *ctx);
+bool cf_commands(struct redis_ctx *ctx);
+bool blm_commands(struct redis_ctx *ctx);
+
+struct command {
+	const char *name;
+	redis_function *run;
+	const char *flags;
+};
+
+/* @commands: ends with a name that is NULL. @category: of ACL, where the server takes it */
+bool commands_create(struct redis_ctx *ctx, const struct command *commands, const char *category);
+
+/* The arguments of the module, and their defaults, which are RedisBloom's. */
+struct settings {
+	double rate;
+	long long capacity, expansion;
+	long long cf_capacity, cf_slots, cf_iterations, cf_expansion, cf_tables;
+};
+extern struct settings settings;
+
+#define RATE_MOST 0.25
+enum { CAPACITY_MOST = 1 << 30, EXPANSION_MOST = 32768, SLOTS_MOST = 255, ITERATIONS_MOST = 65535 };
+
+/* ---- Keys ---- */
+
+enum found { FOUND, FOUND_NONE, FOUND_OTHER };
+
+/* @sorts: a set of bits 1 << enum sort */
+struct opened {
+	struct redis_key *key;
+	struct value *v;		/* FOUND only */
+	enum found found;
+};
+struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts);
+void key_close(struct opened *o);
+/* Gives the key a value and closes it. */
+void key_set(struct opened *o, struct value *v);
+
+/* ---- Replies; each returns REDIS_OK ---- */
+
+int reply_error(struct redis_ctx *ctx, const char *text);
+int reply_wrong_type(struct redis_ctx *ctx);
+/* The library's last error. */
+int reply_failure(struct redis_ctx *ctx, int err);
+/* A value of which chunks are missing, or whose file is. */
+int reply_incomplete(struct redis_ctx *ctx, const struct value *v);
+
+/*
+ * Replicates the command as it came. A filter of which the file outlives the server, and in which a
+ * change that comes again counts again, is left out of the append-only file.
+ */
+int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,
+		     int argc);
+
+/* Keys of the arguments. NULL: out of memory; free() it. */
+struct blm_key *keys_of(struct redis_string **argv, size_t count);
+static inline bool bit_at(const uint64_t *bits, size_t i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+/* The argument with that name, from `from` on; 0: none. */
+int option_find(struct redis_string **argv, int argc, int from, const char *name);
+bool option_is(const struct redis_string *arg, const char *name);
+
+#endif

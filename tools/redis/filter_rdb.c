@@ -1,0 +1,179 @@
+/* filter_rdb.c - filters of any kind as values */
+#include "filter_rdb.h"
+#include "store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAVED_ATTACHED, SAVED_OWNED };
+
+bool filter_sets_bits(const char *kind)
+{
+	static const char *const kinds[] = { "classic", "blocked", "split-block", "bitmap",
+		"scalable", "removable", "attenuated" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kind, kinds[i]))
+			return true;
+	return false;
+}
+
+int filter_attach(struct value *v, const char *name)
+{
+	struct blm_info info = BLM_INFO;
+	int r;
+
+	v->owned = false;
+	v->name = strdup(name);
+	if (!v->name || !store)
+		return v->name ? -ENOENT : -ENOMEM;
+	r = blm_open(&v->f, store, name, BLM_OPEN_WRITE);
+	if (r == -EROFS)
+		r = blm_open(&v->f, store, name, 0);
+	if (r == 0 && blm_info(v->f, &info) == 0)
+		v->sets_bits = filter_sets_bits(info.kind);
+	return r;
+}
+
+static int create(struct blm_filter **ret, struct blm_store *to, const char *name,
+		  const void *context)
+{
+	return blm_create(ret, to, name, context);
+}
+
+struct value *filter_new(const struct blm_params *params, const struct spot *spot)
+{
+	struct value *v = value_new(SORT_FILTER);
+
+	if (!v)
+		return NULL;
+	v->sets_bits = true;
+	return store_make(v, spot, create, params) < 0 ? value_free(v) : v;
+}
+
+/* ---- Saving and loading ---- */
+
+struct bytes {
+	const void *bytes;
+	size_t count;
+};
+
+static int import(struct blm_filter **ret, struct blm_store *to, const char *name,
+		  const void *context)
+{
+	const struct bytes *b = context;
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
+
+	return blm_import_bytes(ret, to, name, &how, b->bytes, b->count);
+}
+
+struct value *filter_import(const void *bytes, size_t count, const struct spot *spot)
+{
+	struct bytes b = { bytes, count };
+	struct blm_info info = BLM_INFO;
+	struct value *v = value_new(SORT_FILTER);
+
+	if (!v)
+		return NULL;
+	v->sets_bits = true;
+	if (store_make(v, spot, import, &b) < 0 || blm_info(v->f, &info) < 0
+	    || !filter_sets_bits(info.kind))
+		return value_free(v);
+	return v;
+}
+
+static int export(const struct value *v, void **ret, size_t *ret_count)
+{
+	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
+
+	return blm_export_bytes(v->f, &how, ret, ret_count);
+}
+
+void filter_save(struct redis_io *io, void *value)
+{
+	const struct value *v = value;
+	void *bytes = NULL;
+	size_t count = 0;
+
+	redis_SaveUnsigned(io, v->owned ? SAVED_OWNED : SAVED_ATTACHED);
+	if (!v->owned) {
+		redis_SaveStringBuffer(io, v->name, strlen(v->name));
+		return;
+	}
+	if (export(v, &bytes, &count) < 0)
+		redis_LogIOError(io, "warning", "a filter was not saved: %s", blm_error_message());
+	redis_SaveStringBuffer(io, bytes ? bytes : "", count);
+	blm_free(bytes);
+}
+
+static struct value *load(struct redis_io *io, bool owned, const char *bytes, size_t count)
+{
+	struct spot spot = { .key = redis_GetKeyNameFromIO(io), .db = redis_GetDbIdFromIO(io),
+			     .loading = true };
+	char name[BLM_NAME_MAX + 1];
+	struct value *v;
+
+	if (owned)
+		return filter_import(bytes, count, &spot);
+	if (!count || count > BLM_NAME_MAX || memchr(bytes, 0, count))
+		return NULL;
+	memcpy(name, bytes, count);
+	name[count] = '\0';
+	v = value_new(SORT_FILTER);
+	if (v && filter_attach(v, name) < 0)
+		redis_LogIOError(io, "warning", "%s: the store has no such filter: its key answers "
+				 "with errors", name);
+	return v && v->name ? v : value_free(v);
+}
+
+void *filter_load(struct redis_io *io, int version)
+{
+	uint64_t saved = version == FILTER_ENCODING ? redis_LoadUnsigned(io) : UINT64_MAX;
+	struct value *v = NULL;
+	size_t count;
+	char *bytes;
+
+	if (saved > SAVED_OWNED || redis_IsIOError(io))
+		return NULL;
+	bytes = redis_LoadStringBuffer(io, &count);
+	if (bytes && !redis_IsIOError(io))
+		v = load(io, saved == SAVED_OWNED, bytes, count);
+	if (bytes)
+		redis_Free(bytes);
+	return v;
+}
+
+void filter_rewrite(struct redis_io *io, struct redis_string *key, void *value)
+{
+	const struct value *v = value;
+	void *bytes;
+	size_t count;
+
+	if (!v->owned) {
+		redis_EmitAOF(io, "BLM.ATTACH", "sc", key, v->name);
+	} else if (export(v, &bytes, &count) == 0) {
+		redis_EmitAOF(io, "BLM.LOAD", "sb", key, bytes, count);
+		blm_free(bytes);
+	} else {
+		redis_LogIOError(io, "warning", "a filter was not rewritten: %s",
+				 blm_error_message());
+	}
+}
+
+void filter_digest(struct redis_digest *d, void *value)
+{
+	const struct value *v = value;
+	uint8_t piece[4096];
+	struct blm_info info = BLM_INFO;
+
+	if (v->f && blm_info(v->f, &info) == 0)
+		for (uint64_t at = 0, n; at < info.data_bytes; at += n) {
+			n = info.data_bytes - at;
+			n = n < sizeof(piece) ? n : sizeof(piece);
+			if (blm_data_read(v->f, at, piece, n) < 0)
+				break;
+			redis_DigestAddStringBuffer(d, (const char *)piece, n);
+		}
+	redis_DigestEndSequence(d);
+}

@@ -1,0 +1,35 @@
+/*
+ * filter_rdb.h - filters of any kind: how BLM.CREATE and BLM.ATTACH bring them, and how the server
+ * saves and loads them
+ *
+ * An owned one is saved with its data, so its kind is one whose bits are only set: then it does not
+ * matter if a change is in the data and comes again. An attached one is saved by its name only.
+ */
+#ifndef BLOOMERY_REDIS_FILTER_RDB_H
+#define BLOOMERY_REDIS_FILTER_RDB_H
+
+#include "value.h"
+
+enum { FILTER_ENCODING = 1 };
+
+/*
+ * Sets the name and opens the filter. v->name is NULL if there is no memory; v->f is NULL where the
+ * store has no such filter.
+ */
+int filter_attach(struct value *v, const char *name);
+
+/* An owned one. NULL: blm_error_message() */
+struct value *filter_new(const struct blm_params *params, const struct spot *spot);
+
+/* An owned one of a file of the library's own format. NULL: it is none, or of a wrong kind. */
+struct value *filter_import(const void *bytes, size_t count, const struct spot *spot);
+
+/* Is the kind one whose bits are only set? */
+bool filter_sets_bits(const char *kind);
+
+void *filter_load(struct redis_io *io, int version);
+void filter_save(struct redis_io *io, void *value);
+void filter_rewrite(struct redis_io *io, struct redis_string *key, void *value);
+void filter_digest(struct redis_digest *d, void *value);
+
+#endif

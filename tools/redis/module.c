@@ -1,0 +1,103 @@
+/*
+ * module.c - the module's entry: finds the server's functions, reads the arguments, registers types
+ * and commands
+ *
+ *	loadmodule bloomery.so [store DIR] [bf-error-rate P] [bf-initial-size N] ...
+ *
+ * The module is called bf, as RedisBloom is, so that a server cannot have both.
+ */
+#include "command.h"
+#include "cuckoo.h"
+#include "rdb.h"
+#include "store.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { VERSION = 100, SWEEP_MS = 100 };
+
+__attribute__((visibility("default")))
+int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int argc);
+
+struct number {
+	const char *name;
+	long long *value, least, most;
+};
+
+static const struct number numbers[] = {
+	{ "bf-initial-size", &settings.capacity, 1, CAPACITY_MOST },
+	{ "bf-expansion-factor", &settings.expansion, 0, EXPANSION_MOST },
+	{ "cf-bucket-size", &settings.cf_slots, 1, SLOTS_MOST },
+	{ "cf-initial-size", &settings.cf_capacity, 4, CAPACITY_MOST },
+	{ "cf-max-iterations", &settings.cf_iterations, 1, ITERATIONS_MOST },
+	{ "cf-expansion-factor", &settings.cf_expansion, 0, EXPANSION_MOST },
+	{ "cf-max-expansions", &settings.cf_tables, 1, TABLES_MOST },
+};
+
+/* Return: NULL, or what is wrong with the argument. */
+static const char *set(const struct redis_string *name, const struct redis_string *value)
+{
+	size_t len;
+
+	if (option_is(name, "store"))
+		return store_open(redis_StringPtrLen(value, &len)) < 0 ? "the store cannot be "
+			"opened, or another server uses it" : NULL;
+	if (option_is(name, "bf-error-rate")) {
+		if (redis_StringToDouble(value, &settings.rate) != REDIS_OK
+		    || !(settings.rate > 0 && settings.rate <= RATE_MOST))
+			return "not between 0 and 0.25";
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		if (!option_is(name, numbers[i].name))
+			continue;
+		return redis_StringToLongLong(value, numbers[i].value) == REDIS_OK
+			&& *numbers[i].value >= numbers[i].least
+			&& *numbers[i].value <= numbers[i].most ? NULL : "out of its range";
+	}
+	return "the module has no such argument; see bloomery-redis(7)";
+}
+
+static bool read_arguments(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	size_t len;
+
+	for (int i = 0; i < argc; i += 2) {
+		const char *wrong = i + 1 < argc ? set(argv[i], argv[i + 1]) : "needs a value";
+
+		if (wrong) {
+			redis_Log(ctx, "warning", "%s: %s %s", redis_StringPtrLen(argv[i], &len),
+				  wrong, blm_error_message());
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Once the server has loaded its data, a file that no key has is one of a key that is gone. */
+static void sweep(struct redis_ctx *ctx, void *nothing)
+{
+	unsigned dropped;
+
+	if (redis_GetContextFlags(ctx) & (REDIS_LOADING | REDIS_ASYNC_LOADING)) {
+		redis_CreateTimer(ctx, SWEEP_MS, sweep, NULL);
+		return;
+	}
+	dropped = store_sweep();
+	if (dropped)
+		redis_Log(ctx, "notice", "dropped %u filters of keys that are gone", dropped);
+}
+
+int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	if (api_load(ctx) || redis_IsModuleNameBusy("bf"))
+		return REDIS_ERR;
+	redis_SetModuleAttribs(ctx, "bf", VERSION, REDIS_API_VERSION);
+	redis_SetModuleOptions(ctx, REDIS_HANDLES_IO_ERRORS);
+	if (!read_arguments(ctx, argv, argc) || cuckoo_watch_forks() != 0 || !types_create(ctx)
+	    || !bf_commands(ctx) || !cf_commands(ctx) || !blm_commands(ctx))
+		return REDIS_ERR;
+	if (store)
+		redis_CreateTimer(ctx, SWEEP_MS, sweep, NULL);
+	return REDIS_OK;
+}

@@ -1,0 +1,383 @@
+/*
+ * rdb.c - Bloom and cuckoo filters in RDB files, in DUMP and in the append-only file, in the
+ * encodings of RedisBloom
+ *
+ * A Bloom filter is its keys, links, options and growth, then of each link entries, error, probes,
+ * bits an entry, bits, n2, the data and its keys. A cuckoo filter is its tables, buckets, keys,
+ * deletes, slots, iterations and expansion, then of each table buckets and data. A value of which
+ * chunks are missing has shorter data, which RedisBloom refuses.
+ */
+#include "filter_rdb.h"
+#include "payload.h"
+#include "rdb.h"
+#include "store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENCODING = 4, METHODS_VERSION = 3 };
+
+/* ---- Saving ---- */
+
+/* The data of links or tables, put together of the pieces of a stream. */
+struct saving {
+	struct redis_io *io;
+	enum sort sort;
+	struct head h;
+	unsigned piece;
+	char *bytes;			/* of this piece */
+	uint64_t have, room;
+};
+
+static void save_begin(struct saving *s)
+{
+	const struct cuckoo_tables *t = &s->h.tables;
+	const uint64_t chain[] = { s->h.keys, s->h.links, s->h.options, s->h.growth },
+		tables[] = { t->count, t->buckets, s->h.keys, t->deletes, t->slots, t->iterations,
+			     t->expansion };
+
+	for (size_t i = 0; s->sort == SORT_BLOOM && i < sizeof(chain) / sizeof(*chain); i++)
+		redis_SaveUnsigned(s->io, chain[i]);
+	for (size_t i = 0; s->sort == SORT_CUCKOO && i < sizeof(tables) / sizeof(*tables); i++)
+		redis_SaveUnsigned(s->io, tables[i]);
+}
+
+static void save_piece(struct saving *s)
+{
+	struct link link;
+
+	if (s->sort == SORT_CUCKOO) {
+		redis_SaveUnsigned(s->io, head_piece(&s->h, s->sort, s->piece)
+				   / s->h.tables.slots);
+		redis_SaveStringBuffer(s->io, s->bytes, s->have);
+	} else {
+		link_get(&link, &s->h, s->piece);
+		redis_SaveUnsigned(s->io, link.entries);
+		redis_SaveDouble(s->io, link.error);
+		redis_SaveUnsigned(s->io, link.probes);
+		redis_SaveDouble(s->io, link.bits_each);
+		redis_SaveUnsigned(s->io, link.bits);
+		redis_SaveUnsigned(s->io, link.n2);
+		redis_SaveStringBuffer(s->io, s->bytes, s->have);
+		redis_SaveUnsigned(s->io, link.keys);
+	}
+	s->piece++;
+	s->have = 0;
+}
+
+static int make_room(struct saving *s, size_t count)
+{
+	char *more;
+
+	if (s->have + count <= s->room)
+		return 0;
+	more = realloc(s->bytes, s->have + count);
+	if (!more)
+		return -ENOMEM;
+	s->bytes = more;
+	s->room = s->have + count;
+	return 0;
+}
+
+static int save(struct stream *stream, const void *bytes, size_t count)
+{
+	struct saving *s = stream->context;
+	int r;
+
+	if (stream->head) {
+		if (!head_read(&s->h, s->sort, bytes, count))
+			return -EBADMSG;
+		save_begin(s);
+		return 0;
+	}
+	r = make_room(s, count);
+	if (r < 0)
+		return r;
+	memcpy(s->bytes + s->have, bytes, count);
+	s->have += count;
+	if (s->have == head_piece(&s->h, s->sort, s->piece))
+		save_piece(s);
+	return 0;
+}
+
+/* Saving cannot fail. What could not be read is missing, and such a value is refused when loaded. */
+static void rdb_save(struct redis_io *io, void *value)
+{
+	const struct value *v = value;
+	struct saving s = { .io = io, .sort = v->sort };
+	struct stream stream = { .put = save, .context = &s };
+	int r = value_stream(v, &stream);
+
+	if (r < 0)
+		redis_LogIOError(io, "warning", "a filter was not saved whole: %s",
+				 blm_strerror(r));
+	if (!s.h.count)
+		save_begin(&s);
+	while (s.piece < head_pieces(&s.h, s.sort))
+		save_piece(&s);
+	free(s.bytes);
+}
+
+/* ---- Loading ---- */
+
+struct loading {
+	struct redis_io *io;
+	struct head h;
+	char *bytes[TABLES_MOST];
+	size_t count[TABLES_MOST];
+	unsigned pieces;
+	bool failed;
+};
+
+static uint64_t load(struct loading *l)
+{
+	uint64_t number = l->failed ? 0 : redis_LoadUnsigned(l->io);
+
+	l->failed = l->failed || redis_IsIOError(l->io);
+	return l->failed ? 0 : number;
+}
+
+static double load_double(struct loading *l)
+{
+	double number = l->failed ? 0 : redis_LoadDouble(l->io);
+
+	l->failed = l->failed || redis_IsIOError(l->io);
+	return number;
+}
+
+/* A number that must fit into fewer bits than it is saved with. */
+static unsigned load_small(struct loading *l, uint64_t most)
+{
+	uint64_t number = load(l);
+
+	l->failed = l->failed || number > most;
+	return l->failed ? 0 : (unsigned)number;
+}
+
+static void load_piece(struct loading *l)
+{
+	size_t count = 0;
+	char *bytes = l->failed ? NULL : redis_LoadStringBuffer(l->io, &count);
+
+	if (!bytes || redis_IsIOError(l->io)) {
+		l->failed = true;
+		return;
+	}
+	l->bytes[l->pieces] = bytes;
+	l->count[l->pieces++] = count;
+}
+
+static void load_chain(struct loading *l)
+{
+	struct head *h = &l->h;
+
+	h->keys = load(l);
+	h->links = load_small(l, LINKS_MOST);
+	h->options = load_small(l, UINT32_MAX);
+	h->growth = load_small(l, UINT32_MAX);
+	chain_put(h);
+	for (unsigned i = 0; i < h->links && !l->failed; i++) {
+		struct link link = { 0 };
+
+		link.entries = load(l);
+		link.error = load_double(l);
+		link.probes = load_small(l, UINT32_MAX);
+		link.bits_each = load_double(l);
+		link.bits = load(l);
+		link.bytes = link.bits / 8;
+		link.n2 = load_small(l, UINT8_MAX);
+		load_piece(l);
+		link.keys = load(l);
+		link_put(h, i, &link);
+	}
+}
+
+static void load_tables(struct loading *l)
+{
+	struct head *h = &l->h;
+	struct cuckoo_tables *t = &h->tables;
+
+	t->count = load_small(l, TABLES_MOST);
+	t->buckets = load(l);
+	h->keys = load(l);
+	t->deletes = load(l);
+	t->slots = load_small(l, UINT16_MAX);
+	t->iterations = load_small(l, UINT16_MAX);
+	t->expansion = load_small(l, UINT16_MAX);
+	tables_put(h);
+	l->failed = l->failed || !cuckoo_cells(t);
+	for (unsigned i = 0; i < t->count && !l->failed; i++) {
+		uint64_t buckets = load(l);
+
+		l->failed = l->failed || buckets * t->slots != head_piece(h, SORT_CUCKOO, i);
+		load_piece(l);
+	}
+}
+
+/* Data that are shorter than the header says are those of a value that had not come whole. */
+static struct value *load_pending(struct loading *l, enum sort sort, const struct spot *spot)
+{
+	struct value *v = pending_begin(sort, l->h.bytes, l->h.count);
+	uint64_t end = 1;
+	bool ended = false;
+	int r = v && v->pending ? 0 : -EBADMSG;
+
+	for (unsigned i = 0; i < l->pieces && r == 0; i++) {
+		if (ended && l->count[i])
+			r = -EBADMSG;
+		else if (l->count[i])
+			r = pending_take(v, end += l->count[i], l->bytes[i], l->count[i], spot);
+		ended = ended || l->count[i] < head_piece(&l->h, sort, i);
+	}
+	return r < 0 ? value_free(v) : v;
+}
+
+static struct value *load_value(struct loading *l, enum sort sort, const struct spot *spot)
+{
+	struct piece pieces[TABLES_MOST];
+	bool whole = true;
+	struct head h;
+
+	if (l->failed || !head_read(&h, sort, l->h.bytes, l->h.count)
+	    || l->pieces != head_pieces(&h, sort))
+		return NULL;
+	l->h = h;
+	for (unsigned i = 0; i < l->pieces; i++) {
+		uint64_t must = head_piece(&h, sort, i);
+
+		if (l->count[i] > must)
+			return NULL;
+		whole = whole && l->count[i] == must;
+		pieces[i] = (struct piece){ l->bytes[i], l->count[i] };
+	}
+	return whole ? value_import(sort, &h, pieces, l->pieces, spot)
+		: load_pending(l, sort, spot);
+}
+
+static struct value *rdb_load(struct redis_io *io, int version, enum sort sort)
+{
+	struct loading *l;
+	struct spot spot = { .key = redis_GetKeyNameFromIO(io), .db = redis_GetDbIdFromIO(io),
+			     .loading = true };
+	struct value *v;
+
+	if (version != ENCODING) {
+		redis_LogIOError(io, "warning", "a filter has version %d of RedisBloom's encoding; "
+				 "known is %d", version, ENCODING);
+		return NULL;
+	}
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->io = io;
+	if (sort == SORT_BLOOM)
+		load_chain(l);
+	else
+		load_tables(l);
+	v = load_value(l, sort, &spot);
+	if (!v)
+		redis_LogIOError(io, "warning", "a filter cannot be loaded: its numbers contradict "
+				 "each other, or there is no memory for it");
+	for (unsigned i = 0; i < l->pieces; i++)
+		redis_Free(l->bytes[i]);
+	free(l);
+	return v;
+}
+
+static void *load_bloom(struct redis_io *io, int version)
+{
+	return rdb_load(io, version, SORT_BLOOM);
+}
+
+static void *load_cuckoo(struct redis_io *io, int version)
+{
+	return rdb_load(io, version, SORT_CUCKOO);
+}
+
+/* ---- The append-only file, digests ---- */
+
+struct emitting {
+	struct redis_io *io;
+	struct redis_string *key;
+	const char *command;
+	long long end;
+};
+
+static int emit(struct stream *s, const void *bytes, size_t count)
+{
+	struct emitting *e = s->context;
+
+	e->end += s->head ? 1 : (long long)count;
+	redis_EmitAOF(e->io, e->command, "slb", e->key, e->end, bytes, count);
+	return 0;
+}
+
+static void aof_rewrite(struct redis_io *io, struct redis_string *key, void *value)
+{
+	const struct value *v = value;
+	struct emitting e = { .io = io, .key = key, .command = v->sort == SORT_BLOOM
+		? "BF.LOADCHUNK" : "CF.LOADCHUNK" };
+	struct stream s = { .put = emit, .context = &e };
+	int r = value_stream(v, &s);
+
+	if (r < 0)
+		redis_LogIOError(io, "warning", "a filter was not rewritten whole: %s",
+				 blm_strerror(r));
+}
+
+static int digest_piece(struct stream *s, const void *bytes, size_t count)
+{
+	redis_DigestAddStringBuffer(s->context, bytes, count);
+	return 0;
+}
+
+static void digest(struct redis_digest *d, void *value)
+{
+	struct stream s = { .put = digest_piece, .context = d };
+
+	value_stream(value, &s);
+	redis_DigestEndSequence(d);
+}
+
+/* ---- Types ---- */
+
+static void *copy(struct redis_string *from, struct redis_string *to, const void *value)
+{
+	return value_copy(value, &(struct spot){ .key = to });
+}
+
+static void free_value(void *value)
+{
+	value_free(value);
+}
+
+static size_t mem_usage(const void *value)
+{
+	return value_bytes(value);
+}
+
+/* The server frees values of more effort than 64 in another thread if it is told to free lazily. */
+static size_t free_effort(struct redis_string *key, const void *value)
+{
+	return value_bytes(value) >> 20 ? 1000 : 1;
+}
+
+bool types_create(struct redis_ctx *ctx)
+{
+	struct redis_type_methods bloom = {
+		.version = METHODS_VERSION, .rdb_load = load_bloom, .rdb_save = rdb_save,
+		.aof_rewrite = aof_rewrite, .mem_usage = mem_usage, .digest = digest,
+		.free = free_value, .free_effort = free_effort, .copy = copy,
+	}, cuckoo = bloom, filter = bloom;
+
+	cuckoo.rdb_load = load_cuckoo;
+	filter.rdb_load = filter_load;
+	filter.rdb_save = filter_save;
+	filter.aof_rewrite = filter_rewrite;
+	filter.digest = filter_digest;
+	value_types[SORT_BLOOM] = redis_CreateDataType(ctx, "MBbloom--", ENCODING, &bloom);
+	value_types[SORT_CUCKOO] = redis_CreateDataType(ctx, "MBbloomCF", ENCODING, &cuckoo);
+	value_types[SORT_FILTER] = redis_CreateDataType(ctx, "bloomery1", FILTER_ENCODING, &filter);
+	return value_types[SORT_BLOOM] && value_types[SORT_CUCKOO] && value_types[SORT_FILTER];
+}

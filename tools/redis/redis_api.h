@@ -1,0 +1,123 @@
+/*
+ * redis_api.h - the functions of Redis and Valkey that the module calls, declared here because no
+ * package has their header
+ *
+ * The server loads the module, calls RedisModule_OnLoad() and gives a context. The first pointer in
+ * that context is a function that finds the others by name. api_load() calls it for each name in
+ * the list below. Valkey knows the same names.
+ */
+#ifndef BLOOMERY_REDIS_API_H
+#define BLOOMERY_REDIS_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* of the server; their members are not known here */
+struct redis_ctx;
+struct redis_key;
+struct redis_string;
+struct redis_io;
+struct redis_digest;
+struct redis_type;
+struct redis_command;
+
+enum { REDIS_OK = 0, REDIS_ERR = 1 };
+enum { REDIS_API_VERSION = 1, REDIS_TYPE_NAME = 9 };
+enum { REDIS_READ = 1 << 0, REDIS_WRITE = 1 << 1 };			/* OpenKey() */
+enum { REDIS_KEY_EMPTY = 0 };						/* KeyType() */
+enum { REDIS_ARRAY_LATER = -1 };					/* ReplyWithArray() */
+enum { REDIS_HANDLES_IO_ERRORS = 1 << 0 };				/* SetModuleOptions() */
+enum {									/* GetContextFlags() */
+	REDIS_LOADING = 1 << 13, REDIS_ACTIVE_CHILD = 1 << 18, REDIS_RESP3 = 1 << 22,
+	REDIS_ASYNC_LOADING = 1 << 23,
+};
+enum { REDIS_NOTIFY_GENERIC = 1 << 2 };
+
+typedef int redis_function(struct redis_ctx *ctx, struct redis_string **argv, int argc);
+
+/* The callbacks of a type of values, up to version 3 of this struct. */
+struct redis_type_methods {
+	uint64_t version;
+	void *(*rdb_load)(struct redis_io *io, int encver);
+	void (*rdb_save)(struct redis_io *io, void *value);
+	void (*aof_rewrite)(struct redis_io *io, struct redis_string *key, void *value);
+	size_t (*mem_usage)(const void *value);
+	void (*digest)(struct redis_digest *digest, void *value);
+	void (*free)(void *value);
+	int (*aux_load)(struct redis_io *io, int encver, int when);
+	void (*aux_save)(struct redis_io *io, int when);
+	int aux_save_triggers;
+	size_t (*free_effort)(struct redis_string *key, const void *value);
+	void (*unlink)(struct redis_string *key, const void *value);
+	void *(*copy)(struct redis_string *from, struct redis_string *to, const void *value);
+	int (*defrag)(void *context, struct redis_string *key, void **value);
+};
+
+/* X(type returned, name, parameters) */
+#define REDIS_API_NEEDED(X) \
+	X(void, SetModuleAttribs, (struct redis_ctx *, const char *name, int version, int api)) \
+	X(int, IsModuleNameBusy, (const char *name)) \
+	X(void, SetModuleOptions, (struct redis_ctx *, int options)) \
+	X(int, CreateCommand, (struct redis_ctx *, const char *name, redis_function *, \
+			       const char *flags, int first, int last, int step)) \
+	X(struct redis_type *, CreateDataType, (struct redis_ctx *, const char *name, int encver, \
+						struct redis_type_methods *)) \
+	X(struct redis_key *, OpenKey, (struct redis_ctx *, struct redis_string *, int mode)) \
+	X(void, CloseKey, (struct redis_key *)) \
+	X(int, KeyType, (struct redis_key *)) \
+	X(int, DeleteKey, (struct redis_key *)) \
+	X(struct redis_type *, ModuleTypeGetType, (struct redis_key *)) \
+	X(void *, ModuleTypeGetValue, (struct redis_key *)) \
+	X(int, ModuleTypeSetValue, (struct redis_key *, struct redis_type *, void *value)) \
+	X(const char *, StringPtrLen, (const struct redis_string *, size_t *ret_len)) \
+	X(int, StringToLongLong, (const struct redis_string *, long long *ret)) \
+	X(int, StringToDouble, (const struct redis_string *, double *ret)) \
+	X(int, WrongArity, (struct redis_ctx *)) \
+	X(int, ReplyWithError, (struct redis_ctx *, const char *)) \
+	X(int, ReplyWithSimpleString, (struct redis_ctx *, const char *)) \
+	X(int, ReplyWithStringBuffer, (struct redis_ctx *, const char *, size_t)) \
+	X(int, ReplyWithLongLong, (struct redis_ctx *, long long)) \
+	X(int, ReplyWithDouble, (struct redis_ctx *, double)) \
+	X(int, ReplyWithBool, (struct redis_ctx *, int)) \
+	X(int, ReplyWithNull, (struct redis_ctx *)) \
+	X(int, ReplyWithArray, (struct redis_ctx *, long count)) \
+	X(void, ReplySetArrayLength, (struct redis_ctx *, long count)) \
+	X(int, ReplyWithMap, (struct redis_ctx *, long count)) \
+	X(int, ReplicateVerbatim, (struct redis_ctx *)) \
+	X(int, Replicate, (struct redis_ctx *, const char *command, const char *format, ...)) \
+	X(int, GetContextFlags, (struct redis_ctx *)) \
+	X(int, GetSelectedDb, (struct redis_ctx *)) \
+	X(void, SaveUnsigned, (struct redis_io *, uint64_t)) \
+	X(uint64_t, LoadUnsigned, (struct redis_io *)) \
+	X(void, SaveDouble, (struct redis_io *, double)) \
+	X(double, LoadDouble, (struct redis_io *)) \
+	X(void, SaveStringBuffer, (struct redis_io *, const char *, size_t)) \
+	X(char *, LoadStringBuffer, (struct redis_io *, size_t *ret_len)) \
+	X(int, IsIOError, (struct redis_io *)) \
+	X(void, LogIOError, (struct redis_io *, const char *level, const char *format, ...)) \
+	X(const struct redis_string *, GetKeyNameFromIO, (struct redis_io *)) \
+	X(int, GetDbIdFromIO, (struct redis_io *)) \
+	X(void, EmitAOF, (struct redis_io *, const char *command, const char *format, ...)) \
+	X(void, DigestAddStringBuffer, (struct redis_digest *, const char *, size_t)) \
+	X(void, DigestEndSequence, (struct redis_digest *)) \
+	X(void, Free, (void *)) \
+	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
+	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \
+				  void (*)(struct redis_ctx *, void *), void *)) \
+	X(int, NotifyKeyspaceEvent, (struct redis_ctx *, int type, const char *event, \
+				     struct redis_string *key))
+
+/* Where the server has them: Redis 7.4, Valkey 8. They are NULL in an older server. */
+#define REDIS_API_OPTIONAL(X) \
+	X(int, AddACLCategory, (struct redis_ctx *, const char *name)) \
+	X(struct redis_command *, GetCommand, (struct redis_ctx *, const char *name)) \
+	X(int, SetCommandACLCategories, (struct redis_command *, const char *categories))
+
+#define REDIS_DECLARE(type, name, parameters) extern type (*redis_##name) parameters;
+REDIS_API_NEEDED(REDIS_DECLARE)
+REDIS_API_OPTIONAL(REDIS_DECLARE)
+
+/* Return: NULL, or the name of the first needed function that the server does not have. */
+const char *api_load(struct redis_ctx *ctx);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * store.h - the files of the module's store
+ *
+ * The module has the store that its argument `store` names, or none; then all filters are in
+ * memory. The file of a key is called redis.DATABASE.KEY, so that local programs find it by that
+ * name. The server drops what is called so and belongs to no key, so no other server may use the
+ * store: a lock of the directory sees to that.
+ */
+#ifndef BLOOMERY_REDIS_STORE_H
+#define BLOOMERY_REDIS_STORE_H
+
+#include "value.h"
+
+#define STORE_PREFIX "redis."
+
+/* NULL: the module has none */
+extern struct blm_store *store;
+
+/* Return: 0, or a negative errno; blm_error_message(), or for -EBUSY another server has it. */
+int store_open(const char *dir);
+
+typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const char *name,
+			const void *context);
+
+/*
+ * Makes v->f and sets v->name. While the server loads its data, a file of an earlier run takes the
+ * place of a new one if it has the same parameters and every bit of the new one.
+ */
+int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
+
+/* The name is free again; an owned file is dropped. name may be NULL. Any thread. */
+void store_release(const char *name, bool owned);
+
+/* Forgets the name, so that another value can have it. The file stays. */
+void store_forget(const char *name);
+
+/* Drops the owned files of earlier runs that no value has. Return: how many. */
+unsigned store_sweep(void);
+
+#endif

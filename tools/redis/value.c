@@ -1,0 +1,130 @@
+/* value.c - makes, grows and frees the filters that are values */
+#include "cuckoo.h"
+#include "filter_rdb.h"
+#include "payload.h"
+#include "store.h"
+#include "value.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* of the library's growing filters; others grow by the nearest of these */
+enum { GROWTH_LEAST = 2, GROWTH_MOST = 16 };
+
+struct redis_type *value_types[3];
+
+struct spot spot_of(struct redis_ctx *ctx, const struct redis_string *key)
+{
+	return (struct spot){ .key = key, .db = redis_GetSelectedDb(ctx), .loading =
+		redis_GetContextFlags(ctx) & (REDIS_LOADING | REDIS_ASYNC_LOADING) };
+}
+
+struct value *value_new(enum sort sort)
+{
+	struct value *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->sort = sort;
+	v->owned = true;
+	v->sets_bits = sort == SORT_BLOOM;
+	return v;
+}
+
+struct value *value_free(struct value *v)
+{
+	if (!v)
+		return NULL;
+	cuckoo_free(v);
+	blm_close(v->f);
+	store_release(v->name, v->owned);
+	pending_free(v->pending);
+	free(v->name);
+	free(v);
+	return NULL;
+}
+
+static int copy_of(struct blm_filter **ret, struct blm_store *to, const char *name,
+		   const void *context)
+{
+	return blm_copy(ret, to, name, context, 0);
+}
+
+struct value *value_copy(const struct value *from, const struct spot *spot)
+{
+	struct value *v = value_new(from->sort);
+	int r;
+
+	if (!v)
+		return NULL;
+	v->owned = from->owned;
+	v->sets_bits = from->sets_bits;
+	v->fixed = from->fixed;
+	v->capacity = from->capacity;
+	v->expansion = from->expansion;
+	v->tables = from->tables;
+	if (from->pending)
+		v->pending = pending_copy(from->pending);
+	else if (!from->owned)
+		filter_attach(v, from->name);
+	r = from->pending ? (v->pending ? 0 : -ENOMEM)
+		: !from->owned ? (v->name ? 0 : -ENOMEM)
+		: from->sort == SORT_CUCKOO ? cuckoo_copy(v, from)
+		: store_make(v, spot, copy_of, from->f);
+	return r < 0 ? value_free(v) : v;
+}
+
+size_t value_bytes(const struct value *v)
+{
+	struct blm_info info = BLM_INFO;
+	size_t bytes = sizeof(*v) + (v->name ? strlen(v->name) + 1 : 0);
+
+	if (v->pending)
+		bytes += pending_bytes(v->pending);
+	if (v->chain)
+		bytes += cuckoo_bytes(v);
+	if (v->f && blm_info(v->f, &info) == 0)
+		bytes += info.bytes;
+	return bytes;
+}
+
+/* ---- Bloom filters ---- */
+
+static int make_bloom(struct blm_filter **ret, struct blm_store *to, const char *name,
+		      const void *context)
+{
+	const struct bloom_wish *wish = context;
+	double error = wish->fixed ? wish->rate : wish->rate / 2, bpe = bloom_bits_each(error);
+	unsigned growth = wish->expansion < GROWTH_LEAST ? GROWTH_LEAST
+		: wish->expansion > GROWTH_MOST ? GROWTH_MOST : wish->expansion;
+	double bits = fmax(1, floor((double)wish->capacity * bpe));
+	char options[32];
+	struct blm_params p = BLM_PARAMS(.kind = "classic", .hash = "murmur64a",
+		.scheme = "double-64", .capacity = wish->capacity, .rate = wish->rate,
+		.probes = bloom_probes(bpe), .sparse = true);
+
+	if (!p.probes || bits > (double)BLM_CELLS_MAX)
+		return -EFBIG;
+	p.cells = ((uint64_t)bits + 63) / 64 * 64;
+	snprintf(options, sizeof(options), "growth=%u", growth);
+	if (!wish->fixed) {
+		p.kind = "scalable";
+		p.options = options;
+	}
+	return blm_create(ret, to, name, &p);
+}
+
+struct value *bloom_new(const struct bloom_wish *wish, const struct spot *spot)
+{
+	struct value *v = value_new(SORT_BLOOM);
+
+	if (!v)
+		return NULL;
+	v->fixed = wish->fixed;
+	v->capacity = wish->capacity;
+	v->expansion = wish->expansion;
+	return store_make(v, spot, make_bloom, wish) < 0 ? value_free(v) : v;
+}

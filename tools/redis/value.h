@@ -1,0 +1,92 @@
+/*
+ * value.h - the value of a key: a filter of the library
+ *
+ * All three types of keys have this value. Bloom and cuckoo filters have the encodings of
+ * RedisBloom. A `filter` is one of any kind, which BLM.CREATE made or BLM.ATTACH found.
+ *
+ * The filter is in memory, or it is a file of the module's store. An owned file is dropped when its
+ * value is freed; an attached one never is. Only the server's main thread changes a value;
+ * value_free() may run in any thread.
+ */
+#ifndef BLOOMERY_REDIS_VALUE_H
+#define BLOOMERY_REDIS_VALUE_H
+
+#include "redis_api.h"
+
+#include <bloomery.h>
+
+#include <stdbool.h>
+
+enum sort { SORT_BLOOM, SORT_CUCKOO, SORT_FILTER };
+
+enum {
+	LINKS_MOST = 64,		/* filters in a chain of a Bloom filter: the library's limit */
+	TABLES_MOST = 128,		/* of a cuckoo filter */
+	CHUNK_MOST = 16 << 20,
+};
+
+/* What BF.RESERVE is asked for. */
+struct bloom_wish {
+	double rate;
+	uint64_t capacity;
+	unsigned expansion;
+	bool fixed;			/* NONSCALING */
+};
+
+/* What CF.RESERVE is asked for, and what CF.INFO says of the tables. */
+struct cuckoo_tables {
+	uint64_t buckets;		/* of the first table, a power of 2 */
+	unsigned slots, iterations, expansion;
+	unsigned count;
+	uint64_t deletes;
+};
+
+struct pending;
+struct table;
+
+struct value {
+	enum sort sort;
+	/* NULL: some chunks of it are missing (pending), or its file is (SORT_FILTER) */
+	struct blm_filter *f;
+	struct pending *pending;
+	char *name;			/* in the store; NULL: in memory */
+	bool owned;			/* its file is dropped with the value */
+	bool sets_bits;			/* repeating a change changes nothing */
+	/* SORT_BLOOM */
+	bool fixed;			/* full at its capacity */
+	uint64_t capacity;		/* then */
+	unsigned expansion;		/* as it was asked for */
+	/* SORT_CUCKOO */
+	struct cuckoo_tables tables;
+	struct table *chain;		/* of TABLES_MOST; NULL: as f */
+};
+
+/* Is all of it there? */
+static inline bool value_is_whole(const struct value *v)
+{
+	return v->f || v->chain;
+}
+
+extern struct redis_type *value_types[3];
+
+/* Where a new value is: the key that it is for, or NULL, and its database. */
+struct spot {
+	const struct redis_string *key;
+	int db;
+	bool loading;			/* a file of an earlier run of the server may be taken up */
+};
+
+struct spot spot_of(struct redis_ctx *ctx, const struct redis_string *key);
+
+struct value *value_new(enum sort sort);
+struct value *value_free(struct value *v);
+struct value *value_copy(const struct value *from, const struct spot *spot);
+/* Of memory or of the file, with what is not allocated yet. */
+size_t value_bytes(const struct value *v);
+
+/* NULL: blm_error_message() */
+struct value *bloom_new(const struct bloom_wish *wish, const struct spot *spot);
+/* The number of cells of all tables; 0: one of the numbers is out of its range. */
+uint64_t cuckoo_cells(const struct cuckoo_tables *t);
+
+#endif
