@@ -14,6 +14,9 @@ peer_packages='golang-github-dcso-bloom-cli libbloom-dev libleveldb-dev libguava
 # The package of Python, and what its tests compare it with.
 python_packages='python3-dev python3-numpy python3-scrapy mypy'
 
+# The server that the module of Redis is tested in, and a client of it.
+redis_packages='redis-server redis-tools python3-redis'
+
 # bash calls this for a program that is not found, in a process of its own.
 command_not_found_handle()
 {

@@ -101,7 +101,7 @@ static int save(struct stream *stream, const void *bytes, size_t count)
 	return 0;
 }
 
-/* Saving cannot fail. What could not be read is missing, and such a value is refused when loaded. */
+/* Saving cannot fail: what could not be read is missing, as if its chunks had not come. */
 static void rdb_save(struct redis_io *io, void *value)
 {
 	const struct value *v = value;

@@ -31,7 +31,6 @@ enum {									/* GetContextFlags() */
 	REDIS_LOADING = 1 << 13, REDIS_ACTIVE_CHILD = 1 << 18, REDIS_RESP3 = 1 << 22,
 	REDIS_ASYNC_LOADING = 1 << 23,
 };
-enum { REDIS_NOTIFY_GENERIC = 1 << 2 };
 
 typedef int redis_function(struct redis_ctx *ctx, struct redis_string **argv, int argc);
 
@@ -77,7 +76,6 @@ struct redis_type_methods {
 	X(int, ReplyWithSimpleString, (struct redis_ctx *, const char *)) \
 	X(int, ReplyWithStringBuffer, (struct redis_ctx *, const char *, size_t)) \
 	X(int, ReplyWithLongLong, (struct redis_ctx *, long long)) \
-	X(int, ReplyWithDouble, (struct redis_ctx *, double)) \
 	X(int, ReplyWithBool, (struct redis_ctx *, int)) \
 	X(int, ReplyWithNull, (struct redis_ctx *)) \
 	X(int, ReplyWithArray, (struct redis_ctx *, long count)) \
@@ -103,9 +101,7 @@ struct redis_type_methods {
 	X(void, Free, (void *)) \
 	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
 	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \
-				  void (*)(struct redis_ctx *, void *), void *)) \
-	X(int, NotifyKeyspaceEvent, (struct redis_ctx *, int type, const char *event, \
-				     struct redis_string *key))
+				  void (*)(struct redis_ctx *, void *), void *))
 
 /* Where the server has them: Redis 7.4, Valkey 8. They are NULL in an older server. */
 #define REDIS_API_OPTIONAL(X) \

@@ -20,7 +20,7 @@
 enum sort { SORT_BLOOM, SORT_CUCKOO, SORT_FILTER };
 
 enum {
-	LINKS_MOST = 64,		/* filters in a chain of a Bloom filter: the library's limit */
+	LINKS_MOST = 64,		/* filters of a Bloom filter: the library's limit */
 	TABLES_MOST = 128,		/* of a cuckoo filter */
 	CHUNK_MOST = 16 << 20,
 };
