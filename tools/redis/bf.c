@@ -74,12 +74,8 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return redis_WrongArity(ctx);
 	if (parse_reserve(ctx, argv, argc, &wish) >= 0)
 		return REDIS_OK;
-	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, BLOOM);
-	if (o.found != FOUND_NONE) {
-		key_close(&o);
-		return o.found == FOUND ? reply_error(ctx, "ERR item exists")
-			: reply_wrong_type(ctx);
-	}
+	if (!key_open_new(ctx, argv[1], BLOOM, &o))
+		return REDIS_OK;
 	v = make(ctx, argv[1], &wish);
 	if (!v) {
 		key_close(&o);
@@ -390,23 +386,18 @@ static void reply_field(struct redis_ctx *ctx, const long long values[FIELDS], i
 static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	long long values[FIELDS];
-	struct opened o;
+	struct value *v;
 	int r, one = 0;
 
 	if (argc < 2 || argc > 3)
 		return redis_WrongArity(ctx);
-	o = key_open(ctx, argv[1], REDIS_READ, ANY);
-	key_close(&o);
-	if (o.found != FOUND)
-		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
-			: reply_wrong_type(ctx);
-	if (!o.v->f)
-		return reply_incomplete(ctx, o.v);
+	if (!key_get(ctx, argv[1], REDIS_READ, ANY, &v))
+		return REDIS_OK;
 	while (argc == 3 && one < FIELDS && !option_is(argv[2], field_options[one]))
 		one++;
 	if (one == FIELDS)
 		return reply_error(ctx, "Invalid information value");
-	r = get_fields(o.v, values);
+	r = get_fields(v, values);
 	if (r < 0)
 		return reply_failure(ctx, r);
 	if (argc == 2)
@@ -425,21 +416,16 @@ static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int a
 
 static int debug(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
-	struct opened o;
+	struct value *v;
 	struct head h;
 	char line[256];
 	int r;
 
 	if (argc != 2)
 		return redis_WrongArity(ctx);
-	o = key_open(ctx, argv[1], REDIS_READ, BLOOM);
-	key_close(&o);
-	if (o.found != FOUND)
-		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
-			: reply_wrong_type(ctx);
-	if (!o.v->f)
-		return reply_incomplete(ctx, o.v);
-	r = head_of(&h, o.v);
+	if (!key_get(ctx, argv[1], REDIS_READ, BLOOM, &v))
+		return REDIS_OK;
+	r = head_of(&h, v);
 	if (r < 0)
 		return reply_failure(ctx, r);
 	redis_ReplyWithArray(ctx, (long)h.links + 1);

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "filter_rdb.h"
 #include "store.h"
+#include "sync.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -122,11 +123,8 @@ static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		error = "ERR BLM.CREATE needs CAPACITY or CELLS";
 	if (error)
 		return reply_error(ctx, error);
-	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
-	if (o.found != FOUND_NONE) {
-		key_close(&o);
-		return reply_error(ctx, "ERR item exists");
-	}
+	if (!key_open_new(ctx, argv[1], ANY, &o))
+		return REDIS_OK;
 	spot = spot_of(ctx, argv[1]);
 	v = filter_new(&p, &spot);
 	if (!v) {
@@ -152,14 +150,14 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
-	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
+	if (!key_open_new(ctx, argv[1], ANY, &o))
+		return REDIS_OK;
 	spot = spot_of(ctx, argv[1]);
 	bytes = redis_StringPtrLen(argv[2], &count);
-	v = o.found == FOUND_NONE ? filter_import(bytes, count, &spot) : NULL;
+	v = filter_import(bytes, count, &spot);
 	if (!v) {
 		key_close(&o);
-		return reply_error(ctx, o.found == FOUND_NONE ? "ERR received bad data"
-				   : "ERR item exists");
+		return reply_error(ctx, "ERR received bad data");
 	}
 	key_set(&o, v);
 	redis_ReplicateVerbatim(ctx);
@@ -182,11 +180,8 @@ static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (!get_name(argv[2], name) || !strncmp(name, STORE_PREFIX, strlen(STORE_PREFIX)))
 		return reply_error(ctx, "ERR the name of a filter has 1 to 255 bytes, and does not "
 				   "begin with " STORE_PREFIX);
-	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
-	if (o.found != FOUND_NONE) {
-		key_close(&o);
-		return reply_error(ctx, "ERR item exists");
-	}
+	if (!key_open_new(ctx, argv[1], ANY, &o))
+		return REDIS_OK;
 	v = value_new(SORT_FILTER);
 	r = v ? filter_attach(v, name) : -ENOMEM;
 	if (!v || !v->name || (r < 0 && !loading)) {
@@ -234,23 +229,6 @@ static int detach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 /* ---- Keys ---- */
 
-/* Return: false if there was a reply. */
-static bool get_filter(struct redis_ctx *ctx, struct redis_string *name, int mode,
-		       struct value **ret)
-{
-	struct opened o = key_open(ctx, name, mode, ANY);
-
-	key_close(&o);
-	*ret = o.v;
-	if (o.found == FOUND_NONE)
-		reply_error(ctx, "ERR not found");
-	else if (o.found == FOUND_OTHER)
-		reply_wrong_type(ctx);
-	else if (!o.v->f)
-		reply_incomplete(ctx, o.v);
-	return o.found == FOUND && o.v->f;
-}
-
 typedef int64_t many(struct blm_filter *f, const struct blm_key *keys, size_t count,
 		     uint64_t *ret_bits);
 
@@ -279,7 +257,7 @@ static int run_many(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 
 	if (!n)
 		return redis_WrongArity(ctx);
-	if (!get_filter(ctx, argv[1], changes ? REDIS_READ | REDIS_WRITE : REDIS_READ, &v))
+	if (!key_get(ctx, argv[1], changes ? REDIS_READ | REDIS_WRITE : REDIS_READ, ANY, &v))
 		return REDIS_OK;
 	keys = keys_of(argv + 2, n);
 	bits = calloc((n + 63) / 64, sizeof(*bits));
@@ -319,6 +297,48 @@ static int test(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	return run_many(ctx, argv, argc, contains_many, false);
 }
 
+/* ---- Values of keys ---- */
+
+static int put(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct value *v;
+	long long number;
+	const char *bytes;
+	size_t len;
+	int r;
+
+	if (argc != 4)
+		return redis_WrongArity(ctx);
+	if (redis_StringToLongLong(argv[3], &number) != REDIS_OK || number < 0)
+		return reply_error(ctx, "ERR the value of a key is a number from 0 on");
+	if (!key_get(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY, &v))
+		return REDIS_OK;
+	bytes = redis_StringPtrLen(argv[2], &len);
+	r = blm_put(v->f, bytes, len, (uint64_t)number);
+	if (r < 0)
+		return reply_failure(ctx, r);
+	redis_ReplyWithLongLong(ctx, r);
+	return replicate_change(ctx, v, argv, argc);
+}
+
+static int get(struct redis_ctx *ctx, struct redis_string **argv, int argc)
+{
+	struct value *v;
+	const char *bytes;
+	uint64_t number;
+	size_t len;
+	int r;
+
+	if (argc != 3)
+		return redis_WrongArity(ctx);
+	if (!key_get(ctx, argv[1], REDIS_READ, ANY, &v))
+		return REDIS_OK;
+	bytes = redis_StringPtrLen(argv[2], &len);
+	r = blm_get(v->f, bytes, len, &number);
+	return r < 0 ? reply_failure(ctx, r) : !r ? redis_ReplyWithNull(ctx)
+		: redis_ReplyWithLongLong(ctx, (long long)number);
+}
+
 /* ---- What a filter is ---- */
 
 static void reply_text(struct redis_ctx *ctx, const char *name, const char *value)
@@ -342,7 +362,7 @@ static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int a
 
 	if (argc != 2)
 		return redis_WrongArity(ctx);
-	if (!get_filter(ctx, argv[1], REDIS_READ, &v))
+	if (!key_get(ctx, argv[1], REDIS_READ, ANY, &v))
 		return REDIS_OK;
 	r = blm_info(v->f, &info);
 	if (r < 0)
@@ -375,6 +395,9 @@ bool blm_commands(struct redis_ctx *ctx)
 		{ "blm.add", add, "write deny-oom" },
 		{ "blm.remove", remove_command, "write" },
 		{ "blm.test", test, "readonly fast" },
+		{ "blm.put", put, "write deny-oom" },
+		{ "blm.get", get, "readonly fast" },
+		{ "blm.sync", blm_sync_command, "readonly" },
 		{ "blm.info", info_command, "readonly fast" },
 		{ 0 }
 	};

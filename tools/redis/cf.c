@@ -83,12 +83,8 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (capacity < 2 * (long long)tables.slots || capacity > CAPACITY_MOST)
 		return reply_error(ctx, "Capacity must be in the range [2 * BUCKETSIZE, "
 				   "1073741824]");
-	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, CUCKOO);
-	if (o.found != FOUND_NONE) {
-		key_close(&o);
-		return o.found == FOUND ? reply_error(ctx, "ERR item exists")
-			: reply_wrong_type(ctx);
-	}
+	if (!key_open_new(ctx, argv[1], CUCKOO, &o))
+		return REDIS_OK;
 	v = make(ctx, &tables, capacity);
 	if (!v) {
 		key_close(&o);
@@ -335,32 +331,6 @@ static int compact(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 /* ---- What a filter is ---- */
 
-struct facts {
-	uint64_t bytes, keys;
-	const struct cuckoo_tables *tables;
-};
-
-/* Return: false if there was a reply. */
-static bool get_facts(struct redis_ctx *ctx, struct redis_string *name, struct facts *ret)
-{
-	struct opened o = key_open(ctx, name, REDIS_READ, CUCKOO);
-
-	key_close(&o);
-	if (o.found != FOUND) {
-		if (o.found == FOUND_NONE)
-			reply_error(ctx, "ERR not found");
-		else
-			reply_wrong_type(ctx);
-		return false;
-	}
-	if (!value_is_whole(o.v)) {
-		reply_incomplete(ctx, o.v);
-		return false;
-	}
-	*ret = (struct facts){ cuckoo_cells(&o.v->tables), cuckoo_keys(o.v), &o.v->tables };
-	return true;
-}
-
 static void reply_fact(struct redis_ctx *ctx, const char *name, uint64_t value)
 {
 	redis_ReplyWithSimpleString(ctx, name);
@@ -369,38 +339,38 @@ static void reply_fact(struct redis_ctx *ctx, const char *name, uint64_t value)
 
 static int info_command(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
-	struct facts f;
+	struct value *v;
 
 	if (argc != 2)
 		return redis_WrongArity(ctx);
-	if (!get_facts(ctx, argv[1], &f))
+	if (!key_get(ctx, argv[1], REDIS_READ, CUCKOO, &v))
 		return REDIS_OK;
 	redis_ReplyWithMap(ctx, 8);
-	reply_fact(ctx, "Size", f.bytes);
-	reply_fact(ctx, "Number of buckets", f.tables->buckets);
-	reply_fact(ctx, "Number of filters", f.tables->count);
-	reply_fact(ctx, "Number of items inserted", f.keys);
-	reply_fact(ctx, "Number of items deleted", f.tables->deletes);
-	reply_fact(ctx, "Bucket size", f.tables->slots);
-	reply_fact(ctx, "Expansion rate", f.tables->expansion);
-	reply_fact(ctx, "Max iterations", f.tables->iterations);
+	reply_fact(ctx, "Size", cuckoo_cells(&v->tables));
+	reply_fact(ctx, "Number of buckets", v->tables.buckets);
+	reply_fact(ctx, "Number of filters", v->tables.count);
+	reply_fact(ctx, "Number of items inserted", cuckoo_keys(v));
+	reply_fact(ctx, "Number of items deleted", v->tables.deletes);
+	reply_fact(ctx, "Bucket size", v->tables.slots);
+	reply_fact(ctx, "Expansion rate", v->tables.expansion);
+	reply_fact(ctx, "Max iterations", v->tables.iterations);
 	return REDIS_OK;
 }
 
 static int debug(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	char text[256];
-	struct facts f;
+	struct value *v;
 
 	if (argc != 2)
 		return redis_WrongArity(ctx);
-	if (!get_facts(ctx, argv[1], &f))
+	if (!key_get(ctx, argv[1], REDIS_READ, CUCKOO, &v))
 		return REDIS_OK;
 	snprintf(text, sizeof(text), "bktsize:%u buckets:%llu items:%llu deletes:%llu filters:%u "
-		 "max_iterations:%u expansion:%u", f.tables->slots,
-		 (unsigned long long)f.tables->buckets, (unsigned long long)f.keys,
-		 (unsigned long long)f.tables->deletes, f.tables->count, f.tables->iterations,
-		 f.tables->expansion);
+		 "max_iterations:%u expansion:%u", v->tables.slots,
+		 (unsigned long long)v->tables.buckets, (unsigned long long)cuckoo_keys(v),
+		 (unsigned long long)v->tables.deletes, v->tables.count, v->tables.iterations,
+		 v->tables.expansion);
 	return redis_ReplyWithStringBuffer(ctx, text, strlen(text));
 }
 

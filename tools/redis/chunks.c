@@ -51,7 +51,7 @@ static int scandump(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 {
 	struct scan scanning = { .ctx = ctx };
 	struct stream s = { .put = scan, .context = &scanning };
-	struct opened o;
+	struct value *v;
 	long long iter;
 	int r;
 
@@ -61,18 +61,13 @@ static int scandump(struct redis_ctx *ctx, struct redis_string **argv, int argc,
 	    || (sort == SORT_CUCKOO && iter < 0))
 		return reply_error(ctx, sort == SORT_BLOOM ? "Second argument must be numeric"
 				   : "Invalid position");
-	o = key_open(ctx, argv[1], REDIS_READ, 1U << sort);
-	key_close(&o);
-	if (o.found != FOUND)
-		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
-			: reply_wrong_type(ctx);
-	if (!value_is_whole(o.v))
-		return reply_incomplete(ctx, o.v);
-	if (iter < 0 || (sort == SORT_CUCKOO && !cuckoo_keys(o.v)))
+	if (!key_get(ctx, argv[1], REDIS_READ, 1U << sort, &v))
+		return REDIS_OK;
+	if (iter < 0 || (sort == SORT_CUCKOO && !cuckoo_keys(v)))
 		return scan_end(ctx, sort);
 	scanning.iter = (uint64_t)iter;
 	s.from = iter ? (uint64_t)iter - 1 : 0;
-	r = value_stream(o.v, &s);
+	r = value_stream(v, &s);
 	if (scanning.found)
 		return REDIS_OK;
 	return r < 0 ? reply_failure(ctx, r) : scan_end(ctx, sort);

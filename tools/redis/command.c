@@ -56,6 +56,36 @@ void key_close(struct opened *o)
 	o->key = NULL;
 }
 
+bool key_get(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts,
+	     struct value **ret)
+{
+	struct opened o = key_open(ctx, name, mode, sorts);
+
+	key_close(&o);
+	*ret = o.v;
+	if (o.found == FOUND_NONE)
+		reply_error(ctx, "ERR not found");
+	else if (o.found == FOUND_OTHER)
+		reply_wrong_type(ctx);
+	else if (!value_is_whole(o.v))
+		reply_incomplete(ctx, o.v);
+	return o.found == FOUND && value_is_whole(o.v);
+}
+
+bool key_open_new(struct redis_ctx *ctx, struct redis_string *name, unsigned sorts,
+		  struct opened *ret)
+{
+	*ret = key_open(ctx, name, REDIS_READ | REDIS_WRITE, sorts);
+	if (ret->found == FOUND_NONE)
+		return true;
+	key_close(ret);
+	if (ret->found == FOUND)
+		reply_error(ctx, "ERR item exists");
+	else
+		reply_wrong_type(ctx);
+	return false;
+}
+
 void key_set(struct opened *o, struct value *v)
 {
 	redis_ModuleTypeSetValue(o->key, value_types[v->sort], v);

@@ -41,6 +41,12 @@ struct opened {
 };
 struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts);
 void key_close(struct opened *o);
+/* A whole value. Return: false if there is none, and a reply that says so. */
+bool key_get(struct redis_ctx *ctx, struct redis_string *name, int mode, unsigned sorts,
+	     struct value **ret);
+/* A key to be made. Return: false if the key is there, and a reply that says so. */
+bool key_open_new(struct redis_ctx *ctx, struct redis_string *name, unsigned sorts,
+		  struct opened *ret);
 /* Gives the key a value and closes it. */
 void key_set(struct opened *o, struct value *v);
 

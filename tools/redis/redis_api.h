@@ -20,6 +20,7 @@ struct redis_io;
 struct redis_digest;
 struct redis_type;
 struct redis_command;
+struct redis_blocked;
 
 enum { REDIS_OK = 0, REDIS_ERR = 1 };
 enum { REDIS_API_VERSION = 1, REDIS_TYPE_NAME = 9 };
@@ -28,7 +29,8 @@ enum { REDIS_KEY_EMPTY = 0 };						/* KeyType() */
 enum { REDIS_ARRAY_LATER = -1 };					/* ReplyWithArray() */
 enum { REDIS_HANDLES_IO_ERRORS = 1 << 0 };				/* SetModuleOptions() */
 enum {									/* GetContextFlags() */
-	REDIS_LOADING = 1 << 13, REDIS_ACTIVE_CHILD = 1 << 18, REDIS_RESP3 = 1 << 22,
+	REDIS_LUA = 1 << 0, REDIS_MULTI = 1 << 1, REDIS_LOADING = 1 << 13,
+	REDIS_ACTIVE_CHILD = 1 << 18, REDIS_DENY_BLOCKING = 1 << 21, REDIS_RESP3 = 1 << 22,
 	REDIS_ASYNC_LOADING = 1 << 23,
 };
 
@@ -98,6 +100,13 @@ struct redis_type_methods {
 	X(void, EmitAOF, (struct redis_io *, const char *command, const char *format, ...)) \
 	X(void, DigestAddStringBuffer, (struct redis_digest *, const char *, size_t)) \
 	X(void, DigestEndSequence, (struct redis_digest *)) \
+	X(struct redis_blocked *, BlockClient, (struct redis_ctx *, redis_function *reply, \
+						redis_function *timeout, \
+						void (*free)(struct redis_ctx *, void *), \
+						long long timeout_ms)) \
+	X(int, UnblockClient, (struct redis_blocked *, void *)) \
+	X(int, AbortBlock, (struct redis_blocked *)) \
+	X(void *, GetBlockedClientPrivateData, (struct redis_ctx *)) \
 	X(void, Free, (void *)) \
 	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
 	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \
