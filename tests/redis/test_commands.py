@@ -146,6 +146,11 @@ class Commands(unittest.TestCase):
                 chunks.append((at, data))
             self.assertEqual(data, b'' if group == 'BF' else None)
             self.assertGreater(len(chunks), 2)
+            self.ask(f'{group}.LOADCHUNK', f'{group}3', *chunks[0])
+            whole = b''.join(data for _, data in chunks[1:])
+            for error, at, data in (('Too big' if group == 'BF' else "Couldn't load chunk!", len(whole) + 2, whole + b'x'),
+                                    ('invalid offset' if group == 'BF' else "Couldn't load chunk!", 100, b'x')):
+                self.refuses(error, f'{group}.LOADCHUNK', f'{group}3', at, data)
             for n, chunk in enumerate(chunks):
                 self.assertEqual(self.ask(f'{group}.LOADCHUNK', f'{group}2', *chunk), 'OK')
                 if n + 1 < len(chunks):
