@@ -172,6 +172,15 @@ class Commands(unittest.TestCase):
         self.refuses('has no store', 'BLM.ATTACH', 'g', 'name')
 
 
+    def test_access_lists_know_the_groups_of_commands(self):
+        if b'bloom' not in self.ask('ACL', 'CAT'):
+            self.skipTest('this server takes no categories of modules: Redis before 7.4')
+        self.assertIn(b'bf.add', self.ask('ACL', 'CAT', 'bloom'))
+        self.ask('ACL', 'SETUSER', 'reader', 'on', 'nopass', '~*', '+@read')
+        self.assertEqual(self.ask('ACL', 'DRYRUN', 'reader', 'BF.EXISTS', 'f', 'a'), 'OK')
+        self.assertNotEqual(self.ask('ACL', 'DRYRUN', 'reader', 'BF.ADD', 'f', 'a'), 'OK')
+
+
 class CommandsInRESP3(Commands):
     protocol = 3
 

@@ -164,7 +164,7 @@ class Store(unittest.TestCase):
             until(lambda: ask('EXISTS', 'd') == 0 and server.names() == [], 'the file expires')
             ask('BF.ADD', 'e', 'x')
             ask('FLUSHALL')
-            self.assertEqual(server.names(), [])
+            until(lambda: server.names() == [], 'the file is gone')
 
     def test_an_attached_filter_outlives_its_key(self):
         with Server() as server:
@@ -199,6 +199,15 @@ class Store(unittest.TestCase):
             server.restart()
             self.assertEqual(server.program('test', 'kept', keys=b'x\n').stdout, b'x\n')
             self.assertIn('kept', server.names())
+
+    def test_a_filter_that_a_local_process_drops_takes_no_key(self):
+        with Server() as server, server.client() as ask:
+            ask('BF.ADD', 'b', 'x')
+            self.assertEqual(server.program('drop', 'redis.0.b').returncode, 0)
+            self.assertIsInstance(ask('BF.ADD', 'b', 'y'), Error)
+            self.assertEqual(ask('DEL', 'b'), 1)
+            self.assertEqual(ask('BF.ADD', 'b', 'y'), 1)
+            self.assertEqual(server.names(), ['redis.0.b'])
 
     def test_a_second_server_is_refused_the_store(self):
         with Server() as server:
