@@ -200,6 +200,19 @@ class Store(unittest.TestCase):
             self.assertEqual(server.program('test', 'kept', keys=b'x\n').stdout, b'x\n')
             self.assertIn('kept', server.names())
 
+    def test_the_append_only_file_counts_no_key_twice(self):
+        with Server('--appendonly', 'yes') as server:
+            self.assertEqual(server.program('create', 'counts', '-n', '1000', '--kind', 'counting').returncode, 0)
+            with server.client() as ask:
+                ask('BLM.ATTACH', 'k', 'counts')
+                ask('BLM.ADD', 'k', 'a')
+                self.assertEqual(ask('BLM.GET', 'k', 'a'), 1)
+                ask('CF.ADD', 'c', 'a')
+            server.restart()
+            with server.client() as ask:
+                self.assertEqual(ask('BLM.GET', 'k', 'a'), 1)
+                self.assertEqual(ask('CF.COUNT', 'c', 'a'), 1)
+
     def test_a_filter_that_a_local_process_drops_takes_no_key(self):
         with Server() as server, server.client() as ask:
             ask('BF.ADD', 'b', 'x')

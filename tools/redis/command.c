@@ -119,8 +119,8 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v)
 	char text[BLM_NAME_MAX + 128];
 
 	if (v->pending)
-		return redis_ReplyWithError(ctx, "ERR problem inserting into filter: chunks of it "
-					    "are missing; load them, or delete the key");
+		return redis_ReplyWithError(ctx, "ERR the filter is not whole: chunks of it are "
+					    "missing; load them, or delete the key");
 	snprintf(text, sizeof(text), "ERR %s: the store of this server has no such filter; create "
 		 "it, or delete the key", v->name);
 	return redis_ReplyWithError(ctx, text);
