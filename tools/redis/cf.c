@@ -112,7 +112,7 @@ static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_st
 	r = cuckoo_add(ctx, v, bytes, len);
 	if (r != -EXFULL || !v->tables.expansion)
 		return r;
-	if (v->tables.count + 1 >= settings.cf_tables)
+	if (v->tables.count >= settings.cf_tables)
 		return NO_TABLE;
 	r = cuckoo_grow(v);
 	return r < 0 ? r : cuckoo_add(ctx, v, bytes, len);
