@@ -136,5 +136,10 @@ class Hostile(unittest.TestCase):
         for key in 'abcdefg':
             self.ask('BF.MADD', key, 1, 2, 3)
             self.ask('CF.INSERT', key, 'ITEMS', 1, 2, 3)
+        seeds = ','.join(['1'] * 256)
+        self.assertIsInstance(self.ask('BLM.CREATE', 's', 'CAPACITY', 10, 'SEEDS', seeds, 'SEEDS', seeds, 'SEEDS', seeds + ',1'), Error)
+        self.assertEqual(self.ask('BLM.CREATE', 't', 'CAPACITY', 10, 'SEEDS', 7, 'SEEDS', 7), 'OK')
+        for text in ('', ',', '1,', 'x', '9' * 6000):
+            self.assertIsInstance(self.ask('BLM.CREATE', 's', 'CAPACITY', 10, 'SEEDS', text), Error)
         self.ask('FLUSHALL')
         self.alive()

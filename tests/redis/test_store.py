@@ -172,6 +172,7 @@ class Store(unittest.TestCase):
             self.assertEqual(server.program('create', 'counts', '-n', '1000', '--kind', 'counting').returncode, 0)
             with server.client() as ask:
                 self.assertIn('no filter', ask('BLM.ATTACH', 's', 'none'))
+                self.assertIn('does not begin with redis.', ask('BLM.ATTACH', 's', 'redis.0.own'))
                 self.assertEqual(ask('BLM.ATTACH', 's', 'seen'), 'OK')
                 self.assertEqual(ask('BLM.ATTACH', 'k', 'counts'), 'OK')
                 self.assertEqual(ask('BLM.CLAIM', 's', 'a', 'b'), b'\x03')

@@ -59,8 +59,7 @@ static struct value *make(struct redis_ctx *ctx, struct redis_string *key,
 	struct value *v = bloom_new(wish, &spot);
 
 	if (!v)
-		reply_error(ctx, blm_error_message()[0] ? "ERR could not create filter"
-			    : "ERR Insufficient memory to create filter");
+		reply_error(ctx, "ERR could not create filter");
 	return v;
 }
 

@@ -45,6 +45,7 @@ static bool parse_seeds(const struct redis_string *arg, struct blm_params *p, st
 	memcpy(at, text, len);
 	at[len] = '\0';
 	p->seeds = w->seeds;
+	p->seed_count = 0;
 	do {
 		errno = 0;
 		w->seeds[p->seed_count++] = strtoull(at, &end, 10);
@@ -177,7 +178,7 @@ static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (!store)
 		return reply_error(ctx, "ERR this server has no store; load the module with the "
 				   "argument store DIR");
-	if (!get_name(argv[2], name) || !strncmp(name, STORE_PREFIX, strlen(STORE_PREFIX)))
+	if (!get_name(argv[2], name) || store_owns(name))
 		return reply_error(ctx, "ERR the name of a filter has 1 to 255 bytes, and does not "
 				   "begin with " STORE_PREFIX);
 	if (!key_open_new(ctx, argv[1], ANY, &o))

@@ -120,6 +120,8 @@ static struct value *load(struct redis_io *io, bool owned, const char *bytes, si
 		return NULL;
 	memcpy(name, bytes, count);
 	name[count] = '\0';
+	if (store_owns(name))
+		return NULL;
 	v = value_new(SORT_FILTER);
 	if (v && filter_attach(v, name) < 0)
 		redis_LogIOError(io, "warning", "%s: the store has no such filter: its key answers "

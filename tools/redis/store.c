@@ -56,6 +56,11 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+bool store_owns(const char *name)
+{
+	return !strncmp(name, STORE_PREFIX, strlen(STORE_PREFIX));
+}
+
 static bool in_use(const char *name)
 {
 	bool found;
