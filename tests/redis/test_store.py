@@ -124,6 +124,26 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask('CF.INFO', 'c')[7], 500)
                 self.assertEqual(ask('CF.MEXISTS', 'c', *KEYS[:500]), [1] * 500)
 
+    def test_a_save_of_a_child_reads_a_bloom_filter_that_grows(self):
+        for arguments in (None, []):
+            with self.subTest(arguments), Server(arguments=arguments) as server:
+                with server.client() as ask:
+                    for name in 'abc':
+                        ask('BF.RESERVE', name, '0.01', 100)
+                        ask('BF.MADD', name, *KEYS[:90])
+                    ask('CONFIG', 'SET', 'rdb-key-save-delay', 1000000)
+                    ask('BGSAVE')
+                    for name in 'abc':
+                        ask('BF.MADD', name, *KEYS[90:])
+                        self.assertGreater(ask('BF.INFO', name, 'FILTERS')[0], 3)
+                    self.assertIn(b'rdb_bgsave_in_progress:1', ask('INFO', 'persistence'))
+                    until(lambda: b'rdb_bgsave_in_progress:0' in ask('INFO', 'persistence'), 'the child has saved')
+                    self.assertIn(b'rdb_last_bgsave_status:ok', ask('INFO', 'persistence'))
+                server.restart(kill=True)
+                with server.client() as ask:
+                    for name in 'abc':
+                        self.assertEqual(ask('BF.MEXISTS', name, *KEYS[:90]), [1] * 90)
+
     def test_no_key_is_told_new_twice(self):
         with Server() as server, server.client() as ask:
             ask('BF.RESERVE', 'b', '0.0001', 100000)
