@@ -116,7 +116,6 @@ class Store(unittest.TestCase):
                 ask('BGSAVE')
                 ask('CF.INSERT', 'c', 'ITEMS', *KEYS[500:600])
                 ask('CF.DEL', 'c', KEYS[0])
-                self.assertIn(b'rdb_bgsave_in_progress:1', ask('INFO', 'persistence'))
                 until(lambda: b'rdb_bgsave_in_progress:0' in ask('INFO', 'persistence'), 'the child has saved')
                 self.assertEqual(ask('CF.INFO', 'c')[7], 599)
             server.restart(kill=True)
@@ -136,7 +135,6 @@ class Store(unittest.TestCase):
                     for name in 'abc':
                         ask('BF.MADD', name, *KEYS[90:])
                         self.assertGreater(ask('BF.INFO', name, 'FILTERS')[0], 3)
-                    self.assertIn(b'rdb_bgsave_in_progress:1', ask('INFO', 'persistence'))
                     until(lambda: b'rdb_bgsave_in_progress:0' in ask('INFO', 'persistence'), 'the child has saved')
                     self.assertIn(b'rdb_last_bgsave_status:ok', ask('INFO', 'persistence'))
                 server.restart(kill=True)

@@ -1,6 +1,6 @@
 /* blm.c - BLM.*: filters of any kind, made here or found in the store */
 #include "command.h"
-#include "filter_rdb.h"
+#include "filter.h"
 #include "store.h"
 #include "sync.h"
 
@@ -140,7 +140,7 @@ static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	return redis_ReplyWithSimpleString(ctx, "OK");
 }
 
-/* What the append-only file has of a filter that BLM.CREATE made. */
+/* The append-only file has this command for a filter that BLM.CREATE made. */
 static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	struct opened o;

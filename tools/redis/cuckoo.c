@@ -143,7 +143,7 @@ int cuckoo_grow(struct value *v)
 
 /* ---- Keys ---- */
 
-/* Has it a key in every cell? Then there is no need to look for room. */
+/* True if every cell has a key, so that a search for room is in vain. */
 static bool is_full(const struct value *v, unsigned i)
 {
 	uint64_t keys;

@@ -18,7 +18,7 @@ enum {
 double bloom_bits_each(double error);
 unsigned bloom_probes(double bits_each);	/* 0: more than a filter can have */
 
-/* A header of a chain, and what it says. */
+/* The header of a chain, and its numbers. */
 struct head {
 	uint8_t bytes[HEAD_MOST];
 	size_t count;
@@ -30,7 +30,7 @@ struct head {
 	struct cuckoo_tables tables;
 };
 
-/* What link i of a chain says. */
+/* The numbers of link i of a chain. */
 struct link {
 	uint64_t bytes, bits, keys, entries;
 	double error, bits_each;

@@ -7,7 +7,7 @@
  * deletes, slots, iterations and expansion, then of each table buckets and data. A value of which
  * chunks are missing has shorter data, which RedisBloom refuses.
  */
-#include "filter_rdb.h"
+#include "filter.h"
 #include "payload.h"
 #include "rdb.h"
 #include "store.h"

@@ -137,7 +137,7 @@ static bool find_name(char name[BLM_NAME_MAX + 1], const struct spot *spot)
 
 /* ---- Files of an earlier run ---- */
 
-/* Has a every bit of b? Both have the same template. The data of later stages come last. */
+/* True if a has every bit of b. Both have the same template; data of later stages come last. */
 static bool holds(const struct blm_filter *a, const struct blm_filter *b)
 {
 	struct blm_info *info = malloc(2 * sizeof(*info));

@@ -19,7 +19,7 @@ extern struct blm_store *store;
 /* Return: 0, or a negative errno; blm_error_message(), or for -EBUSY another server has it. */
 int store_open(const char *dir);
 
-/* Is it a name of the server's own files? No key can be attached to those. */
+/* True for the names of the server's own files, to which no key can be attached. */
 bool store_owns(const char *name);
 
 typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const char *name,

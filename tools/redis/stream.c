@@ -11,7 +11,7 @@ static const char *const formats[] = { "redisbloom", "redisbloom-cf" };
 
 /* ---- Out ---- */
 
-/* The library knows nothing of an expansion that is out of its range. */
+/* The library's header has the expansion that it uses, not the one that was asked for. */
 static bool correct(struct head *ret, const struct value *v, const void *bytes, size_t count)
 {
 	if (!head_read(ret, SORT_BLOOM, bytes, count))

@@ -1,6 +1,6 @@
 /* value.c - makes, grows and frees the filters that are values */
 #include "cuckoo.h"
-#include "filter_rdb.h"
+#include "filter.h"
 #include "payload.h"
 #include "store.h"
 #include "value.h"

@@ -25,7 +25,7 @@ enum {
 	CHUNK_MOST = 16 << 20,
 };
 
-/* What BF.RESERVE is asked for. */
+/* The parameters of BF.RESERVE. */
 struct bloom_wish {
 	double rate;
 	uint64_t capacity;
@@ -33,7 +33,7 @@ struct bloom_wish {
 	bool fixed;			/* NONSCALING */
 };
 
-/* What CF.RESERVE is asked for, and what CF.INFO says of the tables. */
+/* The parameters of CF.RESERVE, and the state of the tables that CF.INFO reports. */
 struct cuckoo_tables {
 	uint64_t buckets;		/* of the first table, a power of 2 */
 	unsigned slots, iterations, expansion;
@@ -61,7 +61,7 @@ struct value {
 	struct table *chain;		/* of TABLES_MOST; NULL: as f */
 };
 
-/* Is all of it there? */
+/* False while chunks or the file of the value are missing. */
 static inline bool value_is_whole(const struct value *v)
 {
 	return v->f || v->chain;

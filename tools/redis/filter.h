@@ -1,12 +1,12 @@
 /*
- * filter_rdb.h - filters of any kind: how BLM.CREATE and BLM.ATTACH bring them, and how the server
+ * filter.h - filters of any kind: how BLM.CREATE and BLM.ATTACH bring them, and how the server
  * saves and loads them
  *
  * An owned one is saved with its data, so its kind is one whose bits are only set: then it does not
  * matter if a change is in the data and comes again. An attached one is saved by its name only.
  */
-#ifndef BLOOMERY_REDIS_FILTER_RDB_H
-#define BLOOMERY_REDIS_FILTER_RDB_H
+#ifndef BLOOMERY_REDIS_FILTER_H
+#define BLOOMERY_REDIS_FILTER_H
 
 #include "value.h"
 
@@ -24,7 +24,7 @@ struct value *filter_new(const struct blm_params *params, const struct spot *spo
 /* An owned one of a file of the library's own format. NULL: it is none, or of a wrong kind. */
 struct value *filter_import(const void *bytes, size_t count, const struct spot *spot);
 
-/* Is the kind one whose bits are only set? */
+/* True for kinds whose bits are only set. */
 bool filter_sets_bits(const char *kind);
 
 void *filter_load(struct redis_io *io, int version);

@@ -1,5 +1,5 @@
-/* filter_rdb.c - filters of any kind as values */
-#include "filter_rdb.h"
+/* filter.c - filters of any kind as values */
+#include "filter.h"
 #include "store.h"
 
 #include <errno.h>
