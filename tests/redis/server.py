@@ -79,7 +79,11 @@ class Server:
         self.folder = folder or tempfile.mkdtemp(prefix='blm-', dir='/tmp')
         self.options = options
         self.arguments = ['store', f'{self.folder}/store'] if arguments is None else list(arguments)
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def start(self):
         self.process = subprocess.Popen(
