@@ -32,6 +32,27 @@ static const char *const zlib_names[] = { BLM_ZLIB_CALLS(NAME) },
 
 typedef void *address __attribute__((may_alias));	/* of a function: POSIX has them fit */
 
+/*
+ * ELF notes that name these libraries for tools that pack the program or the library, in the form
+ * of systemd's "dlopen metadata": owner FDO, type 0x407c0c0a, a text of JSON. A package lists them
+ * by `readelf -p .note.dlopen`.
+ */
+#define OWNER "FDO"
+#define LOADED(name, feature, used_for, soname) \
+	NOTE(name, "[{\"feature\":\"" feature "\",\"description\":\"" used_for \
+	     "\",\"priority\":\"recommended\",\"soname\":[\"" soname "\"]}]")
+#define NOTE(name, json) \
+	static const struct { \
+		uint32_t owner_bytes, text_bytes, type; \
+		char owner[sizeof(OWNER)]; \
+		_Alignas(4) char text[sizeof(json)]; \
+	} name __attribute__((used, section(".note.dlopen"), aligned(4))) = { \
+		sizeof(OWNER), sizeof(json), 0x407c0c0a, OWNER, json \
+	}
+LOADED(zlib_note, "zlib", "gzip input and other programs' packed files", BLM_ZLIB_SONAME);
+LOADED(zstd_note, "zstd", "zstd input and base64 exports", BLM_ZSTD_SONAME);
+LOADED(md_note, "digests", "the hashes of MD5, SHA-1 and SHA-2", BLM_MD_SONAME);
+
 static struct library {
 	const char *soname;
 	const char *const *names;

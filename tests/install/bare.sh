@@ -6,79 +6,24 @@
 # Needs root, and a mirror in this machine's apt configuration; exits 77 where it cannot run. debootstrap makes the system, FOLDER
 # keeps it packed for the next run. --suite: tests/run must pass there, too (a quarter of an hour). The last line counts.
 . "${BASH_SOURCE[0]%/*}/../setup.sh"
+. "$root/tests/install/bare_system.sh"
 suite=
 if [ "${1:-}" = --suite ]; then
 	suite=yes
 	shift
 fi
-passed=0 failed=0 skipped=0
-
-skip()
-{
-	echo "1..0 # SKIP $1"
-	exit 77
-}
-
-# The first mirror of apt with this release of Debian.
-mirror()
-{
-	# shellcheck disable=SC2016
-	apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
-		awk -v name="$release" '$1 == "Debian" && $2 == name && $3 == "main" { print $4; exit }'
-}
-
-[ "$(id -u)" = 0 ] || skip 'root is needed'
-unshare --mount --pid --fork true 2> /dev/null || skip 'namespaces of mounts and processes are needed'
-install_missing debootstrap git >&2 || skip 'debootstrap cannot be installed'
-release=$(. /etc/os-release && echo "$VERSION_CODENAME") || exit 2
-from=$(mirror)
-[ -n "$from" ] || skip "apt knows no mirror of $release"
-top=$(mktemp -d) || exit 2
-trap 'rm -rf --one-file-system "$top"' EXIT
-trap 'exit 130' INT TERM HUP
-keep=${1:-$top}
-mkdir -p "$keep" "$top/bare" || exit 2
-packed=$(cd "$keep" && pwd)/bare-$release.tar
-
-if [ ! -f "$packed" ]; then
-	underway 'making a bare system' debootstrap --variant=minbase "$release" "$top/bare" "$from" || exit 2
-	tar -C "$top/bare" -cf "$packed.new" . && mv "$packed.new" "$packed" || exit 2
-else
-	tar -C "$top/bare" -xf "$packed" || exit 2
-fi
-if ! cp /etc/resolv.conf "$top/bare/etc/resolv.conf" || ! mkdir "$top/bare/bloomery"; then
-	exit 2
-fi
+make_bare "$@"
+mkdir "$top/bare/bloomery" || exit 2
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf "$top/tree.tar" && tar -C "$top/bare/bloomery" -xf "$top/tree.tar" || exit 2
 
 # Types the lines in the bare system, in the folder of the repository.
-typed()
-{
-	unshare --mount --pid --fork --kill-child bash -c 'mount -t proc none "$0/proc" && exec chroot "$0" env -i HOME=/root TERM=dumb \
-		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -e -o pipefail -c "cd /bloomery; $1"' \
-		"$top/bare" "$1" < /dev/null
-}
+typed() { in_bare /bloomery "$1"; }
 
 # block HEADING LANGUAGE - the first block of that language below the heading of README
 block()
 {
 	awk -v heading="## $1" -v fence="\`\`\`$2" '$0 == heading { on = 1 } in_it && /^```/ { exit } in_it { print }
 		on && $0 == fence { in_it = 1 }' "$root/README.md"
-}
-
-prove()
-{
-	local name=$1 code=0
-	shift
-	"$@" > "$top/said" 2>&1 || code=$?
-	if [ $code = 0 ]; then
-		echo "ok - $name"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name"
-		sed 's/^/# /' "$top/said" | tail -40
-		failed=$((failed + 1))
-	fi
 }
 
 quickstart_says_what_is_under_way()
@@ -151,5 +96,4 @@ if [ -n "$suite" ]; then
 	[[ "$p$f$s" =~ ^[0-9]+$ ]] || p=0 f=1 s=0
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+count_tests
