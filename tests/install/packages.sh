@@ -103,10 +103,52 @@ a_purge_leaves_nothing()
 	[ ! -s "$top/known" ]
 }
 
+# What the image says of how to start it: an expression about its config.
+configured()
+{
+	python3 -c 'import json, sys; at = sys.argv[1] + "/"; m = json.load(open(at + "manifest.json"))[0]
+c = json.load(open(at + m["Config"]))["config"]; print(eval(sys.argv[2]))' "$top/image" "$1"
+}
+
+# As a container runs it: the files of the image, its user, entry point and environment, and the folder $top/volume as its volume.
+contained()
+{
+	local program user store environment
+	program=$(configured 'c["Entrypoint"][0]') user=$(configured 'c["User"].split(":")[0]') store=$(configured 'list(c["Volumes"])[0]')
+	environment=$(configured 'c["Env"][0]')
+	# shellcheck disable=SC2016
+	env -i "$environment" unshare --mount --pid --fork --kill-child bash -c 'mount --bind "$1" "$2$3" && exec chroot --userspec="$4:$4" "$2" "${@:5}"' \
+		bash "$top/volume" "$top/container" "$store" "$user" "$program" "$@"
+}
+
+the_image_of_a_container_is_small_and_the_same_each_time()
+{
+	"$root/tools/packaging/container" "$top/one.tar" "$debs/first" && "$root/tools/packaging/container" "$top/two.tar" "$debs/first" &&
+		cmp "$top/one.tar" "$top/two.tar" || return 1
+	mkdir "$top/image" "$top/container" "$top/volume" && tar -C "$top/image" -xf "$top/one.tar" &&
+		tar -C "$top/container" -xzf "$top/image/$(configured 'm["Layers"][0]')" || return 1
+	du -sk --apparent-size "$top/container"
+	[ "$(du -sk --apparent-size "$top/container" | cut -f1)" -lt 20000 ] || return 1
+	[ ! -e "$top/container/bin/sh" ] && [ ! -e "$top/container/usr/bin/sh" ] || return 1
+	if command -v skopeo > /dev/null; then
+		skopeo inspect "oci-archive:$top/one.tar" && skopeo inspect "docker-archive:$top/one.tar"
+	fi
+}
+
+two_containers_share_the_filter_in_a_volume()
+{
+	chown 65532:65532 "$top/volume"
+	[ "$(configured 'c["Entrypoint"]')" = "['/usr/bin/bloomery']" ] || return 1
+	[ "$(seq 1000 | contained claim seen --create -n 1m -p 0.001 | wc -l)" = 1000 ] || return 1
+	[ "$(seq 500 1500 | gzip | contained claim seen | wc -l)" = 500 ] || return 1
+	[ "$(stat -c %u "$top/volume"/filters/*.blm)" = 65532 ] && contained verify
+}
+
 for name in the_packages_are_built_and_the_tree_does_not_change lintian_has_nothing_to_say the_symbols_of_the_package_are_those_of_the_map \
 	what_is_loaded_on_use_is_recommended apt_installs_the_program the_first_ten_commands_of_a_new_user_work \
 	programs_are_compiled_with_the_packages_and_run the_module_of_python_works each_test_of_the_packages_is_run_here \
-	an_upgrade_keeps_the_filters a_purge_leaves_nothing; do
+	an_upgrade_keeps_the_filters a_purge_leaves_nothing the_image_of_a_container_is_small_and_the_same_each_time \
+	two_containers_share_the_filter_in_a_volume; do
 	prove "${name//_/ }" $name
 done
 count_tests
