@@ -26,7 +26,7 @@ static const struct opt own_options[] = {
 	  "is none", set_text, &dir },
 	{ 0, "blocks", "BYTES", "the size of a block, like 8Ki, which is 8192 (8K is 8000); needed "
 	  "where DIR is new, or none is named", set_number, &block_bytes, 64, 1 << 26 },
-	{ 'l', "list", NULL, "print each block that was seen before: file, offset, bytes", set_flag,
+	{ 0, "list", NULL, "print each block that was seen before: file, offset, bytes", set_flag,
 	  &list },
 	{ 0, "stats", NULL, "say at the end how many blocks the filter left to look up in the "
 	  "table", set_flag, &stats },

@@ -12,10 +12,10 @@
 #include "values.h"
 
 static struct choice choice = { .given = &no_keys };
-static const char *with;
+static const char *in;
 static bool stats;
 static const struct opt own_options[] = {
-	{ 0, "with", "F", "the filter", set_text, &with },
+	{ 0, "in", "F", "the filter", set_text, &in },
 	{ 'v', "invert", NULL, "the rows whose keys it does not contain", set_flag,
 	  &choice.invert },
 	{ 0, "stats", NULL, "say at the end how many rows there were and how many passed", set_flag,
@@ -27,10 +27,10 @@ static int run(int count, char **operands)
 {
 	int code;
 
-	if (!with)
-		return misuse("filter: it needs a filter, --with F; see 'bloomery help filter'");
+	if (!in)
+		return misuse("filter: it needs a filter, --in F; see 'bloomery help filter'");
 	keys_in_first_column();
-	code = choose_from(&choice, with);
+	code = choose_from(&choice, in);
 	if (code != DONE)
 		return code;
 	code = choose_lines(&choice, operands, (size_t)count);
@@ -50,12 +50,12 @@ const struct command cmd_filter = {
 	.group = ON_KEYS,
 	.summary = "print the rows of a table whose keys a filter may contain; exit 1 if there are "
 	"none",
-	.operands = "[FILE...] --with F",
+	.operands = "[FILE...] --in F",
 	.least = 0, .most = -1,
 	.notes = "The first half of a join between machines: only a filter of the one table's keys "
 	"goes over to the other, and only the rows\nthat pass come back. No row whose key is in F "
 	"is left out; of the others some pass, at the filter's rate.",
-	.example = "bloomery filter big.tsv --with ./small.blm --on 1 | ssh here bloomery join "
+	.example = "bloomery filter big.tsv --in ./small.blm --on 1 | ssh here bloomery join "
 	"small.tsv - --on 1",
 	.options = options,
 	.run = run,

@@ -20,7 +20,7 @@ static char *learned;
 static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines whose keys are not there", set_flag, &invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &count_only },
-	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag, &silent },
+	{ 's', "silent", NULL, "print nothing, stop at the first line found", set_flag, &silent },
 	{ 0, "values", NULL, "print each line with a tab and what the table has for its key",
 	  set_flag, &values },
 	{ 0, "learn", "FILE", "append the false alarms to FILE, one key a line: for --not of build",
@@ -177,7 +177,7 @@ static int run(int count, char **operands)
 		code = refuse_forgetful(job.f, operands[0]);
 	if (code == DONE)
 		code = load(job.f);
-	quiet = silent;
+	quiet |= silent;
 	if (code == DONE && learned)
 		code = learn_open(&job.learn, learned);
 	if (code == DONE)
@@ -198,9 +198,9 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { own_options, exact_options, json_option, key_options,
-					     jobs_option, progress_option, load_options,
-					     foreign_option,
-					     maker_options, key_option, store_option, NULL };
+					     jobs_option, progress_option, quiet_option,
+					     load_options, foreign_option, maker_options,
+					     key_option, store_option, NULL };
 
 const struct command cmd_guard = {
 	.name = "guard",

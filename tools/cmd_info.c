@@ -8,7 +8,7 @@
 
 static bool exact;
 static const struct opt own_options[] = {
-	{ 0, "exact", NULL, "read all of the data, not a sample of at most 16 MiB", set_flag,
+	{ 0, "full", NULL, "read all of the data, not a sample of at most 16 MiB", set_flag,
 	  &exact },
 	{ 0 }
 };

@@ -296,6 +296,8 @@ static int run(int count, char **operands)
 	uint64_t given = 0;
 	int code = begin_keys(&keys);
 
+	if (count)
+		params_of_file(&foreign);
 	if (count && params_given())
 		return misuse("measure: a filter that is there has its own kind and size: give F, "
 			      "or -n and the like");
@@ -324,7 +326,8 @@ const struct command cmd_measure = {
 	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for "
 	"create, filled to its capacity. Keys that\nare surely not in it are asked for; the error "
 	"is the standard error of that sample. 'formula' goes by m, k and the\nnumber of keys, "
-	"'from bits' by how full it is. A range filter is asked for ranges of\nits width.",
+	"'from bits' by how full it is. A range filter is asked for ranges of\nits width. With F, -m, -k and --hash are those of another program's "
+	"file that does not have them.",
 	.example = "bloomery measure -n 1m -p 0.001 --kind counting",
 	.options = options,
 	.run = run,

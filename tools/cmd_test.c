@@ -18,7 +18,7 @@ static int set_prefix(const struct opt *opt, const char *text)
 static const struct opt own_options[] = {
 	{ 'v', "invert", NULL, "the lines that it does not contain", set_flag, &choice.invert },
 	{ 'c', "count", NULL, "print only how many lines there are", set_flag, &choice.count_only },
-	{ 'q', "quiet", NULL, "print nothing, stop at the first line found", set_flag,
+	{ 's', "silent", NULL, "print nothing, stop at the first line found", set_flag,
 	  &choice.silent },
 	{ 0, "range", NULL, "each line is a range: A..B, or A and B in two columns; is any key "
 	  "from A to B in it?", set_flag, &choice.ranges },
@@ -56,7 +56,7 @@ static int run(int count, char **operands)
 			      "keys; ask for the range of those keys, test --range", operands[0]);
 	if (code != DONE)
 		return code;
-	quiet = choice.silent;
+	quiet |= choice.silent;
 	code = choose_lines(&choice, operands + 1, (size_t)count - 1);
 	if (choice.count_only && !choice.silent && code == DONE)
 		printf("%llu\n", (unsigned long long)choice.chosen);
@@ -64,6 +64,7 @@ static int run(int count, char **operands)
 }
 
 static const struct opt *const options[] = { own_options, key_options, jobs_option, progress_option,
+					     quiet_option,
 					     load_options, foreign_option, maker_options,
 					     key_option, store_option, NULL };
 

@@ -97,7 +97,7 @@ static void print_estimate(const struct blm_info *i, const struct blm_estimate *
 	if (e->saturated)
 		puts("saturated: all bits are set, it says yes to everything");
 	else if (!e->ones && e->sampled_bytes < i->data_bytes)
-		printf("at most %.0f distinct keys: no bit of the sample is set (--exact reads "
+		printf("at most %.0f distinct keys: no bit of the sample is set (--full reads "
 		       "all)\n", e->keys.error);
 	else
 		printf(i->can & BLM_EXACT ? "%.0f distinct keys, exactly\n"

@@ -10,8 +10,8 @@ static struct {
 const struct opt exact_options[] = {
 	{ 0, "exact", "DB", "the keys themselves: an LMDB folder or file, or a file of lines that "
 	  "LC_ALL=C sort has sorted", set_text, &o.path },
-	{ 0, "table", "NAME", "which of the named tables of an LMDB environment (default: the main "
-	  "one)", set_text, &o.name },
+	{ 0, "database", "NAME", "which of the named databases of an LMDB environment (default: "
+	  "the main one)", set_text, &o.name },
 	{ 0, "sorted", NULL, "do not read a sorted file whole, at first, to see that it is sorted",
 	  set_flag, &o.trusted },
 	{ 0 }

@@ -190,7 +190,7 @@ static int open_file(void **ret, const char *path)
 	else if (!S_ISREG(st.st_mode))
 		code = broken("%s: is no file that can be searched", path);
 	else if (exact_name_wanted())
-		code = broken("%s: --table is for LMDB, and this is a file of lines", path);
+		code = broken("%s: --database is for LMDB, and this is a file of lines", path);
 	if (code == DONE)
 		code = check_plain(s);
 	if (code == DONE) {

@@ -78,6 +78,15 @@ bool params_given(void)
 	       seeds.count || params.tweak || params.mode || params.sparse || params.no_checkpoint;
 }
 
+void params_of_file(struct blm_exchange *ret)
+{
+	ret->cells = params.cells;
+	ret->probes = probes;
+	ret->hash = params.hash;
+	params.cells = probes = 0;
+	params.hash = NULL;
+}
+
 int params_with(const char *name, uint64_t value)
 {
 	char text[64];

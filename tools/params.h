@@ -22,6 +22,8 @@ int params_finish(void);
 
 /* The same as options of a filter that is there: did anybody give one? */
 bool params_given(void);
+/* takes --bits, --probes and --hash for another program's file, so they are no longer given */
+void params_of_file(struct blm_exchange *ret);
 
 /* As if --with NAME=VALUE had been given. Return: DONE or USAGE, with a message. */
 int params_with(const char *name, uint64_t value);

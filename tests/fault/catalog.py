@@ -83,7 +83,7 @@ def all_keys_there(store, names, before):
 		was = before.get(name, name)
 		if was not in NAMES:
 			continue
-		r = subprocess.run([PROGRAM, 'test', '-q', name, '--store', store], input=b'key of %s\n' % was.encode(), capture_output=True)
+		r = subprocess.run([PROGRAM, 'test', '-s', name, '--store', store], input=b'key of %s\n' % was.encode(), capture_output=True)
 		if r.returncode:
 			return ['%s: %s' % (name, r.stderr.decode(errors='replace'))]
 	return []

@@ -120,10 +120,10 @@ test_selects_inverts_counts_and_is_quiet() {
 	same "$(printf 'a\nx\n' | bloomery test -v f)" x
 	same "$(printf 'a\nb\nx\n' | bloomery test -c f)" 2
 	same "$(printf 'a\nb\nx\n' | bloomery test -vc f)" 1
-	same "$(printf 'a\n' | bloomery test -q f)" ''
+	same "$(printf 'a\n' | bloomery test -s f)" ''
 	printf 'x\n' | exits 1 bloomery test f
 	printf 'a\n' | exits 1 bloomery test -v f
-	printf 'x\n' | exits 1 bloomery test -q f
+	printf 'x\n' | exits 1 bloomery test -s f
 	printf 'x\n' | exits 1 bloomery test -c f
 	same "$(cat exits.out)" 0
 }

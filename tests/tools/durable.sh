@@ -235,7 +235,7 @@ a_sealed_filter_answers_and_refuses_changes() {
 	exits 2 bloomery clear ./f; exits 2 bloomery seal ./f; says sealed
 	bloomery copy ./f ./g; echo x | bloomery add ./g
 	exits 2 bloomery union ./f ./g --in-place; exits 2 bloomery intersect ./f ./g --in-place
-	echo x | bloomery test -q ./g; echo x | exits 1 bloomery test -q ./f
+	echo x | bloomery test -s ./g; echo x | exits 1 bloomery test -s ./f
 	info ./g | holds 'not j["sealed"]'
 }
 
@@ -281,7 +281,7 @@ a_filter_is_made_anew_from_its_keys() {
 	bloomery rebuild seen --from keys -n 1000
 	info seen | holds 'j["capacity"] == 1000 and j["rate"] == 0.003 and j["kind"] == "classic" and j["keys"] == 101 and j["labels"] == ["a=b"]'
 	same "$(bloomery test -c seen keys)" 101
-	echo 1 | exits 1 bloomery test -q seen
+	echo 1 | exits 1 bloomery test -s seen
 	gzip keys; bloomery rebuild seen --from keys.gz --kind blocked; zcat keys.gz | bloomery rebuild seen --from -
 	info seen | holds 'j["capacity"] == 1000 and j["kind"] == "blocked"'
 	printf 'a\tb\n' | bloomery rebuild seen --from - --field 2 -p 1e-6; same "$(echo b | bloomery test seen)" b

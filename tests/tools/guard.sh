@@ -18,12 +18,12 @@ make_lists()
 guard_prints_what_the_table_has_and_nothing_that_the_filter_took_for_it() {
 	make_lists
 	not cmp -s bad <(bloomery test ./f log)		# the filter alone is wrong of some
-	for db in keys 'keys --sorted' rows.mdb 'many.mdb --table hosts'; do
+	for db in keys 'keys --sorted' rows.mdb 'many.mdb --database hosts'; do
 		bloomery guard ./f --exact $db log | cmp - bad
 		bloomery guard ./f --exact $db -v < log | cmp - good
 		same "$(bloomery guard ./f --exact $db -c log)" 500
 		same "$(bloomery guard ./f --exact $db -c -v log)" 9500
-		bloomery guard ./f --exact $db -q log; exits 1 bloomery guard ./f --exact $db good
+		bloomery guard ./f --exact $db -s log; exits 1 bloomery guard ./f --exact $db good
 	done
 }
 
@@ -75,7 +75,7 @@ learned_false_alarms_are_none_in_the_next_filter() {
 values_come_from_the_table() {
 	make_lists
 	join -t $'\t' <(sort bad) rows > want
-	for db in rows rows.mdb 'many.mdb --table hosts'; do
+	for db in rows rows.mdb 'many.mdb --database hosts'; do
 		bloomery guard ./f --exact $db --values log | sort | cmp - want
 	done
 	tr '\t' , < rows > rows.csv
@@ -160,8 +160,8 @@ what_is_no_table_is_refused() {
 	exits 64 bloomery guard ./f log; says --exact
 	exits 2 bloomery guard ./f --exact nosuch log; says nosuch
 	exits 2 bloomery guard ./f --exact /dev/null log
-	exits 2 bloomery guard ./f --exact rows.mdb --table nosuch log; says nosuch
-	exits 2 bloomery guard ./f --exact keys --table hosts log; says LMDB
+	exits 2 bloomery guard ./f --exact rows.mdb --database nosuch log; says nosuch
+	exits 2 bloomery guard ./f --exact keys --database hosts log; says LMDB
 	exits 2 bloomery guard ./nosuch --exact keys log; says nosuch
 }
 

@@ -66,7 +66,7 @@ a_full_filter_is_saturated_and_says_yes() {
 	bloomery create f -m 64 -k 4; seq 1000 | bloomery add -q f
 	holds 'j["estimate"] == "saturated" and j["fill"] == 1 and j["predicted_rate"] == 1' < <(bloomery info f --json)
 	bloomery info f > text; grep -q saturated text; grep -q 'beyond its capacity' text
-	echo never-added | bloomery test -q f
+	echo never-added | bloomery test -s f
 	bloomery compare f f > text; grep -q saturated text
 	bloomery compare f f --json | holds 'j["saturated"]'
 }
@@ -82,7 +82,7 @@ info_of_several_prints_an_object_each() {
 	bloomery create a -n 10; bloomery create b -n 10
 	same "$(bloomery info a b --json | json '[x["name"] for x in all]')" "['a', 'b']"
 	same "$(bloomery info a b | grep -c '  kind')" 2
-	bloomery info a --exact > /dev/null
+	bloomery info a --full > /dev/null
 }
 
 ls_lists_by_pattern_without_opening_a_file() {

@@ -15,23 +15,23 @@ number() { sed -n "s/.*[^0-9]\([0-9]*\) $1.*/\1/p" exits.err; }	# the number bef
 
 filter_prints_every_row_whose_key_is_in_the_filter_and_few_others() {
 	tables; bloomery build ./f -p 0.01 --field 1 small
-	exits 0 bloomery filter big --with ./f --on 1 --stats; mv exits.out out
+	exits 0 bloomery filter big --in ./f --on 1 --stats; mv exits.out out
 	same "$(number rows)" 300000; same "$(number passed)" "$(wc -l < out)"
 	[ "$(number passed)" -ge 10000 ]; [ "$(number passed)" -le $((10000 + 290000 * 11 / 1000)) ]
-	bloomery filter --with ./f < big | cmp - out
+	bloomery filter --in ./f < big | cmp - out
 	grep -Fxf out big | cmp - out
 	sort big > a; sort out > b; same "$(comm -13 a b | wc -l)" 0
 	sorted_join -o 2.1,2.2 <(by 1 small) <(by 1 big) | sort > want; same "$(comm -23 want b | wc -l)" 0
-	bloomery filter -v --with ./f big | sort - out | cmp - a
+	bloomery filter -v --in ./f big | sort - out | cmp - a
 }
 
 filter_exits_1_where_no_row_passes_and_says_what_it_lacks() {
-	bloomery create ./f -n 100 -p 1e-9; printf 'a\tb\n' | exits 1 bloomery filter --with ./f --stats
+	bloomery create ./f -n 100 -p 1e-9; printf 'a\tb\n' | exits 1 bloomery filter --in ./f --stats
 	same "$(number rows)" 1; same "$(number passed)" 0
-	printf 'a\tb\n' | exits 64 bloomery filter; says --with
-	printf 'a\tb\n' | exits 2 bloomery filter --with ./nosuch
-	printf 'a\tb\n' | exits 2 bloomery filter --with ./f --on 3; says 'too few columns'
-	printf 'a\tb\n' | exits 64 bloomery filter --with ./f --on 0
+	printf 'a\tb\n' | exits 64 bloomery filter; says --in
+	printf 'a\tb\n' | exits 2 bloomery filter --in ./nosuch
+	printf 'a\tb\n' | exits 2 bloomery filter --in ./f --on 3; says 'too few columns'
+	printf 'a\tb\n' | exits 64 bloomery filter --in ./f --on 0
 }
 
 join_prints_what_join_prints_of_the_sorted_tables() {
@@ -52,7 +52,7 @@ join_lets_few_rows_pass_that_have_no_match() {
 
 the_halves_on_two_machines_make_the_join() {
 	tables; bloomery build ./f -p 0.01 --field 1 small
-	bloomery filter big --with ./f --on 1 | bloomery join small - --on 1 > a
+	bloomery filter big --in ./f --on 1 | bloomery join small - --on 1 > a
 	bloomery join small big --on 1 | cmp - a
 }
 

@@ -3,7 +3,7 @@
 . "${0%/*}/tap.sh"
 
 make() { bloomery create ./f -n 1000 -p 1e-9 "$@"; }
-has() { printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n' | bloomery test --hex -q ./f; }
+has() { printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n' | bloomery test --hex -s ./f; }
 
 each_line_is_a_key() {
 	make; printf 'one\ntwo\n' | bloomery add ./f
@@ -21,7 +21,7 @@ an_empty_line_is_the_empty_key() {
 	printf '' | exits 1 bloomery test ./f
 	printf '\n' | exits 1 bloomery test ./f
 	same "$(printf '\n\n' | bloomery add ./f --count)" 1
-	printf '\n' | bloomery test -q ./f
+	printf '\n' | bloomery test -s ./f
 }
 
 a_carriage_return_belongs_to_the_key_unless_crlf_is_given() {
@@ -44,14 +44,14 @@ hexadecimal_keys_may_be_any_bytes() {
 	same "$(printf '00FF0a\n' | bloomery test --hex ./f)" 00FF0a
 	printf 'abc\n' | exits 2 bloomery add --hex ./f; says 'line 1'
 	printf 'ab\nxy\n' | exits 2 bloomery add --hex ./f; says 'line 2'
-	printf 'ab\n' | bloomery test -q --hex ./f
+	printf 'ab\n' | bloomery test -s --hex ./f
 }
 
 a_column_is_the_key_and_the_line_is_printed_whole() {
 	make; printf 'x\tkey\ty\n' | bloomery add --field 2 ./f
 	has key
 	same "$(printf '1,key,z\n2,other,z\n' | bloomery test --field 2 --delimiter , ./f)" 1,key,z
-	printf 'key\n' | bloomery test -q --field 1 ./f
+	printf 'key\n' | bloomery test -s --field 1 ./f
 	printf 'a\tb\n' | exits 2 bloomery add --field 3 ./f; says 'too few columns'
 }
 
@@ -67,7 +67,7 @@ keys_of_the_command_line_are_taken_as_they_are() {
 	make; same "$(bloomery add ./f --key one --key 'two
 lines' --key '' --key -dash --key 'a	b' --count < /dev/null)" 5
 	has one; has 'two
-lines'; has -dash; printf '\n' | bloomery test -q ./f; has 'a	b'; not has two
+lines'; has -dash; printf '\n' | bloomery test -s ./f; has 'a	b'; not has two
 	bloomery test ./f --key no --key 'two
 lines' --key -dash > got; printf 'two\nlines\n-dash\n' | cmp - got
 	exits 1 bloomery test ./f --key no
@@ -101,7 +101,7 @@ every_command_with_keys_takes_them_from_the_command_line() {
 	echo b > table; same "$(bloomery guard c --exact table --key a --key b)" b
 	bloomery build ./b --kind fuse --key a --key b; same "$(bloomery test -c ./b --key a --key b)" 2
 	bloomery build ./m --kind bloomier --value-bits 8 --key a --value 7; same "$(bloomery get ./m --key a)" "$(printf 'a\t7')"
-	bloomery rebuild s --key new; bloomery test -q s --key new; exits 1 bloomery test s --key b
+	bloomery rebuild s --key new; bloomery test -s s --key new; exits 1 bloomery test s --key b
 	bloomery rebuild v --key z --value 9; same "$(bloomery get v --key z)" "$(printf 'z\t9')"
 	bloomery build ./g --kind golomb --with counted=1 -p 0.0001 --key a --key b
 	bloomery update ./g --add-key c --remove-key a; same "$(bloomery test ./g --key a --key b --key c | tr '\n' ' ')" 'b c '
@@ -134,7 +134,7 @@ a_key_in_the_place_of_a_file_is_told_of_key() {
 	exits 64 bloomery allow list c --key 1; says 'leave --key 1 out'
 	exits 64 bloomery diff c c --estimate --key 1; says 'leave --key 1 out'
 	exits 2 bloomery join none; says 'none: No such file'; not says 'as a key'
-	exits 2 bloomery filter none --with ./f; says 'none: No such file'; not says 'as a key'
+	exits 2 bloomery filter none --in ./f; says 'none: No such file'; not says 'as a key'
 }
 
 packed_files_are_unpacked_by_their_content() {
@@ -200,7 +200,7 @@ lines_of_a_slow_pipe_are_answered_as_they_come() {
 
 a_whole_option_name_is_no_abbreviation() {
 	make; head -c 16 /dev/zero | od -An -v -tx1 | tr -d ' \n' > a
-	for command in 'info ./f' 'sync ./f' 'measure -n 100' 'create ./g -n 10' 'export ./f --format text' 'filter --with ./f'; do
+	for command in 'info ./f' 'sync ./f' 'measure -n 100' 'create ./g -n 10' 'export ./f --format text' 'filter --in ./f'; do
 		exits 64 bloomery $command --key a
 		says ': --key is an option of other commands, like '; says '; for --key-file write it in full'
 		exits 64 bloomery $command --key=a; says ': --key is an option of other commands'

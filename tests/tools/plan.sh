@@ -43,6 +43,15 @@ a_rate_gives_bits_for_every_kind() {
 	bloomery plan -n 1m -m 10Mi -k 5 --kind blocked --json | holds 'j["k"] == 5 and j["m"] == 10485760'
 }
 
+a_file_that_lacks_its_numbers_is_measured_with_them() {
+	bloomery create ./f -n 500 -p 0.01 --format libbloom1
+	seq 500 | bloomery add ./f; bloomery export ./f --format libbloom1 -o raw
+	m=$(bloomery info ./f --json | json 'j["m"]') k=$(bloomery info ./f --json | json 'j["k"]')
+	bloomery measure ./raw --format libbloom1 -m "$m" -k "$k" --questions 100k --json > o
+	holds "j['m'] == $m and j['k'] == $k and 0 < j['rate'] < 0.1" < o
+	exits 64 bloomery measure ./raw -n 500; says 'its own kind and size'
+}
+
 the_bound_is_told_only_where_it_is_one() {
 	for kind in bitmap iblt; do
 		bloomery plan -n 1000 -p 0.01 --kind $kind > o; not grep -q 'no filter takes fewer' o

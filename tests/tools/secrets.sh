@@ -92,7 +92,7 @@ no_secret_is_in_a_core_dump() {
 	in_no_dump secret "$BLOOMERY" add ./f keys
 	in_no_dump secret "$BLOOMERY" add ./f keys --key-file secret
 	in_no_dump secret "$BLOOMERY" test -c ./f keys --key-file secret; same "$(cat out)" 200000
-	in_no_dump secret "$BLOOMERY" filter --with ./f keys
+	in_no_dump secret "$BLOOMERY" filter --in ./f keys
 	in_no_dump secret "$BLOOMERY" rebuild ./f --from keys
 	in_no_dump other "$BLOOMERY" rebuild ./f --from keys --key-file other
 	in_no_dump secret "$BLOOMERY" claim ./g --create -n 400k --untrusted --key-file secret keys; same "$(head -1 out)" 'key 0'

@@ -110,7 +110,7 @@ creating_never_overwrites_unless_forced() {
 	for f in named ./path; do
 		bloomery create $f -n 100; echo key | bloomery add $f
 		exits 2 bloomery create $f -n 200; says "${f#./}"
-		echo key | bloomery test -q $f
+		echo key | bloomery test -s $f
 		bloomery create $f -n 200 --force
 		echo key | exits 1 bloomery test $f
 		same "$(bloomery info $f --json | json 'j["capacity"]')" 200
@@ -258,9 +258,9 @@ a_keyed_filter_needs_its_secret() {
 	bloomery create ./f --untrusted -n 100; echo key | bloomery add ./f
 	bloomery info ./f --json | holds 'j["hash"] == "siphash" and len(j["key_id"]) == 16 and j["seeds"] == []'
 	same "$(stat -c %a f.key)" 600
-	echo key | bloomery test -q ./f
+	echo key | bloomery test -s ./f
 	mv f.key kept; exits 2 bloomery test ./f; says --key-file
-	echo key | bloomery test -q ./f --key-file kept
+	echo key | bloomery test -s ./f --key-file kept
 	printf '%032d\n' 7 > wrong; exits 2 bloomery test ./f --key-file wrong
 	echo short > bad; exits 2 bloomery test ./f --key-file bad; says bad
 	exits 2 bloomery test ./f --key-file nosuch; says nosuch
@@ -342,7 +342,7 @@ repair_says_that_a_lost_filters_name_was_removed() {
 a_store_can_be_read_by_those_who_cannot_write_it() {
 	bloomery create a -n 100; echo x | bloomery add a
 	chmod -R a-w store
-	bloomery ls > /dev/null; echo x | bloomery test -q a; bloomery info a > /dev/null; bloomery verify
+	bloomery ls > /dev/null; echo x | bloomery test -s a; bloomery info a > /dev/null; bloomery verify
 	if [ "$(id -u)" != 0 ]; then exits 2 bloomery create b -n 10; fi
 	chmod -R u+w store
 }

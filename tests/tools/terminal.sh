@@ -36,7 +36,7 @@ keys_are_escaped_on_a_terminal_alone() {
 	bloomery test f keys > out; cmp out keys
 	same "$(on_terminal test f keys)" "$(printf '%s\n' "$good" ümlaut)"
 	same "$(on_terminal claim f --batch 1 keys)" ''
-	same "$(on_terminal filter --with f keys)" "$(printf '%s\n' "$good" ümlaut)"
+	same "$(on_terminal filter --in f keys)" "$(printf '%s\n' "$good" ümlaut)"
 }
 
 ids_of_banks_are_escaped_on_a_terminal_alone() {

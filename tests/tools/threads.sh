@@ -35,7 +35,7 @@ test_answers_the_same() {
 		cat n | bloomery test -j $j -v ./f | cmp - <(sed -n '1~3!p' n)
 		same "$(bloomery test -j $j -c ./f n n)" $((2 * lines / 3))
 		same "$(bloomery test -j $j -vc ./f n)" $((2 * lines / 3))
-		bloomery test -j $j -q ./f n; exits 1 bloomery test -j $j -q ./f /dev/null
+		bloomery test -j $j -s ./f n; exits 1 bloomery test -j $j -s ./f /dev/null
 	done
 }
 
@@ -250,8 +250,8 @@ a_reader_that_leaves_ends_it_while_its_input_is_silent() {
 
 enough_is_enough_of_an_endless_input() {
 	bloomery create f -n 1000; echo y | bloomery add f
-	may_be_cut yes | timeout 60 "$BLOOMERY" test -q -j 4 f
-	may_be_cut yes | timeout 60 "$BLOOMERY" test -q -j 1 f
+	may_be_cut yes | timeout 60 "$BLOOMERY" test -s -j 4 f
+	may_be_cut yes | timeout 60 "$BLOOMERY" test -s -j 1 f
 }
 
 a_full_disk_under_the_output_is_an_error() {
