@@ -208,7 +208,7 @@ const struct command cmd_claim = {
 	"a warning names the options that say otherwise; then --create needs no -n.\nA recent "
 	"filter keeps when each key was seen: a key is claimed again after its span, or after "
 	"--again-after.",
-	.example = "bloomery claim seen -n 10m -p 0.001 --create < urls.txt > first-seen.txt",
+	.example = "bloomery claim seen --create -n 10m -p 0.001 < urls.txt > new.txt",
 	.options = options,
 	.run = run,
 };

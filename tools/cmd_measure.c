@@ -326,8 +326,8 @@ const struct command cmd_measure = {
 	.notes = "Without F: of a new filter in memory, with -n, -p, --kind and the like as for "
 	"create, filled to its capacity. Keys that\nare surely not in it are asked for; the error "
 	"is the standard error of that sample. 'formula' goes by m, k and the\nnumber of keys, "
-	"'from bits' by how full it is. A range filter is asked for ranges of\nits width. With F, -m, -k and --hash are those of another program's "
-	"file that does not have them.",
+	"'from bits' by how full it is. A range filter is asked for ranges of\nits width. With F, "
+	"-m, -k and --hash are those of another program's file that does not have them.",
 	.example = "bloomery measure -n 1m -p 0.001 --kind counting",
 	.options = options,
 	.run = run,

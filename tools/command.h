@@ -58,7 +58,8 @@ int command_unknown(const char *name);	/* with the name that is near, if one is.
 /* those before the command: DONE, or USAGE with a message */
 int skip_options(const struct opt *const *tables, int *argc, char ***argv);
 int run_command(const struct command *command, int argc, char **argv);
-void help_overview(FILE *out);
+void help_first(FILE *out);	/* the commands that a newcomer needs */
+void help_overview(FILE *out);	/* all commands */
 void help_command(const struct command *command);
 void help_mdoc(const struct command *command);	/* its manual page, without its text */
 /* for completions: WORD, tab, what it means; NULL: the commands */

@@ -1,8 +1,30 @@
 /* help.c - help, made from the commands' own tables */
 #include "command.h"
+#include "combine.h"
+#include "durable.h"
+#include "foreign.h"
+#include "keys.h"
+#include "load.h"
+#include "params.h"
+#include "place.h"
+#include "progress.h"
+#include "stream.h"
+#include "wrap.h"
 
 #include <ctype.h>
 #include <string.h>
+
+/* Is there an option of this name in a table before this one? Then that one is taken. */
+static bool is_hidden(const struct command *command, size_t table, const struct opt *opt)
+{
+	for (size_t i = 0; i < table; i++)
+		for (const struct opt *other = command->options[i]; other->name; other++)
+			if (!strcmp(other->name, opt->name))
+				return true;
+	return !opt->help;
+}
+
+/* ---- The commands ---- */
 
 static const char *const titles[GROUPS] = {
 	[ON_KEYS] = "Keys",
@@ -12,48 +34,152 @@ static const char *const titles[GROUPS] = {
 	[ON_PAPER] = "What there is",
 };
 
-void help_overview(FILE *out)
+/* What a newcomer needs, in the order of need. */
+static const char *const first_commands[] = {
+	"claim", "test", "info", "ls", "create", "add", "build", "plan",
+};
+
+static void paragraph(FILE *out, const char *text)
 {
-	fputs("bloomery: memory-mapped filters of the Bloom family, shared by any number of "
-	      "processes\n\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n", out);
-	for (int group = 0; group < GROUPS; group++) {
-		fprintf(out, "\n%s\n", titles[group]);
-		for (size_t i = 0; command_at(i); i++)
-			if ((int)command_at(i)->group == group)
-				fprintf(out, "  %-10s %s\n", command_at(i)->name,
-					command_at(i)->summary);
-	}
-	fputs("\nA filter F is a path if it has a slash, else a name in the store: --store DIR, "
-	      "$BLOOMERY_STORE, or\n~/.local/share/bloomery. Keys are lines of FILEs or of "
-	      "standard input, or come by --key KEY.\nNumbers: 10k, 1.5m, 1e6, 4Mi.\n"
-	      "Exit status: 0 yes or done, 1 no, 2 failed, 64 misused.\n"
-	      "'bloomery help COMMAND' tells more; 'bloomery --version' tells the version.\n", out);
+	fputc('\n', out);
+	print_wrapped(out, text, 0, 0, "");
 }
 
-static void help_option(const struct opt *opt)
+void help_first(FILE *out)
 {
-	char words[64];
+	char words[160];
+	size_t count = 0;
 
-	snprintf(words, sizeof(words), "%c%c%s--%s%s%s", opt->letter ? '-' : ' ',
-		 opt->letter ? opt->letter : ' ',
-		 opt->letter ? ", " : "  ", opt->name, opt->value ? " " : "", opt->value
-		 ? opt->value : "");
-	printf("  %-24s  %s\n", words, opt->help);
+	print_wrapped(out, "bloomery: filters of the Bloom family in memory-mapped files that "
+		      "many processes share", 0, 0, "");
+	fputs("\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n\n", out);
+	for (size_t i = 0; i < ARRAY_LEN(first_commands); i++) {
+		const struct command *command = command_find(first_commands[i]);
+
+		/* the exit codes, behind a semicolon, are for later */
+		snprintf(words, sizeof(words), "%.*s", (int)strcspn(command->summary, ";"),
+			 command->summary);
+		fprintf(out, "  %-8s", command->name);
+		print_wrapped(out, words, 10, 10, "");
+		fprintf(out, "%10s", "");
+		print_wrapped(out, command->example, 10, 12, " \\");
+	}
+	while (command_at(count))
+		count++;
+	snprintf(words, sizeof(words), "'bloomery help COMMAND' shows the options of a command, "
+		 "'bloomery help --all' all %zu commands.", count);
+	paragraph(out, words);
+}
+
+void help_overview(FILE *out)
+{
+	print_wrapped(out, "bloomery: filters of the Bloom family in memory-mapped files that "
+		      "many processes share", 0, 0, "");
+	fputs("\nusage: bloomery COMMAND [OPTION...] ARGUMENT...\n", out);
+	for (int group = 0; group < GROUPS; group++) {
+		fprintf(out, "\n%s\n", titles[group]);
+		for (size_t i = 0; command_at(i); i++) {
+			if ((int)command_at(i)->group != group)
+				continue;
+			fprintf(out, "  %-10s ", command_at(i)->name);
+			print_wrapped(out, command_at(i)->summary, 13, 15, "");
+		}
+	}
+	paragraph(out, "A filter F is a path if it has a slash, else a name in the store: --store "
+		  "DIR, $BLOOMERY_STORE, or ~/.local/share/bloomery. Keys are lines of FILEs or of "
+		  "standard input, or come by --key KEY. Numbers: 10k, 1.5m, 1e6, 4Mi.");
+	paragraph(out, "Exit status: 0 yes or done, 1 no, 2 failed, 64 misused. 'bloomery help "
+		  "COMMAND' shows the options of a command, 'bloomery --version' the version.");
+}
+
+/* ---- One command ---- */
+
+/*
+ * The options that a command shares with others, by what they are about. A command's own come
+ * first, because they are what it is for.
+ */
+static const struct shared {
+	const char *title;
+	const struct opt *tables[8];
+} shared[] = {
+	{ "A new filter", { size_options, make_options, file_options, create_options, mode_option,
+			    hash_key_options } },
+	{ "Keys", { key_options, line_options, row_options, value_options } },
+	{ "Other programs' filters", { foreign_option, maker_options } },
+	{ "Work", { sync_option, jobs_option, threads_option, load_options, progress_option,
+		    quiet_option } },
+	{ "The store, and secrets", { key_option, store_option } },
+};
+
+static bool is_of(const struct opt *table, const struct shared *group)
+{
+	for (size_t i = 0; i < ARRAY_LEN(group->tables) && group->tables[i]; i++)
+		if (table == group->tables[i])
+			return true;
+	return false;
+}
+
+static bool is_shared(const struct opt *table)
+{
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++)
+		if (is_of(table, &shared[i]))
+			return true;
+	return false;
+}
+
+static void print_option(char letter, const char *name, const char *value, const char *help)
+{
+	const unsigned at = text_width() < 64 ? 8 : 28;
+	char words[64];
+	int n = snprintf(words, sizeof(words), "  %c%c%s--%s%s%s", letter ? '-' : ' ',
+			 letter ? letter : ' ', letter ? ", " : "  ", name, value ? " " : "",
+			 value ? value : "");
+
+	if (n + 2 > (int)at)
+		printf("%s\n%*s", words, (int)at, "");
+	else
+		printf("%-*s", (int)at, words);
+	print_wrapped(stdout, help, at, at, "");
+}
+
+/* Prints the options of the tables that are of this group; NULL: of none. */
+static void print_group(const struct command *command, const struct shared *group)
+{
+	bool any = false;
+
+	for (size_t i = 0; command->options[i]; i++) {
+		const struct opt *table = command->options[i];
+
+		if (group ? !is_of(table, group) : is_shared(table))
+			continue;
+		for (const struct opt *opt = table; opt->name; opt++) {
+			if (is_hidden(command, i, opt))
+				continue;
+			if (!any && group)
+				printf("\n%s\n", group->title);
+			any = true;
+			print_option(opt->letter, opt->name, opt->value, opt->help);
+		}
+	}
 }
 
 void help_command(const struct command *command)
 {
-	printf("usage: bloomery %s [OPTION...] %s\n\n%s\n", command->name, command->operands,
-	       command->summary);
+	char words[256];
+
+	snprintf(words, sizeof(words), "usage: bloomery %s [OPTION...] %s", command->name,
+		 command->operands);
+	print_wrapped(stdout, words, 0, 8, "");
+	paragraph(stdout, command->summary);
 	if (command->notes)
-		printf("\n%s\n", command->notes);
+		paragraph(stdout, command->notes);
 	fputs("\nOptions\n", stdout);
-	for (size_t i = 0; command->options[i]; i++)
-		for (const struct opt *opt = command->options[i]; opt->name; opt++)
-			if (opt->help)
-				help_option(opt);
-	fputs("  -h, --help                show this\n", stdout);
-	printf("\nExample\n  %s\n", command->example);
+	print_group(command, NULL);
+	print_option('h', "help", NULL, "show this");
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++)
+		print_group(command, &shared[i]);
+	fputs("\nExample\n  ", stdout);
+	print_wrapped(stdout, command->example, 2, 4, " \\");
 }
 
 /* ---- Manual pages, in mdoc(7) ---- */
@@ -108,7 +234,7 @@ void help_mdoc(const struct command *command)
 	fputs(".Sh DESCRIPTION\n.\\\" text\n.Sh OPTIONS\n.Bl -tag -width Ds\n", stdout);
 	for (size_t i = 0; command->options[i]; i++)
 		for (const struct opt *opt = command->options[i]; opt->name; opt++)
-			if (opt->help) {
+			if (!is_hidden(command, i, opt)) {
 				mdoc_option(opt);
 				printf(".\\\" --%s\n", opt->name);
 			}
@@ -127,7 +253,7 @@ void help_words(const struct command *command)
 	}
 	for (size_t i = 0; command->options[i]; i++)
 		for (const struct opt *opt = command->options[i]; opt->name; opt++) {
-			if (!opt->help)
+			if (is_hidden(command, i, opt))
 				continue;
 			printf("--%s\t%s\n", opt->name, opt->help);
 			if (opt->letter)

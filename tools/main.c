@@ -32,7 +32,7 @@ static int dispatch(int argc, char **argv)
 	int code;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		help_overview(stdout);
+		help_first(stdout);
 		return DONE;
 	}
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
@@ -43,7 +43,7 @@ static int dispatch(int argc, char **argv)
 	if (code != DONE)
 		return code;
 	if (!argc) {
-		help_overview(stderr);
+		help_first(stderr);
 		return USAGE;
 	}
 	command = command_find(argv[0]);

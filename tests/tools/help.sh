@@ -14,13 +14,90 @@ has_line()
 
 every_command_has_help() {
 	local v text list
-	list=$(bloomery help)
+	list=$(bloomery help --all)
 	for v in $(verbs); do
 		text=$(bloomery help "$v"); same "$text" "$(bloomery "$v" --help)"
 		has_line "$text" "usage: bloomery $v "; has_line "$text"$'\n' $'Example\n'
 		has_line "$list" "  $v "
 	done
-	same "$(bloomery --help)" "$list"
+	exits 64 bloomery help --all claim; says 'leave out'
+}
+
+a_newcomer_sees_eight_commands_with_an_example_each() {
+	bloomery help > first
+	same "$(bloomery --help)" "$(< first)"
+	code=0; bloomery 2> said || code=$?
+	same $code 64; cmp first said
+	[ "$(wc -l < first)" -le 24 ]	# of the smallest terminal
+	sed -n 's/^  \([a-z]\+\) .*/\1/p' first > commands
+	same "$(wc -l < commands)" 8
+	while read -r v; do grep -q "^          .*bloomery $v" first || { echo "$v"; return 1; }; done < commands
+}
+
+# In the cells of a terminal, whose text is ASCII here.
+help_is_never_wider_than_the_window() {
+	local width v
+	for width in 60 80 100; do
+		for v in '' --all $(verbs); do COLUMNS=$width bloomery help $v; done > all
+		awk -v width=$width 'length > width { print width ": " $0; bad = 1 } END { exit bad }' all
+	done
+	LC_ALL=C grep -n '[^ -~]' all > strange || :
+	same "$(< strange)" ''
+	COLUMNS=200 bloomery help claim > wide; COLUMNS=100 bloomery help claim | cmp - wide
+	bloomery help claim > usual; COLUMNS=80 bloomery help claim | cmp - usual
+	[ "$(wc -l < usual)" -gt "$(wc -l < wide)" ]
+	if command -v python3 > /dev/null; then
+		for width in 80 120; do
+			python3 "${0%/*}/on_terminal.py" --columns $width "$BLOOMERY" help claim > seen
+			COLUMNS=$width bloomery help claim | cmp - seen
+		done
+	fi
+}
+
+the_text_of_help_is_the_same_at_each_width() {
+	for v in $(verbs); do
+		for width in 40 80 100; do COLUMNS=$width bloomery help "$v" | sed 's/ \\$//' | tr -s ' \n' ' ' > $width; done
+		cmp 40 80; cmp 80 100
+	done
+}
+
+# Typed into a shell, the lines are the words of the example.
+an_example_that_is_broken_into_lines_can_be_typed() {
+	printf() { command printf '%s\n' "$@" >> words; }
+	bloomery() { printf "$@"; }; ssh() { printf "$@"; }
+	for width in 40 100; do
+		rm -f words
+		COLUMNS=$width "$BLOOMERY" help export | sed '1,/^Example$/d' > lines; . ./lines
+		mv words $width
+	done
+	cmp 40 100; [ "$(wc -l < 40)" -gt 5 ]
+}
+
+# A letter has one name, and a name one kind of value, in all commands. --with takes the options of a kind.
+an_option_means_the_same_in_each_command() {
+	for v in $(verbs); do
+		COLUMNS=100 bloomery help "$v" | sed -nE 's/^  (-(.),|   ) --([a-z0-9-]+)( ([A-Z][A-Z|=.]*))?( .*|$)/\3 value:\5 letter:\2/p'
+	done > all
+	sed 's/value:[CFG] letter:o/value:FILE letter:o/' all | sort -u > kinds
+	[ "$(wc -l < kinds)" -gt 80 ]
+	# these say how much is printed, with and without a letter where a command has another use for it
+	cut -d' ' -f1 kinds | uniq -d | grep -vxE 'count|list' > differ || :
+	same "$(< differ)" ''
+	sed -n 's/^\(.*\) .* letter:\(.\)$/\2 \1/p' kinds | sort -u | cut -d' ' -f1 | uniq -d > differ
+	same "$(< differ)" ''
+	for v in $(verbs); do bloomery help --words "$v" | grep -P '^--quiet\t' || :; done | sort -u > quiet
+	same "$(wc -l < quiet)" 1
+}
+
+options_that_commands_share_stand_together() {
+	local v
+	for v in $(verbs); do
+		bloomery help "$v" | sed -n '/^Options$/,/^Example$/p' | grep -E '^  (-|    --)' | sed 's/^ *//; s/ .*//' | sort > shown
+		same "$(uniq -d shown)" ''
+		same "$(grep -cE -- '--' <(bloomery help --words "$v"))" "$(bloomery help "$v" | sed -n '/^Options$/,/^Example$/p' | grep -cE '^  (-., |    )--')"
+	done
+	bloomery help claim | grep -E '^[A-Z]' > titles
+	[ "$(sed -n '/^Options$/=' titles)" -lt "$(sed -n '/^A new filter$/=' titles)" ]
 }
 
 no_output_names_a_function_or_a_field_of_the_library() {

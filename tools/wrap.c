@@ -1,0 +1,66 @@
+/* wrap.c - text that fits the window */
+#include "wrap.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { LEAST = 40, USUAL = 80, MOST = 100 };
+
+unsigned text_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	unsigned long width = columns && isdigit((unsigned char)*columns)
+		? strtoul(columns, NULL, 10) : 0;
+	struct winsize window;
+
+	if (!width && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0)
+		width = window.ws_col;
+	if (!width)
+		return USUAL;
+	return width < LEAST ? LEAST : width > MOST ? MOST : (unsigned)width;
+}
+
+/* The next word: up to a space that is in no quotes, where quotes hold text together. */
+static size_t word_bytes(const char *text, bool quotes)
+{
+	char in = '\0';
+	size_t n = 0;
+
+	for (; text[n]; n++) {
+		if (!in && (text[n] == ' ' || text[n] == '\n'))
+			break;
+		if (quotes && text[n] == in)
+			in = '\0';
+		else if (quotes && !in && (text[n] == '\'' || text[n] == '"'))
+			in = text[n];
+	}
+	return n;
+}
+
+void print_wrapped(FILE *out, const char *text, unsigned at, unsigned indent, const char *end)
+{
+	size_t width = text_width(), column = at, bytes;
+	bool first = true;
+
+	for (; *text; text += bytes) {
+		text += strspn(text, " \n");
+		bytes = word_bytes(text, *end);
+		if (!bytes)
+			break;
+		if (!first && column + 1 + bytes + (text[bytes] ? strlen(end) : 0) > width) {
+			fprintf(out, "%s\n%*s", end, (int)indent, "");
+			column = indent;
+		} else if (!first) {
+			fputc(' ', out);
+			column++;
+		}
+		fwrite(text, 1, bytes, out);
+		column += bytes;
+		first = false;
+	}
+	fputc('\n', out);
+}
