@@ -6,30 +6,99 @@
 #include "output.h"
 #include "place.h"
 #include "values.h"
+#include "wrap.h"
+
+#include <limits.h>
 
 static bool detailed;
 static const struct opt own_options[] = {
-	{ 'l', "long", NULL, "kind, keys, capacity, rate, size and time as well", set_flag,
-	  &detailed },
+	{ 'l', "long", NULL, "kind, keys, capacity, how full, rate, size and time as well",
+	  set_flag, &detailed },
 	{ 0 }
 };
 
+/*
+ * Columns that a window has no room for are left out: the time first, then the capacity. Outside a
+ * window all are there, and numbers have no commas, for programs that read them.
+ */
+enum { WITH_CAPACITY = 100, WITH_TIME = 120, LEAST_NAME = 12 };
+
 struct seen {
+	unsigned width;			/* 0: no window */
 	struct blm_store *store;
 	uint64_t filters, damaged, unread, estimated;
 };
 
-/* A message at the end says what the marks behind the number of keys mean. */
-static void show_long(const struct blm_info *i)
+static bool has_room(const struct seen *seen, unsigned width)
 {
-	const char *mark = i->from_catalog ? "*" : "";
+	return !seen->width || seen->width >= width;
+}
 
+static const char *show_keys(const struct seen *seen, uint64_t keys, const char *mark)
+{
+	static char texts[2][32];
+	static unsigned turn;
+	char *text = texts[turn++ % 2];
+
+	if (seen->width)
+		snprintf(text, sizeof(*texts), "%s%s", show_count(keys), mark);
+	else
+		snprintf(text, sizeof(*texts), "%llu%s", (unsigned long long)keys, mark);
+	return text;
+}
+
+static void show_name(const struct seen *seen, const char *name, int column)
+{
+	int room = seen->width ? (int)seen->width - column : INT_MAX;
+	char cut[256];
+	size_t bytes;
+
+	if (room < LEAST_NAME)
+		room = LEAST_NAME;
+	bytes = fitting_bytes(name, (size_t)room);
+	if (!name[bytes]) {
+		print_text(name);
+		return;
+	}
+	bytes = fitting_bytes(name, (size_t)room - 3);
+	snprintf(cut, sizeof(cut), "%.*s", (int)bytes, name);
+	print_text(cut);
+	fputs("...", stdout);
+}
+
+/* Behind the number of keys: what the messages at the end say. */
+static const char *mark_of(const struct blm_info *i)
+{
 	if (i->keys_estimated)
-		mark = i->from_catalog ? "~*" : "~";
-	printf("%-12s %11llu%-2s %12llu %9s %10s  %s  ", i->kind, (unsigned long long)i->keys, mark,
-	       (unsigned long long)i->capacity, show_rate(i->rate), show_bytes(i->bytes),
-	       show_time(i->created));
-	print_text(i->name);
+		return i->from_catalog ? "~*" : "~ ";
+	return i->from_catalog ? "* " : "  ";
+}
+
+static void show_head(const struct seen *seen)
+{
+	printf("%-12s %15s ", "kind", "keys  ");
+	if (has_room(seen, WITH_CAPACITY))
+		printf("%14s ", "capacity");
+	printf("%5s %8s %10s  ", "full", "rate", "size");
+	if (has_room(seen, WITH_TIME))
+		printf("%-20s  ", "created");
+	puts("name");
+}
+
+static void show_long(const struct seen *seen, const struct blm_info *i)
+{
+	char full[16] = "-";
+	int column = printf("%-12s %15s ", i->kind, show_keys(seen, i->keys, mark_of(i)));
+
+	if (has_room(seen, WITH_CAPACITY))
+		column += printf("%14s ", show_keys(seen, i->capacity, ""));
+	if (i->capacity)
+		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
+			 / (double)i->capacity);
+	column += printf("%5s %8s %10s  ", full, show_rate(i->rate), show_bytes(i->bytes));
+	if (has_room(seen, WITH_TIME))
+		column += printf("%-20s  ", show_time(i->created));
+	show_name(seen, i->name, column);
 	putchar('\n');
 }
 
@@ -49,7 +118,7 @@ static int show(void *context, const struct blm_info *info, int err)
 		describe_json(&(struct description){ .info = &now });
 	} else if (detailed) {
 		seen->estimated += now.keys_estimated;
-		show_long(&now);
+		show_long(seen, &now);
 	} else {
 		print_data(info->name, strlen(info->name));
 		putchar('\n');
@@ -65,9 +134,9 @@ static int run(int count, char **operands)
 
 	if (code != DONE)
 		return code;
+	seen.width = window_width();
 	if (detailed && !json)
-		printf("%-12s %11s   %12s %9s %10s  %-20s  %s\n", "kind", "keys", "capacity",
-		       "rate", "size", "created", "name");
+		show_head(&seen);
 	seen.store = store;
 	r = blm_store_list(store, count ? operands[0] : NULL, show, &seen);
 	if (r < 0)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,7 +11,7 @@
 
 enum { LEAST = 40, USUAL = 80, MOST = 100 };
 
-unsigned text_width(void)
+unsigned window_width(void)
 {
 	const char *columns = getenv("COLUMNS");
 	unsigned long width = columns && isdigit((unsigned char)*columns)
@@ -19,9 +20,33 @@ unsigned text_width(void)
 
 	if (!width && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0)
 		width = window.ws_col;
+	return width > UINT16_MAX ? UINT16_MAX : (unsigned)width;
+}
+
+unsigned text_width(void)
+{
+	unsigned width = window_width();
+
 	if (!width)
 		return USUAL;
-	return width < LEAST ? LEAST : width > MOST ? MOST : (unsigned)width;
+	return width < LEAST ? LEAST : width > MOST ? MOST : width;
+}
+
+size_t fitting_bytes(const char *text, size_t columns)
+{
+	size_t at = 0;
+
+	while (text[at]) {
+		unsigned char c = (unsigned char)text[at];
+		size_t bytes = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+		size_t wide = c >= 0xe1 ? 2 : 1;	/* 0xe1 begins U+1000 */
+
+		if (wide > columns || strnlen(text + at, bytes) < bytes)
+			break;
+		columns -= wide;
+		at += bytes;
+	}
+	return at;
 }
 
 /* The next word: up to a space that is in no quotes, where quotes hold text together. */

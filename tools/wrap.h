@@ -2,13 +2,23 @@
 #ifndef BLOOMERY_WRAP_H
 #define BLOOMERY_WRAP_H
 
+#include <stddef.h>
 #include <stdio.h>
 
+/* $COLUMNS, or the columns of the terminal that stdout is; 0: there is no window to fit */
+unsigned window_width(void);
+
 /*
- * The columns for text: $COLUMNS, or those of the terminal that stdout is, or 80. At least 40; at
- * most 100, because longer lines of text are hard to read.
+ * The columns for text: those of the window, or 80. At least 40; at most 100, because longer lines
+ * of text are hard to read.
  */
 unsigned text_width(void);
+
+/*
+ * How many bytes of the text fit into that many columns. It is counted without a locale: letters
+ * that may be wide (U+1100 and later) take two columns.
+ */
+size_t fitting_bytes(const char *text, size_t columns);
 
 /*
  * Prints words, with line breaks between them, where the first line begins at column `at`, the

@@ -96,6 +96,32 @@ ls_lists_by_pattern_without_opening_a_file() {
 	same "$(bloomery ls | wc -l)" 3
 }
 
+# Golden text: the same store in three windows and in none.
+ls_fits_the_window() {
+	seq 900 | bloomery claim crawl --create -n 1000 -p 0.001 > claimed
+	bloomery create "$(printf 'n%.0s' {1..90})" -n 1234567 --kind classic -p 0.01
+	bloomery create 目录目录目录目录目录目录目录目录目录目录目录目录目录目录目录 -n 10 --kind counting
+	for width in 80 100 120 200; do
+		COLUMNS=$width bloomery ls -l > $width
+		python3 -c '
+import sys, unicodedata
+for line in open(sys.argv[1], encoding="utf-8"):
+    width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line.rstrip("\n"))
+    assert width <= int(sys.argv[1]), line' $width
+		same "$(wc -l < $width)" 4
+	done
+	keys=$(bloomery info crawl --json | json 'j["keys"]') full=$(bloomery info crawl --json | json '"%.0f%%" % (j["keys"] / 10)')
+	same "$(sed -n 1p 80)" 'kind                  keys   full     rate       size  name'
+	same "$(grep ' crawl$' 80)" "blocked                $keys    $full    0.001   22.0 KiB  crawl"
+	same "$(sed -n 1p 100)" 'kind                  keys        capacity  full     rate       size  name'
+	grep -q ' 1,234,567 ' 100; grep -q 'nnn[.][.][.]$' 80; not grep -q '[.][.][.]$' 200
+	grep -q created 120; not grep -q created 100
+	bloomery ls -l > none
+	same "$(awk '$NF == "crawl" { print $2, $3, $4, $5 }' none)" "$keys 1000 $full 0.001"
+	grep -q ' 1234567 ' none; not grep -q '[.][.][.]$' none
+	if command -v python3 > /dev/null; then python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" ls -l | cmp - 80; fi
+}
+
 ls_without_a_store_says_how_to_make_one() {
 	exits 2 bloomery ls; says 'bloomery create'
 	[ ! -e store ]
