@@ -1,5 +1,6 @@
 /* cmd_formats.c - bloomery formats: the file formats that are read and written */
 #include "command.h"
+#include "fit.h"
 #include "json.h"
 #include "terms.h"
 
@@ -33,6 +34,7 @@ static int run(int count, char **operands)
 {
 	struct blm_format_info format;
 
+	fit_output(21);
 	for (size_t i = 0; blm_format_list(i, &format) == 0; i++)
 		show(&format);
 	return DONE;

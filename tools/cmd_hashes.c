@@ -1,5 +1,6 @@
 /* cmd_hashes.c - bloomery hashes: the hash families there are */
 #include "command.h"
+#include "fit.h"
 #include "json.h"
 #include "terms.h"
 
@@ -7,6 +8,7 @@ static int run(int count, char **operands)
 {
 	struct blm_hash_info hash;
 
+	fit_output(27);
 	for (size_t i = 0; blm_hash_list(i, &hash) == 0; i++) {
 		if (!json) {
 			printf("%-16s %3u bits%s  %s\n", hash.name, hash.bits,

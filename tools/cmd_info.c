@@ -1,5 +1,6 @@
 /* cmd_info.c - bloomery info: what a filter is, how full, how wrong */
 #include "describe.h"
+#include "fit.h"
 #include "foreign.h"
 #include "place.h"
 #include "values.h"
@@ -38,6 +39,7 @@ static int run(int count, char **operands)
 {
 	int code = DONE;
 
+	fit_output(14);
 	for (int i = 0; i < count && code == DONE; i++) {
 		struct blm_filter *f;
 

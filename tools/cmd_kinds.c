@@ -1,5 +1,6 @@
 /* cmd_kinds.c - bloomery kinds: the kinds of filter there are */
 #include "describe.h"
+#include "fit.h"
 #include "json.h"
 #include "values.h"
 #include "terms.h"
@@ -77,6 +78,7 @@ static int run(int count, char **operands)
 {
 	struct blm_kind_info kind;
 
+	fit_output(13);
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
 		if (!json) {
 			printf("%-12s %s\n%-12s can: ", kind.name, own_terms(kind.summary), "");

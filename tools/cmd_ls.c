@@ -34,16 +34,11 @@ static bool has_room(const struct seen *seen, unsigned width)
 	return !seen->width || seen->width >= width;
 }
 
-static const char *show_keys(const struct seen *seen, uint64_t keys, const char *mark)
+static const char *show_keys(uint64_t keys, const char *mark)
 {
-	static char texts[2][32];
-	static unsigned turn;
-	char *text = texts[turn++ % 2];
+	static char text[32];
 
-	if (seen->width)
-		snprintf(text, sizeof(*texts), "%s%s", show_count(keys), mark);
-	else
-		snprintf(text, sizeof(*texts), "%llu%s", (unsigned long long)keys, mark);
+	snprintf(text, sizeof(text), "%s%s", show_number(keys), mark);
 	return text;
 }
 
@@ -88,10 +83,10 @@ static void show_head(const struct seen *seen)
 static void show_long(const struct seen *seen, const struct blm_info *i)
 {
 	char full[16] = "-";
-	int column = printf("%-12s %15s ", i->kind, show_keys(seen, i->keys, mark_of(i)));
+	int column = printf("%-12s %15s ", i->kind, show_keys(i->keys, mark_of(i)));
 
 	if (has_room(seen, WITH_CAPACITY))
-		column += printf("%14s ", show_keys(seen, i->capacity, ""));
+		column += printf("%14s ", show_number(i->capacity));
 	if (i->capacity)
 		snprintf(full, sizeof(full), "%.0f%%", 100.0 * (double)i->keys
 			 / (double)i->capacity);

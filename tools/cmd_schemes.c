@@ -1,5 +1,6 @@
 /* cmd_schemes.c - bloomery schemes: the ways to choose bits by a hash, other than our own */
 #include "command.h"
+#include "fit.h"
 #include "json.h"
 #include "terms.h"
 
@@ -7,6 +8,7 @@ static int run(int count, char **operands)
 {
 	struct blm_scheme_info s;
 
+	fit_output(18);
 	for (size_t i = 0; blm_scheme_list(i, &s) == 0; i++) {
 		if (!json) {
 			printf("%-16s  %s\n", s.name, own_terms(s.summary));

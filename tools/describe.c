@@ -84,24 +84,32 @@ static void print_hashing(const struct blm_info *i)
 	print_scheme(i);
 }
 
+/* A number of keys that was worked out. */
+static const char *show_real(double n)
+{
+	return show_number(n < 0x1p63 ? (uint64_t)llround(n) : UINT64_MAX);
+}
+
 static void print_estimate(const struct blm_info *i, const struct blm_estimate *e)
 {
-	char note[80] = " (all of the data read)";
+	char note[80] = " % (all of the data read)";
 
 	if (e->sampled_bytes < i->data_bytes)
-		snprintf(note, sizeof(note), " (from a sample of %s)",
+		snprintf(note, sizeof(note), " %% (from a sample of %s)",
 			 show_bytes(e->sampled_bytes));
 	label("fill");
-	print_value("", &e->fill, note);
+	print_value("", &(struct blm_value){ 100 * e->fill.value, 100 * e->fill.error }, note);
 	label("estimate");
 	if (e->saturated)
 		puts("saturated: all bits are set, it says yes to everything");
 	else if (!e->ones && e->sampled_bytes < i->data_bytes)
 		printf("at most %.0f distinct keys: no bit of the sample is set (--full reads "
 		       "all)\n", e->keys.error);
+	else if (i->can & BLM_EXACT)
+		printf("%s distinct keys, exactly\n", show_real(e->keys.value));
 	else
-		printf(i->can & BLM_EXACT ? "%.0f distinct keys, exactly\n"
-		       : "%.0f ± %.0f distinct keys\n", e->keys.value, e->keys.error);
+		printf("%s ± %s distinct keys\n", show_real(e->keys.value),
+		       show_real(e->keys.error));
 	label("rate now");
 	print_value("", &e->rate, "");
 }
@@ -131,22 +139,22 @@ static void print_capacity(const struct blm_info *i, const struct blm_estimate *
 
 	label("capacity");
 	if (i->capacity_computed && i->rate_computed)
-		printf("not stated; half of its bits are set with %llu keys, at a rate of %s\n",
-		       (unsigned long long)i->capacity, show_rate(i->rate));
+		printf("not stated; half of its bits are set with %s keys, at a rate of %s\n",
+		       show_number(i->capacity), show_rate(i->rate));
 	else if (i->capacity_computed)
-		printf("not stated, but for a rate of %s; half of its bits are set with %llu keys, "
+		printf("not stated, but for a rate of %s; half of its bits are set with %s keys, "
 		       "%s predicted\n", show_rate(i->rate),
-		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
+		       show_number(i->capacity), show_rate(i->rate_at_capacity));
 	else if (i->rate_computed)
-		printf("%llu keys stated, at no rate that can be; %s predicted\n",
-		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
+		printf("%s keys stated, at no rate that can be; %s predicted\n",
+		       show_number(i->capacity), show_rate(i->rate_at_capacity));
 	else if (i->can & BLM_CAN_LIST)
-		printf("%llu keys that two of them differ by; questions are then answered wrongly "
+		printf("%s keys that two of them differ by; questions are then answered wrongly "
 		       "at a rate of %s\n",
-		       (unsigned long long)i->capacity, show_rate(i->rate_at_capacity));
+		       show_number(i->capacity), show_rate(i->rate_at_capacity));
 	else
-		printf("%llu keys at a rate of %s %s, %s predicted\n",
-		       (unsigned long long)i->capacity, show_rate(i->rate),
+		printf("%s keys at a rate of %s %s, %s predicted\n",
+		       show_number(i->capacity), show_rate(i->rate),
 		       came ? "stated" : "promised", show_rate(i->rate_at_capacity));
 	label("keys");
 	if (i->foreign) {
@@ -154,12 +162,12 @@ static void print_capacity(const struct blm_info *i, const struct blm_estimate *
 		return;
 	}
 	if (i->keys_estimated && e && e->saturated) {
-		printf("at least %llu: saturated, so the number is a lower bound%s\n",
-		       (unsigned long long)i->keys,
+		printf("at least %s: saturated, so the number is a lower bound%s\n",
+		       show_number(i->keys),
 		       is_beyond(i) ? "; beyond its capacity" : "");
 		return;
 	}
-	printf("%llu%s%s\n", (unsigned long long)i->keys,
+	printf("%s%s%s\n", show_number(i->keys),
 	       i->keys_estimated ? " (estimated: they were not all counted one by one)" : "",
 	       is_beyond(i) ? "; beyond its capacity" : "");
 }
@@ -232,7 +240,7 @@ void describe(const struct description *d)
 	print_text(*i->name ? i->name : i->path);
 	putchar('\n');
 	label("kind");
-	printf("%s, m %llu, k %u%s%s\n", i->kind, (unsigned long long)i->cells, i->probes,
+	printf("%s, m %s, k %u%s%s\n", i->kind, show_number(i->cells), i->probes,
 	       *i->options ? "; " : "", i->options);
 	print_hashing(i);
 	print_capacity(i, d->estimate);

@@ -1,5 +1,6 @@
 /* main.c - finds the command and runs it */
 #include "command.h"
+#include "fit.h"
 #include "output.h"
 #include "place.h"
 #include "signals.h"
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
 	if (code == DONE)
 		code = dispatch(argc, argv);
 	code = tell_if_cut(code);
+	end_fitting();
 	end_output();
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno == EPIPE)

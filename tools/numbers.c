@@ -1,5 +1,6 @@
 /* numbers.c - numbers as people write and read them */
 #include "numbers.h"
+#include "wrap.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -108,6 +109,17 @@ const char *show_count(uint64_t n)
 		text[at++] = digits[i];
 	}
 	text[at] = 0;
+	return text;
+}
+
+const char *show_number(uint64_t n)
+{
+	char *text;
+
+	if (window_width())
+		return show_count(n);
+	text = next_text();
+	snprintf(text, TEXT, "%llu", (unsigned long long)n);
 	return text;
 }
 

@@ -3,9 +3,11 @@
  * table of the literature
  */
 #include "plan.h"
+#include "fit.h"
 #include "json.h"
 #include "numbers.h"
 #include "terms.h"
+#include "wrap.h"
 
 #include <math.h>
 
@@ -91,10 +93,9 @@ static int size_of(const struct blm_params *params, const char *kind)
 		size_json(&one, &plan, least);
 		return DONE;
 	}
-	printf("%-12s %15llu %4u %10.4g %8s %11s  %s\n", plan.kind, (unsigned long long)plan.cells,
-	       plan.probes,
-	       plan.bits_per_key, show_above(&plan, least), show_bytes(plan.file_bytes),
-	       show_rate(plan.predicted_rate));
+	printf("%-12s %15s %4u %10.4g %8s %11s  %s\n", plan.kind, show_number(plan.cells),
+	       plan.probes, plan.bits_per_key, show_above(&plan, least),
+	       show_bytes(plan.file_bytes), show_rate(plan.predicted_rate));
 	print_facts(&one);
 	return DONE;
 }
@@ -102,16 +103,20 @@ static int size_of(const struct blm_params *params, const char *kind)
 static void size_head(const struct blm_params *params)
 {
 	double rate = params->rate > 0 ? params->rate : 0.01, least = -log2(rate);
+	char words[256];
 
 	if (json)
 		return;
-	if (!params->cells && is_bounded(params->kind))
-		printf("For %llu keys at a rate of %s no filter takes fewer than %.4g bits/key, "
-		       "log2(1/p); Bloom's, if it\nwere infinitely large, takes %.4g with k = "
-		       "%.4g.\n\n", (unsigned long long)params->capacity,
-		       show_rate(rate), least, least / M_LN2, least);
+	if (!params->cells && is_bounded(params->kind)) {
+		snprintf(words, sizeof(words), "For %s keys at a rate of %s no filter takes fewer "
+			 "than %.4g bits/key, log2(1/p); Bloom's, if it were infinitely large, "
+			 "takes %.4g with k = %.4g.", show_number(params->capacity),
+			 show_rate(rate), least, least / M_LN2, least);
+		print_wrapped(stdout, words, 0, 0, "");
+		putchar('\n');
+	}
 	printf("%-12s %15s %4s %10s %8s %11s  %s\n", "kind", "m", "k", "bits/key", "x bound",
-	       "size", "predicted rate");
+	       "size", "rate");
 }
 
 static void other_json(const struct plan_other *other, uint64_t keys, double rate)
@@ -148,6 +153,57 @@ static void print_others(uint64_t keys, double rate)
 	}
 }
 
+/* ---- What to take ---- */
+
+/*
+ * The smallest kind that can do what is needed, and does nothing that is not: a kind that forgets,
+ * or that wants a value for each key, is no answer to a question that does not ask for it.
+ */
+static bool smallest(const struct blm_params *params, unsigned needed, unsigned unwanted,
+		     struct blm_plan *ret)
+{
+	struct blm_kind_info kind;
+	bool any = false;
+
+	unwanted |= BLM_FORGETS | BLM_EXACT | BLM_CAN_PUT | BLM_CAN_GET | BLM_CAN_LIST
+		| BLM_CAN_ADVANCE;
+	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
+		struct blm_params one = *params;
+		struct blm_plan plan;
+
+		one.kind = kind.name;
+		if ((kind.can & needed) != needed || kind.can & unwanted
+		    || blm_plan(&plan, &one) < 0)
+			continue;
+		if (!any || plan.file_bytes < ret->file_bytes)
+			*ret = plan;
+		any = true;
+	}
+	return any;
+}
+
+static void recommend_one(const char *need, const struct blm_plan *plan)
+{
+	printf("  %-32s %-12s %11s\n", need, plan->kind, show_bytes(plan->file_bytes));
+}
+
+static void recommend(const struct blm_params *params)
+{
+	struct blm_plan plan;
+
+	puts("\nRecommended, if");
+	if (blm_plan(&plan, params) == 0)
+		recommend_one("keys come one by one", &plan);
+	if (smallest(params, BLM_CAN_ADD | BLM_CAN_UNION, BLM_CAN_BUILD, &plan))
+		recommend_one("... and space matters most", &plan);
+	if (smallest(params, BLM_CAN_REMOVE, 0, &plan))
+		recommend_one("keys are removed again", &plan);
+	if (smallest(params, BLM_GROWS, 0, &plan))
+		recommend_one("the number of keys is not known", &plan);
+	if (smallest(params, BLM_CAN_BUILD, BLM_CAN_ADD, &plan))
+		recommend_one("all keys are known beforehand", &plan);
+}
+
 int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 {
 	double rate = params->rate > 0 ? params->rate : 0.01;
@@ -155,6 +211,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 	struct blm_kind_info kind;
 	bool any = false;
 
+	fit_output(13);
 	if (params->kind) {
 		struct blm_plan plan;
 
@@ -173,6 +230,8 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 		else if (!json)
 			printf("%-12s %s\n", kind.name, own_terms(blm_error_message()));
 	}
+	if (any && !json)
+		recommend(params);
 	if (more->compare)
 		print_others(params->capacity, rate);
 	if (more->plot)
@@ -249,19 +308,36 @@ static void row(uint64_t mn, const struct range *k)
 	putchar('\n');
 }
 
+static void table_of(const struct range *mn, const struct range *k)
+{
+	printf("m/n     k");
+	for (uint64_t i = k->first; i <= k->last; i++)
+		printf("%*sk=%llu", i < 10 ? 7 : i < 100 ? 6 : 5, "", (unsigned long long)i);
+	putchar('\n');
+	for (uint64_t i = mn->first; i <= mn->last; i++)
+		row(i, k);
+}
+
 int plan_table(const struct range *mn, const struct range *k)
 {
-	if (!json) {
-		printf("m/n     k");
-		for (uint64_t i = k->first; i <= k->last; i++)
-			printf("%*sk=%llu", i < 10 ? 7 : i < 100 ? 6 : 5, "",
-			       (unsigned long long)i);
-		putchar('\n');
-	}
-	for (uint64_t i = mn->first; i <= mn->last; i++)
-		if (json)
-			row_json(i, k);
+	enum { HEAD = 9, COLUMN = 10 };
+	unsigned width = window_width();
+	uint64_t fitting = width < HEAD + COLUMN ? 1 : (width - HEAD) / COLUMN;
+	struct range some = *k;
+
+	for (uint64_t i = mn->first; json && i <= mn->last; i++)
+		row_json(i, k);
+	if (json)
+		return DONE;
+	/* as many columns as fit, then the next ones below them */
+	for (; some.first <= k->last; some.first = some.last + 1) {
+		if (width && k->last - some.first >= fitting)
+			some.last = some.first + fitting - 1;
 		else
-			row(i, k);
+			some.last = k->last;
+		if (some.first > k->first)
+			putchar('\n');
+		table_of(mn, &some);
+	}
 	return DONE;
 }

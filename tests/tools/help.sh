@@ -55,10 +55,11 @@ help_is_never_wider_than_the_window() {
 }
 
 the_text_of_help_is_the_same_at_each_width() {
-	for v in $(verbs); do
-		for width in 40 80 100; do COLUMNS=$width bloomery help "$v" | sed 's/ \\$//' | tr -s ' \n' ' ' > $width; done
-		cmp 40 80; cmp 80 100
+	local width
+	for width in 40 80 100; do
+		for v in $(verbs); do COLUMNS=$width bloomery help "$v"; done | sed 's/ \\$//' | tr -s ' \n' ' ' > $width
 	done
+	cmp 40 80; cmp 80 100
 }
 
 # Typed into a shell, the lines are the words of the example.
@@ -92,9 +93,9 @@ an_option_means_the_same_in_each_command() {
 options_that_commands_share_stand_together() {
 	local v
 	for v in $(verbs); do
-		bloomery help "$v" | sed -n '/^Options$/,/^Example$/p' | grep -E '^  (-|    --)' | sed 's/^ *//; s/ .*//' | sort > shown
+		bloomery help "$v" | sed -n '/^Options$/,/^Example$/s/^  \(-., \|    \)\(--[a-z0-9-]*\).*/\2/p' | sort > shown
+		bloomery help --words "$v" | sed -n 's/^\(--[a-z0-9-]*\)\t.*/\1/p' | sort | cmp - shown
 		same "$(uniq -d shown)" ''
-		same "$(grep -cE -- '--' <(bloomery help --words "$v"))" "$(bloomery help "$v" | sed -n '/^Options$/,/^Example$/p' | grep -cE '^  (-., |    )--')"
 	done
 	bloomery help claim | grep -E '^[A-Z]' > titles
 	[ "$(sed -n '/^Options$/=' titles)" -lt "$(sed -n '/^A new filter$/=' titles)" ]

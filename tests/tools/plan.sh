@@ -52,6 +52,25 @@ a_file_that_lacks_its_numbers_is_measured_with_them() {
 	exits 64 bloomery measure ./raw -n 500; says 'its own kind and size'
 }
 
+it_recommends_a_kind_for_each_need() {
+	bloomery plan -n 10m -p 0.001 > o
+	sed '1,/^Recommended/d' o > needs
+	same "$(wc -l < needs)" 5
+	kind() { sed -n "s/^  .*$1 *\([a-z-]*\) .*iB$/\1/p" needs; }
+	bloomery create ./default -n 10 -p 0.1
+	same "$(kind 'one by one')" "$(bloomery info ./default --json | json 'j["kind"]')"
+	bloomery plan -n 10m -p 0.001 --json > sizes; bloomery kinds --json > kinds
+	can() { json "[set(x['can']) for x in all if x['name'] == '$1'][0]" < kinds; }
+	bytes() { json "[x['bytes'] for x in all if x['kind'] == '$1'][0]" < sizes; }
+	[ "$(bytes "$(kind 'matters most')")" -le "$(bytes "$(kind 'one by one')")" ]
+	can "$(kind 'removed again')" | grep -q "'remove'"
+	not grep "'add'" <(can "$(kind 'known beforehand')")
+	[ "$(bytes "$(kind 'known beforehand')")" -lt "$(bytes "$(kind 'matters most')")" ]
+	bloomery kinds | grep -A1 "^$(kind 'not known') " | grep -q add
+	not grep -q Recommended <(bloomery plan -n 10m --kind classic)
+	bloomery plan -n 10m -p 0.001 --json | holds 'len(all) > 15'
+}
+
 the_bound_is_told_only_where_it_is_one() {
 	for kind in bitmap iblt; do
 		bloomery plan -n 1000 -p 0.01 --kind $kind > o; not grep -q 'no filter takes fewer' o

@@ -71,6 +71,59 @@ paths_are_escaped_in_info_verify_dedup_and_messages() {
 	exits 2 bloomery test --store "./none$bad" a; says "$good"
 }
 
+# Each screen as it is outside a window, in one of 80, 120 and 200 columns, and on a terminal.
+screens='ls -l|info seen|info counts|kinds|kinds -l|hashes|schemes|formats|plan -n 10m -p 0.001|plan -n 10m -p 0.001 --compare
+plan -n 1m -m 14m|plan --table|plan -n 1m --kind counting|compare seen seen'
+
+each_screen_fits_the_window() {
+	local screen
+	seq 2000 | bloomery claim seen --create -n 1000 -p 0.001 --seed 12345678901234567 > new 2>&1
+	bloomery create counts -n 100000 --kind counting; seq 100 | bloomery add counts
+	tr '|' '\n' <<< "$screens" > list; [ "$(wc -l < list)" = 14 ]
+	while read -r screen; do
+		# shellcheck disable=SC2086
+		bloomery $screen | tr -d ',' | tr -s ' \n' ' ' > whole
+		for width in 80 120 200; do
+			# shellcheck disable=SC2086
+			COLUMNS=$width bloomery $screen > "$width"
+			python3 -c '
+import sys
+wide = [line for line in open(sys.argv[1], encoding="utf-8") if len(line.rstrip("\n")) > int(sys.argv[1])]
+sys.exit("".join(wide) or 0)' $width
+			# nothing is lost, except what `ls -l` and the head of a table say otherwise
+			case $screen in
+			'ls -l' | 'plan --table') ;;
+			*) tr -d ',' < $width | tr -s ' \n' ' ' | cmp - whole ;;
+			esac
+		done
+		# shellcheck disable=SC2086
+		python3 "${0%/*}/on_terminal.py" --columns 80 "$BLOOMERY" $screen | cmp - 80
+	done < list
+}
+
+numbers_have_commas_in_a_window_alone() {
+	bloomery create f -n 1234567
+	bloomery info f > o; grep -q ' 1234567 keys' o
+	COLUMNS=80 bloomery info f > o; grep -q ' 1,234,567 keys' o
+	COLUMNS=80 bloomery info f --json | holds 'j["capacity"] == 1234567'
+}
+
+a_share_is_shown_in_per_cent() {
+	bloomery create f -m 1000 -k 1 -n 1000 --kind classic
+	for i in {1..300}; do echo $i; done | bloomery add f
+	want=$(bloomery info f --full --json | json '"%.4g" % (100 * j["fill"])')
+	grep -q "^  fill        $want % (all of the data read)$" <(bloomery info f --full)
+}
+
+the_table_of_the_literature_is_cut_into_columns_that_fit() {
+	bloomery plan --table --mn 20..22 > whole
+	COLUMNS=80 bloomery plan --table --mn 20..22 > cut
+	same "$(grep -c '^m/n' whole)" 1; same "$(grep -c '^m/n' cut)" 4
+	sed -n 's/^m\/n     k//p' cut | tr -s ' \n' ' ' > heads
+	same "$(< heads)" "$(sed -n 's/^m\/n     k//p' whole | tr -s ' ') "
+	grep '^ 22' cut | cut -c10- | tr -s ' \n' ' ' > row; grep '^ 22' whole | cut -c10- | tr -s ' \n' ' ' | cmp - row
+}
+
 a_character_is_never_taken_apart() {
 	no_terminal && return
 	bloomery create f -n 10
