@@ -255,6 +255,18 @@ static bool joins_large_ones(char **words, int count)
 	return large > 1;
 }
 
+/* Nothing ends `watch --every` here. */
+static bool goes_on(char **words, int count)
+{
+	bool watches = false, again = false;
+
+	for (int i = 1; i < count; i++) {
+		watches |= !strcmp(words[i], "watch");
+		again |= !strncmp(words[i], "--e", 3);
+	}
+	return watches && again;
+}
+
 static void run_one(char *text, size_t size)
 {
 	char *words[34] = { (char *)"bloomery" }, *end = text + size, *at = text;
@@ -278,7 +290,7 @@ static void run_one(char *text, size_t size)
 			words[count++] = (char *)"--questions=999";
 		at = stop + 1;
 	}
-	if (count > 1 && joins_large_ones(words, count))
+	if (goes_on(words, count) || (count > 1 && joins_large_ones(words, count)))
 		return;
 	if (at < end)
 		at++;

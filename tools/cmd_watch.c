@@ -1,0 +1,267 @@
+/* cmd_watch.c - bloomery watch: the numbers of all filters of a store, for a monitoring system */
+#include "numbers.h"
+#include "place.h"
+#include "signals.h"
+#include "values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *file;
+static struct every every;
+static const struct opt own_options[] = {
+	{ 0, "prometheus", "FILE", "replace FILE by the metrics, for the textfile collector of "
+	  "Prometheus; - is standard output", set_text, &file },
+	{ 0, "every", "TIME", "again after each such time (15s, 5min), until a signal ends it",
+	  set_every, &every },
+	{ 0 }
+};
+
+/* What is kept of each filter, because a metric's values of all filters stand together. */
+struct look {
+	char name[BLM_NAME_MAX + 1];
+	const char *kind, *hash;
+	double keys, capacity, rate, predicted, bytes, data_bytes, synced;
+	bool dirty, unread;
+};
+
+struct looks {
+	struct blm_store *store;
+	struct look *all;
+	size_t count, room, damaged;
+};
+
+static int look_at(void *context, const struct blm_info *info, int err)
+{
+	struct looks *looks = context;
+	struct blm_info now = *info;
+	struct look *look;
+
+	if (err < 0) {
+		looks->damaged++;
+		return 0;
+	}
+	if (looks->count == looks->room) {
+		size_t room = looks->room ? 2 * looks->room : 64;
+		struct look *all = realloc(looks->all, room * sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		looks->all = all;
+		looks->room = room;
+	}
+	look = &looks->all[looks->count++];
+	*look = (struct look){ .unread = blm_store_refresh(looks->store, &now) < 0 };
+	strcpy(look->name, now.name);
+	look->kind = now.kind;
+	look->hash = now.hash;
+	look->keys = (double)now.keys;
+	look->capacity = (double)now.capacity;
+	look->rate = now.rate;
+	look->predicted = now.rate_at_keys;
+	look->bytes = (double)now.bytes;
+	look->data_bytes = (double)now.data_bytes;
+	look->synced = (double)now.synced / 1e9;
+	look->dirty = now.dirty;
+	return 0;
+}
+
+/* ---- Prometheus' text format ---- */
+
+static void print_label(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n')
+			fputs("\\n", out);
+		else
+			fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+}
+
+static void begin_metric(FILE *out, const char *name, const char *help)
+{
+	fprintf(out, "# HELP bloomery_%s %s\n# TYPE bloomery_%s gauge\n", name, help, name);
+}
+
+/* The labels of a value; `name` NULL: it is of the whole store. */
+static void print_labels(FILE *out, const char *metric, const char *store, const char *name)
+{
+	fprintf(out, "bloomery_%s{store=\"", metric);
+	print_label(out, store);
+	if (name) {
+		fputs("\",name=\"", out);
+		print_label(out, name);
+	}
+	fputc('"', out);
+}
+
+static const struct metric {
+	const char *name, *help;
+	size_t at;
+} metrics[] = {
+	{ "filter_keys", "Adds and claims that changed the filter, less removals.",
+	  offsetof(struct look, keys) },
+	{ "filter_capacity_keys", "Keys that the filter was made for.",
+	  offsetof(struct look, capacity) },
+	{ "filter_rate_promised", "False-positive rate promised at capacity.",
+	  offsetof(struct look, rate) },
+	{ "filter_rate_predicted", "False-positive rate predicted for the keys that are in it.",
+	  offsetof(struct look, predicted) },
+	{ "filter_bytes", "Size of the file.", offsetof(struct look, bytes) },
+	{ "filter_data_bytes", "Size of the data in the file.",
+	  offsetof(struct look, data_bytes) },
+	{ "filter_synced_timestamp_seconds", "Time of the last sync; 0: never.",
+	  offsetof(struct look, synced) },
+};
+
+static void print_metric(FILE *out, const struct metric *metric, const struct looks *looks,
+			 const char *store)
+{
+	begin_metric(out, metric->name, metric->help);
+	for (size_t i = 0; i < looks->count; i++) {
+		double value;
+
+		memcpy(&value, (const char *)&looks->all[i] + metric->at, sizeof(value));
+		print_labels(out, metric->name, store, looks->all[i].name);
+		fprintf(out, "} %.17g\n", value);
+	}
+}
+
+static void print_flag(FILE *out, const char *name, const char *help, const struct looks *looks,
+		       const char *store, size_t at)
+{
+	begin_metric(out, name, help);
+	for (size_t i = 0; i < looks->count; i++) {
+		print_labels(out, name, store, looks->all[i].name);
+		fprintf(out, "} %d\n", *((const char *)&looks->all[i] + at));
+	}
+}
+
+static void print_of_store(FILE *out, const char *name, const char *help, const char *store,
+			   double value)
+{
+	begin_metric(out, name, help);
+	print_labels(out, name, store, NULL);
+	fprintf(out, "} %.17g\n", value);
+}
+
+static void print_all(FILE *out, const struct looks *looks, const char *store)
+{
+	begin_metric(out, "filter_info", "Kind and hash of the filter; always 1.");
+	for (size_t i = 0; i < looks->count; i++) {
+		print_labels(out, "filter_info", store, looks->all[i].name);
+		fprintf(out, ",kind=\"%s\",hash=\"%s\"} 1\n", looks->all[i].kind,
+			looks->all[i].hash);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
+		print_metric(out, &metrics[i], looks, store);
+	print_flag(out, "filter_changed", "1 if it changed since the last sync.", looks, store,
+		   offsetof(struct look, dirty));
+	print_flag(out, "filter_unreadable", "1 if its file cannot be read: then the numbers are "
+		   "of the last sync.", looks, store, offsetof(struct look, unread));
+	print_of_store(out, "store_filters", "Filters in the store.", store,
+		       (double)(looks->count + looks->damaged));
+	print_of_store(out, "store_damaged_records", "Records of the catalog that are damaged.",
+		       store, (double)looks->damaged);
+	print_of_store(out, "store_seen_timestamp_seconds", "When these numbers were taken.",
+		       store, (double)time(NULL));
+}
+
+/* ---- The file ---- */
+
+static int write_failed(const char *temporary)
+{
+	int err = errno;
+
+	unlink(temporary);
+	return broken("%s: %s", file, strerror(err));
+}
+
+/* A reader of the file has the old one or the new one, whole. Its name ends otherwise till then. */
+static int replace_file(const struct looks *looks, const char *store)
+{
+	char temporary[BLM_PATH_MAX];
+	FILE *out;
+	int fd;
+
+	if (!strcmp(file, "-")) {
+		print_all(stdout, looks, store);
+		return fflush(stdout) ? broken("standard output: %s", strerror(errno)) : DONE;
+	}
+	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file) >= (int)sizeof(temporary))
+		return broken("%s: the path is too long", file);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return broken("%s: no file can be made beside it: %s", file, strerror(errno));
+	out = fdopen(fd, "w");
+	if (!out) {
+		close(fd);
+		return write_failed(temporary);
+	}
+	print_all(out, looks, store);
+	if (fflush(out) || ferror(out) || fchmod(fd, 0644) < 0) {
+		int err = errno;
+
+		fclose(out);
+		errno = err;
+		return write_failed(temporary);
+	}
+	if (fclose(out) || rename(temporary, file) < 0)
+		return write_failed(temporary);
+	return DONE;
+}
+
+static int watch_once(struct blm_store *store, const char *pattern, const char *dir)
+{
+	struct looks looks = { .store = store };
+	int r = blm_store_list(store, pattern, look_at, &looks), code;
+
+	code = r == -ENOMEM ? broken("out of memory for the list of filters")
+		: r < 0 ? fail(r) : replace_file(&looks, dir);
+	free(looks.all);
+	return code;
+}
+
+static int run(int count, char **operands)
+{
+	const char *pattern = count ? operands[0] : NULL, *dir;
+	struct blm_store *store;
+	int code;
+
+	if (!file)
+		return misuse("watch: where to? Give --prometheus FILE, or - for standard output");
+	if (every.keys)
+		return misuse("watch: --every takes a time, like 15s");
+	dir = store_dir();
+	code = dir ? find_store(&store, BLM_STORE_READ) : FAILED;
+	if (code != DONE)
+		return code;
+	catch_signals();
+	while ((code = watch_once(store, pattern, dir)) == DONE && every.seconds > 0) {
+		struct pollfd stop = { .fd = stop_descriptor(), .events = POLLIN };
+
+		poll(&stop, 1, every.seconds < 2e6 ? (int)(every.seconds * 1000) : 2000000000);
+		if (stopping())
+			break;
+	}
+	return code;
+}
+
+static const struct opt *const options[] = { own_options, store_option, NULL };
+
+const struct command cmd_watch = {
+	.name = "watch",
+	.group = ON_STORES,
+	.summary = "write the numbers of all filters of the store for a monitoring system",
+	.operands = "[PATTERN] --prometheus FILE",
+	.least = 0, .most = 1,
+	.notes = "FILE is replaced in one step, so a reader finds the old or the new numbers, "
+	"whole. The keys and the size are those in the header of each file; no filter is opened, "
+	"and no writer waits.",
+	.example = "bloomery watch --prometheus /var/lib/node-exporter/bloomery.prom --every 15s",
+	.options = options,
+	.run = run,
+};
