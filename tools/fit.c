@@ -86,12 +86,15 @@ void fit_output(unsigned indent)
 
 void end_fitting(void)
 {
+	FILE *fitting = stdout;
+
 	if (!fit.before)
 		return;
-	fflush(stdout);
+	fflush(fitting);
 	if (fit.bytes)
 		fprintf(fit.before, "%.*s", (int)fit.bytes, fit.line);
 	stdout = fit.before;
-	fit.before = NULL;
+	fclose(fitting);
 	free(fit.line);
+	memset(&fit, 0, sizeof(fit));
 }

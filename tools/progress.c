@@ -3,6 +3,7 @@
  * where it is asked for
  */
 #include "progress.h"
+#include "numbers.h"
 #include "values.h"
 
 #include <time.h>
@@ -18,7 +19,7 @@ const struct opt progress_option[] = {
 static struct {
 	bool on, terminal, shown;
 	const char *phase;	/* NULL: reading */
-	double start, last;
+	double begun, start, last;	/* start: of the phase */
 	uint64_t total, keys, bytes;
 } p;
 
@@ -34,7 +35,7 @@ void progress_begin(uint64_t total_bytes)
 {
 	p.terminal = isatty(STDERR_FILENO);
 	p.on = wanted || (p.terminal && !quiet);
-	p.start = p.last = now();
+	p.begun = p.start = p.last = now();
 	p.total = total_bytes;
 	p.phase = NULL;
 }
@@ -78,11 +79,28 @@ void progress_of(const char *phase, uint64_t done, uint64_t total)
 	progress_now(done, done);
 }
 
+/* What stays on the terminal: what was done, from the beginning of the first phase. */
+static void show_all(void)
+{
+	double seconds = now() - p.begun;
+
+	fprintf(stderr, "\r%s keys", show_count(p.keys));
+	if (p.bytes && !p.phase)
+		fprintf(stderr, ", %s", show_bytes(p.bytes));
+	if (seconds >= 60)
+		fprintf(stderr, ", %d:%02d min", (int)(seconds / 60), (int)seconds % 60);
+	else
+		fprintf(stderr, ", %.1f s", seconds);
+	if (seconds > 0)
+		fprintf(stderr, ", %.3g million/s", (double)p.keys / seconds / 1e6);
+	fputs("\033[K\n", stderr);
+}
+
 void progress_end(void)
 {
-	if (p.on && wanted)
+	if (p.on && wanted && !p.terminal)
 		show(now() - p.start);
-	if (p.on && p.terminal && p.shown)
-		fputs(wanted ? "\n" : "\r\033[K", stderr);
+	if (p.on && p.terminal && (p.shown || wanted))
+		show_all();
 	p.on = false;
 }

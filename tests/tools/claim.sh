@@ -246,6 +246,18 @@ progress_shows_rate_and_part_where_it_is_asked_for() {
 	bloomery add f n --progress < /dev/null 2>&1 >/dev/null | grep -q 'million/s'
 }
 
+on_a_terminal_a_line_stays_that_sums_up_the_work() {
+	command -v python3 > /dev/null || { echo '# SKIP python3 is not installed'; return 0; }
+	bloomery create f -n 100k; seq 100000 > n
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
+	sed -n '$p' err > last
+	grep -qE '^100,000 keys, 575(\.[0-9])? KiB, [0-9.]+ s, [0-9.e+-]+ million/s$' last || { cat last; return 1; }
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" build ./b --kind golomb n --progress | tr '\r' '\n' | sed 's/\x1b\[K//' | grep . > err
+	sed -n '$p' err | grep -qE '^100,000 keys, [0-9.]+ s, '
+	python3 "${0%/*}/on_terminal.py" --stderr "$BLOOMERY" add f n -q > err
+	same "$(wc -c < err)" 0
+}
+
 batches_of_any_size_give_the_same_lines() {
 	seq 10000 > n
 	for batch in 1 7 64 65 4096 1Mi; do

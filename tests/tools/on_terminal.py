@@ -1,16 +1,21 @@
 # on_terminal.py - prints the bytes that a command writes to a terminal, which is its stdin and stdout
-# on_terminal.py [--columns N] COMMAND ARGUMENT...
+# on_terminal.py [--columns N] [--stderr] COMMAND ARGUMENT...
 import fcntl, os, pty, struct, sys, termios, tty
 
 columns = 0  # the terminal does not say
 if sys.argv[1] == "--columns":
     columns = int(sys.argv[2])
     del sys.argv[1:3]
+other = 2  # progress would stand among the answers
+if sys.argv[1] == "--stderr":
+    other = 1
+    del sys.argv[1]
+
 pid, fd = pty.fork()
 if pid == 0:
     tty.setraw(1)
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # progress would stand among the answers
+    os.dup2(os.open(os.devnull, os.O_WRONLY), other)
     os.execvp(sys.argv[1], [os.fsencode(a) for a in sys.argv[1:]])
 while True:
     try:
