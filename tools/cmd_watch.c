@@ -1,5 +1,5 @@
 /* cmd_watch.c - bloomery watch: the numbers of all filters of a store, for a monitoring system */
-#include "numbers.h"
+#include "look.h"
 #include "place.h"
 #include "signals.h"
 #include "values.h"
@@ -21,56 +21,7 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
-/* What is kept of each filter, because a metric's values of all filters stand together. */
-struct look {
-	char name[BLM_NAME_MAX + 1];
-	const char *kind, *hash;
-	double keys, capacity, rate, predicted, bytes, data_bytes, synced;
-	bool dirty, unread;
-};
-
-struct looks {
-	struct blm_store *store;
-	struct look *all;
-	size_t count, room, damaged;
-};
-
-static int look_at(void *context, const struct blm_info *info, int err)
-{
-	struct looks *looks = context;
-	struct blm_info now = *info;
-	struct look *look;
-
-	if (err < 0) {
-		looks->damaged++;
-		return 0;
-	}
-	if (looks->count == looks->room) {
-		size_t room = looks->room ? 2 * looks->room : 64;
-		struct look *all = realloc(looks->all, room * sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		looks->all = all;
-		looks->room = room;
-	}
-	look = &looks->all[looks->count++];
-	*look = (struct look){ .unread = blm_store_refresh(looks->store, &now) < 0 };
-	strcpy(look->name, now.name);
-	look->kind = now.kind;
-	look->hash = now.hash;
-	look->keys = (double)now.keys;
-	look->capacity = (double)now.capacity;
-	look->rate = now.rate;
-	look->predicted = now.rate_at_keys;
-	look->bytes = (double)now.bytes;
-	look->data_bytes = (double)now.data_bytes;
-	look->synced = (double)now.synced / 1e9;
-	look->dirty = now.dirty;
-	return 0;
-}
-
-/* ---- Prometheus' text format ---- */
+/* ---- Prometheus' text format: a metric's values of all filters stand together ---- */
 
 static void print_label(FILE *out, const char *text)
 {
@@ -216,12 +167,12 @@ static int replace_file(const struct looks *looks, const char *store)
 
 static int watch_once(struct blm_store *store, const char *pattern, const char *dir)
 {
-	struct looks looks = { .store = store };
-	int r = blm_store_list(store, pattern, look_at, &looks), code;
+	struct looks looks;
+	int code = looks_take(&looks, store, pattern);
 
-	code = r == -ENOMEM ? broken("out of memory for the list of filters")
-		: r < 0 ? fail(r) : replace_file(&looks, dir);
-	free(looks.all);
+	if (code == DONE)
+		code = replace_file(&looks, dir);
+	looks_free(&looks);
 	return code;
 }
 

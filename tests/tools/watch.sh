@@ -29,7 +29,8 @@ json.dump({" ".join(k): v for k, v in value.items()}, sys.stdout)' "$1"
 }
 
 # Two filters, one with a name that has to be quoted, and a third that is synced.
-three() {
+three()
+{
 	seq 90 | bloomery claim seen --create -n 100 -p 0.001 > new
 	bloomery create 'q"\x ü' -n 1000
 	seq 5 | bloomery build done -n 5

@@ -1,0 +1,40 @@
+# on_screen.py - a program that draws a screen again and again, in a terminal: types keys, prints the screens
+# on_screen.py COLUMNS ROWS KEYS COMMAND ARGUMENT...
+# The next key is typed when another screen has come; "." types nothing, "~" sends SIGTERM. Each screen ends with a line "---"; the
+# last line has the exit code, and whether the terminal is as it was.
+import fcntl, os, pty, re, select, signal, struct, sys, termios
+
+columns, rows, keys = int(sys.argv[1]), int(sys.argv[2]), list(sys.argv[3])
+ours, theirs = pty.openpty()
+fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+before = termios.tcgetattr(theirs)
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+    for fd in (0, 1):
+        os.dup2(theirs, fd)
+    os.execvp(sys.argv[4], sys.argv[4:])
+seen, screens, ended = b"", 0, 0
+while True:
+    if select.select([ours], [], [], 0.05)[0]:
+        seen += os.read(ours, 65536)
+    elif ended:
+        break
+    while keys and seen.count(b"\x1b[J") > screens:
+        screens += 1
+        key = keys.pop(0)
+        if key == "~":
+            os.kill(pid, signal.SIGTERM)
+        elif key != ".":
+            os.write(ours, key.encode())
+    if not ended:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+text = seen.decode()
+begin, end = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+restored = text.startswith(begin) and text.endswith(end) and termios.tcgetattr(theirs) == before
+for screen in text[len(begin):-len(end)].split("\x1b[H")[1:]:
+    screen = screen.removesuffix("\x1b[J").replace("\x1b[K\r\n", "\n")
+    assert "\x1b" not in screen and "\r" not in screen, screen
+    print(screen + "---")
+print(os.waitstatus_to_exitcode(status), "restored" if restored else "not restored")

@@ -1,0 +1,92 @@
+#!/bin/bash
+# top.sh - a live view of a store
+. "${0%/*}/tap.sh"
+command -v python3 > /dev/null || { echo '1..0 # SKIP python3 is not installed'; exit 0; }
+on_screen() { python3 "${0%/*}/on_screen.py" "$@"; }
+
+# Rows of the N-th screen of the file.
+screen() { awk -v n="$1" '$0 == "---" { at++; next } at == n - 1' "$2"; }
+
+# A filter below 80 %, one above, and one beyond its capacity.
+three()
+{
+	bloomery create below -n 1000; seq 100 | bloomery add below
+	bloomery create above -n 1000; seq 850 | bloomery add above
+	bloomery create beyond -n 100; seq 300 | bloomery add beyond 2> warning
+}
+
+one_look_is_printed_where_stdout_is_no_terminal() {
+	three
+	bloomery top > out
+	same "$(sed -n 1p out)" '3 filters, 0 keys/s, by name'
+	same "$(awk 'NR > 2 { print $NF }' out | tr '\n' ' ')" 'above below beyond '
+	same "$(awk '$NF == "below" { print $1, $2, $4, $5, $6, $7 }' out)" "$(bloomery info below --json | json 'j["keys"]') 10% 0.01 0 0 never"
+	grep -q '%  ! .* above$' out; grep -q '% !! .* beyond$' out; grep -q '%    .* below$' out
+	bloomery sync below; bloomery top > out; grep -q ' [0-9]* s  below$' out
+	bloomery top 'a*' > out; same "$(wc -l < out)" 3
+	exits 64 bloomery top --sort size; says keys
+	exits 64 bloomery top --every 5; says 2s
+	exits 2 bloomery top --store ./none
+}
+
+the_order_is_what_is_asked_for() {
+	three
+	for pair in name:above,below,beyond keys:above,beyond,below full:beyond,above,below; do
+		bloomery top --sort "${pair%:*}" > out
+		same "$(awk 'NR > 2 { print $NF }' out | tr '\n' ',')" "${pair#*:},"
+	done
+}
+
+processes_that_have_a_filter_open_are_counted() {
+	three
+	mkfifo lines
+	bloomery add below lines & exec 3> lines; pid=$!
+	bloomery add below /dev/null lines 3>&- & other=$!
+	until bloomery top | grep -q ' 2 *never  below$'; do kill -0 $pid $other; sleep 0.05; done
+	bloomery top > out; grep -q ' 0 *never  above$' out
+	exec 3>&-; wait $pid $other
+	bloomery top > out; grep -q ' 0 *never  below$' out
+}
+
+a_screen_fits_its_window_and_the_terminal_is_restored() {
+	three
+	for i in {1..40}; do bloomery create "$(printf 'a-filter-with-a-long-name-%060d' $i)" -n 10; done
+	on_screen 80 24 'kfnq' "$BLOOMERY" top --every 1h > seen
+	same "$(tail -n 1 seen)" '0 restored'
+	same "$(grep -c '^---$' seen)" 4
+	awk 'length > 80 { print; bad = 1 } END { exit bad }' seen
+	for n in 1 2 3 4; do [ "$(screen $n seen | wc -l)" -le 23 ]; done
+	screen 1 seen > one; screen 2 seen > two; screen 3 seen > three; screen 4 seen > four
+	cmp one four
+	same "$(sed -n 3p two | awk '{ print $NF }')" above; same "$(sed -n 3p three | awk '{ print $NF }')" beyond
+	same "$(tail -n 1 one)" '... 23 more'
+	on_screen 200 60 q "$BLOOMERY" top > seen; same "$(grep -c 'a-filter-with' seen)" 40
+	not grep -q ' more$' seen
+}
+
+a_signal_ends_it_and_restores_the_terminal() {
+	three
+	on_screen 80 24 '~' "$BLOOMERY" top --every 1h > seen
+	same "$(tail -n 1 seen)" '-15 restored'
+	on_screen 20 3 'q' "$BLOOMERY" top --every 1h > seen
+	same "$(tail -n 1 seen)" '0 restored'
+}
+
+# As long as keys come, each look finds some.
+the_pace_of_writers_is_shown() {
+	three
+	mkfifo lines
+	bloomery create busy -n 100m -p 0.1
+	(while echo $RANDOM.$RANDOM.$RANDOM; do :; done > lines 2> gone) & writer=$!
+	bloomery add busy lines 2> warning & adder=$!
+	on_screen 80 24 '....q' "$BLOOMERY" top --every 1s > seen
+	same "$(tail -n 1 seen)" '0 restored'
+	screen 4 seen | grep ' busy$' > row
+	read -r keys full now promised pace open rest < row
+	same "$open" 1
+	python3 -c 'import sys; sys.exit(float(sys.argv[1]) <= 0)' "$pace"
+	screen 4 seen | grep -q '^4 filters, [1-9]'
+	kill $writer; wait $writer $adder || :
+}
+
+prove_all
