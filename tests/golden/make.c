@@ -223,9 +223,9 @@ static void update(const struct golden *g, const char *path, unsigned n)
 	for (unsigned i = 0; i < ADDED; i++)
 		must(blm_update_add_many(u, &(struct blm_key){ key, key_at(g, i, key) }, 1), g->name);
 	for (unsigned i = 0; i < g->more - g->updates + n; i++)
-		must(blm_update_add_many(u, &(struct blm_key){ key, more_at(i, key) }, 1), g->name);
+		must(blm_update_add_many(u, &(struct blm_key){ key, more_at(g, i, key) }, 1), g->name);
 	for (unsigned i = 0; i < g->excluded; i += 2)
-		must(blm_update_remove_many(u, &(struct blm_key){ key, absent_at(g, i, key) }, 1), g->name);
+		must(blm_update_remove_many(u, &(struct blm_key){ key, question_at(g, i, key) }, 1), g->name);
 	must(blm_update_finish(u), g->name);
 }
 

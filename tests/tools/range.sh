@@ -12,8 +12,8 @@ a_range_with_a_key_is_printed_in_either_form() {
 	same "$(bloomery test --range --delimiter , ./f columns)" '9,11,b'
 	same "$(bloomery test --range --field 2 --delimiter , ./f <<< 'x,8..12')" 'x,8..12'
 	same "$(bloomery test --range -v ./f <<< 1..9)" 1..9
-	exits 1 bloomery test --range -q ./f --key 1..9
-	bloomery test --range -q ./f --key 1..10
+	exits 1 bloomery test --range -s ./f --key 1..9
+	bloomery test --range -s ./f --key 1..10
 	same "$(printf '10\n11\nten\n' | bloomery test ./f)" 10
 }
 
@@ -39,8 +39,8 @@ a_network_answers_for_its_addresses_and_for_what_meets_it() {
 times_are_seconds_in_two_forms() {
 	printf '2024-05-01T12:00:00Z\n1700000000\n' | bloomery build ./f --keys time -p 1e-6
 	same "$(printf '2024-05-01 13:00+01:00\n1714564800.7\n2024-05-01T12:00:01Z\n' | bloomery test -c ./f)" 2
-	bloomery test --range -q ./f <<< 2024-05-01..2024-05-02
-	exits 1 bloomery test --range -q ./f <<< 2024-05-02T00:00..2024-05-02T00:15
+	bloomery test --range -s ./f <<< 2024-05-01..2024-05-02
+	exits 1 bloomery test --range -s ./f <<< 2024-05-02T00:00..2024-05-02T00:15
 	exits 2 bloomery build ./g --keys time <<< yesterday; says 'no time'
 }
 

@@ -128,7 +128,7 @@ filters_of_a_list_of_names_appear_together() {
 	same "$(bloomery ls | sort)" "$(sort names)"
 	same "$(for f in 'day 1' 'day 40'; do bloomery info "$f" --json | json 'j["template"]'; done | sort -u | wc -l)" 1
 	same "$(ls store/keys | wc -l)" 1
-	echo key | bloomery add 'day 7'; bloomery union 'day 7' 'day 8' -o both; bloomery test -q both --key key
+	echo key | bloomery add 'day 7'; bloomery union 'day 7' 'day 8' -o both; bloomery test -s both --key key
 	printf 'new\n\0day 3\n' > bad; exits 2 bloomery create --names-from bad -n 10; says 'line 2 has a NUL'
 	printf 'new\nday 3\n' | exits 2 bloomery create --names-from - -n 10; says 'day 3 '; says 'exists already'
 	printf 'new\n\nnewer\n' | exits 2 bloomery create --names-from - -n 10; says 'line 2 is empty'
