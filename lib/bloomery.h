@@ -2009,7 +2009,7 @@ enum blm_can {
 	BLM_CAN_EXCLUDE   = 1 << 18,	/* blm_build_exclude_many(), blm_update_begin() */
 	BLM_CAN_RANGE     = 1 << 20,	/* blm_contains_range() */
 	BLM_GROWS         = 1 << 14,	/* keeps its rate however many keys come */
-	BLM_CAN_AGE       = 1 << 20,	/* keeps when each key was last seen: struct blm_when */
+	BLM_CAN_AGE       = 1 << 19,	/* keeps when each key was last seen: struct blm_when */
 };
 
 /** struct blm_kind_info - a kind of filter; the strings are static */

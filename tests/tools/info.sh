@@ -111,9 +111,9 @@ for line in open(sys.argv[1], encoding="utf-8"):
 		same "$(wc -l < $width)" 4
 	done
 	keys=$(bloomery info crawl --json | json 'j["keys"]') full=$(bloomery info crawl --json | json '"%.0f%%" % (j["keys"] / 10)')
-	same "$(sed -n 1p 80)" 'kind                  keys   full     rate       size  name'
-	same "$(grep ' crawl$' 80)" "blocked                $keys    $full    0.001   22.0 KiB  crawl"
-	same "$(sed -n 1p 100)" 'kind                  keys        capacity  full     rate       size  name'
+	same "$(sed -n 1p 80)" 'kind                  keys    full     rate       size  name'
+	same "$(grep ' crawl$' 80)" "blocked                $keys     $full    0.001   22.0 KiB  crawl"
+	same "$(sed -n 1p 100)" 'kind                  keys         capacity  full     rate       size  name'
 	grep -q ' 1,234,567 ' 100; grep -q 'nnn[.][.][.]$' 80; not grep -q '[.][.][.]$' 200
 	grep -q created 120; not grep -q created 100
 	bloomery ls -l > none
