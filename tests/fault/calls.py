@@ -16,7 +16,7 @@ from tap import Tap
 # What asks nothing of the system, beside the functions of libm; interpose.c has the names of what does, and yet is not made to fail, with the reasons.
 IN_MEMORY = set('''
 	assert_fail ctype_b_loc cxa_finalize errno_location tls_get_addr secure_getenv
-	bcmp explicit_bzero gmtime_r memchr memcmp memcpy memmove memset mempcpy stpcpy strcat strchr strcmp strcpy strcspn strlen strncmp strncpy strnlen strpbrk
+	bcmp explicit_bzero gmtime_r inet_pton memchr memcmp memcpy memmove memset mempcpy stpcpy strcat strchr strcmp strcpy strcspn strlen strncmp strncpy strnlen strpbrk
 	strrchr strspn strerror strtod strtol strtoul strtoull fnmatch snprintf vsnprintf sscanf strftime qsort sched_cpucount
 	gnu_dev_major gnu_dev_minor
 	sigaddset sigandset sigdelset sigemptyset sigfillset sigisemptyset sigismember sigsetjmp siglongjmp
