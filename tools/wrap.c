@@ -13,7 +13,7 @@ enum { LEAST = 40, USUAL = 80, MOST = 100 };
 
 unsigned window_width(void)
 {
-	const char *columns = getenv("COLUMNS");
+	const char *columns = secure_getenv("COLUMNS");
 	unsigned long width = columns && isdigit((unsigned char)*columns)
 		? strtoul(columns, NULL, 10) : 0;
 	struct winsize window;
