@@ -168,7 +168,7 @@ static int run(int count, char **operands)
 
 	stats |= json;
 	if (values && (invert || count_only || silent || stats))
-		return misuse("guard: --values prints the lines that are found: -v, -c, -q and "
+		return misuse("guard: --values prints the lines that are found: -v, -c, -s and "
 			      "--stats do not go with it");
 	code = exact_open(&job.exact, values);
 	if (code == DONE)

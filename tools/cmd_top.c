@@ -212,6 +212,8 @@ static int show_on_terminal(struct blm_store *store, const char *pattern)
 		return broken("standard input is not the terminal; leave out '<'");
 	raw = usual;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	/* these would leave the terminal as it is now */
+	raw.c_cc[VSUSP] = raw.c_cc[VQUIT] = _POSIX_VDISABLE;
 	catch_signals();
 	signal(SIGWINCH, resized);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);

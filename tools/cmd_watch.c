@@ -1,11 +1,13 @@
 /* cmd_watch.c - bloomery watch: the numbers of all filters of a store, for a monitoring system */
 #include "look.h"
+#include "output.h"
 #include "place.h"
 #include "signals.h"
 #include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -23,8 +25,13 @@ static const struct opt own_options[] = {
 
 /* ---- Prometheus' text format: a metric's values of all filters stand together ---- */
 
-static void print_label(FILE *out, const char *text)
+/* Bytes that are no UTF-8, as the path of a store may have, are escaped: a reader refuses them. */
+static void print_label(FILE *out, const char *label)
 {
+	char escaped[BLM_ESCAPED_MOST * BLM_PATH_MAX + 1];
+	const char *text = escaped;
+
+	blm_escape(escaped, sizeof(escaped), label, strlen(label), "");
 	for (; *text; text++)
 		if (*text == '\n')
 			fputs("\\n", out);
@@ -113,7 +120,7 @@ static void print_all(FILE *out, const struct looks *looks, const char *store)
 		   offsetof(struct look, dirty));
 	print_flag(out, "filter_unreadable", "1 if its file cannot be read: then the numbers are "
 		   "of the last sync.", looks, store, offsetof(struct look, unread));
-	print_of_store(out, "store_filters", "Filters in the store.", store,
+	print_of_store(out, "filters", "Filters that these numbers are of.", store,
 		       (double)(looks->count + looks->damaged));
 	print_of_store(out, "store_damaged_records", "Records of the catalog that are damaged.",
 		       store, (double)looks->damaged);
@@ -131,6 +138,14 @@ static int write_failed(const char *temporary)
 	return broken("%s: %s", file, strerror(err));
 }
 
+/* A device, a pipe or a link, which must not be taken away. */
+static bool is_no_file(void)
+{
+	struct stat st;
+
+	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 /* A reader of the file has the old one or the new one, whole. Its name ends otherwise till then. */
 static int replace_file(const struct looks *looks, const char *store)
 {
@@ -142,6 +157,9 @@ static int replace_file(const struct looks *looks, const char *store)
 		print_all(stdout, looks, store);
 		return fflush(stdout) ? broken("standard output: %s", strerror(errno)) : DONE;
 	}
+	if (is_no_file())
+		return broken("%s: is a device, a pipe or a link, and no file to replace; give the "
+			      "path of a file, or - for standard output", file);
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file) >= (int)sizeof(temporary))
 		return broken("%s: the path is too long", file);
 	fd = mkostemp(temporary, O_CLOEXEC);
@@ -165,6 +183,14 @@ static int replace_file(const struct looks *looks, const char *store)
 	return DONE;
 }
 
+/* The store that was opened; another one may have come to its path since. */
+static bool is_same_store(const char *dir, const struct stat *opened)
+{
+	struct stat st;
+
+	return stat(dir, &st) == 0 && st.st_dev == opened->st_dev && st.st_ino == opened->st_ino;
+}
+
 static int watch_once(struct blm_store *store, const char *pattern, const char *dir)
 {
 	struct looks looks;
@@ -176,29 +202,40 @@ static int watch_once(struct blm_store *store, const char *pattern, const char *
 	return code;
 }
 
-static int run(int count, char **operands)
+static int watch(const char *pattern)
 {
-	const char *pattern = count ? operands[0] : NULL, *dir;
+	const char *dir = store_dir();
 	struct blm_store *store;
-	int code;
+	char whole[PATH_MAX];
+	struct stat opened;
+	int code = dir ? find_store(&store, BLM_STORE_READ) : FAILED;
 
-	if (!file)
-		return misuse("watch: where to? Give --prometheus FILE, or - for standard output");
-	if (every.keys)
-		return misuse("watch: --every takes a time, like 15s");
-	dir = store_dir();
-	code = dir ? find_store(&store, BLM_STORE_READ) : FAILED;
 	if (code != DONE)
 		return code;
+	if (!realpath(dir, whole) || stat(whole, &opened) < 0)
+		return broken("%s: %s", dir, strerror(errno));
 	catch_signals();
-	while ((code = watch_once(store, pattern, dir)) == DONE && every.seconds > 0) {
+	while ((code = watch_once(store, pattern, whole)) == DONE && every.seconds > 0) {
 		struct pollfd stop = { .fd = stop_descriptor(), .events = POLLIN };
 
 		poll(&stop, 1, every.seconds < 2e6 ? (int)(every.seconds * 1000) : 2000000000);
 		if (stopping())
 			break;
+		if (!is_same_store(whole, &opened))
+			return broken("%s: the store is gone, or another one is there now; start "
+				      "'bloomery watch' again", whole);
 	}
 	return code;
+}
+
+static int run(int count, char **operands)
+{
+
+	if (!file)
+		return misuse("watch: where to? Give --prometheus FILE, or - for standard output");
+	if (every.keys)
+		return misuse("watch: --every takes a time, like 15s");
+	return watch(count ? operands[0] : NULL);
 }
 
 static const struct opt *const options[] = { own_options, store_option, NULL };

@@ -40,7 +40,7 @@ the_metrics_are_the_numbers_of_ls() {
 	three
 	bloomery watch --prometheus - > metrics
 	parsed metrics > m; bloomery ls --json > ls
-	cat ls m | holds 'all[-1]["bloomery_store_filters "] == 3 == len(all) - 1'
+	cat ls m | holds 'all[-1]["bloomery_filters "] == 3 == len(all) - 1'
 	for pair in filter_keys:keys filter_capacity_keys:capacity filter_rate_promised:rate filter_bytes:bytes \
 		filter_data_bytes:data_bytes filter_changed:dirty; do
 		cat ls m | holds "min(all[-1]['bloomery_${pair%:*} ' + x['name']] == x['${pair#*:}'] for x in all[:-1])"
@@ -48,7 +48,7 @@ the_metrics_are_the_numbers_of_ls() {
 	holds 'j["bloomery_filter_changed seen"] == 1 and j["bloomery_filter_changed done"] == 0 and j["bloomery_filter_info seen"] == 1' < m
 	holds '0 < j["bloomery_filter_rate_predicted seen"] < 0.001 and j["bloomery_filter_synced_timestamp_seconds seen"] == 0' < m
 	bloomery sync seen; bloomery watch --prometheus - > metrics; parsed metrics | holds 'j["bloomery_filter_synced_timestamp_seconds seen"] > 1e9'
-	bloomery watch 's*' --prometheus - > metrics; parsed metrics | holds 'j["bloomery_store_filters "] == 1'
+	bloomery watch 's*' --prometheus - > metrics; parsed metrics | holds 'j["bloomery_filters "] == 1'
 }
 
 the_file_is_replaced_in_one_step() {
@@ -64,6 +64,30 @@ the_file_is_replaced_in_one_step() {
 	exits 2 bloomery watch --prometheus none/out.prom; says none/out.prom
 	mkdir folder; exits 2 bloomery watch --prometheus folder; says 'folder: Is a directory'
 	ls -d folder* > files; same "$(< files)" folder
+}
+
+what_is_no_file_is_not_replaced() {
+	three
+	mkfifo fifo; echo old > real; ln -s real link; ln -s nothing dangling
+	for f in fifo link dangling; do exits 2 bloomery watch --prometheus $f; says "$f: is a device, a pipe or a link"; done
+	[ -p fifo ]; [ -L link ]; [ -L dangling ]; same "$(< real)" old
+}
+
+another_store_at_the_path_is_not_taken_for_the_first() {
+	local pid code=0
+	three
+	bloomery watch --prometheus out.prom --every 0.05s 2> err & pid=$!
+	until [ -e out.prom ]; do sleep 0.05; done
+	mv store old; mkdir store
+	wait $pid || code=$?
+	same $code 2; grep -qE 'another one is there now|no store|No such file' err
+}
+
+the_path_of_a_store_is_whole_and_valid_utf_8() {
+	bloomery create one -n 1 --store $'./caf\xe9'
+	bloomery watch --store $'./caf\xe9' --prometheus - > metrics
+	parsed metrics > m
+	grep -qF "store=\"$PWD/caf" metrics
 }
 
 it_goes_on_until_a_signal_ends_it() {
@@ -110,15 +134,18 @@ the_units_of_systemd_are_right() {
 	grep -q "Unknown key 'Nize'" said
 }
 
-# systemd takes one backslash of two away.
+# systemd takes one backslash of two away, one $ of two, and one % of two.
 the_commands_of_the_units_do_their_work() {
 	local line
 	three; bloomery create ./keep -n 1; bloomery create w -n 100 --kind window
 	line=$(sed -n "s|^ExecStart=/bin/sh -c '\(.*\)'|\1|p" "$TOOLS/examples/systemd/bloomery-sync.service")
-	line=${line//\/usr\/bin\/bloomery/$BLOOMERY}; line=${line//\\\\/\\}
+	line=${line//\/usr\/bin\/bloomery/$BLOOMERY}; line=${line//\\\\/\\}; line=${line//\$\$/\$}; line=${line//%%/%}
 	bloomery info seen --json | holds 'j["synced"] is None'
 	sh -c "$line"
 	bloomery ls --json | holds 'len([x for x in all if x["dirty"]]) == 0 and [x["synced"] for x in all if x["name"] == "seen"][0] is not None'
+	exits 2 env BLOOMERY_STORE="$PWD/none" sh -c "$line"
+	BLOOMERY_STORE=$PWD/empty bloomery create gone -n 1; BLOOMERY_STORE=$PWD/empty bloomery drop gone
+	BLOOMERY_STORE=$PWD/empty sh -c "$line"
 	for line in "$(sed -n 's|^ExecStart=/usr/bin/bloomery ||p' "$TOOLS/examples/systemd/bloomery-verify.service")" \
 		"$(sed -n 's|^ExecStart=/usr/bin/bloomery \(.*\) %i|\1 w|p' "$TOOLS/examples/systemd/bloomery-rotate@.service")"; do
 		[ -n "$line" ]
