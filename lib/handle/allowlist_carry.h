@@ -27,8 +27,9 @@ int blm_allowlist_carry_begin(struct blm_allowlist_carry **ret, const struct blm
 struct blm_allowlist_carry *blm_allowlist_carry_end(struct blm_allowlist_carry *carry);
 
 /*
- * Keys are given to the new file, by any thread: these, or some that nobody can name. A carry of
- * NULL takes no note.
+ * Keys are given to the new file, by any thread: these, or some that nobody can name. Those of an
+ * ordered family are such: a network gives each of its addresses, and a number has several
+ * spellings. A carry of NULL takes no note.
  */
 void blm_allowlist_carry_note(struct blm_allowlist_carry *carry, const struct blm_key *keys,
 			      size_t count);

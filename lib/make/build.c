@@ -362,7 +362,7 @@ static int add(struct blm_build *b, const struct input *in)
 		if (r < 0)
 			return r;
 	}
-	if (in->hashes)
+	if (in->hashes || b->hasher.family->ordered)
 		blm_allowlist_carry_note_unnamed(b->carry);
 	else if (in->keys)
 		blm_allowlist_carry_note(b->carry, in->keys, in->count);

@@ -273,7 +273,10 @@ static int gather(struct blm_update *u, struct blm_sort *sort, const struct blm_
 
 BLM_API int blm_update_add_many(struct blm_update *u, const struct blm_key *keys, size_t count)
 {
-	blm_allowlist_carry_note(u->carry, keys, count);
+	if (u->hasher.family->ordered)
+		blm_allowlist_carry_note_unnamed(u->carry);
+	else
+		blm_allowlist_carry_note(u->carry, keys, count);
 	return gather(u, &u->add, keys, count);
 }
 

@@ -83,6 +83,21 @@ range_filters_are_merged_and_take_more_keys() {
 	exits 2 bloomery merge ./a ./d -o ./e
 }
 
+a_listed_key_that_is_given_in_other_words_is_hidden_no_more() {
+	for i in {1..100}; do echo 192.168.$i.1; done | bloomery build net --keys cidr -p 0.9 --width 1 -n 200 --seed 3
+	for i in {1..250}; do echo 10.1.2.$i; done | bloomery test net > wrong
+	bloomery allow add net wrong; exits 1 bloomery test net wrong
+	cp wrong was
+	bloomery update net --add <(echo 10.0.0.0/8); bloomery test net wrong | cmp - was
+	seq 1000 1100 | bloomery build number --keys uint -p 0.9 --width 1 --seed 3
+	seq 200 999 | bloomery test number > wrong; head -n 1 wrong > one
+	bloomery allow add number wrong; exits 1 bloomery test number one
+	sed s/^/0/ one | cat - <(seq 1000 1100) | bloomery build number --keys uint -p 0.9 --width 1 --seed 3 --force
+	bloomery test number one | cmp - one
+	bloomery allow add number one; bloomery update number --add <(sed s/^/00/ one)
+	bloomery test number one | cmp - one
+}
+
 prefixes_tell_whether_there_is_a_page_below_a_path() {
 	bloomery create ./f -n 1000 -p 1e-6
 	same "$(printf 'https://e.org/a/b/c?q=/z\nhttps://e.org/d/\n' | bloomery add --count --prefixes / ./f)" 2
