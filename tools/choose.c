@@ -28,7 +28,7 @@ static int64_t ask_prefixes(const struct choice *choice, struct batch *batch)
 	struct prefixes p;
 	int64_t r;
 
-	if (!prefixes_of(&p, batch->keys, batch->count, choice->prefixes_end, true)) {
+	if (!longest_prefixes(&p, batch->keys, batch->count, choice->prefixes_end)) {
 		broken("out of memory");
 		return -1;
 	}

@@ -26,7 +26,6 @@ static const struct opt own_options[] = {
 struct job {
 	struct blm_filter *f;
 	const char *name;
-	bool counts;		/* how often it was given a key */
 	uint64_t new;
 	_Atomic uint64_t refused;
 };
@@ -73,20 +72,28 @@ static int64_t add_keys(const struct job *job, const struct blm_key *keys, size_
 		: blm_add_many(job->f, keys, count, ret_bits);
 }
 
-/*
- * Keys have prefixes in common: a kind that counts how often it was given a key gets each once. The
- * prefixes come first, so that each key which is in the filter has its own there.
- */
-static int add_prefixes(const struct job *job, const struct batch *batch)
+static int64_t give_prefixes(const void *context, const struct prefixes *some)
 {
-	struct prefixes p;
-	int64_t r;
+	return add_keys(context, some->keys, some->count, NULL);
+}
 
-	if (!prefixes_of(&p, batch->keys, batch->count, prefixes_end, false))
+/*
+ * The prefixes come first, so that each key which is in the filter has its own there. Of keys with
+ * more prefixes than PREFIXES_MOST the first is refused, with all behind it.
+ */
+static int add_prefixes(const struct job *job, struct batch *batch)
+{
+	char why[MESSAGE];
+	size_t good;
+	int64_t r = each_prefix(batch->keys, batch->count, prefixes_end, give_prefixes, job, &good);
+
+	if (r == -E2BIG) {
+		snprintf(why, sizeof(why), "is refused: its key has more than %d prefixes; leave "
+			 "it out, or add it without --prefixes", PREFIXES_MOST);
+		return batch_refuse(batch, good, why);
+	}
+	if (r == -ENOMEM)
 		return broken("out of memory");
-	r = job->counts ? blm_claim_many(job->f, p.keys, p.count, NULL)
-		: add_keys(job, p.keys, p.count, NULL);
-	prefixes_free(&p);
 	return r < 0 ? fail(r) : DONE;
 }
 
@@ -139,12 +146,22 @@ static bool forgets(const struct blm_filter *f)
 	return blm_info(f, &info) == 0 && info.can & BLM_FORGETS;
 }
 
-static bool counts(const struct blm_filter *f)
+/*
+ * Keys have prefixes in common. A kind that can remove keeps each as often as it is given, or takes
+ * a false positive for one that it has: then removing a key takes prefixes of others with it.
+ */
+static int check_prefixes(const struct job *job)
 {
-	const unsigned both = BLM_CAN_REMOVE | BLM_CAN_CLAIM;
 	struct blm_info info = BLM_INFO;
+	int r = prefixes_end ? blm_info(job->f, &info) : 0;
 
-	return blm_info(f, &info) == 0 && (info.can & both) == both;
+	if (r < 0)
+		return fail(r);
+	if (prefixes_end && info.can & BLM_CAN_REMOVE)
+		return misuse("--prefixes: %s is a %s filter, and keys that can be removed share "
+			      "their prefixes; use a kind that cannot remove, like classic, "
+			      "blocked, split-block or scalable", job->name, info.kind);
+	return DONE;
 }
 
 static int run(int count, char **operands)
@@ -156,9 +173,10 @@ static int run(int count, char **operands)
 
 	if (code == DONE)
 		code = load(job.f);
+	if (code == DONE)
+		code = check_prefixes(&job);
 	if (code != DONE)
 		return code;
-	job.counts = counts(job.f);
 	code = begin_syncing(job.f);
 	if (code == DONE)
 		code = each_batch(operands + 1, (size_t)count - 1,

@@ -1,6 +1,8 @@
 /* prefixes.c - the prefixes of a key up to each delimiter, in a filter beside the key */
 #include "prefixes.h"
 
+#include <errno.h>
+
 /*
  * What of a key its prefixes are made of. With '/' as the delimiter a key is a URL: the slashes
  * behind its scheme end no prefix, and what follows '?' or '#' is no path.
@@ -42,54 +44,13 @@ static void put(struct prefixes *to, char **at, const struct path *p, size_t len
 	*at += len + 1;
 }
 
-/* What the prefixes of all keys take. Return: false: more than there can be. */
-static bool measure(const struct blm_key *keys, size_t count, char delimiter, size_t *ret_count,
-		    size_t *ret_bytes)
+static bool make_room(struct prefixes *p, size_t keys, size_t bytes)
 {
-	*ret_count = *ret_bytes = 0;
-	for (size_t k = 0; k < count; k++) {
-		struct path p = path_of(&keys[k], delimiter);
-
-		for (size_t i = 1; i <= p.len; i++)
-			if (ends_at(&p, i, delimiter)) {
-				++*ret_count;
-				if (__builtin_add_overflow(*ret_bytes, i + 1, ret_bytes))
-					return false;
-			}
-	}
-	return true;
-}
-
-bool prefixes_of(struct prefixes *ret, const struct blm_key *keys, size_t count, char delimiter,
-		 bool only_longest)
-{
-	size_t most, bytes;
-	char *at;
-
-	*ret = (struct prefixes){ 0 };
-	if (!measure(keys, count, delimiter, &most, &bytes))
-		return false;
-	/* a key of delimiters alone has none, and the longest is then the empty one */
-	ret->keys = malloc((most + count + 1) * sizeof(*ret->keys));
-	at = ret->bytes = malloc(bytes + count + 1);
-	if (!ret->keys || !at) {
-		prefixes_free(ret);
-		return false;
-	}
-	for (size_t k = 0; k < count; k++) {
-		struct path p = path_of(&keys[k], delimiter);
-		size_t longest = 0;
-
-		for (size_t i = 1; i <= p.len; i++)
-			if (ends_at(&p, i, delimiter)) {
-				longest = i;
-				if (!only_longest)
-					put(ret, &at, &p, i);
-			}
-		if (only_longest)
-			put(ret, &at, &p, longest);
-	}
-	return true;
+	*p = (struct prefixes){ .keys = malloc(keys * sizeof(*p->keys)), .bytes = malloc(bytes) };
+	if (p->keys && p->bytes)
+		return true;
+	prefixes_free(p);
+	return false;
 }
 
 void prefixes_free(struct prefixes *p)
@@ -97,4 +58,111 @@ void prefixes_free(struct prefixes *p)
 	free(p->keys);
 	free(p->bytes);
 	*p = (struct prefixes){ 0 };
+}
+
+/* "https:" of "https://"; a key without a scheme begins below the empty prefix. */
+static size_t root_of(const struct path *p)
+{
+	return p->from ? p->from - 2 : 0;
+}
+
+bool longest_prefixes(struct prefixes *ret, const struct blm_key *keys, size_t count,
+		      char delimiter)
+{
+	size_t bytes = 1;
+	char *at;
+
+	for (size_t k = 0; k < count; k++)
+		bytes += keys[k].len + 1;
+	if (!make_room(ret, count + 1, bytes))
+		return false;
+	at = ret->bytes;
+	for (size_t k = 0; k < count; k++) {
+		struct path p = path_of(&keys[k], delimiter);
+		size_t longest = p.len;
+
+		while (longest && !ends_at(&p, longest, delimiter))
+			longest--;
+		put(ret, &at, &p, longest ? longest : root_of(&p));
+	}
+	return true;
+}
+
+/* ---- All of them ---- */
+
+enum { AT_ONCE = 2048, BYTES_AT_ONCE = 1 << 20 };
+
+struct giving {
+	struct prefixes some;
+	char *at;
+	size_t room;
+	int64_t (*give)(const void *context, const struct prefixes *some);
+	const void *context;
+};
+
+static int64_t give_some(struct giving *g)
+{
+	int64_t r = g->some.count ? g->give(g->context, &g->some) : 0;
+
+	g->some.count = 0;
+	g->at = g->some.bytes;
+	return r < 0 ? r : 0;
+}
+
+static int64_t give_one(struct giving *g, const struct path *p, size_t len)
+{
+	int64_t r = 0;
+
+	if (g->some.count == AT_ONCE || g->at + len + 1 > g->some.bytes + g->room)
+		r = give_some(g);
+	if (r == 0)
+		put(&g->some, &g->at, p, len);
+	return r;
+}
+
+static int64_t give_all(struct giving *g, const struct path *p, char delimiter)
+{
+	size_t root = root_of(p), count = 1;
+	int64_t r;
+
+	for (size_t i = 1; i <= p->len; i++)
+		count += ends_at(p, i, delimiter);
+	if (count > PREFIXES_MOST)
+		return -E2BIG;
+	r = give_one(g, p, 0);
+	if (r == 0 && root)
+		r = give_one(g, p, root);
+	for (size_t i = 1; r == 0 && i <= p->len; i++)
+		if (ends_at(p, i, delimiter))
+			r = give_one(g, p, i);
+	return r;
+}
+
+int64_t each_prefix(const struct blm_key *keys, size_t count, char delimiter,
+		    int64_t (*give)(const void *context, const struct prefixes *some),
+		    const void *context, size_t *ret_key)
+{
+	struct giving g = { .room = BYTES_AT_ONCE, .give = give, .context = context };
+	int64_t r = 0;
+
+	for (size_t k = 0; k < count; k++)
+		if (keys[k].len >= g.room)
+			g.room = keys[k].len + 1;
+	if (!make_room(&g.some, AT_ONCE, g.room))
+		return -ENOMEM;
+	g.at = g.some.bytes;
+	for (*ret_key = 0; *ret_key < count; ++*ret_key) {
+		struct path p = path_of(&keys[*ret_key], delimiter);
+
+		r = give_all(&g, &p, delimiter);
+		if (r < 0)
+			break;
+	}
+	if (r == 0 || r == -E2BIG) {
+		int64_t last = give_some(&g);
+
+		r = last < 0 ? last : r;
+	}
+	prefixes_free(&g.some);
+	return r;
 }
