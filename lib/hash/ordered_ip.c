@@ -5,12 +5,15 @@
  * IPv4 address is its 32 bits, so IPv4 is where IPv6 has ::/32, which is not in use. An IPv4
  * address that is mapped into IPv6 (::ffff:0:0/96) is that IPv4 address. A network is an interval
  * of places (ordered.h); the bits of its address behind its length are not looked at.
+ *
+ * A network of IPv6 that contains all mapped addresses is no key if it is longer than ::/32: its
+ * places are not those of IPv4, so it would deny them.
  */
 #include "hash/ordered.h"
 
 #include <arpa/inet.h>
 
-enum { TEXT_MOST = 64, NOT_ONE = 0, EVERYTHING = 1 };
+enum { TEXT_MOST = 64, NOT_ONE = 0, EVERYTHING = 1, AROUND_IPV4 = 2 };
 
 static uint64_t big(const uint8_t *bytes, unsigned count)
 {
@@ -42,6 +45,12 @@ static struct blm_hash network(const struct blm_hasher *by, uint64_t place, unsi
 		: ordered_place(by, place >> level, level);
 }
 
+static bool has_same_bits(const uint8_t *a, const uint8_t *b, unsigned count)
+{
+	return !memcmp(a, b, count / 8)
+		&& (count % 8 == 0 || !((a[count / 8] ^ b[count / 8]) >> (8 - count % 8)));
+}
+
 static struct blm_hash of_ipv6(const struct blm_hasher *by, const uint8_t bytes[16],
 			       unsigned length)
 {
@@ -49,6 +58,8 @@ static struct blm_hash of_ipv6(const struct blm_hasher *by, const uint8_t bytes[
 
 	if (length >= 96 && !memcmp(bytes, mapped, sizeof(mapped)))
 		return network(by, big(bytes + 12, 4), 128 - length);
+	if (length > 32 && length < 96 && has_same_bits(bytes, mapped, length))
+		return ordered_none(by, AROUND_IPV4);
 	return network(by, big(bytes, 8), length < 64 ? 64 - length : 0);
 }
 
@@ -78,6 +89,8 @@ static const char *refuse(const struct blm_hash *hash)
 	if (!ordered_is_none(hash))
 		return NULL;
 	return hash->hi == EVERYTHING ? "the network of all addresses, which needs no filter"
+		: hash->hi == AROUND_IPV4 ? "a network around all mapped addresses of IPv4, "
+		"::ffff:0:0/96; write its parts as networks of their own"
 		: "no address and no network (ADDRESS/LENGTH) of IPv4 or IPv6";
 }
 

@@ -558,6 +558,19 @@ START_TEST(addresses_and_networks_are_in_their_order)
 	place_is("ordered-ip", "2001:db8:1:2::/32", 32, UINT64_C(0x20010db800000000));
 	place_is("ordered-ip", "8000::/1", 63, UINT64_C(1) << 63);
 	place_is("ordered-ip", "::/0", NONE, 0);
+	place_is("ordered-ip", "::/32", 32, 0);
+	place_is("ordered-ip", "::1", 0, 0);
+	place_is("ordered-ip", "::1:0:0/96", 0, 0);
+	place_is("ordered-ip", "::/81", 0, 0);
+	place_is("ordered-ip", "0:0:1::/48", 16, UINT64_C(0x10000));
+	for (unsigned length = 33; length < 96; length++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "::ffff:1.2.3.4/%u", length);
+		place_is("ordered-ip", text, NONE, 0);
+	}
+	place_is("ordered-ip", "::/64", NONE, 0);
+	place_is("ordered-ip", "::/80", NONE, 0);
 	place_is("ordered-ip", "10.1.2.3/33", NONE, 0);
 	place_is("ordered-ip", "10.1.2.3/", NONE, 0);
 	place_is("ordered-ip", "10.1.2.3/+8", NONE, 0);

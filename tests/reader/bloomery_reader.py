@@ -166,8 +166,9 @@ class OrderedTime(Ordered):
 			return 0, None
 		year, month, day, hour, minute, second = (int(x or 0) for x in t.groups()[:6])
 		east = (int(t[8] or 0) * 60 + int(t[9] or 0)) * (-60 if t[7] == b'-' else 60)
-		try:	# 400 years later the calendar is the same
-			days = datetime.date(year + 400, month, day).toordinal() - datetime.date(2370, 1, 1).toordinal()
+		try:	# 400 years later the calendar is the same; a date has no year 0, and none above 9999
+			early = year < 400
+			days = datetime.date(year + 400 * early, month, day).toordinal() - datetime.date(1970 + 400 * early, 1, 1).toordinal()
 		except ValueError:
 			return 0, None
 		if hour > 23 or minute > 59 or second > 60 or int(t[8] or 0) > 23 or int(t[9] or 0) > 59:
@@ -190,6 +191,8 @@ class OrderedIp(Ordered):
 			return 0, None
 		if address.version == 6 and address.ipv4_mapped and length >= 96:
 			address, length = address.ipv4_mapped, length - 96
+		elif address.version == 6 and 32 < length < 96 and int(address) >> 128 - length == 0xffff << 32 >> 128 - length:
+			return 0, None
 		if address.version == 4:
 			place, level = int(address), 32 - length
 		else:

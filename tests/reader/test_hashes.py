@@ -11,10 +11,23 @@ import json
 import os
 import sys
 
+import bloomery_reader as reader
 import hashes
 from tap import Tap
 
 SEED = 0x9E3779B97F4A7C15
+
+# seconds since 1970 of times in the first and the last years
+TIMES = [
+	('0000-02-29', -62162121600), ('0001-01-01', -62135596800), ('0399-12-31', -49544524800), ('0400-01-01', -49544438400),
+	('9599-12-31', 240779433600), ('9600-02-29', 240784617600), ('9999-12-31T23:59:59Z', 253402300799), ('0001-02-29', None), ('9999-02-29', None),
+]
+
+# networks, their places and levels
+NETWORKS = [
+	('::/32', 0, 32), ('::/33', 0, None), ('::/64', 0, None), ('::8000:0:0/81', 0, None), ('::ffff:1.2.3.4/95', 0, None), ('::ffff:1.2.3.4/128', 0x01020304, 0),
+	('::/81', 0, 0), ('::/96', 0, 0), ('0:0:1::/48', 1, 16), ('1::/64', 1 << 48, 0),
+]
 
 # bytes, seed, XXH3-64, XXH3-128 low, high
 XXH3 = [
@@ -219,6 +232,10 @@ tap.run('XXH3-128 of every length class', lambda: ['%d bytes, seed %#x' % (n, se
 	if hashes.xxh3_128(pattern(n), seed) != (lo, hi)])
 tap.run('SipHash-2-4-128', lambda: ['%d bytes' % n for n, lo, hi in SIPHASH
 	if hashes.siphash_128(pattern(n), bytes(range(16))) != (lo, hi)])
+tap.equal([reader.OrderedTime((0,), 0, None).place(text.encode()) for text, _ in TIMES],
+	[(0, None) if at is None else (2**63 + at, 0) for _, at in TIMES], 'places of times in the first and the last years')
+tap.equal([reader.OrderedIp((0,), 0, None).place(text.encode()) for text, _, _ in NETWORKS], [(place, level) for _, place, level in NETWORKS],
+	'networks around all mapped addresses of IPv4 are no keys')
 tap.equal(murmur3_verification(), MURMUR3_VERIFICATION, 'MurmurHash3 x86 32')
 tap.equal(murmur3_128_verification(), MURMUR3_128_VERIFICATION, 'MurmurHash3 x64 128')
 if sys.argv[1:]:

@@ -33,6 +33,8 @@ a_network_answers_for_its_addresses_and_for_what_meets_it() {
 	same "$(bloomery test --range ./f --key 192.168.1.128/25)" 192.168.1.128/25
 	bloomery info ./f --json | holds 'j["facts"]["lengths of keys"] == 4 and j["facts"]["rate of one key"] < 1e-5'
 	exits 2 bloomery build ./g --keys ip <<< ::/0; says 'all addresses'
+	exits 2 bloomery build ./g --keys ip <<< ::/64; says 'around all mapped addresses'
+	exits 2 bloomery test --range ./f <<< ::/64; says 'around all mapped addresses'
 	exits 2 bloomery build ./g --keys ip <<< 10.0.0.0/33; says 'line 1 is refused'
 }
 
