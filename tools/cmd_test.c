@@ -50,6 +50,8 @@ static int run(int count, char **operands)
 	if (choice.ranges && keys_are_hex())
 		return misuse("--range and --hex exclude each other: a range is written as the "
 			      "filter's keys are, A..B");
+	if (choice.ranges)
+		keys_are_ranges();
 	code = choose_from(&choice, operands[0]);
 	if (code == DONE && choice.prefixes_end && answers_ranges(choice.f))
 		code = misuse("--prefix: %s is a range filter, which has no prefixes beside its "

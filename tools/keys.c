@@ -7,7 +7,7 @@
 #include <errno.h>
 
 static struct {
-	bool null, hex, crlf;
+	bool null, hex, crlf, ranges;
 	uint64_t field;
 	char delimiter;
 	uint64_t value_field;
@@ -118,6 +118,11 @@ void keys_in_first_column(void)
 		o.field = 1;
 }
 
+void keys_are_ranges(void)
+{
+	o.ranges = true;
+}
+
 char columns_end(void)
 {
 	return o.delimiter;
@@ -130,7 +135,7 @@ char line_end(void)
 
 bool keys_are_lines(void)
 {
-	return !o.hex && !o.crlf && !o.field;
+	return !o.hex && !o.crlf && !o.field && !o.ranges;
 }
 
 bool keys_are_hex(void)
@@ -140,7 +145,7 @@ bool keys_are_hex(void)
 
 bool keys_need_room(void)
 {
-	return o.hex || (o.field && o.delimiter == ',');
+	return o.hex || ((o.field || o.ranges) && o.delimiter == ',');
 }
 
 int keys_check(void)
@@ -303,8 +308,45 @@ static const char *key_in(struct blm_key *ret, const struct blm_key *line, uint6
 	return NULL;
 }
 
+static bool is_quoted(const char *at, const char *end)
+{
+	return o.delimiter == ',' && at < end && *at == '"';
+}
+
+/*
+ * A range: the n-th column and the one behind it, as they stand there, or the n-th alone where it
+ * is the last one. With --field it is also alone where it is A..B.
+ */
+static const char *range_in(struct blm_key *ret, uint64_t n, uint8_t *room)
+{
+	const char *at = ret->bytes, *end = at + ret->len, *behind, *last;
+	const char *why = field_of(ret, n, room);
+	struct blm_key ignored;
+
+	if (why)
+		return why;
+	for (uint64_t i = 1; i < n; i++)
+		at = column(&ignored, at, end, NULL) + 1;
+	behind = column(&ignored, at, end, NULL);
+	if (behind == end || (o.field && memmem(ret->bytes, ret->len, "..", 2)))
+		return is_quoted(at, end) && memchr(ret->bytes, o.delimiter, ret->len)
+			? "has a delimiter in the quotes of a range; write A..B instead" : NULL;
+	last = column(&ignored, behind + 1, end, NULL);
+	if (is_quoted(at, end) || is_quoted(behind + 1, end))
+		return "has a range in columns with quotes; leave the quotes out, or write A..B in "
+			"one column";
+	*ret = (struct blm_key){ at, (size_t)(last - at) };
+	return NULL;
+}
+
 const char *key_of(struct blm_key *ret, const struct blm_key *line, uint8_t *room)
 {
+	if (o.ranges) {
+		*ret = *line;
+		if (o.crlf && ret->len && ((const char *)ret->bytes)[ret->len - 1] == '\r')
+			ret->len--;
+		return range_in(ret, o.field ? o.field : 1, room);
+	}
 	return key_in(ret, line, o.field, room);
 }
 

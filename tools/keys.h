@@ -37,6 +37,7 @@ int given_without_values(const char *command);
 
 bool values_given(void);	/* by --value-field or --value */
 void keys_in_first_column(void);	/* ... unless an option says where */
+void keys_are_ranges(void);	/* of lines: in one column or in two (ranges.h) */
 char columns_end(void);
 char line_end(void);
 bool keys_are_lines(void);	/* is every key its whole line? */

@@ -11,6 +11,15 @@ a_range_with_a_key_is_printed_in_either_form() {
 	printf '1,9,a\n9,11,b\n' > columns
 	same "$(bloomery test --range --delimiter , ./f columns)" '9,11,b'
 	same "$(bloomery test --range --field 2 --delimiter , ./f <<< 'x,8..12')" 'x,8..12'
+	same "$(printf 'x,1..9,11\nx,8..12,y\n' | bloomery test --range --field 2 --delimiter , ./f)" x,8..12,y
+	same "$(printf 'x\t1\t9\nx\t9\t11\ty\nx\t10\n' | bloomery test --range --field 2 ./f)" "$(printf 'x\t9\t11\ty\nx\t10')"
+	same "$(printf '9,11\r\n' | bloomery test --range -c --crlf --delimiter , ./f)" 1
+	for field in '' '--field 1'; do
+		exits 2 bloomery test --range $field --delimiter , ./f <<< '"9","11"'; says 'line 1 has a range in columns with quotes'
+		exits 2 bloomery test --range $field --delimiter , ./f <<< '9,"11"'; says 'columns with quotes'
+		exits 2 bloomery test --range $field --delimiter , ./f <<< '"9,11"'; says 'a delimiter in the quotes'
+		same "$(bloomery test --range $field --delimiter , ./f <<< '"9..11"')" '"9..11"'
+	done
 	same "$(bloomery test --range -v ./f <<< 1..9)" 1..9
 	exits 1 bloomery test --range -s ./f --key 1..9
 	bloomery test --range -s ./f --key 1..10
