@@ -223,12 +223,17 @@ static void print_file(const struct blm_info *i)
 		puts(i->dirty ? ", changed since" : "");
 }
 
-/* For a filter that has all its keys. No filter takes less than log2(1/rate) bits a key. */
+/*
+ * For a filter that has all its keys. No filter takes less than log2(1/rate) bits a key. A range
+ * filter is near log2(width/rate): its keys are numbers below keys * width / rate.
+ */
 static void print_space(const struct blm_info *i)
 {
 	label("space");
 	printf("%.4g bits a key", 8 * (double)i->data_bytes / (double)i->keys);
-	if (i->rate_at_keys > 0 && i->rate_at_keys < 1)
+	if (i->can & BLM_CAN_RANGE)
+		printf("; log2(width/rate) is %.4g", log2((double)i->cells / (double)i->keys));
+	else if (i->rate_at_keys > 0 && i->rate_at_keys < 1)
 		printf("; for that rate no filter has less than %.4g", -log2(i->rate_at_keys));
 	putchar('\n');
 }

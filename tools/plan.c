@@ -50,23 +50,30 @@ static void size_json(const struct blm_params *params, const struct blm_plan *pl
 	json_end();
 }
 
-/*
- * Is the rate that of questions about any keys, as the bound's is? Not of numbers, nor of a table
- * of what differs.
- */
-static bool has_bound(unsigned can)
-{
-	return !(can & (BLM_EXACT | BLM_CAN_LIST));
-}
-
-static bool is_bounded(const char *name)
+static bool has_any(const char *name, unsigned can)
 {
 	struct blm_kind_info kind;
 
 	for (size_t i = 0; name && blm_kind_list(i, &kind) == 0; i++)
 		if (!strcmp(name, kind.name))
-			return has_bound(kind.can);
-	return true;
+			return kind.can & can;
+	return false;
+}
+
+/*
+ * Is the rate that of questions about any keys, as the bound's is? Not of numbers, nor of a table
+ * of what differs.
+ */
+static bool is_bounded(const char *name)
+{
+	return !has_any(name, BLM_EXACT | BLM_CAN_LIST);
+}
+
+/* Bits a key: log2(1/p), or log2(width/p) for ranges, whose cells are keys * width / p. */
+static double least_of(const struct blm_plan *plan)
+{
+	return has_any(plan->kind, BLM_CAN_RANGE) && plan->capacity
+		? log2((double)plan->cells / (double)plan->capacity) : -log2(plan->rate);
 }
 
 /* How far above the bound; "-" where it is none for them. */
@@ -87,7 +94,7 @@ static int size_of(const struct blm_params *params, const char *kind)
 	one.kind = kind;
 	if (blm_plan(&plan, &one) < 0)
 		return NO;
-	least = -log2(plan.rate);
+	least = least_of(&plan);
 	plot_add(plan.kind, plan.bits_per_key);
 	if (json) {
 		size_json(&one, &plan, least);
@@ -107,7 +114,7 @@ static void size_head(const struct blm_params *params)
 
 	if (json)
 		return;
-	if (!params->cells && is_bounded(params->kind)) {
+	if (!params->cells && !has_any(params->kind, BLM_EXACT | BLM_CAN_LIST | BLM_CAN_RANGE)) {
 		snprintf(words, sizeof(words), "For %s keys at a rate of %s no filter takes fewer "
 			 "than %.4g bits/key, log2(1/p); Bloom's, if it were infinitely large, "
 			 "takes %.4g with k = %.4g.", show_number(params->capacity),
@@ -223,7 +230,7 @@ int plan_sizes(const struct blm_params *params, const struct plan_more *more)
 	size_head(params);
 	plot_add("lower bound", -log2(rate));
 	for (size_t i = 0; blm_kind_list(i, &kind) == 0; i++) {
-		if (!has_bound(kind.can))
+		if (kind.can & (BLM_EXACT | BLM_CAN_LIST))
 			continue;
 		if (size_of(params, kind.name) == DONE)
 			any = true;

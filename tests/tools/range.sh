@@ -26,6 +26,14 @@ a_range_with_a_key_is_printed_in_either_form() {
 	same "$(printf '10\n11\nten\n' | bloomery test ./f)" 10
 }
 
+its_space_is_compared_with_that_of_ranges() {
+	seq 1 1000 10000000 | bloomery build ./f --keys uint --width 16 -p 0.0078125 --seed 3
+	bloomery info ./f | grep -q 'space .* bits a key; log2(width/rate) is 11$'
+	bloomery plan --kind range --with width=16 -n 10000 -p 0.0078125 --json | holds 'j["lower_bound"] == 11 and j["bits_per_key"] / 11 == j["over_lower_bound"]'
+	same "$(bloomery plan --kind range -n 10000 | grep -c 'no filter takes fewer')" 0
+	bloomery plan -n 10000 -p 0.0078125 > out; grep -q 'no filter takes fewer than 7 bits/key' out; grep -q '^range .* 1\.1[0-9]* .* 0\.0077' out
+}
+
 numbers_have_signs_and_ends() {
 	printf '%s\n' -9223372036854775808 -5 9223372036854775807 | bloomery build ./f --keys int -p 1e-6 --width 100
 	same "$(printf -- '-10..-1\n-4..50\n0\t9223372036854775807\n-9223372036854775808..-9223372036854775800\n' | bloomery test --range -c ./f)" 3
