@@ -386,8 +386,8 @@ const struct blm_kind blm_kind_range = {
 	.name = "range",
 	.summary = "is any key from A to B in it? numbers, times, addresses, strings; built from "
 	"all keys at once",
-	.caveat = "its rate is that of ranges of up to `width` places; a range 10 times as wide is "
-	"wrong 10 times as often",
+	.caveat = "its rate is that of ranges of up to `width` places; ranges 10 times as wide, or "
+	"networks of 10 lengths, make up to 10 times that rate",
 	.family = "ordered-string",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
