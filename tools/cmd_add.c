@@ -157,6 +157,9 @@ static int check_prefixes(const struct job *job)
 
 	if (r < 0)
 		return fail(r);
+	if (prefixes_end && info.can & BLM_EXACT)
+		return misuse("--prefixes: %s is a %s filter, and its keys are numbers, which have "
+			      "no prefixes", job->name, info.kind);
 	if (prefixes_end && info.can & BLM_CAN_REMOVE)
 		return misuse("--prefixes: %s is a %s filter, and keys that can be removed share "
 			      "their prefixes; use a kind that cannot remove, like classic, "

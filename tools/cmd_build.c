@@ -218,6 +218,8 @@ static int begin(struct job *job, const char *name)
 		code = params_with("width", width);
 	if (code == DONE && key_type)
 		code = take_key_type();
+	if (width && !params.kind && !params.hash && !params.format)
+		params.kind = "range";
 	if (code == DONE)
 		code = params_finish();
 	if (code == DONE)

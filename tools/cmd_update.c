@@ -5,7 +5,10 @@
 #include "signals.h"
 #include "source.h"
 #include "stream.h"
+#include "terms.h"
 #include "values.h"
+
+#include <errno.h>
 
 static char *coming, *going, *denied;
 static struct given keys_in = { .option = "--add-key" }, keys_out = { .option = "--remove-key" };
@@ -30,18 +33,33 @@ static const struct opt own_options[] = {
 	{ 0 }
 };
 
+/*
+ * One of them is none that the filter can have: which line is it? The update ends with it, so those
+ * before it may come once more.
+ */
+static int give(struct blm_update *u, struct batch *batch,
+		int (*to)(struct blm_update *u, const struct blm_key *keys, size_t count))
+{
+	int r = to(u, batch->keys, batch->count);
+	char why[MESSAGE];
+
+	for (size_t i = 0; r == -EINVAL && i < batch->count; i++)
+		if (to(u, &batch->keys[i], 1) < 0) {
+			snprintf(why, sizeof(why), "is refused: %s",
+				 own_terms(blm_error_message()));
+			return batch_refuse(batch, i, why);
+		}
+	return r < 0 ? fail(r) : DONE;
+}
+
 static int add(struct batch *batch, void *context)
 {
-	int r = blm_update_add_many(context, batch->keys, batch->count);
-
-	return r < 0 ? fail(r) : DONE;
+	return give(context, batch, blm_update_add_many);
 }
 
 static int take_out(struct batch *batch, void *context)
 {
-	int r = blm_update_remove_many(context, batch->keys, batch->count);
-
-	return r < 0 ? fail(r) : DONE;
+	return give(context, batch, blm_update_remove_many);
 }
 
 static int count(struct batch *batch, void *context)

@@ -67,7 +67,8 @@ urls_are_asked_by_their_host_reversed() {
 	printf 'https://www.example.org/a\nhttp://foo.de/x\n' | bloomery build ./f --keys surt -p 1e-6
 	same "$(printf 'www.example.org\nfoo.de/x\nbar.de/x\n' | bloomery test ./f | tr '\n' ' ')" 'www.example.org foo.de/x '
 	same "$(bloomery test --range -c ./f <<< 'a.de..z.de')" 1
-	printf 'apple\npear\n' | bloomery build ./g --keys string -p 1e-3 --width 1Ti
+	printf 'apple\npear\n' | bloomery build ./g -p 1e-3 --width 1Ti
+	bloomery info ./g --json | holds 'j["kind"] == "range" and j["hash"] == "ordered-string"'
 	same "$(printf 'peas..peat\npea..peas\n' | bloomery test --range ./g)" pea..peas
 }
 
@@ -97,7 +98,7 @@ range_filters_are_merged_and_take_more_keys() {
 	same "$(seq 3 1000 1000000 | bloomery test -c ./c)" 1000
 	[ "$(seq 500 1000 1000000 | bloomery test -c ./c)" -lt 5 ]
 	exits 2 bloomery update ./c --remove <(echo 1); says 'does not know how often'
-	exits 2 bloomery update ./c --add <(echo x); says '"x" is no whole number'
+	exits 2 bloomery update ./c --add <(printf '3\nx\n4\n'); says 'line 2 is refused: "x" is no whole number'
 	seq 5 1000 1000000 | bloomery build ./d --keys uint -n 4000 --seed 4 -p 0.0001 --width 8
 	exits 2 bloomery merge ./a ./d -o ./e
 }
@@ -145,6 +146,8 @@ the_root_is_above_all_keys() {
 }
 
 prefixes_are_refused_where_keys_can_be_removed() {
+	bloomery create ./bitmap --kind bitmap -n 5000
+	exits 64 bloomery add --prefixes / ./bitmap <<< 5; says 'its keys are numbers'
 	for kind in cuckoo d-left counting removable iblt redis-cuckoo recent; do
 		bloomery create ./$kind --kind $kind -n 5000
 		exits 64 bloomery add --prefixes / ./$kind <<< http://e.org/a; says 'cannot remove, like classic'
