@@ -330,7 +330,7 @@ BLM_API int64_t blm_remove_packed(struct blm_filter *f, const void *data, const 
  * key that stands for several places, as a network does, is an interval: as `first` it begins the
  * range, as `last` it ends it. blm_contains() with such a key asks for all of its places. The rate
  * holds for a filter whose keys are all intervals of one size. Each further size is looked up, too,
- * and adds up to that rate once more; blm_fact() has "lengths of keys" and the rates with them.
+ * and adds up to that rate once more; blm_info() predicts the rate with all of them.
  * Return: 1, 0, or a negative errno: -EINVAL for a key that is none of the filter's hash, or a
  * range that ends before it begins; -EOPNOTSUPP from kinds that cannot answer for ranges.
  */

@@ -253,6 +253,8 @@ struct blm_kind {
 	bool (*contains)(const struct blm_part *part, const struct blm_hashed *key);
 	/* The false-positive rate with `keys` keys in it. */
 	double (*rate_at)(const struct blm_shape *shape, uint64_t keys);
+	/* The same where the rate also depends on what the keys are; NULL: it does not. */
+	double (*rate_in)(const struct blm_part *part, uint64_t keys);
 
 	/*
 	 * ---- Kinds that take keys one by one. Return 1: changed; 0: held it already; or a

@@ -265,6 +265,12 @@ static double rate_at(const struct blm_shape *s, uint64_t keys)
 	return rate_for(s, keys, (double)s->args[RANGE_WIDTH], 1);
 }
 
+static double rate_in(const struct blm_part *part, uint64_t keys)
+{
+	return rate_for(&part->shape, keys, (double)part->shape.args[RANGE_WIDTH],
+			word_at(part->bytes + LEVELS_AT));
+}
+
 static bool describe(const struct blm_part *part, unsigned i, struct blm_fact *ret)
 {
 	static const struct { const char *name; double widths; } rates[] = {
@@ -391,6 +397,7 @@ const struct blm_kind blm_kind_range = {
 	.family = "ordered-string",
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
+	.rate_in = rate_in,
 	.fit = fit, .build = build, .roomy = true,
 	.merged = merged, .merge = merge,
 	.contains_many = contains_many, .contains_ranges = contains_ranges, .describe = describe,

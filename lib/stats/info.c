@@ -184,6 +184,15 @@ static struct words words_of(const struct blm_filter *f, struct blm_view *view)
 	return w;
 }
 
+/* The catalog does not have what these rates depend on. */
+static void look_at_rates(struct blm_info *to, const struct blm_part *whole)
+{
+	if (!whole->kind->rate_in)
+		return;
+	to->rate_at_capacity = whole->kind->rate_in(whole, to->capacity);
+	to->rate_at_keys = whole->kind->rate_in(whole, to->keys);
+}
+
 static int fill(const struct blm_filter *f, struct blm_info *ret)
 {
 	struct blm_view *view = current_view(f);
@@ -206,6 +215,7 @@ static int fill(const struct blm_filter *f, struct blm_info *ret)
 	r = blm_info_of_entry(ret, name ? name : "", entry);
 	if (r == 0) {
 		blm_place_path(&f->place, ret->uuid, ret->path, sizeof(ret->path));
+		look_at_rates(ret, &view->whole);
 		ret->parts = view->parts;
 		ret->foreign = is_foreign(view) || view->read_in;
 		ret->caution = fd >= 0 ? blm_caution_about(fd) : NULL;

@@ -34,6 +34,15 @@ its_space_is_compared_with_that_of_ranges() {
 	bloomery plan -n 10000 -p 0.0078125 > out; grep -q 'no filter takes fewer than 7 bits/key' out; grep -q '^range .* 1\.1[0-9]* .* 0\.0077' out
 }
 
+each_length_of_network_counts_for_the_rate() {
+	for length in {27..32}; do printf "%s/$length\n" 10.{1..64}.0.0; done > nets
+	bloomery build ./f --keys cidr -n 384 -p 0.01 --width 1 nets
+	bloomery info ./f --json | holds 'abs(j["predicted_rate"] - 0.0582) < 0.0003 and j["facts"]["lengths of keys"] == 6'
+	bloomery info ./f | grep -q '^ *capacity .*0.01 promised, 0.058'
+	grep '/32$' nets | bloomery build ./g --keys cidr -n 384 -p 0.01 --width 1
+	bloomery info ./g --json | holds 'abs(j["predicted_rate"] - 0.01 / 6) < 0.0001'
+}
+
 numbers_have_signs_and_ends() {
 	printf '%s\n' -9223372036854775808 -5 9223372036854775807 | bloomery build ./f --keys int -p 1e-6 --width 100
 	same "$(printf -- '-10..-1\n-4..50\n0\t9223372036854775807\n-9223372036854775808..-9223372036854775800\n' | bloomery test --range -c ./f)" 3
