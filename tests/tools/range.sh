@@ -175,7 +175,7 @@ a_prefix_of_many_keys_is_in_a_filter_that_keeps_all() {
 a_long_key_with_many_prefixes_takes_little_memory() {
 	bloomery create ./f -n 100000 -p 1e-6
 	printf 'http://e.org%s\n' "$(printf '/%0199d' {1..4000})" > long
-	(ulimit -d 400000; bloomery add --prefixes / ./f long)
+	([ "${SANITIZED:-}" ] || ulimit -d 400000; bloomery add --prefixes / ./f long)
 	same "$(cut -c 1-50000 long | bloomery test --prefix -c ./f)" 0
 	cut -c 1-50199 long | sed 's,/[^/]*$,,' > part; same "$(bloomery test --prefix -c ./f part)" 1
 	printf 'http://e.org/x\nhttp://e.org%s\nhttp://e.org/y\n' "$(printf '/%d' {1..4096})" > many
