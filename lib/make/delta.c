@@ -6,7 +6,6 @@
  * data, so a delta fits every copy of a filter, whatever its uuid.
  */
 #include "durable/blocksum.h"
-#include "handle/allowlist_carry.h"
 #include "hash/one_hash.h"
 #include "kind/common/options.h"
 #include "make/new_filter.h"
@@ -23,13 +22,14 @@ struct delta_head {
 	uint64_t capacity, rate, keys;
 	uint64_t args[2];		/* the kind's; the others are 0 */
 	uint64_t added_bytes;
-	uint64_t check;			/* XXH3-64 of all before it: lo of the 128 bits' hash */
+	uint64_t check;			/* lo of XXH3-128 of all before it */
 };
 static_assert(sizeof(struct delta_head) == 112, "format-spec.md, Deltas");
 
-static void hash_data(uint64_t ret[2], const uint8_t *bytes, uint64_t count)
+/* The seed tells filters with other hashes apart, whose data of no key, or of few, can be equal. */
+static void hash_data(uint64_t ret[2], uint64_t hash_id, const uint8_t *bytes, uint64_t count)
 {
-	struct blm_hash hash = blm_xxh3_any(bytes, count, 0);
+	struct blm_hash hash = blm_xxh3_any(bytes, count, hash_id);
 
 	ret[0] = htole64(hash.lo);
 	ret[1] = htole64(hash.hi);
@@ -88,8 +88,8 @@ static int make_delta(const struct blm_view *new, const struct blm_view *old, vo
 		return blm_fail(-ENOMEM, "no memory for a delta of %llu bytes",
 				(unsigned long long)(s->bytes - base));
 	memcpy(head.magic, MAGIC, sizeof(head.magic));
-	hash_data(head.base_hash, old->whole.bytes, base);
-	hash_data(head.new_hash, new->whole.bytes, s->bytes);
+	hash_data(head.base_hash, old->hash_id, old->whole.bytes, base);
+	hash_data(head.new_hash, new->hash_id, new->whole.bytes, s->bytes);
 	head.check = check_of(&head);
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), new->whole.bytes + base, s->bytes - base);
@@ -150,11 +150,11 @@ static int take_head(struct applying *a, const void *bytes, size_t len)
 	return 0;
 }
 
-static bool is_state(const struct blm_part *part, const uint64_t hash[2])
+static bool is_state(const struct blm_view *view, const uint64_t hash[2])
 {
 	uint64_t is[2];
 
-	hash_data(is, part->bytes, part->shape.bytes);
+	hash_data(is, view->hash_id, view->whole.bytes, view->whole.shape.bytes);
 	return !memcmp(is, hash, sizeof(is));
 }
 
@@ -170,6 +170,18 @@ static void new_shape(const struct applying *a, struct blm_shape *shape)
 	shape->args[1] = le64toh(h->args[1]);
 }
 
+/* An update that changed no answer left the data as they were, but changed the numbers. */
+static bool has_numbers(const struct applying *a, const struct blm_view *view)
+{
+	const struct blm_shape *s = &view->whole.shape;
+	struct blm_shape new = *s;
+
+	new_shape(a, &new);
+	return new.capacity == s->capacity && new.rate == s->rate
+		&& !memcmp(new.args, s->args, sizeof(new.args))
+		&& blm_counted_keys(view) == le64toh(a->head.keys);
+}
+
 static int change(struct blm_spec *spec, const struct blm_view *old, void *context)
 {
 	struct applying *a = context;
@@ -181,10 +193,11 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 	r = blm_blocksum_intact(old, 0, 0, from->shape.bytes, a->place.display);
 	if (r < 0)
 		return r;
-	a->had = is_state(from, a->head.new_hash);
+	a->had = is_state(old, a->head.new_hash)
+		&& (a->head.added_bytes || has_numbers(a, old));
 	if (a->had)
 		return -EALREADY;
-	if (from->shape.bytes != le64toh(a->head.base_bytes) || !is_state(from, a->head.base_hash))
+	if (from->shape.bytes != le64toh(a->head.base_bytes) || !is_state(old, a->head.base_hash))
 		return blm_fail(-ESTALE, "%s: the delta is for another state of the filter: apply "
 				"the deltas in their order, or get the filter anew",
 				a->place.display);
@@ -206,7 +219,7 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	memcpy(new->whole.bytes, old->whole.bytes, base);
 	memcpy(new->whole.bytes + base, a->added, le64toh(a->head.added_bytes));
 	mark_range(&new->whole, new->whole.bytes, new->whole.shape.bytes);
-	if (!is_state(&new->whole, a->head.new_hash))
+	if (!is_state(new, a->head.new_hash))
 		return no_delta("is damaged");
 	blm_count_keys(new, le64toh(a->head.keys));
 	return 0;
@@ -216,7 +229,6 @@ BLM_API int blm_delta_apply(struct blm_store *store, const char *name, const uin
 			    const void *bytes, size_t len)
 {
 	struct applying a = { .added = NULL };
-	struct blm_allowlist_carry *carry = NULL;
 	struct blm_place named;
 	int r = take_head(&a, bytes, len);
 
@@ -228,10 +240,8 @@ BLM_API int blm_delta_apply(struct blm_store *store, const char *name, const uin
 	blm_place_clear(&named);
 	if (r < 0)
 		return r;
-	r = blm_allowlist_carry_begin(&carry, &a.place);
-	if (r == 0)
-		r = blm_replace_changed(&a.place, secret, carry, change, fill, &a);
-	blm_allowlist_carry_end(carry);
+	/* a delta does not name its keys: what the new data say yes to goes off the list */
+	r = blm_replace_changed(&a.place, secret, NULL, change, fill, &a);
 	blm_place_clear(&a.place);
 	return a.had ? 0 : r < 0 ? r : 1;
 }

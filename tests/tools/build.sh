@@ -155,6 +155,33 @@ a_delta_brings_a_copy_up_to_date() {
 	exits 64 bloomery export ./f --delta ./first --base64 -o x; says --delta; exits 2 bloomery apply ./f missing; says 'missing'; [ ! -e x ]
 }
 
+a_delta_takes_its_keys_off_the_list_of_false_alarms() {
+	seq 500 > k1; seq 501 3000 > o1; seq 5001 6000 > strangers
+	bloomery build black --kind exact k1 --not o1 -p 0.2 --seed 3; bloomery test black strangers > alarms; [ "$(wc -l < alarms)" -gt 100 ]
+	bloomery allow add black alarms; exits 1 bloomery test -c black strangers
+	bloomery copy black ./far; cp far before; head -n 20 alarms > come; cat k1 come > k2
+	bloomery update ./far --add k2 --not o1; bloomery export ./far --delta ./before -o d1
+	bloomery apply black d1; same "$(bloomery test -c black k2)" 520
+}
+
+a_delta_brings_numbers_also_if_no_answer_changes() {
+	seq 500 > k1; seq 501 3000 > o1; seq 5001 5100 > more
+	bloomery build ./f --kind exact k1 --not o1 --seed 3; cp f far; bloomery test -v ./f more > no; bloomery test ./f more > yes
+	cp f before; cat k1 yes > k2; cat o1 no > o2; bloomery update ./f --add k2 --not o2
+	bloomery export ./f --delta ./before -o d; same "$(wc -c < d)" 112
+	bloomery apply ./far d; bloomery apply ./far d
+	for x in f far; do bloomery info ./$x --json | holds "j['keys'] == 500 + $(wc -l < yes) and j['options'] == 'others=$((2500 + $(wc -l < no))),updates=0'"; done
+}
+
+a_delta_fits_no_filter_with_another_hash() {
+	: > none; seq 100 > keys; seq 101 3000 > others; cat keys others > all
+	for seed in 1 2; do bloomery build ./f$seed --kind exact none --not all --seed $seed; cp f$seed before$seed; done
+	cmp <(tail -c +20545 f1) <(tail -c +20545 f2)	# data without a key
+	bloomery update ./f1 --add keys --not others; bloomery export ./f1 --delta ./before1 -o d
+	exits 2 bloomery apply ./f2 d; says 'another state'; exits 1 bloomery test -c ./f2 all
+	bloomery apply ./before1 d; same "$(bloomery test -c ./before1 keys)" 100
+}
+
 # However many lines, threads and files there are before it, and whatever is wrong behind it.
 a_line_that_cannot_be_built_from_is_named_with_its_value() {
 	seq 200000 | sed 's/$/\t5/' > many; seq 10 | sed 's/$/\t6/' > few
