@@ -184,6 +184,17 @@ static bool open_layer(const struct blm_part *part, uint64_t *at, struct exact_l
 	return true;
 }
 
+static bool whole(const struct blm_part *part)
+{
+	struct exact_layer l;
+	uint64_t at = 0;
+
+	for (uint64_t i = 0; i <= part->shape.args[EXACT_UPDATES]; i++)
+		if (!open_layer(part, &at, &l))
+			return false;
+	return at == part->shape.bytes;
+}
+
 static struct blm_hashed second_of(const struct blm_hashed *key)
 {
 	struct blm_hashed second = *key;
@@ -458,7 +469,7 @@ const struct blm_kind blm_kind_exact = {
 	.options = options,
 	.plan = plan, .valid = valid, .contains = contains, .rate_at = rate_at,
 	.fit = blm_exact_fit, .build = blm_exact_build, .count_others = count_others,
-	.revised = blm_exact_revised, .revise = blm_exact_revise,
+	.revised = blm_exact_revised, .revise = blm_exact_revise, .whole = whole,
 	.describe = describe, .foretell = foretell,
 	.prefetch = prefetch, .probe = probe, .contains_many = contains_many,
 };

@@ -65,7 +65,7 @@ int blm_exact_fit(struct blm_shape *shape, const struct blm_sorted *keys);
 int blm_exact_build(struct blm_part *part, const struct blm_sorted *keys);
 
 /* exact_update.c */
-int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from,
+int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		      const struct blm_sorted *keys);
 int blm_exact_revise(struct blm_part *part, const struct blm_part *from,
 		     const struct blm_sorted *keys);

@@ -79,23 +79,29 @@ static int ask_batch(struct revision *v, const struct blm_part *from, uint64_t a
 	return r;
 }
 
-/* All of the universe; each of the filter's keys is in it, or the lists are not complete. */
-static int find_changed(struct revision *v, const struct blm_part *from)
+/*
+ * All of the universe. If it has each of the filter's keys, the filter says yes to that many of it.
+ * Its false positives count too, so keys that are missing can go unseen.
+ */
+static int find_changed(struct revision *v, const struct blm_part *from, uint64_t had)
 {
-	uint64_t all = v->universe.merged.count, had = from->shape.capacity;
+	uint64_t all = v->universe.merged.count;
 	int r = 0;
 
 	for (uint64_t at = 0; at < all && r == 0; at += BLM_BATCH)
 		r = ask_batch(v, from, at, all - at < BLM_BATCH ? (size_t)(all - at) : BLM_BATCH);
-	if (r == 0 && had > 1 && v->yes < had)
-		return blm_fail(-EINVAL, "%llu of its %llu keys are on neither list: name all keys "
+	if (r == 0 && v->yes < had)
+		return blm_fail(-EINVAL, "at least %llu of its %llu keys are on neither list: name all keys "
 				"that it has and all that it denies",
 				(unsigned long long)(had - v->yes), (unsigned long long)had);
 	return r;
 }
 
-static int revise_shape(struct blm_shape *shape, struct revision *v, const struct blm_sorted *keys)
+static int revise_shape(struct blm_shape *shape, struct revision *v, const struct blm_part *from,
+			const struct blm_sorted *keys)
 {
+	/* less than the rate that was asked for if the first level can only have a lower one */
+	double was = from->kind->rate_at(&from->shape, from->shape.capacity);
 	struct blm_shape *s = &v->shape;
 	int r;
 
@@ -108,7 +114,7 @@ static int revise_shape(struct blm_shape *shape, struct revision *v, const struc
 				EXACT_UPDATES_MAX);
 	*s = exact_level(v->changed.count, 0);
 	s->args[EXACT_OTHERS] = v->universe.merged.count;
-	s->rate = fmin(blm_exact_best_rate(s), shape->rate / 8);
+	s->rate = fmin(blm_exact_best_rate(s), was / 8);
 	r = blm_exact_fit(s, &v->changed);
 	if (r < 0)
 		return r;
@@ -116,12 +122,12 @@ static int revise_shape(struct blm_shape *shape, struct revision *v, const struc
 	shape->bytes += s->bytes;
 	shape->cells = shape->bytes * 8;
 	/* a rate in a header is below 1 */
-	shape->rate = fmin(shape->rate + blm_exact_layer_rate(s), 1 - 0x1p-20);
+	shape->rate = fmin(was + blm_exact_layer_rate(s), 1 - 0x1p-20);
 	return shape->bytes <= BLM_CELLS_MAX * 2 ? 0
 		: blm_fail(-EFBIG, "it would be larger than 2^48 bytes: build it anew");
 }
 
-int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from,
+int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		      const struct blm_sorted *keys)
 {
 	struct revision *v = calloc(1, sizeof(*v));
@@ -129,6 +135,11 @@ int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from,
 
 	if (!v)
 		return blm_fail(-ENOMEM, "out of memory");
+	if (!from->kind->whole(from)) {
+		free(v);
+		return blm_fail(-EUCLEAN, "its layers do not end where its data end: build it "
+				"anew");
+	}
 	keys->others->work = v;
 	keys->others->free_work = free_revision;
 	r = blm_sieve_make(&v->universe, keys, keys->others->list, NULL);
@@ -137,8 +148,8 @@ int blm_exact_revised(struct blm_shape *shape, const struct blm_part *from,
 	v->changed = (struct blm_sorted){ .threads = keys->threads, .read = read_changed,
 					  .memory_bytes = keys->memory_bytes, .others = &v->rest };
 	if (r == 0)
-		r = find_changed(v, from);
-	return r < 0 ? r : revise_shape(shape, v, keys);
+		r = find_changed(v, from, had);
+	return r < 0 ? r : revise_shape(shape, v, from, keys);
 }
 
 int blm_exact_revise(struct blm_part *part, const struct blm_part *from,

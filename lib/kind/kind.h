@@ -292,13 +292,16 @@ struct blm_kind {
 	void (*count_others)(uint64_t args[BLM_KIND_ARGS], uint64_t others);
 	/*
 	 * ... and which are brought up to date by both lists as they are now: revised() makes of
-	 * the shape of `from` that of the new one, and leaves keys->others->work for revise(),
-	 * which builds into a part of that shape that is all zeros and alone. They fail with words.
+	 * the shape of `from`, which had so many keys, that of the new one, and leaves
+	 * keys->others->work for revise(), which builds into a part of that shape that is all zeros
+	 * and alone. They fail with words.
 	 */
-	int (*revised)(struct blm_shape *shape, const struct blm_part *from,
+	int (*revised)(struct blm_shape *shape, const struct blm_part *from, uint64_t had,
 		       const struct blm_sorted *keys);
 	int (*revise)(struct blm_part *part, const struct blm_part *from,
 		      const struct blm_sorted *keys);
+	/* ... can all of its data be read, and is there nothing behind them? */
+	bool (*whole)(const struct blm_part *part);
 	/*
 	 * For kinds that are built with values: fails with words, -ERANGE, if one is none by its
 	 * arguments.

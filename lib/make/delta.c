@@ -49,6 +49,12 @@ static int cannot(const struct blm_view *view, const char *display)
 			blm_kinds_that_can(BLM_CAN_EXCLUDE, names, sizeof(names)));
 }
 
+static int damaged(const char *display)
+{
+	return blm_fail(-EUCLEAN, "%s: its layers do not end where its data end: build it anew",
+			display);
+}
+
 /* ---- Making one ---- */
 
 static int check_pair(const struct blm_view *const *view, const struct blm_filter *const *f)
@@ -61,6 +67,8 @@ static int check_pair(const struct blm_view *const *view, const struct blm_filte
 		if (blm_blocksum_intact(view[i], 0, 0, view[i]->whole.shape.bytes,
 					f[i]->place.display) < 0)
 			return -EUCLEAN;
+		if (!view[i]->whole.kind->whole(&view[i]->whole))
+			return damaged(f[i]->place.display);
 	}
 	if (old->shape.bytes > new->shape.bytes || view[0]->hash_id != view[1]->hash_id
 	    || memcmp(old->bytes, new->bytes, old->shape.bytes))
@@ -193,6 +201,8 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 	r = blm_blocksum_intact(old, 0, 0, from->shape.bytes, a->place.display);
 	if (r < 0)
 		return r;
+	if (!from->kind->whole(from))
+		return damaged(a->place.display);
 	a->had = is_state(old, a->head.new_hash)
 		&& (a->head.added_bytes || has_numbers(a, old));
 	if (a->had)
@@ -219,7 +229,7 @@ static int fill(struct blm_view *new, const struct blm_view *old, void *context)
 	memcpy(new->whole.bytes, old->whole.bytes, base);
 	memcpy(new->whole.bytes + base, a->added, le64toh(a->head.added_bytes));
 	mark_range(&new->whole, new->whole.bytes, new->whole.shape.bytes);
-	if (!is_state(new, a->head.new_hash))
+	if (!is_state(new, a->head.new_hash) || !new->whole.kind->whole(&new->whole))
 		return no_delta("is damaged");
 	blm_count_keys(new, le64toh(a->head.keys));
 	return 0;

@@ -286,15 +286,18 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
 }
 
 /* By all keys that it has then, and all that it denies. */
-static int revise_size(struct blm_update *u, struct blm_spec *spec, const struct blm_part *from)
+static int revise_size(struct blm_update *u, struct blm_spec *spec, const struct blm_view *old)
 {
+	/* a filter without keys is made for one */
+	uint64_t most = old->whole.shape.capacity, counted = blm_counted_keys(old);
 	int r;
 
 	if (u->denied.work)		/* of a filter that was replaced meanwhile */
 		u->denied.free_work(u->denied.work);
 	u->denied = (struct blm_others){ .list = &u->remove.sorted };
 	u->add.sorted.others = &u->denied;
-	r = spec->of->revised(&spec->whole, from, &u->add.sorted);
+	r = spec->of->revised(&spec->whole, &old->whole, counted < most ? counted : most,
+			      &u->add.sorted);
 	spec->shape[0] = spec->whole;
 	spec->capacity = spec->whole.capacity;
 	spec->rate = spec->whole.rate;
@@ -315,7 +318,7 @@ static int change(struct blm_spec *spec, const struct blm_view *old, void *conte
 					     .remove = &u->remove.sorted };
 	r = check_intact(old, u->place.display);
 	if (r == 0 && old->whole.kind->revise)
-		return revise_size(u, spec, from);
+		return revise_size(u, spec, old);
 	return r < 0 ? r : size(spec, &u->merged, u->place.display);
 }
 

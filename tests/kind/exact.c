@@ -1,5 +1,6 @@
 /* exact.c - filters of two lists: never wrong about either, as small as two levels can be, and nothing leads out of damaged data */
 #include "handle/handle.h"
+#include "hash/one_hash.h"
 #include "kind/exact_sieve.h"
 #include "suite.h"
 
@@ -357,6 +358,75 @@ static void update(const struct blm_filter *f, uint64_t from, uint64_t keys, uin
 	OK(blm_update_finish(u));
 }
 
+START_TEST(an_update_adds_at_most_an_eighth_to_the_rate)
+{
+	static const double rates[] = { 0, 0.2, 0.1, 0.05, 0.01, 0.001 };
+
+	for (size_t i = 0; i < 4 * ARRAY_LEN(rates); i++) {
+		struct lists l = { .keys = i % 4 & 1 ? 20 : 300, .others = i % 4 & 2 ? 100 : 4000, .seed = i, .rate = rates[i / 4] };
+		struct blm_filter *f = build(l);
+		struct blm_info info = BLM_INFO;
+		double before;
+
+		for (uint64_t j = 1; j < 4; j++) {
+			OK(blm_info(f, &info));
+			before = info.rate;
+			update(f, 5 * j, l.keys, l.others, 1);
+			OK(blm_info(f, &info));
+			ck_assert_msg(info.rate > 0 && info.rate <= before * 1.125 * (1 + 1e-9), "%zu: from %g to %g", i, before, info.rate);
+		}
+		blm_close(f);
+	}
+}
+END_TEST
+
+START_TEST(an_update_and_a_delta_need_layers_that_end_where_the_data_end)
+{
+	struct blm_filter *f = build((struct lists){ .keys = 500, .others = 3000 }), *old = build((struct lists){ .keys = 500, .others = 3000 });
+	struct blm_others others = { .list = NULL };
+	struct blm_sorted none = { .others = &others };
+	struct blm_part part = current_view(f)->part[0];
+	uint8_t *bytes = calloc(1, part.shape.bytes + 64), *delta;
+	void *made;
+	size_t len;
+
+	memcpy(bytes, part.bytes, part.shape.bytes);
+	part.bytes = bytes;
+	ck_assert(part.kind->whole(&part));
+	for (int i = 0; i < 2; i++) {
+		struct blm_shape shape = part.shape;
+
+		part.shape.bytes = data_bytes(f) + (i ? 64 : -64);
+		FAILS(part.kind->revised(&shape, &part, 500, &none), -EUCLEAN);
+		ck_assert_ptr_nonnull(strstr(blm_error_message(), "build it anew"));
+		ck_assert_ptr_null(others.work);
+	}
+	update(f, 50, 500, 3000, 1);
+	OK(blm_delta_make(f, old, &made, &len));
+	delta = calloc(1, len + 64);
+	memcpy(delta, made, len);
+	/* 64 bytes more, and all hashes right */
+	{
+		uint64_t base = data_bytes(old), now = data_bytes(f), added = htole64(now - base + 64), words[2];
+		uint8_t *all = calloc(1, now + 64);
+		struct blm_hash hash;
+
+		memcpy(all, current_view(f)->part[0].bytes, now);
+		hash = blm_xxh3_any(all, now + 64, blm_hash_id(f));
+		words[0] = htole64(hash.lo), words[1] = htole64(hash.hi);
+		memcpy(delta + 40, words, 16);
+		memcpy(delta + 96, &added, 8);
+		words[0] = htole64(blm_xxh3_any(delta, 104, 0).lo);
+		memcpy(delta + 104, words, 8);
+		FAILS(blm_delta_apply(NULL, old->place.name, NULL, delta, len + 64), -EBADMSG);
+		free(all);
+	}
+	ck_assert_int_eq(blm_delta_apply(NULL, old->place.name, NULL, made, len), 1);
+	free(bytes), free(delta), blm_free(made);
+	blm_close(f), blm_close(old);
+}
+END_TEST
+
 START_TEST(an_updated_filter_is_right_about_the_new_lists)
 {
 	static const struct lists all[] = { { .keys = 5000, .others = 40000, .seed = 1 }, { .keys = 300, .others = 100, .seed = 2, .rate = 0.01 },
@@ -413,7 +483,7 @@ END_TEST
 START_TEST(an_update_that_names_only_some_of_the_keys_is_refused)
 {
 	struct lists l = { .keys = 1000, .others = 3000 };
-	struct blm_filter *f = build(l);
+	struct blm_filter *f = build(l), *one;
 	struct blm_key key = { "new", 3 };
 	struct blm_update *u;
 
@@ -422,6 +492,11 @@ START_TEST(an_update_that_names_only_some_of_the_keys_is_refused)
 	FAILS(blm_update_finish(u), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(blm_error_message(), "are on neither list"));
 	is_right(f, &l);
+	one = build((struct lists){ .keys = 1, .others = 100 });
+	OK(blm_update_begin(&u, NULL, one->place.name, NULL, NULL));
+	OK(blm_update_remove_many(u, &(struct blm_key){ &(uint64_t){ OTHER }, 8 }, 1));
+	FAILS(blm_update_finish(u), -EINVAL);
+	blm_close(one);
 	for (int i = 0; i < EXACT_UPDATES_MAX; i++)
 		update(f, i % 2 ? 0 : 100, i % 2 ? 1100 : 1000, 3000, 1);
 	OK(blm_update_begin(&u, NULL, f->place.name, NULL, NULL));
@@ -522,6 +597,8 @@ int main(void)
 	tcase_add_test(tc, large_lists_have_a_size_on_paper);
 	tcase_add_test(tc, the_same_lists_give_the_same_data_in_any_order_with_any_threads_and_memory);
 	tcase_add_test(tc, any_range_of_both_lists_is_read_in_order_without_either_twice);
+	tcase_add_test(tc, an_update_adds_at_most_an_eighth_to_the_rate);
+	tcase_add_test(tc, an_update_and_a_delta_need_layers_that_end_where_the_data_end);
 	tcase_add_test(tc, an_updated_filter_is_right_about_the_new_lists);
 	tcase_add_test(tc, an_update_takes_what_an_exact_filter_of_the_changed_answers_takes);
 	tcase_add_test(tc, an_update_that_names_only_some_of_the_keys_is_refused);
