@@ -161,6 +161,31 @@ static int refuse_forgetful(const struct blm_filter *f, const char *name)
 	return r < 0 ? fail(r) : DONE;
 }
 
+/* False alarms must not be appended to a file that this command reads. */
+static int learn_into(struct job *job, char **operands, int count)
+{
+	char *data = NULL;
+	struct blm_info info = BLM_INFO;
+	int code = learn_open(&job->learn, learned), r = blm_info(job->f, &info);
+
+	if (code == DONE && r < 0)
+		code = fail(r);
+	if (code == DONE)
+		code = learn_apart(&job->learn, info.path, "the filter");
+	if (code == DONE && asprintf(&data, "%s/data.mdb", exact_path()) < 0)
+		code = broken("out of memory");
+	if (code == DONE)
+		code = learn_apart(&job->learn, exact_path(), "the table");
+	if (code == DONE)
+		code = learn_apart(&job->learn, data, "the table");
+	free(data);
+	if (code == DONE && count == 1)
+		code = learn_apart(&job->learn, "-", "read as keys");
+	for (int i = 1; code == DONE && i < count; i++)
+		code = learn_apart(&job->learn, operands[i], "read as keys");
+	return code;
+}
+
 static int run(int count, char **operands)
 {
 	struct job job = { 0 };
@@ -179,7 +204,7 @@ static int run(int count, char **operands)
 		code = load(job.f);
 	quiet |= silent;
 	if (code == DONE && learned)
-		code = learn_open(&job.learn, learned);
+		code = learn_into(&job, operands, count);
 	if (code == DONE)
 		code = each_batch(operands + 1, (size_t)count - 1, &(struct work){ .ahead =
 			ask_filter, .in_turn = guard, .context = &job });

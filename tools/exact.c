@@ -20,6 +20,11 @@ const struct opt exact_options[] = {
 /* The last one takes all that is left. */
 static const struct exact_sort *const sorts[] = { &exact_lmdb, &exact_sorted };
 
+const char *exact_path(void)
+{
+	return o.path;
+}
+
 const char *exact_name_wanted(void)
 {
 	return o.name;

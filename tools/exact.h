@@ -35,6 +35,7 @@ int exact_open(struct exact *ret, bool with_values);
 void exact_close(struct exact *exact);
 
 /* What the options say, for the two sorts. */
+const char *exact_path(void);		/* of --exact; NULL: none was given */
 const char *exact_name_wanted(void);	/* of the named table; NULL: the main one */
 bool exact_order_trusted(void);
 bool exact_has_values(void);		/* do lines go on behind the key? */

@@ -72,6 +72,26 @@ learned_false_alarms_are_none_in_the_next_filter() {
 	[ ! -w /dev/full ] || exits 2 bloomery guard ./f --exact keys --learn /dev/full log
 }
 
+two_guards_append_whole_keys_to_one_file() {
+	make_lists; bloomery test ./f good > alarms
+	mkfifo in; exec 5<> in; bloomery guard ./f --exact keys --learn learned in -c > count 5>&- &
+	for _ in $(seq 3000); do [ ! -e learned ] || break; sleep 0.01; done
+	printf 'half a key' > learned	# of another guard, while this one has the file open
+	cat alarms >&5; exec 5>&-; wait $! || same $? 1
+	cmp learned <(echo 'half a key'; cat alarms); rm learned
+	for _ in $(seq 20); do cat alarms; done > many
+	for _ in 1 2 3; do bloomery guard ./f --exact keys --learn learned many -c > count & done; wait
+	cmp <(sort learned) <(cat many many many | sort)
+}
+
+learned_keys_do_not_go_into_a_file_that_is_read() {
+	make_lists; cp f filter; cp keys table; cp log input; mkdir db; cp rows.mdb db/data.mdb; ln log second
+	exits 64 bloomery guard ./f --exact keys --learn f log; says 'is the filter'; exits 64 bloomery guard ./f --exact keys --learn ./keys log; says 'is the table'
+	exits 64 bloomery guard ./f --exact db --learn db/data.mdb log; says 'is the table'; exits 64 bloomery guard ./f --exact keys --learn second good log; says 'read as keys'
+	exits 64 bloomery guard ./f --exact keys --learn log < log; says 'read as keys'; exits 64 bloomery guard ./f --exact keys --learn - log; says 'no file'
+	cmp f filter; cmp keys table; cmp log input; cmp db/data.mdb rows.mdb; [ ! -e ./- ]
+}
+
 values_come_from_the_table() {
 	make_lists
 	join -t $'\t' <(sort bad) rows > want
