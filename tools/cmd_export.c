@@ -89,19 +89,47 @@ static int to_file(const struct blm_filter *f, const char *path)
 	return r < 0 ? fail(r) : DONE;
 }
 
-/* A new file, since a delta belongs to one state of the filter; half of one is removed. */
-static int delta_to_file(const void *bytes, size_t len, const char *path)
+/* A file system without hard links can rename. */
+static bool name_it(const char *temporary, const char *path)
 {
-	FILE *to = fopen(path, "wxe");
+	if (link(temporary, path) == 0)
+		return true;
+	return errno != EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, path,
+					    RENAME_NOREPLACE) == 0;
+}
+
+static int write_delta(const void *bytes, size_t len, const char *temporary, const char *path)
+{
+	FILE *to = fopen(temporary, "wxe");
 	bool good;
+	int err;
 
 	if (!to)
-		return broken("%s: %s", path, strerror(errno));
+		return broken("%s: %s", temporary, strerror(errno));
 	good = fwrite(bytes, 1, len, to) == len && fflush(to) == 0 && fsync(fileno(to)) == 0;
-	if (fclose(to) == 0 && good)
-		return DONE;
-	unlink(path);
-	return broken("%s: cannot write the delta: %s", path, strerror(errno));
+	err = good ? 0 : errno;
+	if (fclose(to) != 0 && good)
+		err = errno;
+	if (!err && !name_it(temporary, path))
+		err = errno;
+	unlink(temporary);
+	if (err == EEXIST)
+		return broken("%s: exists, and a delta replaces no file: delete the file, or name "
+			      "another one", path);
+	return err ? broken("%s: cannot write the delta: %s", path, strerror(err)) : DONE;
+}
+
+/* A new file, since a delta belongs to one state of the filter. It gets its name when it is whole. */
+static int delta_to_file(const void *bytes, size_t len, const char *path)
+{
+	char *temporary;
+	int code;
+
+	if (asprintf(&temporary, "%s.%d.tmp", path, (int)getpid()) < 0)
+		return broken("out of memory");
+	code = write_delta(bytes, len, temporary, path);
+	free(temporary);
+	return code;
 }
 
 static int delta_to_stdout(const void *bytes, size_t len)

@@ -150,7 +150,7 @@ a_delta_brings_a_copy_up_to_date() {
 	same "$(bloomery test -c ./far k1)" 5000
 	for size in 0 50 112 250; do head -c $size d12 > bad; exits 2 bloomery apply ./far bad; says delta; done
 	{ cat d12; echo; } > bad; exits 2 bloomery apply ./far bad; says 'longer'
-	exits 2 bloomery export ./first --delta ./f -o x; says 'no update of'; exits 2 bloomery export ./f --delta ./first -o d1; says 'exists'
+	exits 2 bloomery export ./first --delta ./f -o x; says 'no update of'; exits 2 bloomery export ./f --delta ./first -o d1; says 'exists'; says 'name another one'; same "$(compgen -G '*.tmp' || :)" ''
 	bloomery build ./g k1 --kind ribbon; exits 2 bloomery export ./g --delta ./g -o x; says 'exact'; exits 2 bloomery apply ./g d1; says 'exact'
 	exits 64 bloomery export ./f --delta ./first --base64 -o x; says --delta; exits 2 bloomery apply ./f missing; says 'missing'; [ ! -e x ]
 }
