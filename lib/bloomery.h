@@ -1079,7 +1079,7 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
  *
  * Kinds with BLM_CAN_EXCLUDE take all keys that the filter is to have, by blm_update_add_many(),
  * and all that it is to deny, by blm_update_remove_many(). The file grows by the answers that
- * change.
+ * change. Each one takes 16 to 32 bytes of memory beside memory_bytes.
  * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
  */
 BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,
@@ -1097,7 +1097,8 @@ BLM_API int blm_update_remove_many(struct blm_update *u, const struct blm_key *k
  * Return: 0, or a negative errno, and then the filter is as it was: -EOPNOTSUPP where keys are to
  * go from one that does not count them, -EUCLEAN where it is damaged, -ESTALE where another filter
  * with another hash or other options has taken the name. Kinds with BLM_CAN_EXCLUDE: -EINVAL where
- * keys of the filter were not named, -EMLINK after too many updates.
+ * fewer of the named keys are in the filter than it has, -EMLINK after too many updates. False
+ * positives count too, so a key that was not named can go unseen; its answer may then be wrong.
  */
 BLM_API int blm_update_finish(struct blm_update *u);
 
@@ -1112,7 +1113,7 @@ BLM_API struct blm_update *blm_update_cancel(struct blm_update *u);
  * @ret: the delta; give it to blm_free()
  *
  * A delta has 112 bytes and the bytes that the updates added. It is known by the data of both
- * states, not by uuids, so it fits every copy of @old.
+ * states and by blm_hash_id(), not by uuids, so it fits every copy of @old.
  * Return: 0, -EOPNOTSUPP for other kinds, -EMEDIUMTYPE if f is no update of old, -EUCLEAN if one is
  * damaged, -ENOMEM.
  */
@@ -1123,7 +1124,9 @@ BLM_API int blm_delta_make(const struct blm_filter *f, const struct blm_filter *
  * blm_delta_apply() - bring a filter up to date by a delta, in one step
  * @secret: of a keyed filter, as for blm_open_keyed(); NULL: it is read where it lies
  *
- * The file has then the data that blm_delta_make() got as @f, which is checked by a hash.
+ * The file has then the data that blm_delta_make() got as @f, which is checked by a hash. A delta
+ * does not name its keys: what the new data say yes to goes off the filter's list of false
+ * positives (blm_allowlist_add()).
  * Return: 1, or 0 if the filter has these data already; or a negative errno, and then the filter is
  * as it was: -EBADMSG for bytes that are no whole delta, -ESTALE if it was made for another state
  * of the filter, -EOPNOTSUPP for other kinds, -EUCLEAN if the filter is damaged, and as blm_open().

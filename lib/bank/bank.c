@@ -65,7 +65,7 @@ int blm_bank_takes(const struct blm_kind *kind, const struct blm_template_fields
 	char names[256];
 
 	if (!is_bits(kind))
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter cannot be in a bank: that is for "
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters cannot be in a bank: that is for "
 				"kinds whose keys are bits of one array: %s", display,
 				kind->name, kinds_of_bits(names, sizeof(names)));
 	if (family && family->keyed)

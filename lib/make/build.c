@@ -352,7 +352,7 @@ static int add(struct blm_build *b, const struct input *in)
 		return blm_fail(-EINVAL, "%s: a %s filter holds a value for each key: give one "
 				"with each", b->place.display, b->spec.of->name);
 	if (in->values && !b->wants_values)
-		return blm_fail(-EOPNOTSUPP, "%s: a %s filter is not built with values; these "
+		return blm_fail(-EOPNOTSUPP, "%s: %s filters are not built with values; these "
 				"kinds are: %s", b->place.display, b->spec.of->name,
 				blm_kinds_that_can(BLM_CAN_BUILD | BLM_CAN_GET, names,
 						   sizeof(names)));

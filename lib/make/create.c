@@ -377,8 +377,8 @@ static int set_parts(struct blm_spec *spec)
 int blm_check_empty(const struct blm_kind *kind, const char *display)
 {
 	return kind_takes_keys(kind) ? 0
-		: blm_fail(-EOPNOTSUPP, "%s: a %s filter is made from all its keys at once, by "
-			   "blm_build_begin(), and is never empty at first", display, kind->name);
+		: blm_fail(-EOPNOTSUPP, "%s: %s filters are made from all their keys at once, by "
+			   "blm_build_begin(), and are never empty at first", display, kind->name);
 }
 
 int blm_spec_size(struct blm_spec *spec, const struct blm_choice *choice)
