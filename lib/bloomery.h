@@ -1079,7 +1079,7 @@ BLM_API int blm_merge(struct blm_filter **ret, struct blm_store *store, const ch
  *
  * Kinds with BLM_CAN_EXCLUDE take all keys that the filter is to have, by blm_update_add_many(),
  * and all that it is to deny, by blm_update_remove_many(). The file grows by the answers that
- * change. Each one takes 16 to 32 bytes of memory beside memory_bytes.
+ * change. Each one takes 16 to 32 bytes of memory in addition to memory_bytes.
  * Return: 0, or as blm_open(); -EOPNOTSUPP for a kind that takes all its keys.
  */
 BLM_API int blm_update_begin(struct blm_update **ret, struct blm_store *store, const char *name,

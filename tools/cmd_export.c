@@ -119,7 +119,7 @@ static int write_delta(const void *bytes, size_t len, const char *temporary, con
 	return err ? broken("%s: cannot write the delta: %s", path, strerror(err)) : DONE;
 }
 
-/* A new file, since a delta belongs to one state of the filter. It gets its name when it is whole. */
+/* A new file, since a delta belongs to one state of the filter. It is named when it is whole. */
 static int delta_to_file(const void *bytes, size_t len, const char *path)
 {
 	char *temporary;

@@ -91,8 +91,8 @@ static int find_changed(struct revision *v, const struct blm_part *from, uint64_
 	for (uint64_t at = 0; at < all && r == 0; at += BLM_BATCH)
 		r = ask_batch(v, from, at, all - at < BLM_BATCH ? (size_t)(all - at) : BLM_BATCH);
 	if (r == 0 && v->yes < had)
-		return blm_fail(-EINVAL, "at least %llu of its %llu keys are on neither list: name all keys "
-				"that it has and all that it denies",
+		return blm_fail(-EINVAL, "at least %llu of its %llu keys are on neither list: name "
+				"all keys that it has and all that it denies",
 				(unsigned long long)(had - v->yes), (unsigned long long)had);
 	return r;
 }
