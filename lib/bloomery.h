@@ -212,9 +212,10 @@ BLM_API int blm_claim(struct blm_filter *f, const void *bytes, size_t len);
  *
  * A key that the filter denies, or that is on its list of false positives, is not taken out, and
  * nothing changes. A false positive cannot be told from a key that was added, and taking it out can
- * hide other keys. So remove only keys that were added. Other limits of a kind are its caveat
- * (struct blm_kind_info). If several callers race to remove a key that was added once, one of them
- * gets 1.
+ * hide other keys. So remove only keys that were added. In a recent filter two keys with one
+ * fingerprint share a cell, so to remove one of them removes both. Other limits of a kind are its
+ * caveat (struct blm_kind_info). If several callers race to remove a key that was added once, one
+ * of them gets 1.
  * Return: 1 (taken out), 0 (it was not there, or it cannot leave: all its counters are full), or a
  * negative errno: -EUCLEAN if a power cut, a copy during changes, or an interrupted union left the
  * filter so that it can answer and take keys, but remove none.

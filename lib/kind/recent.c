@@ -32,9 +32,10 @@
  *   refresh   the stamp, which never straddles two words (stamp_shift())
  *   place     the remainder of a cell whose stamp is 0, then the stamp
  *   move      places it in the other bucket; own word MOVES + 1; takes the first stamp away
- *   reader    loads NOW and MOVES; of each cell the stamp, then the remainder; loads both again.
- *             Another NOW: the ages were wrong, so it looks again; another MOVES: it looks again if
- *             it found nothing.
+ *   reader    loads NOW and MOVES; of each cell the stamp, then the remainder, then the stamp
+ *             again, until both are the same; loads NOW and MOVES again. Another NOW: the ages
+ *             were wrong, so it looks again; another MOVES: it looks again, unless a yes is
+ *             certain.
  *   killed    between the two steps of a place: the cell is empty. In a move: the key is in two
  *             cells, the newest of which counts; the next change of the key takes the others away.
  *   power cut the data are those of the last sync, NOW among them (checkpoint.c): stamps and NOW
@@ -112,7 +113,8 @@ static uint64_t told(const struct blm_part *part, const struct blm_when *when)
 {
 	uint64_t now = when && when->now ? when->now : blm_clock();
 
-	return now / part->shape.args[TICK];
+	now /= part->shape.args[TICK];
+	return now ? now : 1;	/* NOW is 0 only before the first change */
 }
 
 /* All that a look at cells needs to know. */
@@ -479,6 +481,23 @@ static bool may_have(const struct look *l, uint64_t bucket, uint64_t remainder)
 	return any;
 }
 
+/*
+ * The stamp of a cell if it has this remainder, else 0. It is loaded before the remainder and after
+ * it: a cell that is refilled meanwhile has the stamp 0 in between.
+ */
+static uint64_t stamp_with(const struct look *l, uint64_t cell, uint64_t remainder)
+{
+	uint64_t stamp, again = stamp_in(l, cell);
+
+	do {
+		stamp = again;
+		if (!stamp || remainder_in(l, cell) != remainder)
+			return 0;
+		again = stamp_in(l, cell);
+	} while (again != stamp);
+	return stamp;
+}
+
 static void find(const struct look *l, const uint64_t bucket[HALVES], uint64_t remainder,
 		 struct found *ret)
 {
@@ -488,17 +507,21 @@ static void find(const struct look *l, const uint64_t bucket[HALVES], uint64_t r
 		unsigned slots = may_have(l, bucket[half], remainder) ? SLOTS : 0;
 
 		for (unsigned i = 0; i < slots; i++) {
-			uint64_t cell = SLOTS * bucket[half] + i, stamp = stamp_in(l, cell);
+			uint64_t cell = SLOTS * bucket[half] + i;
+			uint64_t stamp = stamp_with(l, cell, remainder);
 
-			if (stamp && remainder_in(l, cell) == remainder)
+			if (stamp)
 				note(l, ret, cell, stamp);
 		}
 	}
 }
 
-/* The age of a key, UINT64_MAX: none, at the time that is given. */
+/*
+ * The age of a key, UINT64_MAX: none, at the time that is given. If keys moved meanwhile, an age
+ * above `enough` may be that of a cell that a killed writer left, while the newer one moved.
+ */
 static uint64_t age_in(struct look *l, const uint64_t bucket[HALVES], uint64_t remainder,
-		       uint64_t now)
+		       uint64_t now, uint64_t enough)
 {
 	static const uint64_t never;
 	const uint64_t *moves = l->part->own ? own_word(l->part, MOVES) : &never;
@@ -512,24 +535,25 @@ static uint64_t age_in(struct look *l, const uint64_t bucket[HALVES], uint64_t r
 			set_now(l, word, now);
 		find(l, bucket, remainder, &found);
 	} while (now_word(l->part) != word
-		 || (found.age == UINT64_MAX && load_acquire(moves) != moved));
+		 || (found.age > enough && load_acquire(moves) != moved));
 	return found.age;
 }
 
-static uint64_t age_now(struct look *l, const struct blm_hash *hash, uint64_t now)
+static uint64_t age_now(struct look *l, const struct blm_hash *hash, uint64_t now, uint64_t enough)
 {
 	struct print print = print_of(l, hash);
 	const uint64_t bucket[HALVES] = { print.bucket, bucket_in(l, 1, &print) };
 
-	return age_in(l, bucket, print.remainder, now);
+	return age_in(l, bucket, print.remainder, now, enough);
 }
 
 static bool contains(const struct blm_part *part, const struct blm_hashed *key)
 {
 	uint64_t now = told(part, key->when);
 	struct look l = look_at(part, now_word(part), now);
+	uint64_t asked = asked_age(&l, key->when);
 
-	return age_now(&l, &key->hash, now) <= asked_age(&l, key->when);
+	return age_now(&l, &key->hash, now, asked) <= asked;
 }
 
 /* The age in nanoseconds, as of the beginning of a tick. */
@@ -537,7 +561,7 @@ static int get(const struct blm_part *part, const struct blm_hashed *key, uint64
 {
 	uint64_t now = told(part, key->when);
 	struct look l = look_at(part, now_word(part), now);
-	uint64_t age = age_now(&l, &key->hash, now);
+	uint64_t age = age_now(&l, &key->hash, now, 0);
 
 	if (age > asked_age(&l, key->when))
 		return 0;
@@ -592,7 +616,8 @@ static bool ask(const void *how, const struct blm_hash *hash, const uint64_t pla
 	    && !may_have(&asking->look, places[1], places[2]))
 		return false;
 	l = asking->look;
-	return age_in(&l, places, places[2], asking->now) <= asking->age;
+	return age_in(&l, places, places[2], asking->now, asking->age)
+		<= asking->age;
 }
 
 static void contains_many(const struct blm_part *part, const struct blm_batch *batch,
@@ -608,7 +633,7 @@ static void contains_many(const struct blm_part *part, const struct blm_batch *b
 		return;
 	for (size_t i = 0; i < batch->count; i++)
 		if (!(ret_bits[i / 64] >> i % 64 & 1)
-		    && age_now(&asking.look, &batch->hashes[i], now) <= asking.age)
+		    && age_now(&asking.look, &batch->hashes[i], now, asking.age) <= asking.age)
 			ret_bits[i / 64] |= UINT64_C(1) << i % 64;
 }
 
@@ -934,7 +959,8 @@ static void describe_clock(const struct blm_part *part, struct blm_fact *ret)
 	*ret = (struct blm_fact){ .name = "clock ahead", .value = ahead > 0 ? ahead * tick : 0 };
 	if (ahead > 0)
 		snprintf(ret->text, sizeof(ret->text), "by %.0f s: times stand still until the "
-			 "machine's clock has caught up", ret->value);
+			 "machine's clock has caught up; if a wrong clock made it so, clear it",
+			 ret->value);
 	else
 		snprintf(ret->text, sizeof(ret->text), "no");
 }
@@ -979,7 +1005,8 @@ const struct blm_kind blm_kind_recent = {
 	.summary = "when each key was last seen: claims a key again after an age, asks and tells "
 	"how old a sight is, and can double without its keys",
 	.caveat = "keys not seen for its span are forgotten, by the clock of the machine; when it "
-	"is full it refuses keys, and loses none",
+	"is full it refuses keys, and loses none; to remove a key also removes a key with the same "
+	"fingerprint",
 	.options = options,
 	.plan = plan, .valid = valid, .padding_bits = padding_bits, .contains = contains,
 	.rate_at = rate_at,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
@@ -710,6 +711,200 @@ START_TEST(no_reader_misses_a_key_that_moves_or_is_refreshed)
 }
 END_TEST
 
+/* ---- A reader that is stopped after any instruction ---- */
+
+enum { NOT_TRACED = 77 };
+
+/* What the words of a table and its moves were. */
+struct image {
+	uint8_t bytes[1024];
+	uint64_t moves;
+};
+
+static void save(const struct blm_filter *f, struct image *ret)
+{
+	ck_assert_uint_le(shape_of(f)->bytes, sizeof(ret->bytes));
+	memcpy(ret->bytes, current_view(f)->whole.bytes, shape_of(f)->bytes);
+	ret->moves = load_acquire(own_word(&current_view(f)->whole, 0));
+}
+
+static void restore(const struct blm_filter *f, const struct image *image)
+{
+	memcpy(current_view(f)->whole.bytes, image->bytes, shape_of(f)->bytes);
+	store_release(own_word(&current_view(f)->whole, 0), image->moves);
+}
+
+static struct stopped {
+	const char *path;
+	uint64_t key;
+	bool may_be_new;	/* or it was seen now */
+} stopped;
+
+/* As the kind itself answers, which takes few instructions: the key is in it and was seen now, or was never seen. */
+static bool is_right(const struct blm_part *part, const struct blm_hashed *hashed)
+{
+	uint64_t seen = 0;
+
+	return part->kind->get(part, hashed, &seen) ? seen == 0 : stopped.may_be_new;
+}
+
+static int stop_and_ask(void *context)
+{
+	struct blm_when when = BLM_WHEN(.within = 2000 * SECOND);
+	struct blm_hashed hashed = { .when = &when };
+	struct blm_filter *f;
+
+	(void)context;
+	MUST(blm_open(&f, NULL, stopped.path, 0) == 0);
+	MUST(blm_hash_many(f, &(struct blm_key){ &stopped.key, 8 }, 1, &hashed.hash) == 0);
+	MUST(is_right(&current_view(f)->whole, &hashed));
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		return NOT_TRACED;
+	for (;;) {
+		raise(SIGSTOP);
+		if (!is_right(&current_view(f)->whole, &hashed))
+			return 1;
+	}
+}
+
+/* false: the reader has asked, and is about to ask again */
+static bool step(pid_t pid, int request)
+{
+	int status;
+
+	ck_assert_int_eq((int)ptrace(request, pid, NULL, NULL), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFSTOPPED(status), "the answer was wrong: %x", (unsigned)status);
+	return WSTOPSIG(status) != SIGSTOP;
+}
+
+/* A question of one image, which becomes the other one after any third of its instructions. Ends with the first one. */
+static void must_be_right_at_any_change(struct blm_filter *f, const struct image *before, const struct image *after)
+{
+	int status;
+	pid_t pid;
+
+	restore(f, before);
+	stopped.path = f->place.display;
+	pid = spawn(stop_and_ask, NULL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (!WIFSTOPPED(status)) {
+		ck_assert_int_eq(WEXITSTATUS(status), NOT_TRACED);
+		SKIP_PART("no process can be traced here: no reader was stopped");
+		return;
+	}
+	for (unsigned steps = 1, done; ; steps += SANITIZED ? 11 : 3) {
+		restore(f, before);
+		for (done = 0; done < steps && step(pid, PTRACE_SINGLESTEP); done++)
+			;
+		restore(f, after);
+		if (done < steps)
+			break;
+		ck_assert(!step(pid, PTRACE_CONT));
+	}
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(join(pid), 1000 + SIGKILL);
+	restore(f, before);
+}
+
+enum { OLD_KEYS = 16, ALL_KEYS = 68, NEW_KEY = 1000, NEW_KEYS_END = 1400 };
+
+/* A small table, nearly full: some keys of 1000 seconds ago, the others of now. */
+static struct blm_filter *nearly_full(void)
+{
+	struct blm_filter *f = create(10, 1e-8, "span=2000,tick=10");
+
+	for (uint64_t k = 0; k < ALL_KEYS; k++) {
+		now += k == OLD_KEYS ? 1000 * SECOND : 0;
+		add(f, k);
+	}
+	return f;
+}
+
+/* The cell of a key that is taken out, if it is in the first bucket of the key; else UINT64_MAX. */
+static uint64_t emptied_by(struct blm_filter *f, uint64_t key)
+{
+	struct image before;
+	uint64_t cell = 0, old[128];
+
+	save(f, &before);
+	for (uint64_t i = 0; i < shape_of(f)->cells; i++)
+		old[i] = cell_at(f, i);
+	ck_assert_int_eq(blm_remove(f, &key, 8), 1);
+	while (cell_at(f, cell) == old[cell])
+		cell++;
+	return cell < shape_of(f)->cells / 2 ? cell : UINT64_MAX;
+}
+
+/* Which of the first keys is in a cell; UINT64_MAX: none. */
+static uint64_t key_of_cell(struct blm_filter *f, uint64_t cell)
+{
+	uint64_t key, ret = UINT64_MAX;
+	struct image image;
+
+	save(f, &image);
+	for (key = 0; key < ALL_KEYS && ret == UINT64_MAX; key++) {
+		bool there = has(f, key);
+
+		put_cell(f, cell, 0);
+		ret = there && !has(f, key) ? key : UINT64_MAX;
+		restore(f, &image);
+	}
+	return ret;
+}
+
+/*
+ * An old key is taken out, and another one comes in its cell: _i = 0: one that is new; 1: one of now that is moved to it, for a third one.
+ * The reader may be between the stamp of the old one and the remainder of the other.
+ */
+START_TEST(a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell)
+{
+	struct blm_filter *f = nearly_full();
+	struct image before, after;
+	bool tried = false;
+
+	save(f, &before);
+	for (uint64_t old = 0; old < OLD_KEYS && !tried; old++)
+		for (uint64_t new = NEW_KEY; new < NEW_KEYS_END && !tried; new++) {
+			uint64_t cell = emptied_by(f, old), key = UINT64_MAX;
+			bool added = blm_add(f, &new, 8) == 1 && cell != UINT64_MAX && cell_at(f, cell), moved;
+
+			save(f, &after);
+			moved = after.moves == before.moves + 1;
+			if (added && moved)
+				key = key_of_cell(f, cell);
+			if (added && (_i ? key >= OLD_KEYS && key < ALL_KEYS : after.moves == before.moves)) {
+				stopped.key = _i ? key : new;
+				stopped.may_be_new = !_i;
+				must_be_right_at_any_change(f, &before, &after);
+				tried = true;
+				break;
+			}
+			restore(f, &before);
+		}
+	ck_assert(tried);
+	blm_close(f);
+}
+END_TEST
+
+START_TEST(a_clock_that_stands_at_1970_is_as_any_other)
+{
+	struct blm_filter *f;
+
+	now = 0;
+	f = create(1000, 1e-9, "span=1000,tick=10");
+	for (uint64_t k = 0; k < 10; k++)
+		add(f, k);
+	ck_assert_uint_ne(load_acquire((const uint64_t *)current_view(f)->whole.bytes), 0);	/* which says that nothing ever changed */
+	now = 100000 * SECOND;
+	for (uint64_t k = 0; k < 10; k++)
+		ck_assert(!has(f, k));
+	for (uint64_t k = 0; k < 10; k++)
+		ck_assert_int_eq(add(f, k), 1);
+	blm_close(f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = begin_suite("recent");
@@ -735,6 +930,8 @@ int main(void)
 	tcase_add_test(tc, the_rate_is_the_promised_one_over_the_whole_span);
 	tcase_add_test(tc, of_many_crawlers_one_claims_each_url_in_each_7_days);
 	tcase_add_test(tc, no_reader_misses_a_key_that_moves_or_is_refreshed);
+	tcase_add_loop_test(tc, a_reader_that_stops_anywhere_gives_no_key_the_age_of_another_one_that_had_its_cell, 0, 2);
+	tcase_add_test(tc, a_clock_that_stands_at_1970_is_as_any_other);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
