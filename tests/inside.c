@@ -546,6 +546,29 @@ static int64_t seal(struct blm_filter *f)
 	return blm_seal(f);
 }
 
+/* It keeps no times. */
+static int64_t claim_again(struct blm_filter *f)
+{
+	return refused(blm_claim_again(f, &(struct blm_key){ "x", 1 }, 1, NULL, NULL));
+}
+
+static int64_t add_at(struct blm_filter *f)
+{
+	return refused(blm_add_at(f, &(struct blm_key){ "x", 1 }, 1, NULL, NULL));
+}
+
+static int64_t ask_within(struct blm_filter *f)
+{
+	return refused(blm_contains_within(f, &(struct blm_key){ "x", 1 }, 1, NULL, NULL));
+}
+
+static int64_t ask_ages(struct blm_filter *f)
+{
+	uint64_t age;
+
+	return refused(blm_ages(f, &(struct blm_key){ "x", 1 }, 1, NULL, &age, NULL));
+}
+
 static int64_t bank(struct blm_filter *f)
 {
 	struct blm_bank_build *b;
@@ -597,6 +620,7 @@ static int64_t (*const calls[])(struct blm_filter *f) = {
 	ask, ask_many, ask_fixed, allow, disallow, spare, list_allowed, hash_one, hash_one_fixed, hash_id, ask_hashes, ask_hash, add_hash, add, claim, count, inform, estimate, compare, count_difference, list_differences, same, template,
 	copy, unite, unite_into, intersect_into, read_data, unite_data, export, export_file, load, sync_it, clear, seal, status,
 	fold, convert, merge, grow, rotate, advance, take_one_out, put_one, get_one, fact, bank, bank_query,
+	claim_again, add_at, ask_within, ask_ages,
 };
 
 /* ---- Merges ---- */

@@ -23,6 +23,14 @@ static int take(struct blm_when *ret, const struct blm_filter *f, const struct b
 	return r;
 }
 
+/* The same for a call that uses the view of this moment no further. */
+static int take_now(struct blm_when *ret, const struct blm_filter *f, const struct blm_when *given)
+{
+	BLM_INSIDE;
+
+	return take(ret, f, current_view(f), given);
+}
+
 BLM_API int64_t blm_contains_within(const struct blm_filter *f, const struct blm_key *keys,
 				    size_t count, const struct blm_when *when, uint64_t *ret_bits)
 {
@@ -55,7 +63,7 @@ BLM_API int64_t blm_add_at(struct blm_filter *f, const struct blm_key *keys, siz
 			   const struct blm_when *when, uint64_t *ret_bits)
 {
 	struct blm_when ours;
-	int r = take(&ours, f, current_view(f), when);
+	int r = take_now(&ours, f, when);
 
 	return r < 0 ? r : blm_input_change(f, &(struct blm_input){ .keys = keys, .count = count,
 								    .when = &ours }, BLM_ADD,
@@ -100,7 +108,7 @@ BLM_API int64_t blm_claim_again(struct blm_filter *f, const struct blm_key *keys
 {
 	uint64_t bits[BLM_BATCH_WORDS];
 	struct blm_when ours;
-	int64_t all = 0, r = take(&ours, f, current_view(f), when);
+	int64_t all = 0, r = take_now(&ours, f, when);
 
 	if (r == 0)
 		r = blm_may_change(f);
