@@ -185,13 +185,23 @@ int set_every(const struct opt *opt, const char *text)
 	return DONE;
 }
 
+/* As strtod(), but 0x10 is a 0, and not 16. */
+static double decimal(const char *text, char **ret_end)
+{
+	if (text[0] == '0' && tolower((unsigned char)text[1]) == 'x') {
+		*ret_end = (char *)text + 1;
+		return 0;
+	}
+	return strtod(text, ret_end);
+}
+
 int set_span(const struct opt *opt, const char *text)
 {
 	static const struct { const char *sign; double seconds;
 			      } units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "min", 60 },
 					    { "h", 3600 }, { "d", 86400 } };
 	char *end;
-	double count = strtod(text, &end);
+	double count = decimal(text, &end);
 
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (isdigit((unsigned char)*text) && !strcmp(end, units[i].sign)
@@ -207,7 +217,7 @@ int set_time(const struct opt *opt, const char *text)
 {
 	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d" };
 	char *end;
-	double count = strtod(text, &end);
+	double count = decimal(text, &end);
 
 	if (isdigit((unsigned char)*text) && !*end && count >= 1 && count < 1.8e10) {
 		*(uint64_t *)opt->target = (uint64_t)(count * 1e9);
@@ -216,9 +226,12 @@ int set_time(const struct opt *opt, const char *text)
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		struct tm tm = { 0 };
 		const char *rest = strptime(text, forms[i], &tm);
+		int day = tm.tm_mday;
+		time_t since = timegm(&tm);
 
-		if (rest && !*rest && timegm(&tm) > 0) {
-			*(uint64_t *)opt->target = (uint64_t)timegm(&tm) * 1000000000;
+		/* timegm() makes 3 March of 31 February */
+		if (rest && !*rest && since > 0 && tm.tm_mday == day) {
+			*(uint64_t *)opt->target = (uint64_t)since * 1000000000;
 			return DONE;
 		}
 	}

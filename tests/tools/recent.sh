@@ -60,7 +60,10 @@ what_does_not_go_together_is_refused() {
 	bloomery create ./r -n 10 --kind recent --with span=7d
 	exits 2 bloomery claim ./r --again-after 8d --key a; says 'longer span'
 	exits 64 bloomery claim ./r --again-after soon --key a; says '90s, 15m, 24h or 7d'
+	exits 64 bloomery claim ./r --again-after 0x10 --key a; says '90s, 15m, 24h or 7d'
 	exits 64 bloomery add ./r --at yesterday --key a; says '2026-11-26'
+	exits 64 bloomery add ./r --at 2026-02-31 --key a; says '2026-11-26'
+	exits 64 bloomery add ./r --at 0x10 --key a; says '2026-11-26'
 	exits 64 bloomery create ./q -n 10 --kind recent --with span=90d,tick=1s; says 'tick of at least'
 	exits 64 bloomery create ./q -n 10 --kind recent --with span=1h,tick=2h; says 'more than the span'
 }
