@@ -195,6 +195,93 @@ class Crawls(unittest.TestCase):
             pages.close('finished')
             self.assertEqual([crawler.stats.get_value(f'bloomery/{name}') for name in ('claimed', 'known', 'pages')], [1, 1, 1])
 
+    def made(self, **settings):
+        """A filter with leases, and its crawler, in this process."""
+        from bloomery.scrapy import DupeFilter, Leases
+        from scrapy.utils.test import get_crawler
+        crawler = get_crawler(settings_dict={'BLOOMERY_FILTER': './made.blm', 'BLOOMERY_CAPACITY': 1000, 'BLOOMERY_LEASE': 600,
+                                             'REQUEST_FINGERPRINTER_IMPLEMENTATION': '2.7', **settings})
+        Leases.from_crawler(crawler)
+        return DupeFilter.from_crawler(crawler), crawler
+
+    def test_a_full_table_of_leases_grows_and_no_page_is_lost(self):
+        import scrapy
+        pages, crawler = self.made(BLOOMERY_CAPACITY=20, BLOOMERY_RATE=1e-9)
+        pages.open()
+        requests = [scrapy.Request(f'http://example.org/{i}') for i in range(300)]
+        self.assertEqual([pages.request_seen(each) for each in requests], [False] * 300)
+        self.assertEqual([pages.request_seen(each) for each in requests], [True] * 300)
+        self.assertGreaterEqual(crawler.stats.get_value('bloomery/grown'), 2)
+        pages.close('finished')
+
+    def test_a_lease_without_jobdir_is_warned_of(self):
+        with self.assertLogs('bloomery.scrapy', 'WARNING') as logs:
+            self.made()
+        self.assertIn('set JOBDIR', logs.output[0])
+
+    def test_a_note_that_cannot_be_read_keeps_no_other_one_from_its_page(self):
+        import scrapy
+        from unittest import mock
+        os.mkdir('job-notes')
+        pages, crawler = self.made(JOBDIR='job-notes')
+        crawler.spider = scrapy.Spider('notes')
+        pages.open()
+        for i in range(3):
+            self.assertFalse(pages.request_seen(scrapy.Request(f'http://example.org/{i}')))
+        pages.filter.close(), pages.leases.close(), pages.pending.file.close()      # as if killed
+        with open('job-notes/bloomery.pending') as file:
+            lines = file.read().split('\n')
+        lines[0] = ' '.join([*lines[0].split()[:3], 'bm8gcGlja2xl'])
+        lines.insert(1, '+ aa soon bm8gcGlja2xl')
+        with open('job-notes/bloomery.pending', 'w') as file:
+            file.write('\n'.join(lines))
+        pages, crawler = self.made(JOBDIR='job-notes')
+        pages.open()
+        crawler.engine = mock.Mock()
+        pages._go_on(scrapy.Spider('notes'))
+        self.assertEqual([each.args[0].url for each in crawler.engine.crawl.mock_calls], ['http://example.org/1', 'http://example.org/2'])
+        self.assertEqual([crawler.stats.get_value(f'bloomery/{name}') for name in ('resumed', 'not_resumed')], [2, 1])
+        pages.close('finished')
+        with open('job-notes/bloomery.pending') as file:
+            self.assertIn(lines[0], file.read())
+
+    def test_who_is_killed_after_the_claim_has_a_note_of_the_page(self):
+        import scrapy
+        from unittest import mock
+        os.mkdir('job-early')
+        pages, crawler = self.made(JOBDIR='job-early')
+        crawler.spider = scrapy.Spider('early')
+        pages.open()
+        claim = bloomery.Filter.claim
+
+        def claim_and_die(*args):
+            claim(*args)
+            raise KeyboardInterrupt
+
+        with mock.patch.object(bloomery.Filter, 'claim', claim_and_die), self.assertRaises(KeyboardInterrupt):
+            pages.request_seen(scrapy.Request('http://example.org/'))
+        pages.filter.close(), pages.leases.close(), pages.pending.file.close()
+        pages, crawler = self.made(JOBDIR='job-early')
+        pages.open()
+        crawler.engine = mock.Mock()
+        pages._go_on(scrapy.Spider('early'))
+        self.assertEqual([each.args[0].url for each in crawler.engine.crawl.mock_calls], ['http://example.org/'])
+        self.assertEqual([each.args[0].meta['bloomery_keys'] for each in crawler.engine.crawl.mock_calls], [list(pages.pending.entries)])
+        pages.close('finished')
+
+    def test_what_was_made_for_recrawls_closes_without_the_setting(self):
+        import warnings
+        pages, _ = self.made(BLOOMERY_RECRAWL_AFTER=0.4, BLOOMERY_LEASE=0)
+        pages.open()
+        self.assertIn('span=0.4', pages.filter.info.options)
+        pages.close('finished')
+        pages, crawler = self.made(BLOOMERY_LEASE=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')     # of another kind
+            pages.open()
+        pages.close('finished')
+        self.assertEqual(crawler.stats.get_value('bloomery/pages'), 0)
+
     def test_requests_seen_is_taken_over(self):
         from bloomery.scrapy import import_requests_seen
         with open('requests.seen', 'w') as file:

@@ -340,6 +340,13 @@ class Filter(_core.Handle):
         """Let adds and claims sync by themselves, after so many new keys or seconds; 0: never."""
         self._sync_every(keys, seconds)
 
+    def grow(self, force: bool = False) -> None:
+        """Make it twice as large, without its keys, in one step for everyone; kinds d-left and recent.
+
+        InvalidParameter where the rate would go above what it was made for and `force` is not set.
+        """
+        self._grow(force)
+
     def estimate(self, exact: bool = False) -> Estimate:
         """How full, how wrong, how many. exact: read all of it, not a sample of 16 MiB."""
         fill, rate, keys, saturated, ones = self._estimate(exact)

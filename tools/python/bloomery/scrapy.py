@@ -11,12 +11,16 @@ With leases `kill -9` loses none either:
 
     BLOOMERY_LEASE = 3600                       # seconds
     SPIDER_MIDDLEWARES = {"bloomery.scrapy.Leases": 950}
+    JOBDIR = "/var/crawl/job-1"                 # one for each spider
 
 A request that is scheduled then has a lease, in a filter beside the other one. Its page is added for good when the
 spider has worked through the response, so that all its links have leases. A page whose lease ran out can be claimed
 again by any spider. With JOBDIR a spider notes its requests in JOBDIR/bloomery.pending, and after `kill -9` it goes on
 with them: start it again within the lease, with the same JOBDIR. A lease should be longer than a request waits in the
-queue, or two spiders fetch the page.
+queue, or two spiders fetch the page. Without JOBDIR nobody goes on with the requests of a spider that was killed: its
+pages are claimed again only if a spider finds a link to them after the lease. Requests with dont_filter=True, as those
+of start_urls, are not claimed, have no lease and are not noted: `kill -9` loses them. A page that was in a spider's
+hands when it was killed may be fetched twice. A table of leases that is full is made twice as large.
 
 Settings:
     BLOOMERY_FILTER         the filter; in JOBDIR, or else the working directory, seen.blm
@@ -33,7 +37,7 @@ import os
 import pickle
 import shutil
 import time
-from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple, Type, TypeVar
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from scrapy import signals  # type: ignore[import]
 from scrapy.dupefilters import BaseDupeFilter  # type: ignore[import]
@@ -41,12 +45,16 @@ from scrapy.exceptions import NotConfigured  # type: ignore[import]
 from scrapy.utils.job import job_dir  # type: ignore[import]
 from scrapy.utils.request import request_from_dict  # type: ignore[import]
 
-from . import Filter, Store
+from . import Filter, Full, Store
 
 logger = logging.getLogger(__name__)
 D = TypeVar("D", bound="DupeFilter")
 L = TypeVar("L", bound="Leases")
 KEYS = "bloomery_keys"  # in a request's meta: fingerprints whose leases it holds, its own and of what was redirected to it
+
+
+def _span(seconds: float) -> str:
+    return "span=" + f"{seconds:.3f}".rstrip("0").rstrip(".")
 
 
 class Pending:
@@ -79,9 +87,12 @@ class Pending:
             words = line.split()
             clean = words[:1] == [b"clean"]
             if words[:1] == [b"+"] and len(words) == 4:
-                entries[words[1].decode()] = (float(words[2]), words[3])
+                try:
+                    entries[words[1].decode()] = (float(words[2]), words[3])
+                except ValueError:
+                    logger.error("Bloomery: %s: a line is damaged, and its request is lost: %r", self.path, line[:100])
             elif words[:1] == [b"-"] and len(words) == 2:
-                entries.pop(words[1].decode(), None)
+                entries.pop(words[1].decode(errors="replace"), None)
         return entries, clean
 
     def add(self, key: str, request: Dict[str, Any]) -> None:
@@ -159,17 +170,20 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
             if folder:
                 made.pending = Pending(folder)
                 crawler.signals.connect(made._go_on, signals.spider_opened)
+            else:
+                logger.warning("Bloomery: BLOOMERY_LEASE without JOBDIR: nobody goes on with the requests of a spider that is "
+                               "killed; set JOBDIR, too")
         return made
 
     def open(self) -> None:
         """Open the filter, or make it."""
         named = self.directory is not None and "/" not in self.where
         store = Store(self.directory) if named and self.directory is not None else None
-        kind = {"kind": "recent", "options": f"span={self.recrawl:.0f}"} if self.recrawl else {}
+        kind = {"kind": "recent", "options": _span(self.recrawl)} if self.recrawl else {}
         self.filter = Filter.open_or_create(self.where, self.capacity, self.rate, store=store, **kind)
         if self.lease:
             self.leases = Filter.open_or_create(self.where + ".leases", self.capacity, self.rate, store=store, kind="recent",
-                                                options=f"span={self.lease:g}")
+                                                options=_span(self.lease))
         info = self.filter.info
         if self.sync_every:
             self.filter.sync_every(0, self.sync_every)
@@ -177,21 +191,39 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
                     self.where, len(self.filter), info.capacity, info.capacity * info.rate)
         self._stat("set_value", "bloomery/pages_at_start", len(self.filter))
 
-    def _claim(self, key: bytes) -> bool:
-        if self.leases is None:
-            return self.filter.claim(key)
+    def _unless_full(self, change: Callable[[Filter, bytes], bool], table: Filter, key: bytes) -> bool:
+        """A change of a table that is made larger if it is full."""
+        try:
+            return change(table, key)
+        except Full:
+            table.grow(force=True)
+            self._stat("inc_value", "bloomery/grown")
+            logger.warning("Bloomery: a table was full, and was made twice as large; give a larger BLOOMERY_CAPACITY next time")
+            return change(table, key)
+
+    def _claim_lease(self, key: bytes, request: Any) -> bool:
+        if self.leases is None or key in self.filter or key in self.leases:
+            return False
+        # the note comes first: who is killed after the claim goes on with the page
+        before = request.meta.get(KEYS)
+        request.meta[KEYS] = [*(before or [] if "redirect_times" in request.meta else []), key.hex()]
+        self._note(key.hex(), request)
         # the other spider adds the page before its lease ends, so a page that was done meanwhile is found the second time
-        return key not in self.filter and self.leases.claim(key) and key not in self.filter
+        if self._unless_full(Filter.claim, self.leases, key) and key not in self.filter:
+            return True
+        request.meta[KEYS] = before or []
+        if self.pending is not None:
+            self.pending.done(key.hex())
+        return False
 
     def request_seen(self, request: Any) -> bool:
         """Was the page of this request claimed before, by any spider?"""
         key = self.crawler.request_fingerprinter.fingerprint(request)
-        new = self._claim(key)
+        if self.leases is None:
+            new = self._unless_full(Filter.claim, self.filter, key)
+        else:
+            new = self._claim_lease(key, request)
         self._stat("inc_value", "bloomery/claimed" if new else "bloomery/known")
-        if new and self.leases is not None:
-            inherited = request.meta.get(KEYS, []) if "redirect_times" in request.meta else []
-            request.meta[KEYS] = [*inherited, key.hex()]
-            self._note(key.hex(), request)
         return not new
 
     def _note(self, key: str, request: Any) -> None:
@@ -206,7 +238,7 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
     def done(self, keys: List[str]) -> None:
         """The spider has worked through the page: it is not claimed any more."""
         for key in keys:
-            self.filter.add(bytes.fromhex(key))
+            self._unless_full(Filter.add, self.filter, bytes.fromhex(key))
             if self.pending is not None:
                 self.pending.done(key)
 
@@ -215,15 +247,24 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
         if self.pending is None or self.leases is None or not self.pending.killed:
             return
         for name, (when, line) in self.pending.entries.items():
-            key = bytes.fromhex(name)
-            if key in self.filter or not (time.time() - when < self.lease or self.leases.claim(key)):
-                self.pending.done(name)
-                continue
-            self.leases.add(key)
-            request = request_from_dict(pickle.loads(base64.b64decode(line)), spider=spider)
-            self.pending.add(name, request.to_dict(spider=spider))
-            self.crawler.engine.crawl(request.replace(dont_filter=True))
-            self._stat("inc_value", "bloomery/resumed")
+            try:
+                self._go_on_with(name, when, line, spider)
+            except Exception as error:  # whatever a note of another version of the spider raises; it stays in the file
+                self._stat("inc_value", "bloomery/not_resumed")
+                logger.error("Bloomery: %s: the request with fingerprint %s cannot be taken up again, and stays in the file: %r",
+                             self.pending.path, name, error)
+
+    def _go_on_with(self, name: str, when: float, line: bytes, spider: Any) -> None:
+        assert self.pending is not None and self.leases is not None
+        key = bytes.fromhex(name)
+        request = request_from_dict(pickle.loads(base64.b64decode(line)), spider=spider)
+        if key in self.filter or not (time.time() - when < self.lease or self._unless_full(Filter.claim, self.leases, key)):
+            self.pending.done(name)
+            return
+        self._unless_full(Filter.add, self.leases, key)
+        self.pending.add(name, request.to_dict(spider=spider))
+        self.crawler.engine.crawl(request.replace(dont_filter=True))
+        self._stat("inc_value", "bloomery/resumed")
 
     def log(self, request: Any, spider: Any) -> None:
         """Count a request that is not scheduled, and log the first one."""
@@ -235,7 +276,7 @@ class DupeFilter(BaseDupeFilter):  # type: ignore[misc]
     def close(self, reason: str) -> None:
         """Sync, and close the filter."""
         info = self.filter.info
-        if not self.recrawl:
+        if info.kind != "recent":  # which may be what it was made as
             self._stat("set_value", "bloomery/fill", self.filter.estimate().fill.value)
         self._stat("set_value", "bloomery/pages", len(self.filter))
         self._stat("set_value", "bloomery/predicted_lost", info.rate_at_keys * len(self.filter))

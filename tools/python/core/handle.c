@@ -224,6 +224,16 @@ static PyObject *rotate(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+static PyObject *grow(PyObject *self, PyObject *args)
+{
+	int force;
+
+	if (!PyArg_ParseTuple(args, "p:grow", &force))
+		return NULL;
+	RUN(self, blm_grow(f, force ? BLM_GROW_FORCE : 0));
+	Py_RETURN_NONE;
+}
+
 static PyObject *status(PyObject *self, PyObject *unused)
 {
 	RUN(self, blm_status(f));
@@ -487,6 +497,7 @@ static PyMethodDef methods[] = {
 	  "and forget the oldest." },
 	{ "status", status, METH_NOARGS, "status($self, /)\n--\n\nRaise Stale if the file was "
 	  "deleted or dropped." },
+	{ "_grow", grow, METH_VARARGS, NULL },
 	{ "_sync_every", sync_every, METH_VARARGS, NULL },
 	{ "_many", many, METH_VARARGS, NULL },
 	{ "_packed", packed, METH_VARARGS, NULL },
