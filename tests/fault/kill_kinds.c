@@ -28,7 +28,7 @@ static const struct blm_params fixed[KINDS] = {
 	[CUCKOO] = BLM_PARAMS(.kind = "cuckoo", .capacity = 2500, .rate = 0.001),
 	[REDIS_CUCKOO] = BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 2500, .rate = 0.02),
 	[IBLT] = BLM_PARAMS(.kind = "iblt", .capacity = 30000, .options = "key-bytes=8"),
-	[RECENT] = BLM_PARAMS(.kind = "recent", .capacity = 2500, .rate = 1e-9, .options = "spare=2"),
+	[RECENT] = BLM_PARAMS(.kind = "recent", .capacity = 2500, .rate = 1e-9, .options = "span=1h,tick=0.1,spare=2"),
 	[D_LEFT] = BLM_PARAMS(.kind = "d-left", .capacity = 6000, .rate = 0.001, .options = "spare=2"),
 	[REMOVABLE] = BLM_PARAMS(.kind = "removable", .capacity = (uint64_t)WORKERS * BATCHES * BATCH, .rate = 1e-9),
 	[SCALABLE] = BLM_PARAMS(.kind = "scalable", .capacity = 100, .rate = 0.001),

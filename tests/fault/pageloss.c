@@ -355,7 +355,7 @@ static const struct life lives[] = {
 	{ "cuckoo, one block", BLM_PARAMS(.kind = "cuckoo", .capacity = 4000, .rate = 1e-8), 8, 1000, .remove = true, .goes_back = true },
 	{ "cuckoo, several blocks", BLM_PARAMS(.kind = "cuckoo", .capacity = 40000, .rate = 1e-8), 8, 8000, .remove = true, .goes_back = true },
 	{ "cuckoo, sparse", BLM_PARAMS(.kind = "cuckoo", .capacity = 300000, .rate = 1e-8, .sparse = true), 5, 200, .remove = true, .goes_back = true },
-	{ "recent", BLM_PARAMS(.kind = "recent", .capacity = 40000, .rate = 1e-8), 8, 8000, .remove = true, .goes_back = true },
+	{ "recent", BLM_PARAMS(.kind = "recent", .capacity = 40000, .rate = 1e-8, .options = "span=1h,tick=0.1"), 8, 8000, .remove = true, .goes_back = true },
 	{ "redis-cuckoo", BLM_PARAMS(.kind = "redis-cuckoo", .capacity = 60000, .rate = 0.02), 8, 3000, .remove = true, .goes_back = true },
 	{ "iblt, one block", BLM_PARAMS(.kind = "iblt", .capacity = 600, .options = "key-bytes=8"), 8, 150, .remove = true, .goes_back = true },
 	{ "iblt, several blocks", BLM_PARAMS(.kind = "iblt", .capacity = 12000, .options = "key-bytes=8"), 8, 1500, .remove = true, .goes_back = true },
