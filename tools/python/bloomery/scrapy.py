@@ -7,7 +7,7 @@
 A request is claimed when it is scheduled, so each page is fetched by one process. `kill -9` loses the requests that are
 in Scrapy's queue, as with Scrapy's own filter: their claims stay. A clean stop (SIGTERM) with JOBDIR loses none.
 
-With leases `kill -9` loses none either:
+With leases `kill -9` loses no page that has one:
 
     BLOOMERY_LEASE = 3600                       # seconds
     SPIDER_MIDDLEWARES = {"bloomery.scrapy.Leases": 950}
