@@ -171,6 +171,15 @@ class Keys(unittest.TestCase):
             self.assertRaises(TypeError, wrong, levels)
             self.assertEqual(len(levels), 0)
 
+    def test_a_filter_grows_without_its_keys_and_beyond_its_rate_only_by_force(self):
+        f = bloomery.Filter.create('grown.blm', 1000, 1e-6, kind='recent', options='spare=1', replace=True)
+        f.add_many(range(500))
+        f.grow()
+        self.assertEqual((f.info.capacity, f.contains_many(range(500)).yes), (2000, 500))
+        self.assertRaises(bloomery.InvalidParameter, f.grow)
+        f.grow(force=True)
+        self.assertEqual((f.info.capacity, f.contains_many(range(500)).yes), (4000, 500))
+
     def test_every_exception_that_ends_a_batch_has_the_answers_so_far(self):
         class Own(Exception):
             pass
