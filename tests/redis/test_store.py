@@ -1,4 +1,5 @@
 """Files of the store: saving, loading, replicas, local processes, and what deletes a file."""
+import os
 import subprocess
 import unittest
 
@@ -245,3 +246,42 @@ class Store(unittest.TestCase):
         with Server() as server:
             with self.assertRaisesRegex(AssertionError, 'another server uses it'):
                 Server(arguments=['store', f'{server.folder}/store'])
+
+    def test_a_file_that_is_cut_ends_neither_the_server_nor_its_data(self):
+        with Server() as server:
+            with server.client() as ask:
+                self.fill(ask)
+                for name in 'bm':
+                    os.truncate(dict(zip(*[iter(ask('BLM.INFO', name))] * 2))['path'], 0)
+                    self.assertEqual(ask('BF.MEXISTS', name, *KEYS), [1] * len(KEYS))
+                    self.assertIsInstance(ask('BF.ADD', name, 'y'), Error)
+                self.assertEqual(ask('SAVE'), 'OK')
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual(ask('CF.MEXISTS', 'c', *KEYS), [1] * len(KEYS))
+                for name in 'bm':
+                    self.assertNotEqual(ask('BF.EXISTS', name, KEYS[0]), 0)
+
+    def test_filters_that_cannot_be_saved_are_keys_that_answer_with_errors(self):
+        with Server() as server:
+            with server.client() as ask:
+                self.fill(ask)
+                for name in 'bm':
+                    self.assertEqual(server.program('create', f'redis.0.{name}', '--force', '--kind', 'counting', '-n', '100').returncode, 0)
+                    ask('BF.EXISTS', name, 'x')
+                self.assertEqual(ask('SAVE'), 'OK')
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual(ask('CF.MEXISTS', 'c', *KEYS), [1] * len(KEYS))
+                self.assertIn('chunks of it are missing', ask('BF.EXISTS', 'b', 'x'))
+                self.assertIn('could not be saved', ask('BF.EXISTS', 'm', 'x'))
+                self.assertEqual(ask('COPY', 'm', 'n'), 1)
+                self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+                self.assertEqual(ask('DEL', 'b', 'm', 'n'), 3)
+
+    def test_a_failed_creation_says_why_and_a_detached_filter_takes_no_name_of_the_server(self):
+        with Server() as server, server.client() as ask:
+            self.assertIn('a multiple of 512', ask('BLM.CREATE', 'm', 'CELLS', 100, 'KIND', 'blocked'))
+            ask('BF.ADD', 'b', 'x')
+            self.assertIn('does not begin with redis.', ask('BLM.DETACH', 'b', 'redis.0.other'))
+            self.assertEqual(ask('BF.EXISTS', 'b', 'x'), 1)

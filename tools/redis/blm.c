@@ -206,12 +206,13 @@ static int detach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		return redis_WrongArity(ctx);
 	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, ANY);
 	if (o.found != FOUND || !o.v->name || (o.v->owned && argc != 3)
-	    || (argc == 3 && !get_name(argv[2], name))) {
+	    || (argc == 3 && (!get_name(argv[2], name) || store_owns(name)))) {
 		key_close(&o);
 		return o.found == FOUND_NONE ? reply_error(ctx, "ERR not found")
 			: o.found == FOUND_OTHER ? reply_wrong_type(ctx)
 			: reply_error(ctx, "ERR BLM.DETACH needs a filter of the store, and a new "
-				      "name where the server made it");
+				      "name where the server made it, which does not begin with "
+				      STORE_PREFIX);
 	}
 	if (argc == 3)
 		r = blm_store_rename(store, o.v->name, name);

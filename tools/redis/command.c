@@ -121,6 +121,9 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v)
 	if (v->pending)
 		return redis_ReplyWithError(ctx, "ERR the filter is not whole: chunks of it are "
 					    "missing; load them, or delete the key");
+	if (!v->name)
+		return redis_ReplyWithError(ctx, "ERR the filter could not be saved before the "
+					    "server ended; delete the key");
 	snprintf(text, sizeof(text), "ERR %s: the store of this server has no such filter; create "
 		 "it, or delete the key", v->name);
 	return redis_ReplyWithError(ctx, text);

@@ -86,8 +86,12 @@ struct value *filter_import(const void *bytes, size_t count, const struct spot *
 static int export(const struct value *v, void **ret, size_t *ret_count)
 {
 	struct blm_exchange how = BLM_EXCHANGE(.format = "bloomery");
+	struct blm_info info = BLM_INFO;
+	int r = v->f ? blm_info(v->f, &info) : -ENOENT;
 
-	return blm_export_bytes(v->f, &how, ret, ret_count);
+	if (r == 0 && !filter_sets_bits(info.kind))
+		r = -ENOTSUP;		/* a local process replaced it; it could not be loaded */
+	return r < 0 ? r : blm_export_bytes(v->f, &how, ret, ret_count);
 }
 
 void filter_save(struct redis_io *io, void *value)
@@ -95,14 +99,16 @@ void filter_save(struct redis_io *io, void *value)
 	const struct value *v = value;
 	void *bytes = NULL;
 	size_t count = 0;
+	int r;
 
 	redis_SaveUnsigned(io, v->owned ? SAVED_OWNED : SAVED_ATTACHED);
 	if (!v->owned) {
 		redis_SaveStringBuffer(io, v->name, strlen(v->name));
 		return;
 	}
-	if (export(v, &bytes, &count) < 0)
-		redis_LogIOError(io, "warning", "a filter was not saved: %s", blm_error_message());
+	r = export(v, &bytes, &count);
+	if (r < 0)
+		redis_LogIOError(io, "warning", "a filter was not saved: %s", blm_strerror(r));
 	redis_SaveStringBuffer(io, bytes ? bytes : "", count);
 	blm_free(bytes);
 }
@@ -114,6 +120,11 @@ static struct value *load(struct redis_io *io, bool owned, const char *bytes, si
 	char name[BLM_NAME_MAX + 1];
 	struct value *v;
 
+	if (owned && !count) {
+		redis_LogIOError(io, "warning", "a filter had not been saved: its key answers with "
+				 "errors");
+		return value_new(SORT_FILTER);
+	}
 	if (owned)
 		return filter_import(bytes, count, &spot);
 	if (!count || count > BLM_NAME_MAX || memchr(bytes, 0, count))
@@ -151,16 +162,19 @@ void filter_rewrite(struct redis_io *io, struct redis_string *key, void *value)
 	const struct value *v = value;
 	void *bytes;
 	size_t count;
+	int r;
 
 	if (!v->owned) {
 		redis_EmitAOF(io, "BLM.ATTACH", "sc", key, v->name);
-	} else if (export(v, &bytes, &count) == 0) {
-		redis_EmitAOF(io, "BLM.LOAD", "sb", key, bytes, count);
-		blm_free(bytes);
-	} else {
-		redis_LogIOError(io, "warning", "a filter was not rewritten: %s",
-				 blm_error_message());
+		return;
 	}
+	r = export(v, &bytes, &count);
+	if (r < 0) {
+		redis_LogIOError(io, "warning", "a filter was not rewritten: %s", blm_strerror(r));
+		return;
+	}
+	redis_EmitAOF(io, "BLM.LOAD", "sb", key, bytes, count);
+	blm_free(bytes);
 }
 
 void filter_digest(struct redis_digest *d, void *value)

@@ -17,6 +17,7 @@ enum {
 };
 enum { NO_ROUND = 1, RAW = 2, FORCE_64 = 4, NO_SCALING = 8, GROWTH_MOST = 32768 };
 /* RedisBloom's own figures */
+#define BLANK_ERROR 0.01
 #define LN_2 0.693147180559945
 #define LN_2_SQUARED 0.480453013918201
 #define DELETES_MOST (UINT64_C(1) << 48)
@@ -168,7 +169,31 @@ bool head_read(struct head *ret, enum sort sort, const void *bytes, size_t count
 		return false;
 	*ret = (struct head){ .count = count };
 	memcpy(ret->bytes, bytes, count);
-	return sort == SORT_BLOOM ? read_chain(ret) : read_tables(ret);
+	if (sort == SORT_BLOOM ? read_chain(ret) : read_tables(ret))
+		return true;
+	ret->count = 0;
+	return false;
+}
+
+void head_blank(struct head *ret, const struct value *v)
+{
+	double bits_each = bloom_bits_each(BLANK_ERROR);
+	struct link link = {
+		.bytes = 8, .bits = 64, .entries = v->capacity ? v->capacity : 1,
+		.error = BLANK_ERROR, .bits_each = bits_each, .probes = bloom_probes(bits_each),
+	};
+
+	if (v->sort == SORT_CUCKOO) {
+		*ret = (struct head){ .tables = v->tables, .keys = 1 };
+		tables_put(ret);
+		return;
+	}
+	*ret = (struct head){
+		.links = 1, .options = NO_ROUND | FORCE_64,
+		.growth = v->expansion < GROWTH_MOST ? v->expansion : GROWTH_MOST,
+	};
+	link_put(ret, 0, &link);
+	chain_put(ret);
 }
 
 bool head_is_fixed(const struct head *h)

@@ -90,7 +90,7 @@ static void sweep(struct redis_ctx *ctx, void *nothing)
 
 int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
-	if (api_load(ctx) || redis_IsModuleNameBusy("bf"))
+	if (api_load(ctx) || redis_IsModuleNameBusy("bf") || blm_survive_truncation() < 0)
 		return REDIS_ERR;
 	redis_SetModuleAttribs(ctx, "bf", VERSION, REDIS_API_VERSION);
 	redis_SetModuleOptions(ctx, REDIS_HANDLES_IO_ERRORS);

@@ -47,6 +47,8 @@ void tables_put(struct head *h);
 bool head_read(struct head *ret, enum sort sort, const void *bytes, size_t count);
 /* The header of a whole value. Return: 0, or a negative errno. */
 int head_of(struct head *ret, const struct value *v);
+/* That of a value that cannot be read. Without data it loads as one whose chunks are missing. */
+void head_blank(struct head *ret, const struct value *v);
 /* May it take no more keys than it was made for? */
 bool head_is_fixed(const struct head *h);
 /* The bytes of data in link or table i. */

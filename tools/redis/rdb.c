@@ -112,8 +112,10 @@ static void rdb_save(struct redis_io *io, void *value)
 	if (r < 0)
 		redis_LogIOError(io, "warning", "a filter was not saved whole: %s",
 				 blm_strerror(r));
-	if (!s.h.count)
+	if (!s.h.count) {
+		head_blank(&s.h, v);
 		save_begin(&s);
+	}
 	while (s.piece < head_pieces(&s.h, s.sort))
 		save_piece(&s);
 	free(s.bytes);

@@ -201,7 +201,13 @@ int store_make(struct value *v, const struct spot *spot, store_maker *make, cons
 			return 0;
 		blm_store_drop(store, name);
 	}
-	return make(&v->f, store, name, context);
+	r = make(&v->f, store, name, context);
+	if (r < 0) {			/* no drop, which would replace the message */
+		store_forget(name);
+		free(v->name);
+		v->name = NULL;
+	}
+	return r;
 }
 
 struct orphans {

@@ -73,6 +73,7 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 	r = from->pending ? (v->pending ? 0 : -ENOMEM)
 		: !from->owned ? (v->name ? 0 : -ENOMEM)
 		: from->sort == SORT_CUCKOO ? cuckoo_copy(v, from)
+		: !from->f ? 0
 		: store_make(v, spot, copy_of, from->f);
 	return r < 0 ? value_free(v) : v;
 }
