@@ -60,6 +60,46 @@ class Store(unittest.TestCase):
             with server.client() as ask:
                 self.check(ask)
 
+    def test_a_restart_gives_no_key_the_file_of_another(self):
+        long = ['k' * 300 + end for end in 'ab']
+        with Server() as server:
+            with server.client() as ask:
+                for name in ('seen', 'copied', 'here', 'there', *long):
+                    ask('BF.RESERVE', name, '0.01', 1000)
+                    ask('BF.MADD', name, *range(500))
+                ask('RENAME', 'seen', 'old')
+                ask('BF.RESERVE', 'seen', '0.01', 1000)
+                ask('RENAME', long[0], 'older')
+                ask('BF.RESERVE', long[0], '0.01', 1000)
+                ask('MOVE', 'there', 1)
+                ask('COPY', 'copied', 'copy', 'DB', 1)
+                ask('BF.RESERVE', 'copy', '0.01', 1000)
+                ask('SELECT', 1)
+                ask('BF.RESERVE', 'here', '0.01', 1000)
+                ask('SELECT', 0)
+                ask('SWAPDB', 0, 1)
+                self.assertEqual(ask('SAVE'), 'OK')
+            server.restart(kill=True)
+            with server.client() as ask:
+                full = lambda name: sum(ask('BF.MEXISTS', name, *range(500)))
+                self.assertEqual([full(name) for name in ('there', 'copy')], [500, 500])
+                self.assertLess(full('here'), 50)
+                ask('SELECT', 1)
+                self.assertEqual([full(name) for name in ('old', 'older', 'copied', 'here', long[1])], [500] * 5)
+                for name in ('seen', 'copy', long[0]):
+                    self.assertLess(full(name), 50)
+
+    def test_a_file_without_a_label_of_its_key_is_made_anew(self):
+        with Server() as server:
+            with server.client() as ask:
+                ask('BF.RESERVE', 'b', '0.01', 1000)
+                ask('SAVE')
+            self.assertEqual(server.program('claim', 'redis.0.b', keys=b'local\n').stdout, b'local\n')
+            self.assertEqual(server.program('label', 'redis.0.b', 'redis=').returncode, 0)
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertEqual(ask('BF.ADD', 'b', 'local'), 1)
+
     def test_files_of_keys_that_are_gone_are_swept(self):
         with Server() as server:
             with server.client() as ask:

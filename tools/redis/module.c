@@ -74,6 +74,36 @@ static bool read_arguments(struct redis_ctx *ctx, struct redis_string **argv, in
 	return true;
 }
 
+/* After these events a value is that of another key than before. */
+static int follow_key(struct redis_ctx *ctx, int type, const char *event, struct redis_string *key)
+{
+	struct spot spot = spot_of(ctx, key);
+	struct opened o;
+
+	if (strcmp(event, "rename_to") && strcmp(event, "move_to") && strcmp(event, "copy_to"))
+		return REDIS_OK;
+	o = key_open(ctx, key, REDIS_READ, 1 << SORT_BLOOM | 1 << SORT_FILTER);
+	if (o.found == FOUND)
+		store_relabel(o.v, &spot);
+	key_close(&o);
+	return REDIS_OK;
+}
+
+static void follow_swap(struct redis_ctx *ctx, struct redis_event event, uint64_t sub, void *data)
+{
+	const struct redis_swapped *swapped = data;
+
+	store_swap(swapped->first, swapped->second);
+}
+
+static bool follow_keys(struct redis_ctx *ctx)
+{
+	struct redis_event swap = { .id = REDIS_EVENT_SWAPDB, .version = 1 };
+
+	return redis_SubscribeToKeyspaceEvents(ctx, REDIS_NOTIFY_GENERIC, follow_key) == REDIS_OK
+		&& redis_SubscribeToServerEvent(ctx, swap, follow_swap) == REDIS_OK;
+}
+
 /* Once the server has loaded its data, a file that no key has is one of a key that is gone. */
 static void sweep(struct redis_ctx *ctx, void *nothing)
 {
@@ -96,6 +126,8 @@ int RedisModule_OnLoad(struct redis_ctx *ctx, struct redis_string **argv, int ar
 	redis_SetModuleOptions(ctx, REDIS_HANDLES_IO_ERRORS);
 	if (!read_arguments(ctx, argv, argc) || cuckoo_watch_forks() != 0 || !types_create(ctx)
 	    || !bf_commands(ctx) || !cf_commands(ctx) || !blm_commands(ctx))
+		return REDIS_ERR;
+	if (store && !follow_keys(ctx))
 		return REDIS_ERR;
 	if (store)
 		redis_CreateTimer(ctx, SWEEP_MS, sweep, NULL);

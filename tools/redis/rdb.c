@@ -346,7 +346,7 @@ static void digest(struct redis_digest *d, void *value)
 
 static void *copy(struct redis_string *from, struct redis_string *to, const void *value)
 {
-	return value_copy(value, &(struct spot){ .key = to });
+	return value_copy(value, &(struct spot){ .key = to, .copied = true });
 }
 
 static void free_value(void *value)

@@ -36,6 +36,23 @@ enum {									/* GetContextFlags() */
 
 typedef int redis_function(struct redis_ctx *ctx, struct redis_string **argv, int argc);
 
+/* Events of keys that are renamed, moved or copied, and of databases that change places. */
+enum { REDIS_NOTIFY_GENERIC = 1 << 2, REDIS_EVENT_SWAPDB = 11 };
+
+struct redis_event {
+	uint64_t id, version;
+};
+
+struct redis_swapped {
+	uint64_t version;
+	int32_t first, second;
+};
+
+typedef int redis_key_event(struct redis_ctx *ctx, int type, const char *event,
+			    struct redis_string *key);
+typedef void redis_server_event(struct redis_ctx *ctx, struct redis_event event, uint64_t sub,
+				void *data);
+
 /* The callbacks of a type of values, up to version 3 of this struct. */
 struct redis_type_methods {
 	uint64_t version;
@@ -107,6 +124,9 @@ struct redis_type_methods {
 	X(int, UnblockClient, (struct redis_blocked *, void *)) \
 	X(int, AbortBlock, (struct redis_blocked *)) \
 	X(void *, GetBlockedClientPrivateData, (struct redis_ctx *)) \
+	X(int, SubscribeToKeyspaceEvents, (struct redis_ctx *, int types, redis_key_event *)) \
+	X(int, SubscribeToServerEvent, (struct redis_ctx *, struct redis_event, \
+					redis_server_event *)) \
 	X(void, Free, (void *)) \
 	X(void, Log, (struct redis_ctx *, const char *level, const char *format, ...)) \
 	X(uint64_t, CreateTimer, (struct redis_ctx *, long long ms, \

@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 enum { NAMES_MOST = 1000, WAIT_MS = 5000, STEP_MS = 50, PIECE = 1 << 20 };
+enum { LABEL_KEY = 256, LABEL_MOST = 1024 };
+#define LABEL "redis"
+#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
 
 struct blm_store *store;
 
@@ -47,6 +51,35 @@ int store_open(const char *dir)
 	if (r < 0)
 		store = blm_store_close(store);
 	return r;
+}
+
+/* ---- Lists ---- */
+
+struct names {
+	char **name;
+	unsigned count, room;
+};
+
+static int names_add(struct names *n, const char *name)
+{
+	char **more;
+
+	if (n->count == n->room) {
+		more = realloc(n->name, (n->room + 64) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		n->name = more;
+		n->room += 64;
+	}
+	n->name[n->count] = strdup(name);
+	return n->name[n->count] ? (n->count++, 0) : -ENOMEM;
+}
+
+static void names_free(struct names *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		free(n->name[i]);
+	free(n->name);
 }
 
 /* ---- Names ---- */
@@ -135,6 +168,91 @@ static bool find_name(char name[BLM_NAME_MAX + 1], const struct spot *spot)
 	return !in_use(name);
 }
 
+/* ---- Labels ---- */
+
+/*
+ * The label of a key: its database, length, hash and first bytes. It holds all keys of at most
+ * LABEL_KEY bytes apart, and longer ones by their hash.
+ */
+static void label_of(char ret[LABEL_MOST], const struct spot *spot)
+{
+	size_t len;
+	const char *key = redis_StringPtrLen(spot->key, &len);
+	uint64_t hash = FNV_BASIS;
+	int n;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (uint8_t)key[i]) * FNV_PRIME;
+	n = snprintf(ret, LABEL_MOST, "%d:%zu:%016llx:", spot->db, len, (unsigned long long)hash);
+	escape(ret + n, LABEL_MOST - (size_t)n, key, len < LABEL_KEY ? len : LABEL_KEY);
+}
+
+/* Return: false if the file has no label of the server. */
+static bool label_read(char ret[LABEL_MOST], const struct blm_info *info)
+{
+	size_t begun = strlen(LABEL "="), len;
+
+	for (const char *line = info->labels, *end; (end = strchr(line, '\n')); line = end + 1) {
+		len = (size_t)(end - line);
+		if (len < begun || strncmp(line, LABEL "=", begun) || len - begun >= LABEL_MOST)
+			continue;
+		memcpy(ret, line + begun, len - begun);
+		ret[len - begun] = '\0';
+		return true;
+	}
+	return false;
+}
+
+/* A file without a label is made anew when the server loads its data the next time. */
+static void label(const char *name, const char *value)
+{
+	if (blm_store_label(store, name, LABEL, value) < 0)
+		blm_store_label(store, name, LABEL, NULL);
+}
+
+void store_relabel(const struct value *v, const struct spot *spot)
+{
+	char text[LABEL_MOST];
+
+	if (!store || !v->name || !v->owned)
+		return;
+	label_of(text, spot);
+	label(v->name, text);
+}
+
+struct swap {
+	int one, other;
+	struct names names, labels;
+};
+
+static int note_swap(void *context, const struct blm_info *info, int err)
+{
+	struct swap *s = context;
+	char text[LABEL_MOST], swapped[LABEL_MOST + 16], *rest;
+	int db, r;
+
+	if (!label_read(text, info))
+		return 0;
+	db = (int)strtol(text, &rest, 10);
+	if (db != s->one && db != s->other)
+		return 0;
+	snprintf(swapped, sizeof(swapped), "%d%s", db == s->one ? s->other : s->one, rest);
+	r = names_add(&s->names, info->name);
+	return r < 0 ? r : names_add(&s->labels, swapped);
+}
+
+void store_swap(int one, int other)
+{
+	struct swap s = { .one = one, .other = other };
+
+	if (store)
+		blm_store_list(store, STORE_PREFIX "*", note_swap, &s);
+	for (unsigned i = 0; i < s.labels.count; i++)
+		label(s.names.name[i], s.labels.name[i]);
+	names_free(&s.names);
+	names_free(&s.labels);
+}
+
 /* ---- Files of an earlier run ---- */
 
 /* True if a has every bit of b. Both have the same template; data of later stages come last. */
@@ -178,10 +296,28 @@ static struct blm_filter *take_up(const char *name, store_maker *make, const voi
 	return old;
 }
 
+/* The same, if the file is that of the key, or NULL; what has the name otherwise is dropped. */
+static struct blm_filter *find_old(const char *name, const struct spot *spot, store_maker *make,
+				   const void *context)
+{
+	struct blm_info info = BLM_INFO;
+	char has[LABEL_MOST], must[LABEL_MOST];
+	struct blm_filter *f = NULL;
+	int r = blm_store_find(store, name, &info);
+
+	if (r == -ENOENT)
+		return NULL;
+	label_of(must, spot);
+	if (r == 0 && spot->loading && label_read(has, &info) && !strcmp(has, must))
+		f = take_up(name, make, context);
+	if (!f)
+		blm_store_drop(store, name);
+	return f;
+}
+
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context)
 {
 	char name[BLM_NAME_MAX + 1];
-	struct blm_info info = BLM_INFO;
 	int r;
 
 	if (!store || !spot->key)
@@ -194,14 +330,12 @@ int store_make(struct value *v, const struct spot *spot, store_maker *make, cons
 		v->name = NULL;
 		return -ENOMEM;
 	}
-	r = blm_store_find(store, name, &info);
-	if (r != -ENOENT) {
-		v->f = spot->loading && r == 0 ? take_up(name, make, context) : NULL;
-		if (v->f)
-			return 0;
-		blm_store_drop(store, name);
-	}
+	v->f = find_old(name, spot, make, context);
+	if (v->f)
+		return 0;
 	r = make(&v->f, store, name, context);
+	if (r == 0 && !spot->copied)
+		store_relabel(v, spot);
 	if (r < 0) {			/* no drop, which would replace the message */
 		store_forget(name);
 		free(v->name);
@@ -210,39 +344,21 @@ int store_make(struct value *v, const struct spot *spot, store_maker *make, cons
 	return r;
 }
 
-struct orphans {
-	char **name;
-	unsigned count, room;
-};
-
 static int note(void *context, const struct blm_info *info, int err)
 {
-	struct orphans *o = context;
-	char **more;
-
-	if (in_use(info->name))
-		return 0;
-	if (o->count == o->room) {
-		more = realloc(o->name, (o->room + 64) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		o->name = more;
-		o->room += 64;
-	}
-	o->name[o->count] = strdup(info->name);
-	return o->name[o->count] ? (o->count++, 0) : -ENOMEM;
+	return in_use(info->name) ? 0 : names_add(context, info->name);
 }
 
 unsigned store_sweep(void)
 {
-	struct orphans o = { 0 };
+	struct names orphans = { 0 };
+	unsigned count;
 
 	if (store)
-		blm_store_list(store, STORE_PREFIX "*", note, &o);
-	for (unsigned i = 0; i < o.count; i++) {
-		blm_store_drop(store, o.name[i]);
-		free(o.name[i]);
-	}
-	free(o.name);
-	return o.count;
+		blm_store_list(store, STORE_PREFIX "*", note, &orphans);
+	for (unsigned i = 0; i < orphans.count; i++)
+		blm_store_drop(store, orphans.name[i]);
+	count = orphans.count;
+	names_free(&orphans);
+	return count;
 }

@@ -5,6 +5,9 @@
  * memory. The file of a key is called redis.DATABASE.KEY, so that local programs find it by that
  * name. The server drops what is called so and belongs to no key, so no other server may use the
  * store: a lock of the directory sees to that.
+ *
+ * A key that is renamed keeps its file, so the name does not tell whose file it is. The label
+ * `redis` of the file does.
  */
 #ifndef BLOOMERY_REDIS_STORE_H
 #define BLOOMERY_REDIS_STORE_H
@@ -30,6 +33,10 @@ typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const 
  * place of a new one if it has the same parameters and every bit of the new one.
  */
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
+
+/* The value is now that of this key, or the databases have changed places: says so in the label. */
+void store_relabel(const struct value *v, const struct spot *spot);
+void store_swap(int one, int other);
 
 /* The name is free again; an owned file is dropped. name may be NULL. Any thread. */
 void store_release(const char *name, bool owned);

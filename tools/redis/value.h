@@ -74,6 +74,7 @@ struct spot {
 	const struct redis_string *key;
 	int db;
 	bool loading;			/* a file of an earlier run of the server may be taken up */
+	bool copied;			/* by COPY, which does not tell the database */
 };
 
 struct spot spot_of(struct redis_ctx *ctx, const struct redis_string *key);
