@@ -1,6 +1,7 @@
 """Payloads of strangers: RESTORE of mutated dumps, LOADCHUNK in any order, huge sizes. Errors, no crash, memory bounded."""
 import os
 import random
+import subprocess
 import unittest
 
 from server import Client, Error, Server
@@ -122,8 +123,10 @@ class Hostile(unittest.TestCase):
         dump = self.ask('DUMP', 'h0')
         self.assertEqual(self.ask('RESTORE', 'r', 0, dump), 'OK')
         self.assertEqual(self.ask('DUMP', 'r'), dump)
-        self.assertEqual(self.ask('CF.LOADCHUNK', 'g', 1, (0).to_bytes(8, 'little') + (1 << 31).to_bytes(8, 'little')
-                                  + (0).to_bytes(8, 'little') + (1).to_bytes(8, 'little') + b'\x01\x00\x14\x00\x01\x00'), 'OK')
+        empty = lambda buckets, tables: b''.join(n.to_bytes(8, 'little') for n in (0, buckets, 0, tables)) + b'\x01\x00\x14\x00\x01\x00'
+        self.assertIsInstance(self.ask('CF.LOADCHUNK', 'g', 1, empty(1 << 31, 1)), Error)
+        self.assertIsInstance(self.ask('CF.LOADCHUNK', 'g', 1, empty(1 << 30, 2)), Error)
+        self.assertEqual(self.ask('CF.LOADCHUNK', 'g', 1, empty(1 << 30, 1)), 'OK')
         self.assertEqual(self.ask('CF.INSERT', 'g', 'ITEMS', *['1'] * 10), [1] * 10)
         self.alive()
 
@@ -136,6 +139,8 @@ class Hostile(unittest.TestCase):
         for key in 'abcdefg':
             self.ask('BF.MADD', key, 1, 2, 3)
             self.ask('CF.INSERT', key, 'ITEMS', 1, 2, 3)
+        self.assertIn('more than 17179869184', self.ask('BLM.CREATE', 'l', 'CELLS', 1 << 38))
+        self.assertEqual(self.ask('BLM.CREATE', 'l', 'CELLS', 1 << 36), 'OK')
         seeds = ','.join(['1'] * 256)
         self.assertIsInstance(self.ask('BLM.CREATE', 's', 'CAPACITY', 10, 'SEEDS', seeds, 'SEEDS', seeds, 'SEEDS', seeds + ',1'), Error)
         self.assertEqual(self.ask('BLM.CREATE', 't', 'CAPACITY', 10, 'SEEDS', 7, 'SEEDS', 7), 'OK')
@@ -143,3 +148,25 @@ class Hostile(unittest.TestCase):
             self.assertIsInstance(self.ask('BLM.CREATE', 's', 'CAPACITY', 10, 'SEEDS', text), Error)
         self.ask('FLUSHALL')
         self.alive()
+
+    def test_filters_leave_descriptors_to_the_server(self):
+        with Server('--maxclients', '100', arguments=[]) as server, server.client() as ask:
+            limits = subprocess.run(['prlimit', '--pid', str(server.process.pid), '--nofile=160:160'], check=False, capture_output=True)
+            self.assertEqual(limits.returncode, 0, limits.stderr)
+            dump = (ask('BF.ADD', 'b', 1), ask('DUMP', 'b'))[1]
+            chunk = ask('BF.SCANDUMP', 'b', 0)
+            ask('CF.RESERVE', 'c', 4, 'BUCKETSIZE', 1)
+            made = sum(ask('BLM.CREATE', f'm{i}', 'CAPACITY', 100) == 'OK' for i in range(100))
+            self.assertGreater(made, 30)
+            self.assertLess(made, 60)
+            for words in (['BF.ADD', 'x', 1], ['BF.RESERVE', 'x', '0.01', 10], ['CF.ADD', 'x', 1], ['BF.LOADCHUNK', 'x', *chunk],
+                          ['BLM.CREATE', 'x', 'CAPACITY', 10]):
+                self.assertIn('file descriptors', ask(*words))
+            self.assertIsInstance(ask('RESTORE', 'x', 0, dump), Error)
+            self.assertIsInstance(ask('COPY', 'b', 'x'), Error)
+            self.assertIn('file descriptors', [ask('CF.ADD', 'c', i) for i in range(9)][-1])
+            self.assertEqual(ask('EXISTS', 'x'), 0)
+            self.assertEqual(ask('DEBUG', 'RELOAD'), 'OK')
+            with server.client() as other:
+                self.assertEqual(other('DEL', 'm0', 'm1'), 2)
+            self.assertEqual(ask('BF.ADD', 'x', 1), 1)

@@ -56,10 +56,11 @@ static struct value *make(struct redis_ctx *ctx, struct redis_string *key,
 			  const struct bloom_wish *wish)
 {
 	struct spot spot = spot_of(ctx, key);
-	struct value *v = bloom_new(wish, &spot);
+	const char *error = no_room(ctx);
+	struct value *v = error ? NULL : bloom_new(wish, &spot);
 
 	if (!v)
-		reply_error(ctx, "ERR could not create filter");
+		reply_error(ctx, error ? error : "ERR could not create filter");
 	return v;
 }
 

@@ -107,6 +107,26 @@ static int replicate_create(struct redis_ctx *ctx, const struct value *v,
 			       w->seed_text);
 }
 
+/*
+ * A filter takes its memory only when keys come, so a small command could promise all of it. What a
+ * master or the server's own data has is taken. Return: true, and a reply, if it is too large.
+ */
+static bool is_too_large(struct redis_ctx *ctx, const struct value *v)
+{
+	int must = REDIS_LOADING | REDIS_ASYNC_LOADING | REDIS_REPLICATED;
+	struct blm_info info = BLM_INFO;
+	char text[256];
+
+	if (redis_GetContextFlags(ctx) & must || blm_info(v->f, &info) < 0
+	    || info.data_bytes <= (uint64_t)settings.blm_bytes)
+		return false;
+	snprintf(text, sizeof(text), "ERR BLM.CREATE: the filter would have %llu bytes, more than "
+		 "%lld; ask for a smaller one, or load the module with a larger blm-bytes-most",
+		 (unsigned long long)info.data_bytes, settings.blm_bytes);
+	reply_error(ctx, text);
+	return true;
+}
+
 static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	struct words w;
@@ -122,6 +142,8 @@ static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 		error = parse_option(argv + i, &p, &w);
 	if (!error && !p.capacity && !p.cells)
 		error = "ERR BLM.CREATE needs CAPACITY or CELLS";
+	if (!error)
+		error = no_room(ctx);
 	if (error)
 		return reply_error(ctx, error);
 	if (!key_open_new(ctx, argv[1], ANY, &o))
@@ -131,6 +153,11 @@ static int create(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (!v) {
 		key_close(&o);
 		return reply_failure(ctx, -ENOMEM);
+	}
+	if (is_too_large(ctx, v)) {
+		key_close(&o);
+		value_free(v);
+		return REDIS_OK;
 	}
 	key_set(&o, v);
 	if (p.seeds)
@@ -146,11 +173,14 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	struct opened o;
 	struct value *v;
 	struct spot spot;
-	const char *bytes;
+	const char *bytes, *error;
 	size_t count;
 
 	if (argc != 3)
 		return redis_WrongArity(ctx);
+	error = no_room(ctx);
+	if (error)
+		return reply_error(ctx, error);
 	if (!key_open_new(ctx, argv[1], ANY, &o))
 		return REDIS_OK;
 	spot = spot_of(ctx, argv[1]);
@@ -168,6 +198,7 @@ static int load(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 {
 	bool loading = spot_of(ctx, NULL).loading;
+	const char *error;
 	char name[BLM_NAME_MAX + 1];
 	struct opened o;
 	struct value *v;
@@ -181,6 +212,9 @@ static int attach(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 	if (!get_name(argv[2], name) || store_owns(name))
 		return reply_error(ctx, "ERR the name of a filter has 1 to 255 bytes, and does not "
 				   "begin with " STORE_PREFIX);
+	error = no_room(ctx);
+	if (error)
+		return reply_error(ctx, error);
 	if (!key_open_new(ctx, argv[1], ANY, &o))
 		return REDIS_OK;
 	v = value_new(SORT_FILTER);

@@ -23,15 +23,16 @@ static uint64_t power_of_2(uint64_t least)
 /* @tables: slots, iterations and expansion are set */
 static struct value *make(struct redis_ctx *ctx, struct cuckoo_tables *tables, long long capacity)
 {
+	const char *error = no_room(ctx);
 	struct value *v;
 
 	tables->count = 1;
 	tables->buckets = power_of_2((uint64_t)capacity / tables->slots);
 	if (tables->expansion)
 		tables->expansion = (unsigned)power_of_2(tables->expansion);
-	v = cuckoo_new(tables);
+	v = error ? NULL : cuckoo_new(tables);
 	if (!v)
-		reply_error(ctx, "ERR Could not create filter");
+		reply_error(ctx, error ? error : "ERR Could not create filter");
 	return v;
 }
 
@@ -97,9 +98,9 @@ static int reserve(struct redis_ctx *ctx, struct redis_string **argv, int argc)
 
 /* ---- Adding ---- */
 
-enum { NO_ROOM = -EXFULL, NO_TABLE = -E2BIG };
+enum { NO_ROOM = -EXFULL, NO_TABLE = -E2BIG, NO_FILE = -EMFILE };
 
-/* Return: 1, 0 (only_new, and it is there), NO_ROOM, NO_TABLE or another negative errno. */
+/* Return: 1, 0 (only_new, and it is there), NO_ROOM, NO_TABLE, NO_FILE or another errno. */
 static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_string *item,
 		   bool only_new)
 {
@@ -114,7 +115,7 @@ static int add_one(struct redis_ctx *ctx, struct value *v, const struct redis_st
 		return r;
 	if (v->tables.count >= settings.cf_tables)
 		return NO_TABLE;
-	r = cuckoo_grow(v);
+	r = no_room(ctx) ? NO_FILE : cuckoo_grow(v);
 	return r < 0 ? r : cuckoo_add(ctx, v, bytes, len);
 }
 
@@ -124,6 +125,8 @@ static void reply_added(struct redis_ctx *ctx, int r)
 		reply_error(ctx, "Filter is full");
 	else if (r == NO_TABLE)
 		reply_error(ctx, "Maximum expansions reached");
+	else if (r == NO_FILE)
+		reply_error(ctx, NO_DESCRIPTORS);
 	else if (r < 0)
 		reply_failure(ctx, r);
 	else

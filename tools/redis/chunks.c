@@ -124,7 +124,7 @@ static const char *begin(struct redis_string **argv, struct opened *o, enum sort
 
 static int loadchunk(struct redis_ctx *ctx, struct redis_string **argv, int argc, enum sort sort)
 {
-	const char *error = NULL;
+	const char *error = no_room(ctx);
 	struct opened o;
 	long long iter;
 
@@ -134,6 +134,8 @@ static int loadchunk(struct redis_ctx *ctx, struct redis_string **argv, int argc
 	    || (sort == SORT_CUCKOO && iter <= 0))
 		return reply_error(ctx, sort == SORT_BLOOM ? "ERR Second argument must be numeric"
 				   : "Invalid position");
+	if (error)
+		return reply_error(ctx, error);
 	o = key_open(ctx, argv[1], REDIS_READ | REDIS_WRITE, 1U << sort);
 	if (o.found == FOUND_OTHER)
 		reply_wrong_type(ctx);

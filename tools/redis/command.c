@@ -8,6 +8,7 @@
 
 struct settings settings = {
 	.rate = 0.01, .capacity = 100, .expansion = 2,
+	.blm_bytes = 16LL << 30,
 	.cf_capacity = 1024, .cf_slots = 2, .cf_iterations = 20, .cf_expansion = 1, .cf_tables = 32,
 };
 
@@ -127,6 +128,14 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v)
 	snprintf(text, sizeof(text), "ERR %s: the store of this server has no such filter; create "
 		 "it, or delete the key", v->name);
 	return redis_ReplyWithError(ctx, text);
+}
+
+/* What a master or the server's own data has must be here, too. */
+const char *no_room(struct redis_ctx *ctx)
+{
+	int must = REDIS_LOADING | REDIS_ASYNC_LOADING | REDIS_REPLICATED;
+
+	return redis_GetContextFlags(ctx) & must || value_has_room() ? NULL : NO_DESCRIPTORS;
 }
 
 int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,

@@ -22,6 +22,7 @@ bool commands_create(struct redis_ctx *ctx, const struct command *commands, cons
 struct settings {
 	double rate;
 	long long capacity, expansion;
+	long long blm_bytes;
 	long long cf_capacity, cf_slots, cf_iterations, cf_expansion, cf_tables;
 };
 extern struct settings settings;
@@ -58,6 +59,9 @@ int reply_wrong_type(struct redis_ctx *ctx);
 int reply_failure(struct redis_ctx *ctx, int err);
 /* A value of which chunks are missing, or whose file is. */
 int reply_incomplete(struct redis_ctx *ctx, const struct value *v);
+
+/* NULL, or what to reply where the server has too few file descriptors for another filter. */
+const char *no_room(struct redis_ctx *ctx);
 
 /*
  * Replicates the command as it came. A filter of which the file outlives the server, and in which a

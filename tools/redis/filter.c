@@ -115,11 +115,14 @@ void filter_save(struct redis_io *io, void *value)
 
 static struct value *load(struct redis_io *io, bool owned, const char *bytes, size_t count)
 {
-	struct spot spot = { .key = redis_GetKeyNameFromIO(io), .db = redis_GetDbIdFromIO(io),
-			     .loading = true };
+	struct spot spot = spot_of_io(io);
 	char name[BLM_NAME_MAX + 1];
 	struct value *v;
 
+	if (!spot.loading && !value_has_room()) {
+		redis_LogIOError(io, "warning", NO_DESCRIPTORS);
+		return NULL;
+	}
 	if (owned && !count) {
 		redis_LogIOError(io, "warning", "a filter had not been saved: its key answers with "
 				 "errors");

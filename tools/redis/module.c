@@ -12,6 +12,7 @@
 #include "store.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 enum { VERSION = 100, SWEEP_MS = 100 };
@@ -27,6 +28,7 @@ struct number {
 static const struct number numbers[] = {
 	{ "bf-initial-size", &settings.capacity, 1, CAPACITY_MOST },
 	{ "bf-expansion-factor", &settings.expansion, 0, EXPANSION_MOST },
+	{ "blm-bytes-most", &settings.blm_bytes, 1, LLONG_MAX },
 	{ "cf-bucket-size", &settings.cf_slots, 1, SLOTS_MOST },
 	{ "cf-initial-size", &settings.cf_capacity, 4, CAPACITY_MOST },
 	{ "cf-max-iterations", &settings.cf_iterations, 1, ITERATIONS_MOST },

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The most cells that CF.RESERVE makes. Larger filters come with their data. */
+enum { EMPTY_MOST = INT32_MAX };
+
 struct pending {
 	struct head h;
 	uint8_t *data;			/* as much of it as has come */
@@ -52,7 +55,7 @@ struct value *pending_begin(enum sort sort, const void *head, size_t count)
 		return NULL;
 	/* SCANDUMP of an empty cuckoo filter has no chunks */
 	if (sort == SORT_CUCKOO && !h.keys)
-		return cuckoo_new(&h.tables);
+		return h.data <= EMPTY_MOST ? cuckoo_new(&h.tables) : NULL;
 	v = value_new(sort);
 	if (!v)
 		return NULL;

@@ -260,13 +260,16 @@ static struct value *load_value(struct loading *l, enum sort sort, const struct 
 static struct value *rdb_load(struct redis_io *io, int version, enum sort sort)
 {
 	struct loading *l;
-	struct spot spot = { .key = redis_GetKeyNameFromIO(io), .db = redis_GetDbIdFromIO(io),
-			     .loading = true };
+	struct spot spot = spot_of_io(io);
 	struct value *v;
 
 	if (version != ENCODING) {
 		redis_LogIOError(io, "warning", "a filter has version %d of RedisBloom's encoding; "
 				 "known is %d", version, ENCODING);
+		return NULL;
+	}
+	if (!spot.loading && !value_has_room()) {
+		redis_LogIOError(io, "warning", NO_DESCRIPTORS);
 		return NULL;
 	}
 	l = calloc(1, sizeof(*l));

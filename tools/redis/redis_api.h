@@ -29,7 +29,7 @@ enum { REDIS_KEY_EMPTY = 0 };						/* KeyType() */
 enum { REDIS_ARRAY_LATER = -1 };					/* ReplyWithArray() */
 enum { REDIS_HANDLES_IO_ERRORS = 1 << 0 };				/* SetModuleOptions() */
 enum {									/* GetContextFlags() */
-	REDIS_LUA = 1 << 0, REDIS_MULTI = 1 << 1, REDIS_LOADING = 1 << 13,
+	REDIS_LUA = 1 << 0, REDIS_MULTI = 1 << 1, REDIS_REPLICATED = 1 << 12, REDIS_LOADING = 1 << 13,
 	REDIS_ACTIVE_CHILD = 1 << 18, REDIS_DENY_BLOCKING = 1 << 21, REDIS_RESP3 = 1 << 22,
 	REDIS_ASYNC_LOADING = 1 << 23,
 };
@@ -113,6 +113,7 @@ struct redis_type_methods {
 	X(int, IsIOError, (struct redis_io *)) \
 	X(void, LogIOError, (struct redis_io *, const char *level, const char *format, ...)) \
 	X(const struct redis_string *, GetKeyNameFromIO, (struct redis_io *)) \
+	X(struct redis_ctx *, GetContextFromIO, (struct redis_io *)) \
 	X(int, GetDbIdFromIO, (struct redis_io *)) \
 	X(void, EmitAOF, (struct redis_io *, const char *command, const char *format, ...)) \
 	X(void, DigestAddStringBuffer, (struct redis_digest *, const char *, size_t)) \

@@ -6,13 +6,19 @@
 #include "value.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* of the library's growing filters; others grow by the nearest of these */
 enum { GROWTH_LEAST = 2, GROWTH_MOST = 16 };
+
+/* descriptors that the making of a filter takes, with those that it closes again */
+enum { WHILE_MAKING = 4 };
 
 struct redis_type *value_types[3];
 
@@ -20,6 +26,34 @@ struct spot spot_of(struct redis_ctx *ctx, const struct redis_string *key)
 {
 	return (struct spot){ .key = key, .db = redis_GetSelectedDb(ctx), .loading =
 		redis_GetContextFlags(ctx) & (REDIS_LOADING | REDIS_ASYNC_LOADING) };
+}
+
+struct spot spot_of_io(struct redis_io *io)
+{
+	int flags = redis_GetContextFlags(redis_GetContextFromIO(io));
+
+	return (struct spot){ .key = redis_GetKeyNameFromIO(io), .db = redis_GetDbIdFromIO(io),
+			      .loading = flags & (REDIS_LOADING | REDIS_ASYNC_LOADING) };
+}
+
+/* The system gives the lowest free numbers: are the next ones in the lower three quarters? */
+bool value_has_room(void)
+{
+	struct rlimit limit;
+	int fd[WHILE_MAKING], count = 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return false;
+	while (count < WHILE_MAKING) {
+		fd[count] = open("/", O_PATH | O_CLOEXEC);
+		if (fd[count] < 0)
+			break;
+		count++;
+	}
+	for (int i = 0; i < count; i++)
+		close(fd[i]);
+	return count == WHILE_MAKING
+		&& (rlim_t)fd[count - 1] < limit.rlim_cur - limit.rlim_cur / 4;
 }
 
 struct value *value_new(enum sort sort)
@@ -55,7 +89,7 @@ static int copy_of(struct blm_filter **ret, struct blm_store *to, const char *na
 
 struct value *value_copy(const struct value *from, const struct spot *spot)
 {
-	struct value *v = value_new(from->sort);
+	struct value *v = value_has_room() ? value_new(from->sort) : NULL;
 	int r;
 
 	if (!v)

@@ -25,6 +25,10 @@ enum {
 	CHUNK_MOST = 16 << 20,
 };
 
+#define NO_DESCRIPTORS "ERR the server has too few file descriptors for another filter: a filter " \
+	"in memory takes 2, and a quarter of them is left to the server; delete keys, or start " \
+	"the server with a higher limit (ulimit -n)"
+
 /* The parameters of BF.RESERVE. */
 struct bloom_wish {
 	double rate;
@@ -78,6 +82,13 @@ struct spot {
 };
 
 struct spot spot_of(struct redis_ctx *ctx, const struct redis_string *key);
+struct spot spot_of_io(struct redis_io *io);
+
+/*
+ * False where another filter would leave fewer than a quarter of the file descriptors to the
+ * server. A filter in memory takes 2, one in a file 1.
+ */
+bool value_has_room(void);
 
 struct value *value_new(enum sort sort);
 struct value *value_free(struct value *v);
