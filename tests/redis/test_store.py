@@ -151,18 +151,21 @@ class Store(unittest.TestCase):
     def test_a_save_of_a_child_has_the_cuckoo_filter_of_its_beginning(self):
         with Server() as server:
             with server.client() as ask:
-                ask('CF.RESERVE', 'c', 1000)
-                ask('CF.INSERT', 'c', 'ITEMS', *KEYS[:500])
+                for name in 'cdef':
+                    ask('CF.RESERVE', name, 1000)
+                    ask('CF.INSERT', name, 'ITEMS', *KEYS[:500])
                 ask('CONFIG', 'SET', 'rdb-key-save-delay', 2000000)
                 ask('BGSAVE')
-                ask('CF.INSERT', 'c', 'ITEMS', *KEYS[500:600])
-                ask('CF.DEL', 'c', KEYS[0])
+                for name in 'cdef':
+                    ask('CF.INSERT', name, 'ITEMS', *KEYS[500:600])
+                    ask('CF.DEL', name, KEYS[0])
                 until(lambda: b'rdb_bgsave_in_progress:0' in ask('INFO', 'persistence'), 'the child has saved')
-                self.assertEqual(ask('CF.INFO', 'c')[7], 599)
+                self.assertEqual([ask('CF.INFO', name)[7] for name in 'cdef'], [599] * 4)
             server.restart(kill=True)
             with server.client() as ask:
-                self.assertEqual(ask('CF.INFO', 'c')[7], 500)
-                self.assertEqual(ask('CF.MEXISTS', 'c', *KEYS[:500]), [1] * 500)
+                for name in 'cdef':
+                    self.assertEqual(ask('CF.INFO', name)[7], 500)
+                    self.assertEqual(ask('CF.MEXISTS', name, *KEYS[:500]), [1] * 500)
 
     def test_a_save_of_a_child_reads_a_bloom_filter_that_grows(self):
         for arguments in (None, []):
@@ -272,6 +275,32 @@ class Store(unittest.TestCase):
             with server.client() as ask:
                 self.assertEqual(ask('BLM.GET', 'k', 'a'), 1)
                 self.assertEqual(ask('CF.COUNT', 'c', 'a'), 1)
+
+    def test_the_append_only_file_adds_nothing_to_an_attached_filter(self):
+        with Server('--appendonly', 'yes') as server:
+            self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+            with server.client() as ask:
+                ask('BLM.ATTACH', 's', 'seen')
+                self.assertEqual(ask('BF.ADD', 's', 'a'), 1)
+                self.assertEqual(ask('BLM.CLAIM', 's', 'b'), b'\x01')
+            self.assertEqual(server.program('clear', 'seen').returncode, 0)
+            server.restart()
+            with server.client() as ask:
+                self.assertEqual(ask('BF.MEXISTS', 's', 'a', 'b'), [0, 0])
+
+    def test_an_attached_key_finds_a_filter_that_comes_later(self):
+        with Server() as server:
+            self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+            with server.client() as ask:
+                ask('BLM.ATTACH', 's', 'seen')
+                ask('SAVE')
+            self.assertEqual(server.program('drop', 'seen').returncode, 0)
+            server.restart(kill=True)
+            with server.client() as ask:
+                self.assertIn('no such filter', ask('BF.EXISTS', 's', 'a'))
+                self.assertEqual(server.program('create', 'seen', '-n', '1000').returncode, 0)
+                self.assertEqual(ask('BF.ADD', 's', 'a'), 1)
+            self.assertEqual(server.program('test', 'seen', keys=b'a\n').stdout, b'a\n')
 
     def test_a_filter_that_a_local_process_drops_takes_no_key(self):
         with Server() as server, server.client() as ask:

@@ -1,5 +1,6 @@
 /* command.c - what all commands have in common */
 #include "command.h"
+#include "filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,8 @@ struct opened key_open(struct redis_ctx *ctx, struct redis_string *name, int mod
 			o.found = FOUND;
 	if (o.found == FOUND)
 		o.v = redis_ModuleTypeGetValue(o.key);
+	if (o.v && !o.v->owned && !o.v->f)
+		filter_open(o.v);
 	return o;
 }
 
@@ -143,7 +146,7 @@ int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_
 {
 	size_t len;
 
-	if (v->sort != SORT_FILTER || v->sets_bits)
+	if (v->owned)
 		return redis_ReplicateVerbatim(ctx);
 	return redis_Replicate(ctx, redis_StringPtrLen(argv[0], &len), "!Av", argv + 1,
 			       (size_t)argc - 1);

@@ -64,8 +64,8 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v);
 const char *no_room(struct redis_ctx *ctx);
 
 /*
- * Replicates the command as it came. A filter of which the file outlives the server, and in which a
- * change that comes again counts again, is left out of the append-only file.
+ * Replicates the command as it came. That of an attached filter is left out of the append-only file:
+ * the file has the change and outlives the server, and other processes may have taken it back.
  */
 int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,
 		     int argc);

@@ -21,19 +21,16 @@ bool filter_sets_bits(const char *kind)
 
 int filter_attach(struct value *v, const char *name)
 {
-	struct blm_info info = BLM_INFO;
-	int r;
-
 	v->owned = false;
 	v->name = strdup(name);
-	if (!v->name || !store)
-		return v->name ? -ENOENT : -ENOMEM;
-	r = blm_open(&v->f, store, name, BLM_OPEN_WRITE);
-	if (r == -EROFS)
-		r = blm_open(&v->f, store, name, 0);
-	if (r == 0 && blm_info(v->f, &info) == 0)
-		v->sets_bits = filter_sets_bits(info.kind);
-	return r;
+	return v->name ? filter_open(v) : -ENOMEM;
+}
+
+int filter_open(struct value *v)
+{
+	int r = store ? blm_open(&v->f, store, v->name, BLM_OPEN_WRITE) : -ENOENT;
+
+	return r == -EROFS ? blm_open(&v->f, store, v->name, 0) : r;
 }
 
 static int create(struct blm_filter **ret, struct blm_store *to, const char *name,
@@ -48,7 +45,6 @@ struct value *filter_new(const struct blm_params *params, const struct spot *spo
 
 	if (!v)
 		return NULL;
-	v->sets_bits = true;
 	return store_make(v, spot, create, params) < 0 ? value_free(v) : v;
 }
 
@@ -76,7 +72,6 @@ struct value *filter_import(const void *bytes, size_t count, const struct spot *
 
 	if (!v)
 		return NULL;
-	v->sets_bits = true;
 	if (store_make(v, spot, import, &b) < 0 || blm_info(v->f, &info) < 0
 	    || !filter_sets_bits(info.kind))
 		return value_free(v);

@@ -18,6 +18,9 @@ enum { FILTER_ENCODING = 1 };
  */
 int filter_attach(struct value *v, const char *name);
 
+/* Opens an attached one that the store did not have when its key came. Return: as of blm_open() */
+int filter_open(struct value *v);
+
 /* An owned one. NULL: blm_error_message() */
 struct value *filter_new(const struct blm_params *params, const struct spot *spot);
 

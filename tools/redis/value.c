@@ -64,7 +64,6 @@ struct value *value_new(enum sort sort)
 		return NULL;
 	v->sort = sort;
 	v->owned = true;
-	v->sets_bits = sort == SORT_BLOOM;
 	return v;
 }
 
@@ -95,7 +94,6 @@ struct value *value_copy(const struct value *from, const struct spot *spot)
 	if (!v)
 		return NULL;
 	v->owned = from->owned;
-	v->sets_bits = from->sets_bits;
 	v->fixed = from->fixed;
 	v->capacity = from->capacity;
 	v->expansion = from->expansion;

@@ -55,7 +55,6 @@ struct value {
 	struct pending *pending;
 	char *name;			/* in the store; NULL: in memory */
 	bool owned;			/* its file is dropped with the value */
-	bool sets_bits;			/* repeating a change changes nothing */
 	/* SORT_BLOOM */
 	bool fixed;			/* full at its capacity */
 	uint64_t capacity;		/* then */
