@@ -64,8 +64,8 @@ int reply_incomplete(struct redis_ctx *ctx, const struct value *v);
 const char *no_room(struct redis_ctx *ctx);
 
 /*
- * Replicates the command as it came. That of an attached filter is left out of the append-only file:
- * the file has the change and outlives the server, and other processes may have taken it back.
+ * Replicates the command as it came. That of an attached filter is left out of the append-only
+ * file: its own file has the change, and other processes may have taken it back since.
  */
 int replicate_change(struct redis_ctx *ctx, const struct value *v, struct redis_string **argv,
 		     int argc);

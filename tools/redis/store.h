@@ -30,7 +30,8 @@ typedef int store_maker(struct blm_filter **ret, struct blm_store *store, const 
 
 /*
  * Makes v->f and sets v->name. While the server loads its data, a file of an earlier run takes the
- * place of a new one if it has the same parameters and every bit of the new one.
+ * place of a new one if it has the label of the key, the same parameters and every bit of the new
+ * one.
  */
 int store_make(struct value *v, const struct spot *spot, store_maker *make, const void *context);
 
